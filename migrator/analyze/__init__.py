@@ -1,0 +1,60 @@
+"""Runs the flag rules over a file: what stands in the way of TPU and JAX."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator.analyze.names import unknown_names
+from migrator.analyze.suppress import Suppressions
+from migrator.analyze.walk import FlagWalk, Found, load_flags
+from migrator.findings import Finding, ordered
+from migrator.infer import Facts, infer
+from migrator.source import Source
+
+__all__ = ["analyze_source", "load_flags", "run_flags"]
+
+
+def _finding(source: Source, found: Found) -> Finding:
+    span = source.span(found.node)
+    return Finding(
+        found.code,
+        found.what,
+        found.severity,
+        span.line,
+        span.column,
+        span.end_line,
+        span.end_column,
+        source.path,
+        found.advice,
+        source.excerpt(span.line),
+        found.effort,
+        found.blocks,
+    )
+
+
+def run_flags(source: Source, facts: Facts) -> list[tuple[cst.CSTNode, Finding]]:
+    """The findings of the flag rules with the nodes they stand at, in the order of the source."""
+    suppressions = Suppressions(source)
+    walk = FlagWalk(source, facts)
+    found = ((item.node, _finding(source, item)) for item in walk.run())
+    return [(node, finding) for node, finding in found if not suppressions.covers(finding)]
+
+
+def analyze_source(text: str, path: str | None = None) -> list[Finding]:
+    """What stands in the way of TPU and JAX in one file of source; nothing is imported or run.
+
+    A comment ``# migrate: ignore[DYN001]`` on the line silences a rule there, ``# migrate: ignore`` all of them.
+
+    Raises:
+      SourceError: the text does not parse.
+    """
+    source = Source(text, path)
+    if "torch" not in text:
+        return []
+    facts = infer(source)
+    flagged = run_flags(source, facts)
+    taken = {node for node, finding in flagged if finding.blocks}
+    suppressions = Suppressions(source)
+    names = (_finding(source, found) for found in unknown_names(source, facts, taken))
+    kept = [finding for finding in names if not suppressions.covers(finding)]
+    return ordered([*(finding for _, finding in flagged), *kept])

@@ -1,0 +1,312 @@
+"""API001, API002, API004: torch names without a conversion, and uses that a definition does not cover.
+
+The same questions the converter asks, put to every name in one walk without converting anything."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.analyze.walk import Found, load_flags, one_line
+from migrator.convert.context import imported
+from migrator.convert.expand import failure
+from migrator.convert.inline import CallArg, NoConversion, expand
+from migrator.convert.passes.imports import BASED_ON_TORCH
+from migrator.infer import Facts
+from migrator.infer import kinds as k
+from migrator.source import Source, dotted
+from rules import definitions
+from rules.definitions import Rule
+from rules.registry import FLAGS
+
+_BY_PASSES = frozenset(
+    [
+        "torch.nn.Module",
+        "torch.nn.Parameter",
+        "torch.nn.Buffer",
+        "torch.nn.Sequential",
+        "torch.nn.ModuleList",
+        "torch.nn.ModuleDict",
+        "torch.nn.ParameterList",
+        "torch.nn.ParameterDict",
+        "torch.Tensor",
+        "torch.FloatTensor",
+        "torch.LongTensor",
+        "torch.IntTensor",
+        "torch.BoolTensor",
+        "torch.Size",
+        "torch.dtype",
+        "torch.device",
+        "torch.Generator",
+        "torch.no_grad",
+        "torch.inference_mode",
+        "torch.enable_grad",
+        "torch.set_grad_enabled",
+        "torch.compile",
+        "torch.compiler.disable",
+        "torch._dynamo.disable",
+        "torch.jit.script",
+        "torch.jit.export",
+        "torch.jit.ignore",
+        "torch.jit.unused",
+        "torch.jit.script_method",
+        "torch.jit.script_if_tracing",
+        "torch.newaxis",
+        "torch.pi",
+        "torch.inf",
+        "torch.nan",
+        "torch.e",
+        "torch.profiler.record_function",
+        "torch.autograd.profiler.record_function",
+        "torch.autograd.profiler.profile",
+        "torch.nn.attention.sdpa_kernel",
+        "torch.backends.cuda.sdp_kernel",
+        "torch.utils.checkpoint.checkpoint",
+        "torch.autograd.Variable",
+    ]
+)
+"""Names that a pass of the converter knows, without a definition."""
+_COVERED = frozenset(["Tensor.item", "Tensor.tolist"])
+"""Refused by their definitions, but allowed while a module is built; DYN004 looks at them."""
+_SKIPPED = (cst.Import, cst.ImportFrom, cst.Annotation, cst.Decorator)
+
+
+def unknown_names(source: Source, facts: Facts, taken: Collection[cst.CSTNode]) -> Iterator[Found]:
+    """What has no conversion, in the order of the source.
+
+    Args:
+      taken: nodes at which a flag rule has found something; what stands there is not reported twice.
+    """
+    load_flags()
+    seen = set(taken)
+    imports = imported(source.tree)
+    for found in _visit(source.tree, facts, seen):
+        # a variable that holds a torch function was reported where it was given its value
+        named = found.node.func if isinstance(found.node, cst.Call) else found.node
+        variable = isinstance(named, cst.Name) and named.value not in (*imports, "getattr")
+        if found.code != "API001" or not variable:
+            yield found
+
+
+def _visit(root: cst.CSTNode, facts: Facts, taken: set[cst.CSTNode]) -> Iterator[Found]:
+    pending: list[cst.CSTNode] = [root]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, _SKIPPED):
+            found = _import(node) if isinstance(node, (cst.Import, cst.ImportFrom)) else None
+            if found is not None and node not in taken:
+                yield found
+            continue
+        if isinstance(node, cst.With):
+            taken.update(item.item for item in node.items)
+            pending.extend(reversed(syntax.children(node.body)))
+            for item in node.items:
+                found = _context(item.item, facts) if item.item not in taken else None
+                if found is not None:
+                    yield found
+            continue
+        if node in taken:
+            continue
+        found = None
+        if isinstance(node, cst.Call):
+            found = _call(node, facts)
+        elif isinstance(node, (cst.Name, cst.Attribute)):
+            found = _name(node, facts)
+        if found is not None:
+            yield found
+            if isinstance(node, cst.Call) and facts.callee(node) != "builtins.getattr":
+                pending.extend(reversed([item.value for item in node.args]))
+                if isinstance(node.func, cst.Attribute) and not _is_namespace(
+                    node.func.value, facts
+                ):
+                    pending.append(node.func.value)
+            continue
+        pending.extend(reversed(_parts(node, facts)))
+
+
+def _parts(node: cst.CSTNode, facts: Facts) -> list[cst.CSTNode]:
+    """The children that are read: not the names of a namespace before a dot, not what a call names."""
+    if isinstance(node, cst.Attribute):
+        return [] if _is_namespace(node.value, facts) else [node.value]
+    if isinstance(node, cst.Arg):
+        return [node.value]
+    if isinstance(node, cst.AssignTarget):
+        return _target(node.target)
+    if isinstance(node, cst.Call) and facts.callee(node) == "builtins.hasattr":
+        return []
+    if isinstance(node, cst.Call) and _torch_name(node.func, facts):
+        inner = [node.func.value] if isinstance(node.func, cst.Attribute) else []
+        receiver = [n for n in inner if not _is_namespace(n, facts)]
+        return [*receiver, *node.args]
+    return syntax.children(node)
+
+
+def _is_namespace(node: cst.CSTNode, facts: Facts) -> bool:
+    return isinstance(facts.kind(node), k.Namespace)
+
+
+def _target(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """What an assignment target reads."""
+    if isinstance(node, (cst.Tuple, cst.List)):
+        return [part for element in node.elements for part in _target(element.value)]
+    if isinstance(node, cst.Attribute):
+        return [node.value]
+    return [node] if isinstance(node, cst.Subscript) else []
+
+
+def _torch_name(node: cst.CSTNode, facts: Facts) -> str | None:
+    """The name of a torch function, method or class that an expression stands for."""
+    kind = facts.kind(node)
+    if isinstance(kind, (k.Function, k.Class)) and kind.name.startswith(("torch.", "Tensor.")):
+        return kind.name
+    return None
+
+
+def _has_conversion(name: str) -> bool:
+    if name in _BY_PASSES or definitions.ops(name) or definitions.layers(name):
+        return True
+    if name.endswith("_") and not name.endswith("__") and definitions.ops(name[:-1]):
+        return True
+    return name.startswith("torch.nn.init.") and bool(definitions.ops(f"{name}_"))
+
+
+def _found(node: cst.CSTNode, code: str, what: str, advice: str) -> Found:
+    flag = FLAGS[code]
+    return Found(node, code, what, advice, flag.severity, flag.effort, flag.blocks)
+
+
+def _unknown(node: cst.CSTNode, name: str) -> Found:
+    return _found(node, "API001", f"{name} has no conversion", _what_else(name))
+
+
+def _what_else(name: str) -> str:
+    """What to use in place of a torch name, by the package it lives in."""
+    for prefix, advice in _ELSEWHERE.items():
+        if name.startswith(prefix):
+            return advice
+    return "write it by hand in JAX, or add a definition under rules/"
+
+
+_ELSEWHERE = {
+    "torch.optim.lr_scheduler": "use a schedule of optax",
+    "torch.optim": "use the optimiser of the same name in optax",
+    "torch.utils.data": "keep it on the host: a torch DataLoader feeds numpy arrays, or use grain",
+    "torch.distributed": "use jax.sharding: a mesh and NamedSharding in place of process groups",
+    "torch.nn.parallel": "use jax.sharding: a mesh and NamedSharding in place of wrapped modules",
+    "torch.nn.DataParallel": "use jax.sharding: a mesh and NamedSharding in place of wrapped modules",
+    "torch.distributions": "use jax.random and jax.scipy.stats, or distrax",
+    "torch.cuda": "drop it; jax.devices() tells what there is",
+    "torch.backends": "drop it; XLA chooses the algorithms",
+    "torch.save": "save nnx.state(model) with Orbax",
+    "torch.load": "restore with Orbax; `migrate weights` converts a checkpoint",
+    "torch.autograd.grad": "use jax.grad on a function",
+    "Tensor.backward": "use nnx.value_and_grad on a loss function",
+    "torch.nn.utils.clip_grad": "use optax.clip_by_global_norm",
+    "torch.onnx": "use jax.export",
+    "torch.fx": "use jax.make_jaxpr",
+}
+
+
+def _call(node: cst.Call, facts: Facts) -> Found | None:
+    """A call of a name without definition, or with arguments that its definition refuses."""
+    name = _torch_name(node.func, facts)
+    if name is None:
+        return _namespace(node.func, facts) or _getattr(node, facts)
+    if isinstance(node.func, (cst.Subscript, cst.IfExp)):
+        return None  # found where the functions are written
+    if not _has_conversion(name):
+        return _unknown(node, name)
+    if name in _BY_PASSES or name in _COVERED or name.startswith("torch.nn.init."):
+        return None
+    rules = definitions.ops(name) or definitions.layers(name)
+    base = name
+    if not rules:
+        base, rules = name[:-1], definitions.ops(name[:-1])
+    args = []
+    if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
+        func = facts.kind(node.func)
+        bound = func.bound if isinstance(func, k.Function) else None
+        if bound is not None or not isinstance(facts.kind(node.func.value), k.Class):
+            args.append(CallArg(None, node.func.value, node.func.value, bound or k.TENSOR))
+    for item in node.args:
+        keyword = item.star or (item.keyword.value if item.keyword else None)
+        if keyword != "out":
+            args.append(CallArg(keyword, item.value, item.value, facts.kind(item.value)))
+    return _refused(node, base, rules, args)
+
+
+def _refused(
+    node: cst.CSTNode, name: str, rules: Sequence[Rule], args: list[CallArg]
+) -> Found | None:
+    """Whether the definitions of a name refuse these arguments."""
+    try:
+        expand(name, rules, args)
+    except NoConversion as problem:
+        refused = failure(node, name, str(problem))
+        unclear = "not known" in refused.message
+        advice = "say what the value is with a type hint" if unclear else "write it by hand in JAX"
+        return _found(node, refused.rule, refused.message, refused.advice or advice)
+    return None
+
+
+def _namespace(node: cst.CSTNode, facts: Facts) -> Found | None:
+    """A package of torch, or a name nobody knows, where a value is read."""
+    kind = facts.kind(node)
+    if isinstance(kind, k.Namespace) and kind.name.partition(".")[0] == "torch":
+        return _unknown(node, f"{kind.name} as a value")
+    return None
+
+
+def _getattr(node: cst.Call, facts: Facts) -> Found | None:
+    """``getattr(F, name)`` with a name that is not known."""
+    if facts.callee(node) != "builtins.getattr" or len(node.args) < 2:
+        return None
+    namespace = facts.kind(node.args[0].value)
+    if not isinstance(namespace, k.Namespace) or not namespace.name.startswith("torch"):
+        return None
+    name = _torch_name(node, facts)
+    if name is not None:
+        return None if _has_conversion(name) else _unknown(node, name)
+    text = f"a name of {namespace.name} is computed: {one_line(node)}"
+    return _found(node, "API001", text, "choose among functions by a dict")
+
+
+def _name(node: cst.Name | cst.Attribute, facts: Facts) -> Found | None:
+    """A torch name used as a value, or an attribute of a tensor."""
+    name = _torch_name(node, facts)
+    if name is not None:
+        return None if _has_conversion(name) else _unknown(node, name)
+    if isinstance(node, cst.Attribute) and isinstance(facts.kind(node.value), k.Tensor):
+        name = f"Tensor.{node.attr.value}"
+        receiver = CallArg(None, node.value, node.value, facts.kind(node.value))
+        rules = definitions.ops(name)
+        return _refused(node, name, rules, [receiver]) if rules else None
+    return _namespace(node, facts)
+
+
+def _context(node: cst.BaseExpression, facts: Facts) -> Found | None:
+    """``with torch.…:``."""
+    target = node.func if isinstance(node, cst.Call) else node
+    name = _torch_name(target, facts)
+    if name is None or name in _BY_PASSES or name.endswith("autocast"):
+        return None
+    what = f"the context manager {name} has no conversion"
+    return _found(node, "API001", what, "write out what it changes")
+
+
+def _import(node: cst.Import | cst.ImportFrom) -> Found | None:
+    """Imports of packages built on torch."""
+    if isinstance(node, cst.Import):
+        modules = [dotted(alias.name) or "" for alias in node.names]
+    elif node.module is not None and not node.relative:
+        modules = [dotted(node.module) or ""]
+    else:
+        return None
+    for module in modules:
+        if module.partition(".")[0] in BASED_ON_TORCH or module == "einops.layers.torch":
+            what = f"{module} is built on torch and has no converted counterpart here"
+            advice = "port what is used of it, or copy its source into the project and convert that"
+            return _found(node, "API004", what, advice)
+    return None

@@ -1,0 +1,243 @@
+"""One walk over a file that asks each flag rule about the nodes it wants to see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.infer import Facts, FunctionInfo
+from migrator.infer import kinds as k
+from migrator.source import Source
+from rules.registry import FLAGS, Advice, Flag
+
+_BUILD_TIME = frozenset(
+    [
+        "__init__",
+        "reset_parameters",
+        "_reset_parameters",
+        "init_weights",
+        "_init_weights",
+        "initialize_weights",
+        "_initialize_weights",
+        "__repr__",
+        "__str__",
+        "extra_repr",
+        "__len__",
+        "from_pretrained",
+        "state_dict",
+        "load_state_dict",
+        "_load_from_state_dict",
+        "configure_optimizers",
+        "main",
+    ]
+)
+"""Methods and functions that are not traced: they build, print or load."""
+_TRAINING_CALLS = frozenset(
+    ["backward", "zero_grad", "step", "load_state_dict", "load_from_checkpoint"]
+)
+_TRAINING_NAMES = frozenset(
+    [
+        "torch.save",
+        "torch.load",
+        "torch.utils.data.DataLoader",
+        "torch.manual_seed",
+        "torch.cuda.is_available",
+    ]
+)
+_LONGEST = 72
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing a rule found."""
+
+    node: cst.CSTNode
+    code: str
+    what: str
+    advice: str
+    severity: str
+    effort: float
+    blocks: bool
+
+
+def load_flags() -> None:
+    """Import every flag rule, which registers it."""
+    package = import_module("rules.flags")
+    for module in iter_modules(package.__path__):
+        import_module(f"rules.flags.{module.name}")
+
+
+def one_line(node: cst.CSTNode) -> str:
+    """The source of an expression on one line, shortened when it is long."""
+    text = " ".join(syntax.code(node).split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+class FlagWalk:
+    """The walk, and what a rule may ask while it goes (``rules.registry.FlagContext``)."""
+
+    def __init__(self, source: Source, facts: Facts) -> None:
+        load_flags()
+        self.source = source
+        self.facts = facts
+        self.parents: list[cst.CSTNode] = []
+        self.memo: dict[str, Any] = {}
+        self._functions: list[FunctionInfo | None] = []
+        self._traced: dict[FunctionInfo, bool] = {}
+        self._by_type: dict[type, list[Flag]] = {}
+        for flag in FLAGS.values():
+            for node_type in flag.nodes:
+                self._by_type.setdefault(node_type, []).append(flag)
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def kind(self, node: cst.CSTNode) -> k.Kind:
+        """The kind of an expression, None taken out of an Optional."""
+        kind = self.facts.kind(node)
+        return kind.inner if isinstance(kind, k.Optional) else kind
+
+    def is_tensor(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is known to be a tensor."""
+        return isinstance(self.kind(node), k.Tensor)
+
+    def dtype(self, node: cst.CSTNode) -> str | None:
+        """The dtype class of a tensor."""
+        kind = self.kind(node)
+        return kind.dtype if isinstance(kind, k.Tensor) else None
+
+    def rank(self, node: cst.CSTNode) -> int | None:
+        """The number of axes of a tensor."""
+        kind = self.kind(node)
+        return kind.rank if isinstance(kind, k.Tensor) else None
+
+    def scalar(self, node: cst.CSTNode) -> str | None:
+        """The type of a Python scalar."""
+        return k.scalar_type(self.kind(node))
+
+    def qualified_name(self, node: cst.CSTNode) -> str | None:
+        """The name that a Name or Attribute resolves to."""
+        return self.facts.qualified_name(node)
+
+    def callee(self, call: cst.Call) -> str | None:
+        """The name that a call reaches."""
+        return self.facts.callee(call)
+
+    def text(self, node: cst.CSTNode) -> str:
+        """The source of an expression on one line."""
+        return one_line(node)
+
+    @property
+    def _outermost(self) -> FunctionInfo | None:
+        info = self._functions[-1] if self._functions else None
+        while info is not None and info.outer is not None:
+            info = info.outer
+        return info
+
+    @property
+    def in_module(self) -> bool:
+        """Whether the node lies in a method of a module."""
+        info = self._outermost
+        return info is not None and info.owner is not None and info.owner.torch_base is not None
+
+    @property
+    def in_forward(self) -> bool:
+        """Whether the node lies in code that runs under ``jit`` once converted."""
+        info = self._outermost
+        if info is None:
+            return False
+        return self._is_traced(info)
+
+    def _is_traced(self, info: FunctionInfo) -> bool:
+        while info.outer is not None:
+            info = info.outer
+        if info not in self._traced:
+            self._traced[info] = (
+                False  # the answer for a function that is reached through itself only
+            )
+            self._traced[info] = self._decide(info)
+        return self._traced[info]
+
+    def _decide(self, info: FunctionInfo) -> bool:
+        if info.short in _BUILD_TIME or self._plan.builds_time(info):
+            return False
+        if info.owner is not None and info.owner.torch_base is not None:
+            return True
+        if _trains(info, self.facts):
+            return False
+        callers = info.call_sites.values()
+        return not callers or any(c is not None and self._is_traced(c) for c in callers)
+
+    @cached_property
+    def _plan(self) -> Any:
+        from migrator.convert.randomness import RngPlan
+
+        return RngPlan(self.facts)
+
+    # --- the walk -------------------------------------------------------------------------------
+
+    def run(self) -> list[Found]:
+        """Everything the rules find, in the order of the source."""
+        found: list[Found] = []
+        self._visit(self.source.tree, found)
+        return found
+
+    def _visit(self, node: cst.CSTNode, found: list[Found]) -> None:
+        for flag in self._by_type.get(type(node), ()):
+            result = flag.check(node, self) if flag.check is not None else None
+            if result is not None:
+                found.append(_found(node, flag, result))
+        if isinstance(node, cst.FunctionDef):
+            self._function(node, found)
+            return
+        self.parents.append(node)
+        for child in syntax.children(node):
+            self._visit(child, found)
+        self.parents.pop()
+
+    def _function(self, node: cst.FunctionDef, found: list[Found]) -> None:
+        saved = self.memo
+        self._functions.append(self.facts.functions.get(node))
+        self.memo = dict(saved) if len(self._functions) > 1 else {}
+        self.parents.append(node)
+        for child in syntax.children(node):
+            self._visit(child, found)
+        self.parents.pop()
+        self._functions.pop()
+        self.memo = saved
+
+
+def _found(node: cst.CSTNode, flag: Flag, result: str | Advice) -> Found:
+    if isinstance(result, str):
+        result = Advice(result)
+    return Found(
+        result.node if result.node is not None else node,
+        flag.code,
+        flag.what if result.what is None else result.what,
+        result.text,
+        flag.severity if result.severity is None else result.severity,
+        flag.effort if result.effort is None else result.effort,
+        flag.blocks if result.blocks is None else result.blocks,
+    )
+
+
+def _trains(info: FunctionInfo, facts: Facts) -> bool:
+    """Whether a plain function is the program around a model: it trains, loads or saves one."""
+
+    def calls(node: cst.CSTNode) -> Iterator[cst.Call]:
+        for item in syntax.walk(node):
+            if isinstance(item, cst.Call):
+                yield item
+
+    for call in calls(info.node.body):
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _TRAINING_CALLS:
+            return True
+        if facts.callee(call) in _TRAINING_NAMES:
+            return True
+    return False

@@ -1,0 +1,261 @@
+"""The commands a user types: options in, exit status out, no logic."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+import migrator
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FOUND = 1
+"""Findings, parts left to a person, or models that are not equal."""
+FAILED = 2
+"""The command could not do its work."""
+
+
+class _Command(click.Command):
+    """A command whose errors are one line for the person who reads them."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from migrator.errors import UserError
+
+        debug = ctx.params.get("debug", False)
+        try:
+            return super().invoke(ctx)
+        except UserError as error:
+            if debug:
+                raise
+            _fail(str(error))
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            _fail("interrupted", 130)
+        except BrokenPipeError:
+            sys.stderr.close()
+            sys.exit(FAILED)
+        except Exception as error:
+            if debug:
+                raise
+            text = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+            text = " ".join(text.split())
+            _fail(f"internal error: {text} (--debug shows where; please report it)")
+
+
+def _fail(message: str, status: int = FAILED) -> NoReturn:
+    click.echo(f"migrate: {message}", err=True)
+    sys.exit(status)
+
+
+def _common(function: F) -> F:
+    """Options that every command has."""
+    for option in (
+        click.option("--debug", is_flag=True, help="Show the traceback of an error."),
+        click.option("-q", "--quiet", is_flag=True, help="No progress and no summary."),
+    ):
+        function = option(function)
+    return function
+
+
+_format = click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For a person or for a program.",
+)
+_paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(migrator.__version__, prog_name="migrate")
+def main() -> None:
+    """Bring PyTorch code to TPU: analyze it, convert it to Flax NNX, verify that both agree."""
+
+
+@main.command(cls=_Command)
+@_paths
+@_format
+@_common
+def analyze(paths: tuple[str, ...], style: str, quiet: bool, debug: bool) -> None:
+    """What stands in the way of TPU and JAX, where, and how much work is it?
+
+    Status: 0 nothing found, 1 findings, 2 could not run.
+    """
+    from migrator.project import analyze_paths
+    from migrator.report import json, progress, text
+
+    files, findings = analyze_paths(paths, progress.tracker(quiet))
+    if style == "json":
+        click.echo(json.document("analyze", findings, files=[str(f.path) for f in files]))
+    else:
+        for line in text.findings_text(findings):
+            click.echo(line)
+        if not quiet:
+            click.echo(text.summary(findings, len(files)))
+    sys.exit(FOUND if findings else 0)
+
+
+@main.command(cls=_Command)
+@_paths
+@click.option("-o", "--out", metavar="OUT", help="Directory, or NAME.py for a single file.")
+@click.option("--force", is_flag=True, help="Overwrite outputs that were edited.")
+@click.option("--diff", is_flag=True, help="Print the changes; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Report as usual; write nothing.")
+@_format
+@_common
+def convert(
+    paths: tuple[str, ...],
+    out: str | None,
+    force: bool,
+    diff: bool,
+    dry_run: bool,
+    style: str,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """The same code in Flax NNX, readable, as a person would have ported it.
+
+    What cannot be converted stays as it is under a TODO(migrate) comment.
+    Status: 0 all converted, 1 parts left and marked, 2 could not run.
+    """
+    from migrator.project import convert_path
+    from migrator.report import json, progress, text
+
+    if out is None and not (diff or dry_run):
+        raise click.UsageError("say where the result goes with -o OUT, or look at it with --diff")
+    writes = not (diff or dry_run)
+    conversion = convert_path(
+        paths, out if writes else None, force=force, track=progress.tracker(quiet)
+    )
+    if diff:
+        click.echo("".join(conversion.diff()), nl=False)
+    if style == "json":
+        click.echo(json.document("convert", conversion.findings, **conversion.to_dict()))
+    else:
+        for line in text.findings_text(conversion.findings):
+            click.echo(line, err=diff)
+        if not quiet:
+            click.echo(text.conversion_summary(conversion), err=diff)
+    sys.exit(0 if conversion.complete else FOUND)
+
+
+@main.command(cls=_Command)
+@click.argument("cases", nargs=-1, metavar="[CASE]...")
+@click.option("--config", type=click.Path(), help="pyproject.toml with the cases.")
+@click.option("--torch", metavar="FILE:NAME", help="Without a case: the torch class or factory.")
+@click.option("--jax", metavar="FILE:NAME", help="Its port; without it the file is converted.")
+@click.option("--init", default="", metavar="ARGS", help="Constructor arguments: '32, heads=4'.")
+@click.option("--input", "inputs", multiple=True, metavar="SPEC", help="'B,T,32', 'B,T:int64:0:9'.")
+@click.option("--dim", "dims", multiple=True, metavar="NAME=LOW:HIGH", help="Sizes to draw from.")
+@click.option("--examples", type=click.IntRange(1), help="Runs for each model.")
+@click.option("--seed", type=int, help="Draw other examples.")
+@click.option("--budget", type=float, metavar="SECONDS", help="Time for each model.")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=1, help="Models at a time.")
+@click.option(
+    "--changed-since", metavar="REV", help="Only models that a change since then can affect."
+)
+@click.option("--junit", metavar="FILE", help="Write a JUnit XML report as well.")
+@click.option("--html", metavar="FILE", help="Write a page with every layer's error as well.")
+@click.option("--github", is_flag=True, help="Print annotations for GitHub Actions as well.")
+@click.option("-v", "--verbose", is_flag=True, help="Every check, not just the verdict.")
+@_format
+@_common
+def verify(
+    cases: tuple[str, ...],
+    config: str | None,
+    torch: str | None,
+    jax: str | None,
+    init: str,
+    inputs: tuple[str, ...],
+    dims: tuple[str, ...],
+    examples: int | None,
+    seed: int | None,
+    budget: float | None,
+    jobs: int,
+    changed_since: str | None,
+    junit: str | None,
+    html: str | None,
+    github: bool,
+    verbose: bool,
+    style: str,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Do both versions compute the same, on every input we can think of?
+
+    Runs the cases of [[tool.migrate.case]] in pyproject.toml, or the model given by --torch.
+    Imports and runs your code. Status: 0 equal, 1 not equal, 2 could not run.
+    """
+    from migrator.changed import affected
+    from migrator.quick import selection, verify_each
+    from migrator.report import (
+        json,
+        progress,
+        verification,
+        verify_github,
+        verify_html,
+        verify_junit,
+    )
+
+    chosen = selection(config, cases, torch, jax=jax, init=init, inputs=inputs, dims=dims)
+    with chosen as (settings, names):
+        if changed_since is not None:
+            names = affected(settings, names, changed_since)
+        reports = []
+        options = {"examples": examples, "seed": seed, "budget": budget, "layers": bool(html)}
+        found = verify_each(settings, names, jobs, **options)
+        for _ in progress.tracker(quiet)(names, "verify"):
+            reports.append(next(found))
+            if style == "text":
+                for line in verification.lines(reports[-1], names, verbose):
+                    click.echo(line)
+    if style == "json":
+        click.echo(json.document("verify", (), cases=[report.to_dict() for report in reports]))
+    elif len(reports) > 1 and not quiet:
+        click.echo(verification.summary(reports))
+    if junit is not None:
+        verification.write(junit, verify_junit.render(reports))
+    if html is not None:
+        verification.write(html, verify_html.render(reports))
+    if github:
+        click.echo(verify_github.render(reports, settings), nl=False)
+    for message in verification.errors(reports):
+        click.echo(f"migrate: {message}", err=True)
+    sys.exit(verification.status(reports))
+
+
+@main.command(cls=_Command)
+@click.argument("file", metavar="MODEL.pt|MODEL.safetensors")
+@click.option("--module", required=True, metavar="FILE:CLASS", help="The converted class.")
+@click.option("--init", default="", metavar="ARGS", help="Constructor arguments: '32, heads=4'.")
+@click.option("-o", "--out", required=True, metavar="DIR", help="Where the checkpoint goes.")
+@click.option("--key", help="Entry of the file that holds the state_dict: 'model'.")
+@click.option("--force", is_flag=True, help="Replace an existing checkpoint.")
+@_common
+def weights(
+    file: str,
+    module: str,
+    init: str,
+    out: str,
+    key: str | None,
+    force: bool,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """A torch checkpoint as an Orbax checkpoint of the converted module, a tensor at a time.
+
+    Imports the converted file. Status: 0 written, 2 could not run.
+    """
+    from migrator.quick import convert_weights
+    from migrator.report import progress
+
+    with progress.counter("weights", quiet) as advance:
+        number = convert_weights(file, module, init, out, key=key, force=force, progress=advance)
+    if not quiet:
+        click.echo(f"{number} arrays written to {out}")

@@ -1,0 +1,322 @@
+"""``[tool.migrate]`` in pyproject.toml → Config and Case."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from migrator.errors import UserError
+from numerics.spec import DTYPES, FLOATS, Array, Constant, Group, InputSpec, Item
+
+EXPECTATIONS = ("equal", "flagged")
+
+_CASE_KEYS = frozenset(
+    [
+        "name",
+        "torch",
+        "jax",
+        "init",
+        "dims",
+        "inputs",
+        "train",
+        "grad",
+        "examples",
+        "shapes",
+        "profiles",
+        "expect",
+        "seed",
+    ]
+)
+_TOOL_KEYS = frozenset({"output", "sources", "case"})
+_INPUT_KEYS = frozenset(
+    [
+        "name",
+        "shape",
+        "dtype",
+        "range",
+        "min",
+        "max",
+        "sorted",
+        "density",
+        "value",
+        "tuple",
+        "list",
+        "dict",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """``file.py:Name`` or ``pkg.mod:Name``; without a file, the module's own. ``call`` says to call it."""
+
+    target: str
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    call: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model and how to exercise it.
+
+    ``init_args`` and ``init_kwargs`` hold plain values and ``Reference`` objects. ``inputs`` is None when the
+    table names a hook, whose place ``hook`` gives.
+    """
+
+    name: str
+    torch: str
+    jax: str | None = None
+    init_args: tuple[Any, ...] = ()
+    init_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    inputs: InputSpec = field(default_factory=InputSpec)
+    hook: str | None = None
+    train: bool = True
+    grad: bool = True
+    examples: int = 12
+    shapes: int = 3
+    seed: int = 0
+    expect: str = "equal"
+    root: Path = field(default_factory=Path)
+
+
+@dataclass(frozen=True)
+class Config:
+    """What ``[tool.migrate]`` says.
+
+    ``root`` is the directory of pyproject.toml; ``output`` where converted files lie; ``sources`` the
+    directories whose layout ``output`` repeats; ``path`` the file itself, None for a case made of flags.
+    """
+
+    root: Path = field(default_factory=Path)
+    output: Path | None = None
+    sources: tuple[Path, ...] = ()
+    cases: tuple[Case, ...] = ()
+    path: Path | None = None
+
+    def converted(self, source: str) -> str | None:
+        """The converted file of ``samples/mlp.py``, relative to the root: the first that exists, else a guess."""
+        if self.output is None:
+            return None
+        path = Path(source)
+        candidates = [
+            self.output / path.relative_to(base)
+            for base in self.sources
+            if path.is_relative_to(base)
+        ]
+        candidates += [self.output / path.name, self.output / path]
+        for candidate in candidates:
+            if (self.root / candidate).is_file():
+                return candidate.as_posix()
+        return candidates[0].as_posix()
+
+
+def find_pyproject(start: Path) -> Path | None:
+    """The nearest pyproject.toml at or above a directory."""
+    for directory in (start.resolve(), *start.resolve().parents):
+        if (directory / "pyproject.toml").is_file():
+            return directory / "pyproject.toml"
+    return None
+
+
+def load_config(path: Path | None = None) -> Config:
+    """Read a pyproject.toml (default: the nearest above the working directory; none there: no cases).
+
+    Raises:
+      UserError: one line with the file, the key, what is wrong and what to write.
+    """
+    path = path or find_pyproject(Path.cwd())
+    if path is None:
+        return Config(root=Path.cwd())
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: not valid TOML: {error}") from None
+    return _config(document.get("tool", {}).get("migrate", {}), path)
+
+
+def _config(table: Mapping[str, Any], path: Path) -> Config:
+    where = f"{path}: tool.migrate"
+    _known(table, _TOOL_KEYS, where)
+    root = path.parent.resolve()
+    cases = table.get("case", [])
+    if not isinstance(cases, list):
+        raise UserError(f"{where}.case is a list of tables; write [[tool.migrate.case]]")
+    parsed: list[Case] = []
+    for number, entry in enumerate(cases, 1):
+        case = parse_case(entry, root, f"{where}.case {entry.get('name') or number}")
+        if any(case.name == other.name for other in parsed):
+            raise UserError(f"{where}.case: two cases are named {case.name!r}; rename one")
+        parsed.append(case)
+    output = _take(table, "output", str, None, where)
+    return Config(
+        root=root,
+        output=None if output is None else Path(output),
+        sources=tuple(Path(source) for source in _take(table, "sources", list, [], where)),
+        cases=tuple(parsed),
+        path=path,
+    )
+
+
+def parse_case(entry: Mapping[str, Any], root: Path, where: str) -> Case:
+    """A case from its table (also used for cases made of command-line flags)."""
+    _known(entry, _CASE_KEYS, where)
+    torch = _take(entry, "torch", str, None, where)
+    if torch is None or ":" not in torch:
+        raise UserError(f'{where}: torch = "file.py:Class" or "package.module:factory" is needed')
+    jax = _take(entry, "jax", str, None, where)
+    if jax is not None and ":" not in jax:
+        raise UserError(f'{where}: jax = {jax!r} names no class; write "file.py:Class"')
+    expect = _take(entry, "expect", str, "equal", where)
+    if expect not in EXPECTATIONS:
+        raise UserError(f"{where}: expect = {expect!r}; write one of {', '.join(EXPECTATIONS)}")
+    init = _take(entry, "init", dict, {}, where)
+    _known(init, frozenset({"args", "kwargs"}), f"{where}, init")
+    inputs = entry.get("inputs", [])
+    dims = _dims(_take(entry, "dims", dict, {}, where), where)
+    profiles = tuple(_take(entry, "profiles", list, [], where))
+    hook = inputs if isinstance(inputs, str) else None
+    items = () if hook else tuple(_items(inputs, dims, f"{where}, inputs"))
+    return Case(
+        name=_take(entry, "name", str, torch.partition(":")[2], where),
+        torch=torch,
+        jax=jax,
+        init_args=tuple(_value(value, f"{where}, init") for value in init.get("args", [])),
+        init_kwargs={
+            key: _value(value, f"{where}, init") for key, value in init.get("kwargs", {}).items()
+        },
+        inputs=InputSpec(items=items, dims=dims, profiles=profiles),
+        hook=hook,
+        train=_take(entry, "train", bool, True, where),
+        grad=_take(entry, "grad", bool, True, where),
+        examples=_take(entry, "examples", int, 12, where),
+        shapes=_take(entry, "shapes", int, 3, where),
+        seed=_take(entry, "seed", int, 0, where),
+        expect=expect,
+        root=root,
+    )
+
+
+def _known(table: Mapping[str, Any], keys: frozenset[str], where: str) -> None:
+    for key in table:
+        if key not in keys:
+            raise UserError(f"{where}: unknown key {key!r}; known: {', '.join(sorted(keys))}")
+
+
+def _take(table: Mapping[str, Any], key: str, kind: type, default: Any, where: str) -> Any:
+    value = table.get(key, default)
+    if value is not default and (not isinstance(value, kind) or (kind is int and value is True)):
+        words = {str: "a string", int: "an integer", bool: "true or false", list: "a list"}
+        raise UserError(f"{where}: {key} = {value!r} should be {words.get(kind, 'a table')}")
+    return value
+
+
+def _value(value: Any, where: str) -> Any:
+    """A constructor argument; ``{call = …}`` and ``{get = …}`` become references."""
+    if isinstance(value, list):
+        return [_value(part, where) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if "get" in value:
+        _known(value, frozenset({"get"}), where)
+        return Reference(value["get"])
+    if "call" in value:
+        _known(value, frozenset({"call", "args", "kwargs"}), where)
+        kwargs = {key: _value(part, where) for key, part in value.get("kwargs", {}).items()}
+        args = tuple(_value(part, where) for part in value.get("args", []))
+        return Reference(value["call"], args, kwargs, call=True)
+    return {key: _value(part, where) for key, part in value.items()}
+
+
+def _dims(table: Mapping[str, Any], where: str) -> dict[str, tuple[int, ...]]:
+    dims: dict[str, tuple[int, ...]] = {}
+    for name, entry in table.items():
+        choices = _choices(entry, f"{where}, dims.{name}")
+        if not choices or not all(isinstance(size, int) and size >= 0 for size in choices):
+            raise UserError(f"{where}: dims.{name} = {entry!r} leaves no size to choose")
+        dims[name] = tuple(choices)
+    return dims
+
+
+def _choices(entry: Any, where: str) -> list[int]:
+    if isinstance(entry, int):
+        return [entry]
+    if isinstance(entry, list) and len(entry) == 2 and all(isinstance(size, int) for size in entry):
+        entry = {"min": entry[0], "max": entry[1]}
+    if isinstance(entry, dict) and "choices" in entry:
+        _known(entry, frozenset({"choices"}), where)
+        return list(entry["choices"])
+    if isinstance(entry, dict):
+        _known(entry, frozenset({"min", "max", "multiple"}), where)
+        low, step = entry.get("min", 1), entry.get("multiple", 1)
+        if all(isinstance(size, int) for size in (low, step, entry.get("max"))) and step > 0:
+            return [size for size in range(low, entry["max"] + 1) if size % step == 0]
+    raise UserError(
+        f"{where} = {entry!r}; write [low, high], a size, {{min=, max=, multiple=}} or {{choices=[…]}}"
+    )
+
+
+def _items(entries: Any, dims: Mapping[str, Any], where: str) -> list[Item]:
+    if not isinstance(entries, list):
+        raise UserError(f'{where}: write a list of tables, or "file.py:function" for a hook')
+    return [_item(entry, dims, f"{where} {number}") for number, entry in enumerate(entries, 1)]
+
+
+def _item(entry: Any, dims: Mapping[str, Any], where: str) -> Item:
+    if not isinstance(entry, dict):
+        raise UserError(f'{where}: {entry!r} is no table; write {{ shape = ["B", 3] }}')
+    _known(entry, _INPUT_KEYS, where)
+    name = _take(entry, "name", str, None, where)
+    if "value" in entry:
+        return Constant(entry["value"], name)
+    for kind in ("tuple", "list"):
+        if kind in entry:
+            return Group(kind, tuple(_items(entry[kind], dims, where)), name)
+    if "dict" in entry:
+        parts = [_item({**part, "name": key}, dims, where) for key, part in entry["dict"].items()]
+        return Group("dict", tuple(parts), name)
+    return _array(entry, dims, name, where)
+
+
+def _array(entry: Mapping[str, Any], dims: Mapping[str, Any], name: Any, where: str) -> Array:
+    shape = entry.get("shape")
+    if not isinstance(shape, list) or not all(isinstance(size, int | str) for size in shape):
+        raise UserError(f'{where}: shape = {shape!r}; write a list such as ["B", 3, 32, 32]')
+    for size in shape:
+        if isinstance(size, str) and size.isidentifier() and size not in dims:
+            raise UserError(
+                f"{where}: no dimension {size!r}; add it to dims = {{ {size} = [1, 4] }}"
+            )
+    dtype = entry.get("dtype", "float32")
+    if dtype not in DTYPES:
+        raise UserError(f"{where}: dtype = {dtype!r}; write one of {', '.join(DTYPES)}")
+    low, high = _range(entry, where)
+    if dtype not in FLOATS and dtype != "bool" and high is None:
+        raise UserError(f"{where}: an {dtype} input needs its range, such as range = [0, 100]")
+    return Array(
+        shape=tuple(shape),
+        dtype=dtype,
+        low=low,
+        high=high,
+        name=name,
+        sorted=_take(entry, "sorted", bool, False, where),
+        density=float(entry.get("density", 0.5)),
+    )
+
+
+def _range(entry: Mapping[str, Any], where: str) -> tuple[Any, Any]:
+    bounds = entry.get("range")
+    if bounds is None:
+        return entry.get("min"), entry.get("max")
+    if isinstance(bounds, str) and bounds.count(":") == 1:
+        bounds = [int(part) if part.lstrip("-").isdigit() else part for part in bounds.split(":")]
+    if not isinstance(bounds, list) or len(bounds) != 2:
+        raise UserError(f'{where}: range = {bounds!r}; write [low, high] or "low:high"')
+    return bounds[0], bounds[1]

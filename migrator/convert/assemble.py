@@ -1,0 +1,183 @@
+"""Puts the file together: imports where torch's stood, helpers behind the imports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import libcst as cst
+
+from migrator.convert.context import Context
+from migrator.source import dotted
+
+_STANDARD = ("functools", "math")
+_ORDER = ("jax", "jnp", "np", "nnx", "lax")
+
+
+def assemble(ctx: Context, tree: cst.Module) -> str:
+    """The text of the module with what it needs."""
+    body: list[cst.BaseStatement] = list(tree.body)
+    helpers = ctx.helpers.text()
+    present = _bindings(body)
+    needed = {n: line for n, line in ctx.helpers.imports.items() if n not in present}
+    at, leading = _torch_import(ctx, body)
+    before_torch = _first_import(body)
+    header: list[cst.BaseStatement] = []
+    if ctx.module_rngs:
+        needed.setdefault("nnx", "from flax import nnx")
+    standard = [needed.pop(n) for n in _STANDARD if n in needed]
+    lines = [needed.pop(n) for n in _ORDER if n in needed]
+    lines += sorted(needed.values())
+    made = [_line(text) for text in lines]
+    if made:
+        made[0] = made[0].with_changes(leading_lines=leading)
+    header = list(made)
+    body[at:at] = header
+    if standard:
+        place = min(before_torch, at)
+        stdlib = [_line(text) for text in standard]
+        if place < len(body) and isinstance(body[place], cst.SimpleStatementLine) and place != at:
+            first = body[place]
+            assert isinstance(first, cst.SimpleStatementLine)
+            stdlib[0] = stdlib[0].with_changes(leading_lines=first.leading_lines)
+            body[place] = first.with_changes(leading_lines=[])
+        elif header:
+            stdlib[0] = stdlib[0].with_changes(leading_lines=leading)
+            body[at] = header[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
+        body[place:place] = stdlib
+    if helpers:
+        body = _with_mark(body)
+    if ctx.module_rngs:
+        body = _with_rngs(body)
+    header_lines = tree.header
+    code: str = tree.with_changes(body=body, header=header_lines).code
+    if helpers:
+        gap = "" if helpers.startswith("_") and "=" in helpers.split("\n")[0] else "\n"
+        code = code.replace(f"{_MARK}\n", f"{gap}{helpers}".rstrip("\n") + "\n", 1)
+    return code
+
+
+@cache
+def _line(text: str) -> cst.SimpleStatementLine:
+    made = cst.parse_statement(text)
+    assert isinstance(made, cst.SimpleStatementLine)
+    return made
+
+
+def _is_import(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.SimpleStatementLine) and isinstance(
+        node.body[0], (cst.Import, cst.ImportFrom)
+    )
+
+
+def _bindings(body: Sequence[cst.CSTNode]) -> set[str]:
+    found: set[str] = set()
+    for node in body:
+        if not isinstance(node, cst.SimpleStatementLine):
+            continue
+        for small in node.body:
+            if isinstance(small, cst.Import):
+                for alias in small.names:
+                    name = alias.asname.name if alias.asname is not None else alias.name
+                    found.add((dotted(name) or "").partition(".")[0])
+            elif isinstance(small, cst.ImportFrom) and not isinstance(small.names, cst.ImportStar):
+                for alias in small.names:
+                    name = alias.asname.name if alias.asname is not None else alias.name
+                    found.add(dotted(name) or "")
+    return found
+
+
+def _torch_import(ctx: Context, body: list[cst.BaseStatement]) -> tuple[int, list[cst.EmptyLine]]:
+    """Where the first import of torch stood in the converted body, and the lines above it."""
+    original = ctx.source.tree.body
+    kept = set(map(id, body))
+    index = 0
+    for node in original:
+        if _imports_torch(node):
+            assert isinstance(node, cst.SimpleStatementLine)
+            while index < len(body) and not _after(original, node, body, index):
+                index += 1
+            return index, list(node.leading_lines)
+    del kept
+    at = _first_import(body)
+    while at < len(body) and _is_import(body[at]):
+        at += 1
+    return at, []
+
+
+def _after(
+    original: Sequence[cst.CSTNode], node: cst.CSTNode, body: list[cst.BaseStatement], index: int
+) -> bool:
+    """Whether the statement at an index of the new body comes behind a removed one of the original."""
+    position = next(i for i, n in enumerate(original) if n is node)
+    earlier = sum(1 for n in original[:position] if not _imports_torch(n))
+    return index >= earlier
+
+
+def _imports_torch(node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.SimpleStatementLine):
+        return False
+    small = node.body[0]
+    if len(node.body) != 1:
+        return False
+    if isinstance(small, cst.Import):
+        return all((dotted(a.name) or "").partition(".")[0] == "torch" for a in small.names)
+    if isinstance(small, cst.ImportFrom) and small.module is not None and not small.relative:
+        return (dotted(small.module) or "").partition(".")[0] == "torch"
+    return False
+
+
+def _first_import(body: Sequence[cst.CSTNode]) -> int:
+    at = 0
+    for i, node in enumerate(body):
+        if isinstance(node, cst.SimpleStatementLine):
+            small = node.body[0]
+            docstring = i == 0 and isinstance(small, cst.Expr)
+            future = (
+                isinstance(small, cst.ImportFrom)
+                and small.module is not None
+                and dotted(small.module) == "__future__"
+            )
+            if docstring or future:
+                at = i + 1
+                continue
+        break
+    return at
+
+
+def _last_import(body: Sequence[cst.CSTNode]) -> int:
+    """The index behind the imports at the top of a file."""
+    at = 0
+    for i, node in enumerate(body):
+        if _is_import(node):
+            at = i + 1
+        elif not (isinstance(node, (cst.SimpleStatementLine, cst.Try, cst.If)) and i < at + 3):
+            break
+    return at
+
+
+_MARK = "__migrator_helpers__"
+
+
+def _with_mark(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
+    """A line that stands for the helpers until the file is text: they need no parsing."""
+    at = _last_import(body)
+    blank = cst.EmptyLine(indent=False)
+    mark = cst.SimpleStatementLine([cst.Expr(cst.Name(_MARK))], leading_lines=[blank])
+    rest = body[at:]
+    if rest and hasattr(rest[0], "leading_lines"):
+        lines = list(rest[0].leading_lines)
+        while lines and lines[0].comment is None:
+            lines.pop(0)
+        rest[0] = rest[0].with_changes(leading_lines=[blank, blank, *lines])
+    return [*body[:at], mark, *rest]
+
+
+def _with_rngs(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
+    """``rngs = nnx.Rngs(0)`` at the top of a script that draws or builds modules itself."""
+    at = _last_import(body)
+    line = _line("rngs = nnx.Rngs(0)").with_changes(leading_lines=[cst.EmptyLine(indent=False)])
+    position = at
+    while position < len(body) and isinstance(body[position], (cst.FunctionDef, cst.ClassDef)):
+        position += 1
+    return [*body[:position], line, *body[position:]]

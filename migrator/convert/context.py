@@ -1,0 +1,364 @@
+"""What the passes share while one file is rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.helpers import Helpers
+from migrator.convert.randomness import RngPlan
+from migrator.findings import Finding
+from migrator.infer import ClassInfo, Facts, FunctionInfo
+from migrator.infer import kinds as k
+from migrator.source import Source
+
+
+class Failure(Exception):
+    """The statement around a node cannot be converted."""
+
+    def __init__(self, node: cst.CSTNode, rule: str, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.node, self.rule, self.message, self.advice = node, rule, message, advice
+
+
+@dataclass
+class Frame:
+    """One function being rewritten, and the names it binds itself."""
+
+    info: FunctionInfo
+    owner: ClassInfo | None
+    locals: frozenset[str]
+    no_grad: bool = False
+    reads: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Statement:
+    """The statement being rewritten: what must stand before it, and what ran before in it."""
+
+    node: cst.CSTNode
+    before: list[cst.BaseStatement] = field(default_factory=list)
+    effects: list[cst.CSTNode] = field(default_factory=list)
+    may_hoist: bool = True
+    target: str | None = None
+
+
+class Context:
+    """State of one conversion."""
+
+    def __init__(self, source: Source, facts: Facts) -> None:
+        self.source = source
+        self.facts = facts
+        self.findings: list[Finding] = []
+        self.helpers = Helpers(used_names(source.tree), bound_in_file(source.tree))
+        self.plan = RngPlan(facts)
+        self.blocked: dict[cst.CSTNode, tuple[str, str, str]] = {}
+        self.dropped: set[cst.CSTNode] = set()
+        self.classes: list[ClassInfo] = []
+        self.frames: list[Frame] = []
+        self.statements: list[Statement] = []
+        self.torch_names = imported(source.tree)
+        self.module_rngs = False
+        self.no_grad = 0
+        self.iterates_dicts: bool | None = None
+        self.writers: dict[FunctionInfo, bool] = {}
+        self.narrowed: dict[str, str] = {}
+        """Several classes a module may have, as one string → the ones it has in this branch."""
+        self.class_being_read: ClassInfo | None = None
+        self.aliases: dict[FunctionInfo, object | None] = {}
+        self.class_values = class_values(source.tree, facts)
+        self.tied_heads: dict[str, dict[str, cst.Attribute]] = {}
+
+    # --- questions ------------------------------------------------------------------------------------------------
+
+    def kind(self, node: cst.CSTNode) -> k.Kind:
+        """The kind inferred for a node of the original tree, None taken out of an Optional."""
+        kind = self.facts.kind(node)
+        if isinstance(kind, k.Optional):
+            kind = kind.inner
+        if self.narrowed and isinstance(kind, k.Module) and kind.cls in self.narrowed:
+            return k.Module(self.narrowed[kind.cls])
+        return kind
+
+    @property
+    def frame(self) -> Frame | None:
+        """The innermost function."""
+        return self.frames[-1] if self.frames else None
+
+    @property
+    def owner(self) -> ClassInfo | None:
+        """The class around the innermost method."""
+        for frame in reversed(self.frames):
+            if frame.owner is not None:
+                return frame.owner
+        return self.classes[-1] if self.classes else None
+
+    @property
+    def in_init(self) -> bool:
+        """Whether the code runs while a module is built."""
+        frame = self.frame
+        return frame is not None and self.plan.builds_time(frame.info)
+
+    def is_import(self, name: str) -> bool:
+        """Whether a name means an import of the file here, not a local variable."""
+        if name not in self.torch_names:
+            return False
+        return not any(name in frame.locals for frame in self.frames)
+
+    def is_self(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is the instance a method works on."""
+        if not isinstance(node, cst.Name) or not self.frames:
+            return False
+        for frame in reversed(self.frames):
+            if frame.owner is not None:
+                params = frame.info.node.params.params
+                return bool(params) and params[0].name.value == node.value
+        return False
+
+    def class_of(self, kind: k.Kind) -> ClassInfo | None:
+        """The file's own class of an instance kind."""
+        if isinstance(kind, k.Module):
+            return self.facts.classes.get(kind.cls)
+        return None
+
+    # --- edits ----------------------------------------------------------------------------------------------------
+
+    def rngs(self, node: cst.CSTNode) -> cst.BaseExpression:
+        """The expression that holds the ``nnx.Rngs`` here."""
+        if not self.frames:
+            self.module_rngs = True
+            return cst.Name("rngs")
+        for frame in reversed(self.frames):
+            how = self.plan.how(frame.info)
+            if how == "self":
+                first = frame.info.node.params.params[0].name.value
+                return cst.Attribute(cst.Name(first), cst.Name("rngs"))
+            if how == "param":
+                return cst.Name("rngs")
+        raise Failure(
+            node,
+            "API003",
+            "this draws random numbers where no random generator is at hand",
+            "pass an nnx.Rngs to this function",
+        )
+
+    def effect(self, node: cst.CSTNode) -> None:
+        """Note a call that may change state, for the order of evaluation."""
+        if self.statements:
+            self.statements[-1].effects.append(node)
+
+    def hoist(
+        self, original: cst.CSTNode, updated: cst.BaseExpression, hint: str = "h"
+    ) -> cst.BaseExpression | None:
+        """Give an expression a name in a statement of its own before this one; None when order forbids it."""
+        if not self.statements:
+            return None
+        statement = self.statements[-1]
+        if not statement.may_hoist:
+            return None
+        inside = set(syntax.walk(original))
+        if any(e in inside for e in statement.effects) and any(
+            e not in inside for e in statement.effects
+        ):
+            return None
+        name = self._temporary(statement, original, hint)
+        line = cst.SimpleStatementLine(
+            [cst.Assign([cst.AssignTarget(cst.Name(name))], syntax.unparenthesized(updated))]
+        )
+        statement.before.append(line)
+        return cst.Name(name)
+
+    def _temporary(self, statement: Statement, original: cst.CSTNode, hint: str) -> str:
+        target = statement.target
+        if target is not None and not statement.before:
+            outside = syntax.names(statement.node).get(target, 0)
+            inside = syntax.names(original).get(target, 0)
+            if outside - 1 <= inside:  # the target itself is one of the names outside
+                return target
+        name, number = hint, 2
+        while name in self.helpers.taken:
+            name, number = f"{hint}{number}", number + 1
+        self.helpers.taken.add(name)
+        return name
+
+    @contextmanager
+    def no_hoisting(self) -> Iterator[None]:
+        """Parts of a statement that need not run, or run many times."""
+        if not self.statements:
+            yield
+            return
+        statement = self.statements[-1]
+        saved, statement.may_hoist = statement.may_hoist, False
+        try:
+            yield
+        finally:
+            statement.may_hoist = saved
+
+    def report(
+        self,
+        node: cst.CSTNode,
+        rule: str,
+        message: str,
+        advice: str = "",
+        *,
+        severity: str = "error",
+        blocks: bool = True,
+    ) -> None:
+        """Add a finding at a node of the original tree."""
+        span = self.source.span(node)
+        self.findings.append(
+            Finding(
+                rule,
+                message,
+                severity,
+                span.line,
+                span.column,
+                span.end_line,
+                span.end_column,
+                self.source.path,
+                advice,
+                self.source.excerpt(span.line),
+                0.5 if blocks else 0.0,
+                blocks,
+            )
+        )
+
+
+def class_values(tree: cst.Module, facts: Facts) -> frozenset[str]:
+    """The file's own classes that are handed around as values, not only called or derived from."""
+    found: set[str] = set()
+
+    def visit(node: cst.CSTNode, value: bool) -> None:
+        kind_type = type(node)
+        if kind_type is cst.Integer or kind_type is cst.SimpleString:
+            return
+        if kind_type is cst.Name or kind_type is cst.Attribute:
+            kind = facts.kinds.get(node)
+            if value and isinstance(kind, k.Class) and kind.name in facts.classes:
+                found.add(kind.name)
+            return
+        if kind_type is cst.Annotation:
+            return
+        if kind_type is cst.ClassDef:
+            visit(node.body, False)  # type: ignore[attr-defined]
+            return
+        if type(node) is cst.Call:
+            visit(node.func, False)
+            asks = isinstance(node.func, cst.Name) and node.func.value in ("isinstance", "super")
+            for item in node.args:
+                visit(item.value, not asks)
+            return
+        for child in syntax.children(node):
+            visit(child, kind_type in _VALUE_PLACES)
+
+    visit(tree, False)
+    return frozenset(found)
+
+
+_VALUE_PLACES = (
+    cst.Assign,
+    cst.Element,
+    cst.DictElement,
+    cst.Param,
+    cst.Return,
+    cst.IfExp,
+    cst.BooleanOperation,
+    cst.AnnAssign,
+)
+
+
+def used_names(tree: cst.Module) -> set[str]:
+    """Every identifier in a file, so that new names do not clash."""
+    return {n.value for n in syntax.walk(tree) if type(n) is cst.Name}
+
+
+def imported(tree: cst.Module) -> set[str]:
+    """Names that an import of torch (or anything else) binds, anywhere in the file."""
+    found: set[str] = set()
+    for node in syntax.walk(tree):
+        if type(node) is not cst.Import and type(node) is not cst.ImportFrom:
+            continue
+        if isinstance(node, cst.Import):
+            for alias in node.names:
+                if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                    found.add(alias.asname.name.value)
+                else:
+                    head: cst.BaseExpression = alias.name
+                    while isinstance(head, cst.Attribute):
+                        head = head.value
+                    if isinstance(head, cst.Name):
+                        found.add(head.value)
+        elif isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+            for alias in node.names:
+                name = alias.asname.name if alias.asname is not None else alias.name
+                if isinstance(name, cst.Name):
+                    found.add(name.value)
+    return found
+
+
+def bound_in_file(tree: cst.Module) -> frozenset[str]:
+    """Every name that the file binds somewhere, imports of torch left out."""
+    found: set[str] = set()
+
+    def targets(node: cst.CSTNode) -> None:
+        if isinstance(node, cst.Name):
+            found.add(node.value)
+        elif isinstance(node, (cst.Tuple, cst.List)):
+            for element in node.elements:
+                targets(element.value)
+
+    imports: list[cst.CSTNode] = []
+    for node in syntax.walk(tree):
+        kind = type(node)
+        if kind in _BINDING:
+            targets(node.target)  # type: ignore[attr-defined]
+        elif kind is cst.FunctionDef or kind is cst.ClassDef or kind is cst.Param:
+            found.add(node.name.value)  # type: ignore[attr-defined]
+        elif kind is cst.Import or (kind is cst.ImportFrom and not _from_torch(node)):
+            imports.append(node)
+    return frozenset(found | imported(cst.Module(imports)))  # type: ignore[arg-type]
+
+
+def _from_torch(node: cst.CSTNode) -> bool:
+    module: cst.CSTNode | None = getattr(node, "module", None)
+    while isinstance(module, cst.Attribute):
+        module = module.value
+    return isinstance(module, cst.Name) and module.value == "torch"
+
+
+def bound_names(function: cst.FunctionDef) -> frozenset[str]:
+    """The names a function binds: parameters, assignments, loops, withs (imports left out)."""
+    found: set[str] = set()
+    imports: list[cst.CSTNode] = []
+
+    def targets(node: cst.CSTNode) -> None:
+        if isinstance(node, cst.Name):
+            found.add(node.value)
+        elif isinstance(node, (cst.Tuple, cst.List)):
+            for element in node.elements:
+                targets(element.value)
+
+    params = function.params
+    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+        found.add(param.name.value)
+    for star in (params.star_arg, params.star_kwarg):
+        if isinstance(star, cst.Param):
+            found.add(star.name.value)
+    for node in syntax.walk(function.body):
+        kind = type(node)
+        if kind in _BINDING:
+            targets(node.target)  # type: ignore[attr-defined]
+        elif kind is cst.AsName:
+            targets(node.name)  # type: ignore[attr-defined]
+        elif kind is cst.Import or kind is cst.ImportFrom:
+            imports.append(node)
+    return frozenset(found) - imported(cst.Module(imports)) if imports else frozenset(found)  # type: ignore[arg-type]
+
+
+_BINDING = frozenset(
+    {cst.AssignTarget, cst.For, cst.CompFor, cst.AugAssign, cst.AnnAssign, cst.NamedExpr}
+)

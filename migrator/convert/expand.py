@@ -1,0 +1,192 @@
+"""Puts an expanded definition into the user's code: hoists, helpers, generators, parentheses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.inline import RNGS, CallArg, Expansion, NoConversion, expand
+from migrator.convert.rewriter import Rewriter
+from migrator.infer import kinds as k
+from migrator.infer.signatures import spelled
+from rules.definitions import Rule
+
+
+@dataclass
+class Result:
+    """A converted call: one expression, or one per component of a tuple."""
+
+    nodes: list[cst.BaseExpression]
+    is_tuple: bool
+
+    @property
+    def node(self) -> cst.BaseExpression:
+        """The whole result as one expression."""
+        if not self.is_tuple:
+            return self.nodes[0]
+        return make_tuple(self.nodes)
+
+
+def make_tuple(nodes: Sequence[cst.BaseExpression], parens: bool = True) -> cst.Tuple:
+    """A tuple display."""
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    elements = [
+        cst.Element(
+            n,
+            comma=comma
+            if i < len(nodes) - 1
+            else (cst.Comma() if len(nodes) == 1 else cst.MaybeSentinel.DEFAULT),
+        )
+        for i, n in enumerate(nodes)
+    ]
+    return cst.Tuple(
+        elements,
+        lpar=[cst.LeftParen()] if parens else [],
+        rpar=[cst.RightParen()] if parens else [],
+    )
+
+
+def call_args(rw: Rewriter, args: Sequence[cst.Arg]) -> list[CallArg]:
+    """The arguments of a call, converted, with their kinds. A star of known length stays one argument."""
+    found = []
+    for item in args:
+        keyword = item.star or (item.keyword.value if item.keyword else None)
+        found.append(
+            CallArg(keyword, item.value, rw.visit(item.value), rw.ctx.facts.kind(item.value))
+        )
+    return found
+
+
+def convert_call(
+    rw: Rewriter,
+    node: cst.CSTNode,
+    name: str,
+    rules: Sequence[Rule],
+    args: list[CallArg],
+    only: int | None = None,
+) -> Result:
+    """Convert a call of a torch name by its definitions.
+
+    Args:
+      node: where failures are reported.
+      only: the component of a tuple result that is used, None for all.
+    """
+    ctx = rw.ctx
+    try:
+        expansion = expand(name, rules, args)
+    except NoConversion as problem:
+        raise failure(node, name, str(problem)) from problem
+    if expansion.template is not None:
+        made = _substitute(ctx, expansion, args, only, node)
+        if made is not None:
+            return made
+    return Result([helper_call(ctx, node, expansion.rule, args)], False)
+
+
+def failure(node: cst.CSTNode, name: str, reason: str) -> Failure:
+    """The Failure for a refusal; a reason may begin with its own rule code (``DYN001: …``)."""
+    head, separator, rest = reason.partition(": ")
+    if separator and len(head) == 6 and head[:3].isupper() and head[3:].isdigit():
+        return Failure(node, head, f"{name}: {rest}")
+    return Failure(node, "API002", f"{name}: {reason}" if name not in reason else reason)
+
+
+def _substitute(
+    ctx: Context, expansion: Expansion, args: list[CallArg], only: int | None, node: cst.CSTNode
+) -> Result | None:
+    template = expansion.template
+    assert template is not None
+    picked = range(len(template.nodes))
+    if only is not None and template.is_tuple:
+        if not -len(template.nodes) <= only < len(template.nodes):
+            return None
+        picked = range(only % len(template.nodes), only % len(template.nodes) + 1)
+    mapping = dict(expansion.mapping)
+    counts: dict[str, int] = {}
+    for i in picked:
+        for name, count in template.uses[i].items():
+            counts[name] = counts.get(name, 0) + count
+    originals = {id(a.updated): a.original for a in args}
+    for name, value in expansion.mapping.items():
+        if counts.get(name, 0) > 1 and not syntax.is_cheap(value):
+            hoisted = ctx.hoist(originals.get(id(value), node), value)
+            if hoisted is None:
+                return None
+            mapping[name] = hoisted
+    if counts.get(RNGS):
+        mapping[RNGS] = ctx.rngs(node)
+    for name in template.globals:
+        new = ctx.helpers.need(expansion.rule.file, name)
+        if new != name:
+            mapping[name] = cst.Name(new)
+    nodes = [syntax.substitute(template.nodes[i], mapping) for i in picked]
+    if any(isinstance(v, cst.Subscript) for v in mapping.values()):
+        nodes = [_without_value(n) for n in nodes]
+    return Result(nodes, template.is_tuple and only is None)
+
+
+def _without_value(node: Any) -> Any:
+    """``w[...].shape`` → ``w.shape``: a Variable knows its shape, rank and dtype itself."""
+    made = syntax.rebuild(node, _without_value)
+    if (
+        isinstance(made, cst.Attribute)
+        and made.attr.value in ("shape", "ndim", "dtype", "size")
+        and isinstance(made.value, cst.Subscript)
+        and len(made.value.slice) == 1
+        and isinstance(made.value.slice[0].slice, cst.Index)
+        and isinstance(made.value.slice[0].slice.value, cst.Ellipsis)
+    ):
+        return made.with_changes(value=made.value.value)
+    return made
+
+
+def helper_call(
+    ctx: Context, node: cst.CSTNode, rule: Rule, args: Sequence[CallArg]
+) -> cst.BaseExpression:
+    """Copy a definition and call it with the user's arguments."""
+    name = ctx.helpers.need(rule.file, rule.name)
+    unread = _unread(rule)
+    made: list[cst.Arg] = []
+    positional = [p.name for p in rule.params if p.mode == "positional"]
+    for i, item in enumerate(args):
+        if item.keyword in ("*", "**"):
+            made.append(cst.Arg(item.updated).with_changes(star=item.keyword))
+            continue
+        keyword = item.keyword
+        if keyword is not None:
+            keyword = spelled(keyword, rule.by_name)
+        if keyword in unread:
+            continue
+        if keyword is None and i < len(positional) and positional[i] in unread:
+            if all(a.keyword is None for a in args[i + 1 :]) and i + 1 < len(args):
+                pass
+            elif i + 1 == len(args):
+                continue
+        made.append(syntax.arg(item.updated, keyword))
+    if rule.draws:
+        made.append(syntax.arg(ctx.rngs(node), "rngs"))
+    return syntax.with_args(cst.Call(cst.Name(name)), made)
+
+
+def _unread(rule: Rule) -> set[str]:
+    """Parameters that the body never looks at (device, memory_format…)."""
+    import ast
+
+    read = {n.id for stmt in rule.node.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
+    return {p.name for p in rule.params if p.name not in read and p.name != "rngs"}
+
+
+def tensor_value(ctx: Context, original: cst.CSTNode) -> bool:
+    """Whether an expression of the original tree is surely a tensor."""
+    return isinstance(ctx.kind(original), k.Tensor)
+
+
+def any_node(value: Any) -> cst.BaseExpression:
+    """For type checkers: an expression."""
+    assert isinstance(value, cst.BaseExpression)
+    return value

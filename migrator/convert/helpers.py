@@ -1,0 +1,251 @@
+"""Code that the output carries: definitions and compat functions, copied once, with what they need."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from rules.definitions import WORDS, RuleFile, module_file
+
+LIBRARIES = {
+    ("jax", None): "import jax",
+    ("jax.numpy", None): "import jax.numpy as jnp",
+    ("flax", "nnx"): "from flax import nnx",
+    ("jax", "lax"): "from jax import lax",
+    ("math", None): "import math",
+    ("functools", None): "import functools",
+    ("numpy", None): "import numpy as np",
+}
+
+
+@dataclass
+class Helpers:
+    """What the output must import and carry.
+
+    Attributes:
+      taken: every identifier of the file, which a new name must not repeat.
+      bound: names that the file binds itself; a helper of that name gets another.
+      imports: local name → import line.
+      names: file and name of a helper → the name it has in the output.
+      wanted: that name → (file, its name there), in the order of first use.
+    """
+
+    taken: set[str]
+    bound: frozenset[str] = frozenset()
+    names: dict[tuple[Path, str], str] = field(default_factory=dict)
+    imports: dict[str, str] = field(default_factory=dict)
+    wanted: dict[str, tuple[RuleFile, str]] = field(default_factory=dict)
+    factories: set[str] = field(default_factory=set)
+    """Layer definitions used as values: they accept ``rngs`` whether they need it or not."""
+
+    def snapshot(self) -> tuple[dict[str, str], dict, dict, set[str]]:
+        """The state to return to when a statement turns out not to convert."""
+        return dict(self.imports), dict(self.wanted), dict(self.names), set(self.taken)
+
+    def restore(self, state: tuple[dict[str, str], dict, dict, set[str]]) -> None:
+        """Forget what was asked for since a snapshot."""
+        self.imports, self.wanted, self.names, self.taken = state
+
+    def need(self, file: RuleFile, name: str) -> str:
+        """Make a global name of a rule file available in the output; returns the name it has there."""
+        if name in file.definitions:
+            return self._carry(file, name)
+        if name in file.imports:
+            module, attribute = file.imports[name]
+            if module.startswith("rules.compat"):
+                return self._carry(module_file(module), attribute or name)
+            if module.startswith("rules."):
+                return self._word(attribute or name)
+            self.library(name, module, attribute)
+        return name
+
+    def library(self, name: str, module: str, attribute: str | None) -> None:
+        """Import a library under the name the rules use for it."""
+        line = LIBRARIES.get((module, attribute))
+        if line is None:
+            alias = f" as {name}" if name != (attribute or module) else ""
+            line = (
+                f"from {module} import {attribute}{alias}"
+                if attribute
+                else f"import {module}{alias}"
+            )
+        self.imports[name] = line
+
+    def use(self, *names: str) -> None:
+        """Import ``jax``, ``jnp``, ``nnx``, ``lax``, ``functools`` or ``math``."""
+        known = {
+            "jnp": ("jax.numpy", None),
+            "nnx": ("flax", "nnx"),
+            "lax": ("jax", "lax"),
+            "np": ("numpy", None),
+        }
+        for name in names:
+            module, attribute = known.get(name, (name, None))
+            self.library(name, module, attribute)
+
+    def _word(self, name: str) -> str:
+        """A registry word inside a copied definition."""
+        if name == "unsupported" or name not in WORDS:
+            return name
+        return self._carry(module_file("rules.compat.words"), name)
+
+    def _carry(self, file: RuleFile, name: str) -> str:
+        key = (file.path, name)
+        if key in self.names:
+            return self.names[key]
+        new = name
+        if name in self.bound or name in self.wanted:  # bound by the file, or of another rule file
+            new = f"{name}_"
+            while new in self.taken:
+                new += "_"
+        self.names[key] = new
+        self.wanted[new] = (file, name)
+        self.taken.add(new)
+        for dependency in sorted(_needs(file, name)):
+            self.need(file, dependency)
+        return new
+
+    def _name_of(self, file: RuleFile, name: str) -> str | None:
+        """What a global name of a rule file is called in the output, if it is carried."""
+        if name in file.imports:
+            module, attribute = file.imports[name]
+            if not module.startswith("rules."):
+                return None
+            compat = module if module.startswith("rules.compat") else "rules.compat.words"
+            file, name = module_file(compat), attribute or name
+        return self.names.get((file.path, name))
+
+    def text(self) -> str:
+        """The helpers as source, what others use first; empty when there are none."""
+        done: list[str] = []
+        order: dict[str, str] = {}
+
+        def place(output: str) -> None:
+            if output in order or output in done:
+                return
+            done.append(output)
+            file, name = self.wanted[output]
+            text = _render(file, name, output in self.factories)
+            renamed = {name: output}
+            for dependency in sorted(_needs(file, name)):
+                carried = self._name_of(file, dependency)
+                if carried is not None:
+                    renamed[dependency] = carried
+                    place(carried)
+            for old, new in renamed.items():
+                if old != new:
+                    text = re.sub(rf"(?<![\w.\"']){old}(?!\w)", new, text)
+            order[output] = text
+
+        for output in list(self.wanted):
+            place(output)
+        return "\n\n".join(order.values())
+
+
+@cache
+def _needs(file: RuleFile, name: str) -> frozenset[str]:
+    """Global names that a definition and what completes it read."""
+    parts = [file.definitions[name], *file.attached(name)]
+    return frozenset().union(*map(_globals, parts)) - {name}
+
+
+@cache
+def _globals(definition: ast.stmt) -> frozenset[str]:
+    """Names a definition reads that it does not bind itself; decorators of rules left out."""
+    found: set[str] = set()
+    bound: set[str] = set()
+    if isinstance(definition, ast.FunctionDef) and any(map(_is_rare, definition.body)):
+        definition = ast.FunctionDef(
+            **{**definition.__dict__, "body": [s for s in definition.body if not _is_rare(s)]}
+        )
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Name):
+            (found if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node is not definition:
+            bound.add(node.name)
+    skip: set[str] = set()
+    for node in ast.walk(definition):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            for decorator in node.decorator_list:
+                if _is_rule(decorator):
+                    skip |= {n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)}
+    return frozenset(found - bound - skip)
+
+
+def _is_rule(decorator: ast.expr) -> bool:
+    return (
+        isinstance(decorator, ast.Call)
+        and isinstance(decorator.func, ast.Name)
+        and decorator.func.id in ("op", "layer")
+    )
+
+
+_UNSUPPORTED = re.compile(r"\bunsupported\(")
+_ANNOTATION = re.compile(r"\) -> [^\n:]*(?:\[[^\n]*\])?:\n")
+
+
+@cache
+def _render(file: RuleFile, name: str, factory: bool = False) -> str:
+    """A definition's text as it stands in the output, with what completes it."""
+    definition = file.definitions[name]
+    if isinstance(definition, ast.FunctionDef) and any(map(_is_rule, definition.decorator_list)):
+        text = _UNSUPPORTED.sub("raise NotImplementedError(", file.segment(definition))
+        parts = [_plain_signature(definition, text, factory)]
+    else:
+        nodes = [definition, *file.attached(name)]
+        parts = [file.segment(node, decorated=True) for node in nodes]
+    return "\n\n".join(part if part.endswith("\n") else part + "\n" for part in parts)
+
+
+def _plain_signature(definition: ast.FunctionDef, text: str, factory: bool) -> str:
+    """Take the kind annotations, which mean something to the converter only, out of a signature."""
+    args = _without_annotations(definition.args)
+    if factory and not any(a.arg == "rngs" for a in args.kwonlyargs):
+        args.kwonlyargs.append(ast.arg("rngs"))
+        args.kw_defaults.append(ast.Constant(None))
+    body_start = definition.body[0].lineno - definition.lineno
+    lines = text.splitlines(keepends=True)
+    for statement in definition.body:
+        if _is_rare(statement):
+            first = statement.lineno - definition.lineno
+            last = (statement.end_lineno or statement.lineno) - definition.lineno + 1
+            lines[first:last] = [""] * (last - first)
+    body = lines[body_start:]
+    header = f"def {definition.name}({ast.unparse(args)}):".replace("'", '"')
+    return header + "\n" + "".join(body)
+
+
+def _is_rare(statement: ast.stmt) -> bool:
+    """``if surely(…):`` without an else: a case that JAX itself refuses when the usual code meets it."""
+    return (
+        isinstance(statement, ast.If)
+        and not statement.orelse
+        and isinstance(statement.test, ast.Call)
+        and isinstance(statement.test.func, ast.Name)
+        and statement.test.func.id == "surely"
+    )
+
+
+def _without_annotations(args: ast.arguments) -> ast.arguments:
+    def plain(arg: ast.arg) -> ast.arg:
+        return ast.arg(arg.arg)
+
+    return ast.arguments(
+        posonlyargs=[plain(a) for a in args.posonlyargs],
+        args=[plain(a) for a in args.args],
+        vararg=plain(args.vararg) if args.vararg else None,
+        kwonlyargs=[plain(a) for a in args.kwonlyargs],
+        kw_defaults=args.kw_defaults,
+        kwarg=plain(args.kwarg) if args.kwarg else None,
+        defaults=args.defaults,
+    )
+
+
+def compat_files() -> list[Path]:
+    """Every file under rules/compat."""
+    return sorted((Path(module_file("rules.compat.words").path).parent).glob("*.py"))

@@ -1,0 +1,178 @@
+"""From a torch call to its JAX expression: bind, evaluate the definition, substitute the user's arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.bind import Argument, choose
+from migrator.convert.evaluate import Evaluator
+from migrator.convert.values import Code, Lit, Open, Range, Refused, Seq, Star, Value, code
+from migrator.infer import kinds as k
+from rules.definitions import WORDS, Rule
+
+RNGS = "__rngs__"
+
+
+@dataclass(frozen=True)
+class CallArg:
+    """One argument of the user's call: as written, as converted, and its kind."""
+
+    keyword: str | None
+    original: cst.BaseExpression
+    updated: cst.BaseExpression
+    kind: k.Kind
+
+
+@dataclass(frozen=True)
+class Template:
+    """An evaluated definition: expressions over placeholders, one for a single result or one per component."""
+
+    nodes: tuple[cst.BaseExpression, ...]
+    is_tuple: bool
+    uses: tuple[dict[str, int], ...]
+    globals: frozenset[str]
+
+
+@dataclass
+class Expansion:
+    """What a call becomes.
+
+    ``helper`` names the definition to copy and call instead, when it cannot be inlined."""
+
+    rule: Rule
+    template: Template | None = None
+    mapping: dict[str, cst.BaseExpression] = field(default_factory=dict)
+
+
+class NoConversion(Exception):
+    """The call has no conversion; the message says why."""
+
+
+_CACHE: dict[Any, Template | str | None] = {}
+
+
+class Abstraction:
+    """Turns user arguments into abstract values under numbered placeholders."""
+
+    def __init__(self) -> None:
+        self.mapping: dict[str, cst.BaseExpression] = {}
+
+    def _name(self, node: cst.BaseExpression) -> str:
+        name = f"__a{len(self.mapping)}__"
+        self.mapping[name] = node
+        return name
+
+    def value(
+        self, original: cst.BaseExpression, updated: cst.BaseExpression, kind: k.Kind
+    ) -> Value:
+        """The abstract value of an argument."""
+        literal = _literal(original)
+        if literal is not None:
+            return Lit(literal.value, self._name(updated))
+        if (
+            isinstance(original, (cst.Tuple, cst.List))
+            and isinstance(updated, (cst.Tuple, cst.List))
+            and type(original) is type(updated)
+            and len(original.elements) == len(updated.elements)
+        ):
+            return self._sequence(original, updated, kind)
+        if isinstance(kind, k.Const) and isinstance(original, cst.Name):
+            return Lit(kind.value, self._name(updated))
+        return Code(ast.Name(self._name(updated)), kind)
+
+    def _sequence(self, original: Any, updated: Any, kind: k.Kind) -> Value:
+        whole = self._name(updated)
+        items: list[Value] = []
+        for i, (a, b) in enumerate(zip(original.elements, updated.elements, strict=True)):
+            item: k.Kind = k.UNKNOWN
+            if isinstance(kind, k.Tuple) and i < len(kind.items):
+                item = kind.items[i]
+            elif isinstance(kind, k.Sequence):
+                item = kind.item
+            made = self.value(a.value, b.value, item)
+            items.append(Star(made) if isinstance(a, cst.StarredElement) else made)
+        return Seq(tuple(items), "list" if isinstance(original, cst.List) else "tuple", whole)
+
+
+def _literal(node: cst.BaseExpression) -> k.Const | None:
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return k.Const(syntax.literal(node))
+    if isinstance(node, cst.SimpleString):
+        return k.Const(syntax.literal(node))
+    if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
+        return k.Const({"True": True, "False": False, "None": None}[node.value])
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        inner = _literal(node.expression)
+        if inner is not None and isinstance(inner.value, (int, float)):
+            return k.Const(-inner.value)
+    return None
+
+
+def _key(value: Value) -> Any:
+    if isinstance(value, Code):
+        return ("c", ast.dump(value.node), value.kind)
+    if isinstance(value, Seq):
+        return ("s", value.type, value.name, tuple(_key(i) for i in value.items))
+    if isinstance(value, Star):
+        return ("*", _key(value.value))
+    if isinstance(value, Range):
+        return ("r", value.values)
+    assert isinstance(value, Lit)
+    return ("l", type(value.value).__name__, repr(value.value), value.name)
+
+
+def expand(name: str, rules: Sequence[Rule], args: Sequence[CallArg]) -> Expansion:
+    """Choose a definition for a call and evaluate it; NoConversion says why it cannot be."""
+    abstraction = Abstraction()
+    bound_args = [
+        Argument(a.keyword, abstraction.value(a.original, a.updated, a.kind)) for a in args
+    ]
+    choice = choose(name, rules, bound_args)
+    if choice.rule is None:
+        raise NoConversion(choice.problem)
+    if choice.bound is None:
+        return Expansion(choice.rule)
+    rule = choice.rule
+    key = (id(rule), tuple((n, _key(v)) for n, v in choice.bound.items()))
+    if key not in _CACHE:
+        _CACHE[key] = _evaluate(rule, choice.bound)
+    template = _CACHE[key]
+    if isinstance(template, str):
+        raise NoConversion(template)
+    if template is None:
+        return Expansion(rule)
+    return Expansion(rule, template, abstraction.mapping)
+
+
+def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
+    """A Template, the reason of a refusal, or None when the definition must be copied."""
+    try:
+        result = Evaluator(rule, bound).run()
+        is_tuple = isinstance(result, Seq) and result.name is None
+        items = list(result.items) if isinstance(result, Seq) and is_tuple else [result]
+        asts = [code(item) for item in items]
+    except Refused as refused:
+        return str(refused)
+    except Open:
+        return None
+    found: set[str] = set()
+    local: set[str] = set()
+    for node in asts:
+        for item in ast.walk(node):
+            if isinstance(item, ast.Name):
+                found.add(item.id)
+            elif isinstance(item, ast.Lambda):
+                local |= {a.arg for a in item.args.args}
+            elif isinstance(item, ast.comprehension):
+                local |= {n.id for n in ast.walk(item.target) if isinstance(n, ast.Name)}
+    names = {n for n in found - local if not n.startswith("__")}
+    if names & WORDS:
+        return None
+    nodes = tuple(syntax.from_ast(node) for node in asts)
+    return Template(nodes, is_tuple, tuple(syntax.names(n) for n in nodes), frozenset(names))

@@ -1,0 +1,102 @@
+"""Breaks the lines that conversion made too long, at their last bracket, as formatters do."""
+
+from __future__ import annotations
+
+import ast
+from itertools import pairwise
+
+LIMIT = 100
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+
+
+def wrapped(code: str, source: str) -> str:
+    """The code with its new lines of more than LIMIT columns broken; lines of the source stay as they are."""
+    known = set(source.splitlines())
+    lines = code.split("\n")
+    if not any(len(line) > LIMIT and line not in known for line in lines):
+        return code
+    made = [
+        piece
+        for line in lines
+        for piece in (_broken(line) if len(line) > LIMIT and line not in known else [line])
+    ]
+    text = "\n".join(made)
+    # a line inside a string or an open bracket may have been taken for a statement
+    return text if _same(text, code) else code
+
+
+def _same(a: str, b: str) -> bool:
+    try:
+        return ast.dump(ast.parse(a)) == ast.dump(ast.parse(b))
+    except SyntaxError:
+        return False
+
+
+def _fitted(line: str) -> list[str]:
+    return _broken(line) if len(line) > LIMIT else [line]
+
+
+def _broken(line: str) -> list[str]:
+    """The line over several lines, or as it is when it does not end in a bracket."""
+    pair = _last_bracket(line)
+    if pair is None:
+        return _parameters(line)
+    start, end, commas = pair
+    indent = line[: len(line) - len(line.lstrip())]
+    head, inner, tail = line[: start + 1], line[start + 1 : end].strip(), line[end:]
+    if not inner or len(head) > LIMIT:
+        return [line]
+    deeper = f"{indent}    "
+    if len(deeper) + len(inner) <= LIMIT:
+        return [head, f"{deeper}{inner}", f"{indent}{tail}"]
+    cuts = [start, *commas, end]
+    items = [line[a + 1 : b].strip() for a, b in pairwise(cuts)]
+    items = [item for item in items if item]
+    if len(items) < 2 or line[start] != "(":
+        return [line]
+    rows = [row for item in items for row in _fitted(f"{deeper}{item},")]
+    return [head, *rows, f"{indent}{tail}"]
+
+
+def _parameters(line: str) -> list[str]:
+    """A line of parameters between the brackets of a signature, which ``rngs`` made too long: one a line."""
+    text = line.strip()
+    if not text.endswith("rngs: nnx.Rngs") or any(c in text for c in "([{#\"'"):
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    return [f"{indent}{item.strip()}," for item in text.split(",")]
+
+
+def _last_bracket(line: str) -> tuple[int, int, list[int]] | None:
+    """Start, end and top-level commas of the last bracket pair that closes where the line ends."""
+    stack: list[tuple[int, list[int]]] = []
+    found: tuple[int, int, list[int]] | None = None
+    quote = ""
+    i = 0
+    while i < len(line):
+        c = line[i]
+        if quote:
+            if c == "\\":
+                i += 1
+            elif c == quote:
+                quote = ""
+        elif c in "\"'":
+            quote = c
+        elif c == "#":
+            return None
+        elif c in _PAIRS:
+            stack.append((i, []))
+        elif c in ")]}":
+            if not stack:
+                return None
+            start, commas = stack.pop()
+            if not stack:
+                found = (start, i, commas)
+        elif c == "," and stack:
+            stack[-1][1].append(i)
+        i += 1
+    if stack or quote or found is None:
+        return None
+    rest = line[found[1] + 1 :].strip()
+    ends = rest in ("", ":", ",") or rest.startswith("->")
+    return found if ends else None

@@ -1,0 +1,29 @@
+"""The passes, one file each, in the order they are asked about a node."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+ORDER = (
+    "imports",
+    "classes",
+    "functions",
+    "loops",
+    "control",
+    "mutation",
+    "parameters",
+    "training",
+    "containers",
+    "layers",
+    "modules",
+    "initializers",
+    "indexing",
+    "calls",
+    "names",
+)
+
+
+def load() -> None:
+    """Import every pass, which registers it."""
+    for name in ORDER:
+        import_module(f"{__name__}.{name}")

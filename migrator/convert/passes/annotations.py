@@ -1,0 +1,122 @@
+"""Type hints: torch's classes become JAX's and Flax's; a hint without a counterpart is dropped."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.rewriter import Rewriter
+from migrator.infer import kinds as k
+from migrator.source import dotted
+from rules import definitions
+
+_CLASSES = {
+    "torch.Tensor": "jax.Array",
+    "torch.FloatTensor": "jax.Array",
+    "torch.LongTensor": "jax.Array",
+    "torch.IntTensor": "jax.Array",
+    "torch.BoolTensor": "jax.Array",
+    "torch.nn.Parameter": "nnx.Param",
+    "torch.nn.Module": "nnx.Module",
+    "torch.nn.Sequential": "nnx.Sequential",
+    "torch.nn.ModuleList": "nnx.List",
+    "torch.nn.ModuleDict": "nnx.Dict",
+    "torch.Size": "tuple[int, ...]",
+    "torch.dtype": "jnp.dtype",
+}
+
+
+class _Drop(Exception):
+    """A hint that has no counterpart."""
+
+
+def convert_hint(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The hint in JAX's terms, None when it must be dropped."""
+    try:
+        return _hint(rw, node)
+    except _Drop:
+        return None
+
+
+def _hint(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    if isinstance(node, cst.SimpleString):
+        text = str(node.evaluated_value)
+        try:
+            inner = cst.parse_expression(text)
+        except cst.ParserSyntaxError:
+            return node
+        if "torch" not in text and "nn." not in text and "Tensor" not in text:
+            return node
+        return _hint(rw, _resolved(rw, inner))
+    if isinstance(node, (cst.Name, cst.Attribute)):
+        return _name(rw, node)
+    if isinstance(node, cst.Subscript):
+        value = _hint(rw, node.value)
+        slices = []
+        for element in node.slice:
+            index = element.slice
+            if isinstance(index, cst.Index):
+                index = index.with_changes(value=_hint(rw, index.value))
+            slices.append(element.with_changes(slice=index))
+        return node.with_changes(value=value, slice=slices)
+    if isinstance(node, cst.BinaryOperation):
+        return node.with_changes(left=_hint(rw, node.left), right=_hint(rw, node.right))
+    if isinstance(node, (cst.List, cst.Tuple)):
+        elements = [e.with_changes(value=_hint(rw, e.value)) for e in node.elements]
+        return node.with_changes(elements=elements)
+    return node
+
+
+def _resolved(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    """Record kinds for a hint parsed out of a string."""
+    for item in syntax.walk(node):
+        name = dotted(item) if isinstance(item, (cst.Name, cst.Attribute)) else None
+        if name:
+            kind = _lookup(rw, name)
+            if kind is not None:
+                rw.ctx.facts.kinds[item] = kind
+    return node
+
+
+def _lookup(rw: Rewriter, name: str) -> k.Kind | None:
+    from migrator.infer.symbols import symbol
+
+    head, _, rest = name.partition(".")
+    kind = rw.ctx.facts.module_env.get(head)
+    for part in rest.split(".") if rest else ():
+        if not isinstance(kind, k.Namespace):
+            return None
+        kind = symbol(f"{kind.name}.{part}")
+    return kind
+
+
+def _name(rw: Rewriter, node: cst.Name | cst.Attribute) -> cst.BaseExpression:
+    ctx = rw.ctx
+    name = ctx.facts.qualified_name(node)
+    if name is None:
+        text = dotted(node) or ""
+        kind = _lookup(rw, text)
+        name = kind.name if isinstance(kind, (k.Class, k.Namespace)) else None
+    if name is None or not name.startswith("torch"):
+        return node
+    if name in _CLASSES:
+        text = _CLASSES[name]
+        ctx.helpers.use(text.partition(".")[0] if not text.startswith("tuple") else "jax")
+        return syntax.parse(text)
+    target = layer_class(rw, name)
+    if target is not None:
+        return target
+    raise _Drop
+
+
+def layer_class(rw: Rewriter, name: str) -> cst.BaseExpression | None:
+    """The class that instances of a torch layer have in the output, None when they are plain functions."""
+    for rule in definitions.layers(name):
+        returns = rule.returns.strip("'\"")
+        if returns.startswith("nnx."):
+            rw.ctx.helpers.use("nnx")
+            return syntax.parse(returns)
+        if returns and (returns in rule.file.imports or returns in rule.file.definitions):
+            rw.ctx.helpers.need(rule.file, returns)
+            return cst.Name(returns)
+    return None

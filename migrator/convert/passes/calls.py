@@ -1,0 +1,204 @@
+"""Calls of torch functions and tensor methods by their definitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.alias import _inplace_keyword, check_in_place_layer
+from migrator.convert.context import Failure
+from migrator.convert.expand import CallArg, Result, call_args, convert_call
+from migrator.convert.inline import NoConversion, expand
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from migrator.infer.symbols import tensor_attribute
+from rules import definitions
+from rules.torch_names import table as torch_names
+
+_DIFFERENT = frozenset(
+    "max min std var sort repeat transpose take put nonzero argsort flatten clip view".split()
+)
+"""Methods that numpy or JAX arrays have too, with another meaning: the receiver must be known."""
+
+
+def torch_call(rw: Rewriter, node: cst.Call, only: int | None = None) -> Result | None:
+    """The conversion of a call of a torch function or tensor method; None when it is neither."""
+    name = rw.ctx.facts.callee(node) or ""
+    if name.endswith("()"):
+        return None
+    if not name.startswith(("Tensor.", "torch.")):
+        return None
+    kind = rw.ctx.facts.kind(node.func)
+    if not isinstance(kind, k.Function):
+        if isinstance(kind, k.Class) and definitions.ops(name):
+            return convert_call(
+                rw, node, name, definitions.ops(name), call_args(rw, node.args), only
+            )
+        return None
+    rules = definitions.ops(name)
+    if not rules:
+        raise Failure(node, "API001", f"{name} has no conversion", "write it by hand in JAX")
+    if any(a.keyword is not None and a.keyword.value == "out" for a in node.args):
+        raise Failure(
+            node,
+            "MUT002",
+            "out= in the middle of an expression",
+            "give the call a statement of its own",
+        )
+    if _inplace_keyword(node):
+        check_in_place_layer(rw.ctx, node)
+    args = _arguments(rw, node, name, kind)
+    if any(rule.draws for rule in rules):
+        rw.ctx.effect(node)
+    return convert_call(rw, node, name, rules, args, only)
+
+
+def _arguments(rw: Rewriter, node: cst.Call, name: str, kind: k.Function) -> list[CallArg]:
+    args = []
+    if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
+        receiver = node.func.value
+        if kind.bound is not None or not isinstance(rw.ctx.kind(receiver), k.Class):
+            args.append(CallArg(None, receiver, rw.visit(receiver), kind.bound or k.TENSOR))
+    return [*args, *call_args(rw, node.args)]
+
+
+def expands_to_components(rw: Rewriter, node: cst.Call) -> bool:
+    """Whether a call's definition spells its tuple result out, component by component."""
+    name = rw.ctx.facts.callee(node) or ""
+    kind = rw.ctx.facts.kind(node.func)
+    bound = kind.bound if isinstance(kind, k.Function) else None
+    args = (
+        [CallArg(None, node.func, node.func, bound or k.TENSOR)]
+        if name.startswith("Tensor.")
+        else []
+    )
+    for item in node.args:
+        keyword = item.star or (item.keyword.value if item.keyword else None)
+        args.append(CallArg(keyword, item.value, item.value, rw.ctx.facts.kind(item.value)))
+    try:
+        expansion = expand(name, definitions.ops(name), args)
+    except NoConversion:
+        return False
+    return expansion.template is not None and expansion.template.is_tuple
+
+
+@converts(cst.Call)
+def checkpointed(rw: Rewriter, node: cst.Call) -> Any:
+    """``checkpoint(fn, x)`` → ``jax.checkpoint(fn)(x)``, ``nnx.remat`` for modules."""
+    if rw.ctx.facts.callee(node) != "torch.utils.checkpoint.checkpoint":
+        return None
+    function, *rest = node.args
+    kept = [a for a in rest if a.keyword is None or a.keyword.value not in _CHECKPOINT_OPTIONS]
+    rw.ctx.report(
+        node,
+        "TRC010",
+        "activation checkpointing is left out",
+        "wrap the call in nnx.remat to keep it",
+        severity="info",
+        blocks=False,
+    )
+    call = cst.Call(function.value, [a.with_changes(comma=cst.MaybeSentinel.DEFAULT) for a in kept])
+    rw.ctx.facts.kinds[call] = rw.ctx.facts.kind(node)
+    made: cst.Call = rw.visit(call)
+    return syntax.with_args(made, list(made.args)) if isinstance(made, cst.Call) else made
+
+
+_CHECKPOINT_OPTIONS = frozenset(
+    "use_reentrant preserve_rng_state context_fn determinism_check debug".split()
+)
+
+
+@converts(cst.Call)
+def plain_value(rw: Rewriter, node: cst.Call) -> Any:
+    """``x.item()`` while a module is built, where arrays are concrete; ``Variable(x)``, which is x."""
+    name = rw.ctx.facts.callee(node)
+    if name in ("Tensor.item", "Tensor.tolist") and rw.ctx.in_init:
+        assert isinstance(node.func, cst.Attribute)
+        return node.with_changes(
+            func=node.func.with_changes(
+                value=syntax.fitted(node.func, "value", rw.visit(node.func.value))
+            )
+        )
+    if name == "builtins.hasattr" and len(node.args) == 2:
+        return _has_torch_name(rw, node)
+    if name == "torch.autograd.Variable" and len(node.args) == 1:
+        return rw.visit(node.args[0].value)
+    return None
+
+
+def _has_torch_name(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
+    """``hasattr(F, "scaled_dot_product_attention")``: a question about torch, answered here."""
+    module = rw.ctx.facts.kind(node.args[0].value)
+    name = rw.ctx.facts.kind(node.args[1].value)
+    if not isinstance(module, k.Namespace) or not isinstance(name, k.Const):
+        return None
+    if not module.name.startswith("torch"):
+        return None
+    full = f"{module.name}.{name.value}"
+    return cst.Name(str(any(full in names for names in torch_names().values())))
+
+
+@converts(cst.Call)
+def call(rw: Rewriter, node: cst.Call) -> Any:
+    """Any other call."""
+    result = torch_call(rw, node) or _builtin_of_tensor(rw, node)
+    if result is not None:
+        return result.node
+    ctx = rw.ctx
+    kind = ctx.facts.kind(node.func)
+    if isinstance(kind, k.Class) and kind.name.startswith("torch."):
+        raise Failure(node, "API001", f"{kind.name} has no conversion", "write it by hand in JAX")
+    if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Unknown):
+        rw.visit(node.func.value)  # what is wrong further in is the better message
+        _check_unknown_receiver(rw, node)
+    if isinstance(kind, (k.Unknown, k.Module)):
+        ctx.effect(node)
+    if isinstance(kind, k.Unknown):
+        _check_unknown_builder(rw, node)
+    return None
+
+
+def _builtin_of_tensor(rw: Rewriter, node: cst.Call) -> Result | None:
+    """``abs(x)`` of a tensor is the method, whose gradient at 0 is not that of JAX."""
+    if rw.ctx.facts.callee(node) != "builtins.abs" or len(node.args) != 1:
+        return None
+    if not isinstance(rw.ctx.kind(node.args[0].value), k.Tensor):
+        return None
+    name = "Tensor.__abs__"
+    return convert_call(rw, node, name, definitions.ops(name), call_args(rw, node.args))
+
+
+def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
+    assert isinstance(node.func, cst.Attribute)
+    method = node.func.attr.value
+    receiver = rw.ctx.kind(node.func.value)
+    if not isinstance(receiver, k.Unknown) or not tensor_attribute(method):
+        return
+    ambiguous = method in _DIFFERENT or (
+        method == "split" and not (node.args and isinstance(node.args[0].value, cst.SimpleString))
+    )
+    if ambiguous and (node.args or method in ("max", "min", "std", "var", "nonzero")):
+        raise Failure(
+            node,
+            "API005",
+            f"`{' '.join(syntax.code(node.func.value).split())[:40]}` may be a tensor or not, and "
+            f".{method}() means different things",
+            "annotate it (x: torch.Tensor)",
+        )
+
+
+def _check_unknown_builder(rw: Rewriter, node: cst.Call) -> None:
+    """``self.norm = norm_layer(dim)`` with nothing known of norm_layer: does it build a module?"""
+    ctx = rw.ctx
+    frame = ctx.frame
+    if frame is None or not isinstance(node.func, cst.Name):
+        return
+    if (ctx.in_init or frame.info.builds) and node.func.value in frame.info.params:
+        raise Failure(
+            node,
+            "API005",
+            f"it is not known whether `{node.func.value}` builds a module, which needs rngs",
+            f"give `{node.func.value}` a default or a type hint",
+        )

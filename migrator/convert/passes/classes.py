@@ -1,0 +1,169 @@
+"""``nn.Module`` classes become ``nnx.Module`` classes with a keyword-only ``rngs``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.passes.annotations import layer_class
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
+from migrator.infer import kinds as k
+from rules import definitions
+from rules.definitions import module_file
+
+_BASES = {
+    "torch.nn.Module": "nnx.Module",
+    "torch.nn.Sequential": "nnx.Sequential",
+    "torch.nn.ModuleList": "nnx.List",
+    "torch.nn.ModuleDict": "nnx.Dict",
+}
+
+
+@converts(cst.ClassDef)
+def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
+    """Convert a class of the file, module or not."""
+    ctx = rw.ctx
+    info = next((c for c in ctx.facts.classes.values() if c.node is node), None)
+    if info is None:
+        return rw.rebuild(node)
+    ctx.class_being_read = info
+    bases = [_base(rw, base) for base in node.bases]
+    keywords = [rw.visit(keyword) for keyword in node.keywords]
+    decorators = [rw.visit(d) for d in node.decorators]
+    ctx.classes.append(info)
+    frames, ctx.frames = ctx.frames, []
+    try:
+        body = rw.block(node.body)
+    finally:
+        ctx.frames = frames
+        ctx.classes.pop()
+    if info.torch_base is not None:
+        body = _with_constructor(ctx, info, body)
+    return node.with_changes(bases=bases, keywords=keywords, decorators=decorators, body=body)
+
+
+def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
+    kind = rw.ctx.facts.kind(arg.value)
+    name = kind.name if isinstance(kind, k.Class) else ""
+    if name == "torch.nn.Sequential" and is_named(rw.ctx, rw.ctx.class_being_read):
+        file = module_file("rules.compat.containers")
+        return arg.with_changes(value=cst.Name(rw.ctx.helpers.need(file, "NamedSequential")))
+    if name.startswith("builtins."):
+        return arg
+    if name == "torch.nn.ModuleDict":
+        file = module_file("rules.compat.containers")
+        return arg.with_changes(value=cst.Name(rw.ctx.helpers.need(file, "ModuleDict")))
+    if name in _BASES:
+        rw.ctx.helpers.use("nnx")
+        return arg.with_changes(value=syntax.parse(_BASES[name]))
+    if name.startswith("torch."):
+        target = layer_class(rw, name) if definitions.layers(name) else None
+        if target is None:
+            raise Failure(
+                arg.value,
+                "API001",
+                f"a class that derives from {name} has no conversion",
+                "rewrite it by hand",
+            )
+        return arg.with_changes(value=target)
+    if isinstance(kind, k.Unknown) and not isinstance(arg.value, cst.Subscript):
+        raise Failure(
+            arg.value,
+            "API005",
+            "the base class is not known here, so it cannot be told whether this is a module",
+            "convert it together with the file that defines its base",
+        )
+    return rw.visit(arg)
+
+
+def is_named(ctx: Context, info: ClassInfo | None) -> bool:
+    """Whether a subclass of Sequential gives its children names (OrderedDict, add_module) or adds them later."""
+    init = info.methods.get("__init__") if info is not None else None
+    for node in syntax.walk(init.node) if init is not None else ():
+        if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)):
+            continue
+        if node.func.attr.value in ("add_module", "register_module", "append"):
+            if isinstance(node.func.value, cst.Name) and node.func.value.value == "self":
+                return True
+        if node.func.attr.value == "__init__":
+            kinds = [ctx.kind(a.value) for a in node.args]
+            if not kinds or (len(kinds) == 1 and isinstance(kinds[0], k.Mapping)):
+                return True
+    return False
+
+
+def uses_training(info: ClassInfo) -> bool:
+    """Whether a class of the file asks ``self.training`` itself."""
+    for method in info.methods.values():
+        for node in syntax.walk(method.node):
+            if (
+                isinstance(node, cst.Attribute)
+                and node.attr.value == "training"
+                and isinstance(node.value, cst.Name)
+            ):
+                return True
+    return False
+
+
+def needs_constructor(ctx: Context, info: ClassInfo) -> bool:
+    """Whether a module class without ``__init__`` must get one."""
+    if info.method("__init__") is not None and "__init__" not in info.methods:
+        inherited = info.lineage()[1:]
+        return (uses_training(info) and not any(uses_training(c) for c in inherited)) or (
+            ctx.plan.stores(info) and not any(ctx.plan.stores(c) for c in inherited)
+        )
+    return uses_training(info) or ctx.plan.stores(info) or info.name in ctx.class_values
+
+
+def takes_rngs(ctx: Context, info: ClassInfo) -> bool:
+    """Whether the constructor of a module class of the file takes ``rngs``."""
+    for one in info.lineage():
+        if "__init__" in one.methods or (one.torch_base and needs_constructor(ctx, one)):
+            return True
+    return info.torch_base not in ("torch.nn.Module", *_BASES)
+
+
+def extra_lines(ctx: Context, info: ClassInfo) -> list[cst.BaseStatement]:
+    """What a module's constructor sets up beyond the user's own statements."""
+    lines = []
+    parents = info.lineage()[1:]
+    if uses_training(info) and not any(uses_training(p) for p in parents):
+        lines.append("self.deterministic = False")
+    if ctx.plan.stores(info) and not any(ctx.plan.stores(p) for p in parents):
+        lines.append("self.rngs = rngs")
+    return [syntax.statement(line) for line in lines]
+
+
+def _with_constructor(ctx: Context, info: ClassInfo, body: cst.BaseSuite) -> cst.BaseSuite:
+    if "__init__" in info.methods or not needs_constructor(ctx, info):
+        return body
+    ctx.helpers.use("nnx")
+    inherited = info.method("__init__") is not None or info.torch_base != "torch.nn.Module"
+    lines = extra_lines(ctx, info)
+    if inherited:
+        header = "def __init__(self, *args, rngs: nnx.Rngs, **kwargs):"
+        call = "super().__init__(*args, rngs=rngs, **kwargs)"
+        lines.insert(0, syntax.statement(call))
+    else:
+        header = "def __init__(self, *, rngs: nnx.Rngs):"
+    made = syntax.statement(f"{header}\n    pass\n")
+    assert isinstance(made, cst.FunctionDef)
+    if lines:
+        made = made.with_changes(body=cst.IndentedBlock(lines))
+    statements: list[Any] = list(body.body)
+    at = 0
+    while at < len(statements) and not isinstance(statements[at], cst.FunctionDef):
+        at += 1
+    if at < len(statements):
+        following = statements[at]
+        made = made.with_changes(leading_lines=following.leading_lines)
+        blank = cst.EmptyLine(indent=False)
+        comments = [x for x in following.leading_lines if x.comment is not None]
+        statements[at] = following.with_changes(leading_lines=[blank, *comments])
+        made = made.with_changes(leading_lines=[x for x in made.leading_lines if x.comment is None])
+    statements.insert(at, made)
+    return body.with_changes(body=statements)

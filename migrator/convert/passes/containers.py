@@ -1,0 +1,201 @@
+"""``nn.Sequential``, ``nn.ModuleList`` and ``nn.ModuleDict`` become ``nnx.Sequential``, ``nnx.List``, ``nnx.Dict``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Failure
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from rules.definitions import module_file
+
+NAMES = {
+    "torch.nn.Sequential": "nnx.Sequential",
+    "torch.nn.ModuleList": "nnx.List",
+    "torch.nn.ModuleDict": "nnx.Dict",
+}
+_ITERATING = frozenset("enumerate len zip reversed list iter tuple map".split())
+_LIST_METHODS = frozenset("append extend insert pop".split())
+
+
+def is_sequential(rw: Rewriter, node: cst.CSTNode) -> bool:
+    """Whether an expression is a Sequential, or an instance of an own subclass of it."""
+    kind = rw.ctx.kind(node)
+    if not isinstance(kind, k.Module):
+        return False
+    info = rw.ctx.facts.classes.get(kind.cls)
+    return (info.torch_base if info is not None else kind.cls) == "torch.nn.Sequential"
+
+
+@converts(cst.Call)
+def container(rw: Rewriter, node: cst.Call) -> Any:
+    """The constructor of a container."""
+    ctx = rw.ctx
+    name = ctx.facts.callee(node) or ""
+    if name not in NAMES or not _is_symbol(rw, node.func):
+        return None
+    ctx.helpers.use("nnx")
+    if name == "torch.nn.Sequential":
+        return _sequential(rw, node)
+    func = syntax.parse(NAMES[name])
+    if name == "torch.nn.ModuleDict" and order_matters(rw):
+        file = module_file("rules.compat.containers")
+        func = cst.Name(ctx.helpers.need(file, "ModuleDict"))
+    if not node.args:
+        empty = [cst.Arg(syntax.parse("[]"))] if name == "torch.nn.ModuleList" else []
+        return node.with_changes(func=func, args=empty)
+    return node.with_changes(func=func, args=[rw.visit(a) for a in node.args])
+
+
+def order_matters(rw: Rewriter) -> bool:
+    """Whether the file may iterate over a ModuleDict: nnx.Dict forgets the order of its keys under jit."""
+    ctx = rw.ctx
+    if ctx.iterates_dicts is None:
+        ctx.iterates_dicts = any(_iterates_dict(rw, n) for n in syntax.walk(ctx.source.tree))
+    return ctx.iterates_dicts
+
+
+def _iterates_dict(rw: Rewriter, node: cst.CSTNode) -> bool:
+    if isinstance(node, (cst.For, cst.CompFor)):
+        return _is_dict(rw, node.iter)
+    if not isinstance(node, cst.Call):
+        return False
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _DICT_METHODS:
+        kind = rw.ctx.kind(node.func.value)
+        return isinstance(kind, k.Unknown) or kind == k.Module() or _is_dict(rw, node.func.value)
+    return any(_is_dict(rw, a.value) for a in node.args)
+
+
+def _is_dict(rw: Rewriter, node: cst.CSTNode) -> bool:
+    kind = rw.ctx.kind(node)
+    info = rw.ctx.class_of(kind)
+    base = info.torch_base if info is not None else getattr(kind, "cls", "")
+    return base == "torch.nn.ModuleDict"
+
+
+_DICT_METHODS = frozenset("items keys values children named_children".split())
+
+
+def _is_symbol(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    head = node
+    while isinstance(head, cst.Attribute):
+        head = head.value
+    return isinstance(head, cst.Name) and rw.ctx.is_import(head.value)
+
+
+def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
+    ctx = rw.ctx
+    kinds = [ctx.kind(a.value) for a in node.args]
+    if not node.args or (len(node.args) == 1 and not node.args[0].star):
+        if (
+            not node.args
+            or isinstance(kinds[0], k.Mapping)
+            or _is_ordered_dict(rw, node.args[0].value)
+        ):
+            helper = ctx.helpers.need(module_file("rules.compat.containers"), "NamedSequential")
+            return node.with_changes(func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
+    args = [rw.visit(a) for a in node.args]
+    if any(_returns_tuple(rw, kind) for kind in kinds):
+        helper = ctx.helpers.need(module_file("rules.compat.containers"), "Sequential")
+        return node.with_changes(func=cst.Name(helper), args=args)
+    return node.with_changes(func=syntax.parse("nnx.Sequential"), args=args)
+
+
+def _is_ordered_dict(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Call) and rw.ctx.facts.callee(node) == "collections.OrderedDict"
+
+
+def _returns_tuple(rw: Rewriter, kind: k.Kind) -> bool:
+    """Whether calling a child gives a tuple: nnx.Sequential would spread it, torch passes it on whole."""
+    if isinstance(kind, (k.Sequence, k.Tuple)):
+        kind = k.element(kind)
+    if not isinstance(kind, k.Module):
+        return False
+    info = rw.ctx.facts.classes.get(kind.cls)
+    forward = info.method("forward") if info is not None else None
+    if forward is not None:
+        returns = forward.returns
+        return isinstance(returns, (k.Tuple, k.Sequence, k.Mapping))
+    return kind.cls in (
+        "torch.nn.LSTM",
+        "torch.nn.GRU",
+        "torch.nn.RNN",
+        "torch.nn.MultiheadAttention",
+    )
+
+
+@converts(cst.Subscript)
+def item(rw: Rewriter, node: cst.Subscript) -> Any:
+    """``self.net[0]`` → ``self.net.layers[0]``; a slice of a Sequential is a Sequential again."""
+    if not is_sequential(rw, node.value):
+        kind = rw.ctx.kind(node.value)
+        sliced = isinstance(node.slice[0].slice, cst.Slice)
+        if isinstance(kind, k.Module) and kind.cls == "torch.nn.ModuleList" and sliced:
+            return cst.Call(syntax.parse("nnx.List"), [cst.Arg(rw.rebuild(node))])
+        return None
+    layers = cst.Attribute(rw.visit(node.value), cst.Name("layers"))
+    made = node.with_changes(value=layers, slice=[rw.visit(s) for s in node.slice])
+    if isinstance(node.slice[0].slice, cst.Slice):
+        return cst.Call(syntax.parse("nnx.Sequential"), [cst.Arg(made, star="*")])
+    return made
+
+
+def layers_of(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    """The children of a Sequential where it is iterated over."""
+    if is_sequential(rw, node):
+        return cst.Attribute(syntax.fitted(_ATTRIBUTE, "value", rw.visit(node)), cst.Name("layers"))
+    made: cst.BaseExpression = rw.visit(node)
+    return made
+
+
+_ATTRIBUTE = cst.Attribute(cst.Name("x"), cst.Name("layers"))
+
+
+@converts(cst.CompFor)
+def comprehension(rw: Rewriter, node: cst.CompFor) -> Any:
+    """``for layer in self.net`` in a comprehension; the target is bound, not read."""
+    inner = node.inner_for_in
+    return node.with_changes(
+        iter=syntax.fitted(node, "iter", layers_of(rw, node.iter)),
+        ifs=[new for new in map(rw.visit, node.ifs) if not _is_true(new.test)],
+        inner_for_in=rw.visit(inner) if inner is not None else None,
+    )
+
+
+def _is_true(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "True"
+
+
+@converts(cst.Call)
+def iterated(rw: Rewriter, node: cst.Call) -> Any:
+    """``enumerate(self.net)``, ``len(self.net)``, ``f(*self.net)``, ``self.net.append(m)``."""
+    ctx = rw.ctx
+    builtin = isinstance(node.func, cst.Name) and node.func.value in _ITERATING
+    if builtin and any(is_sequential(rw, a.value) for a in node.args):
+        return node.with_changes(
+            args=[a.with_changes(value=layers_of(rw, a.value)) for a in node.args]
+        )
+    if isinstance(node.func, cst.Attribute) and is_sequential(rw, node.func.value):
+        method = node.func.attr.value
+        if method in _LIST_METHODS or method in ("children", "modules_list"):
+            layers = layers_of(rw, node.func.value)
+            if method == "children":
+                return layers
+            return node.with_changes(
+                func=node.func.with_changes(value=layers), args=[rw.visit(a) for a in node.args]
+            )
+        if method == "named_children":
+            raise Failure(node, "API007", "children of a Sequential have no names here", "")
+    if any(a.star == "*" and is_sequential(rw, a.value) for a in node.args):
+        ctx_args = [
+            a.with_changes(value=layers_of(rw, a.value)) if a.star == "*" else a for a in node.args
+        ]
+        kept = node.with_changes(args=ctx_args)
+        ctx.facts.kinds[kept] = ctx.facts.kind(node)
+        for a in ctx_args:
+            ctx.facts.kinds.setdefault(a.value, k.Sequence(k.Module(), "iter"))
+        return rw.visit(kept) if not any(is_sequential(rw, a.value) for a in ctx_args) else None
+    return None

@@ -1,0 +1,325 @@
+"""Control flow: gradient scopes, tests on tensors, loops; what runs only sometimes is never hoisted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Failure
+from migrator.convert.rewriter import PASS, Rewriter, converts
+from migrator.infer import kinds as k
+from rules import definitions
+
+_NO_GRAD = frozenset("torch.no_grad torch.inference_mode".split())
+_NEUTRAL = frozenset(
+    "torch.enable_grad torch.set_grad_enabled torch.profiler.record_function torch.autograd.profiler.record_function "
+    "torch.autograd.profiler.profile torch.nn.attention.sdpa_kernel torch.backends.cuda.sdp_kernel".split()
+)
+
+
+@converts(cst.With)
+def with_(rw: Rewriter, node: cst.With) -> Any:
+    """``with torch.no_grad():`` goes; its results are wrapped in ``stop_gradient`` where they are assigned."""
+    ctx = rw.ctx
+    names = [_context_name(rw, item.item) for item in node.items]
+    if not any(name and name.startswith("torch.") for name in names):
+        items = [item.with_changes(item=rw.visit(item.item)) for item in node.items]
+        return node.with_changes(items=items, body=rw.block(node.body))
+    if len(names) == 1 and names[0] in _NO_GRAD:
+        ctx.no_grad += 1
+        try:
+            return _opened(rw, node)
+        finally:
+            ctx.no_grad -= 1
+    if len(names) == 1 and _is_disabled_autocast(node.items[0].item, names[0]):
+        return _opened(rw, node)
+    if len(names) == 1 and names[0] in _NEUTRAL and node.items[0].asname is None:
+        if names[0] == "torch.enable_grad" or "grad_enabled" not in str(names[0]):
+            return _opened(rw, node)
+    raise Failure(
+        node.items[0].item,
+        "API001",
+        f"the context manager {names[0]} has no conversion",
+        "write out what it changes; mixed precision becomes explicit dtypes",
+    )
+
+
+def _context_name(rw: Rewriter, node: cst.BaseExpression) -> str | None:
+    target = node.func if isinstance(node, cst.Call) else node
+    return rw.ctx.facts.qualified_name(target)
+
+
+def _is_disabled_autocast(node: cst.BaseExpression, name: str | None) -> bool:
+    if name is None or not name.endswith("autocast") or not isinstance(node, cst.Call):
+        return False
+    return any(
+        a.keyword is not None
+        and a.keyword.value == "enabled"
+        and isinstance(a.value, cst.Name)
+        and a.value.value == "False"
+        for a in node.args
+    )
+
+
+def _opened(rw: Rewriter, node: cst.With) -> list[cst.BaseStatement]:
+    """The body without the ``with`` around it."""
+    statements = (
+        [cst.SimpleStatementLine(node.body.body)]
+        if isinstance(node.body, cst.SimpleStatementSuite)
+        else list(node.body.body)
+    )
+    body = rw.body(statements)  # type: ignore[arg-type]
+    comments = [line for line in node.leading_lines if line.comment is not None]
+    blank = [line for line in node.leading_lines if line.comment is None][:1]
+    if body and hasattr(body[0], "leading_lines"):
+        body[0] = body[0].with_changes(
+            leading_lines=[*blank, *comments, *[x for x in body[0].leading_lines if x.comment]]
+        )
+    return body
+
+
+def _test(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    """Convert a condition; one on a tensor's value is data-dependent control flow."""
+    kind = rw.ctx.facts.kind(node)
+    if isinstance(kind, k.Tensor) and not rw.ctx.in_init:
+        raise Failure(
+            node,
+            "DYN002",
+            "a branch on a tensor's value cannot be traced",
+            f"use jnp.where or lax.cond on `{_short(node)}`",
+        )
+    made: cst.BaseExpression = rw.visit(node)
+    return made
+
+
+def _short(node: cst.CSTNode) -> str:
+    text = " ".join(syntax.code(node).split())
+    return text if len(text) < 50 else text[:47] + "..."
+
+
+@converts(cst.If)
+def layer_groups(rw: Rewriter, node: cst.If) -> Any:
+    """``if isinstance(m, (nn.Linear, nn.Conv2d)):`` where Flax names their weights differently: a branch each."""
+    test = node.test
+    if not (isinstance(test, cst.Call) and isinstance(test.func, cst.Name)):
+        return None
+    if test.func.value != "isinstance" or len(test.args) != 2:
+        return None
+    classes = test.args[1].value
+    if not isinstance(classes, cst.Tuple) or not isinstance(test.args[0].value, cst.Name):
+        return None
+    union = [rw.ctx.facts.qualified_name(e.value) or "" for e in classes.elements]
+    groups: dict[Any, list[int]] = {}
+    for i, name in enumerate(union):
+        groups.setdefault(_weight_names(name), []).append(i)
+    if (
+        len(groups) < 2
+        or "|".join(union) in rw.ctx.narrowed
+        or not _asks_weights(node, test.args[0].value)
+    ):
+        return None
+    made: Any = node.orelse
+    if isinstance(made, cst.If):
+        made = if_(rw, made)
+    elif made is not None:
+        made = made.with_changes(body=rw.block(made.body))
+    for number, members in reversed(list(enumerate(groups.values()))):
+        rw.ctx.narrowed["|".join(union)] = "|".join(union[i] for i in members)
+        try:
+            elements = [
+                classes.elements[i].with_changes(comma=cst.MaybeSentinel.DEFAULT) for i in members
+            ]
+            only: cst.BaseExpression = (
+                elements[0].value if len(elements) == 1 else classes.with_changes(elements=elements)
+            )
+            one = test.with_changes(args=[test.args[0], test.args[1].with_changes(value=only)])
+            made = node.with_changes(
+                test=rw.visit(one),
+                body=rw.block(node.body),
+                orelse=made,
+                leading_lines=node.leading_lines if number == 0 else [],
+            )
+        finally:
+            rw.ctx.narrowed.pop("|".join(union))
+    return made
+
+
+def _weight_names(name: str) -> Any:
+    rules = definitions.layers(name)
+    weights = rules[0].weights if rules else {}
+    return tuple(weights.get(key, key) for key in ("weight", "bias"))
+
+
+def _asks_weights(node: cst.If, name: cst.Name) -> bool:
+    return any(
+        isinstance(n, cst.Attribute)
+        and n.attr.value in ("weight", "bias")
+        and isinstance(n.value, cst.Name)
+        and n.value.value == name.value
+        for n in syntax.walk(node.body)
+    )
+
+
+@converts(cst.If)
+def if_(rw: Rewriter, node: cst.If) -> Any:
+    """Convert an ``if``; a test that fails marks the statement and its branches are still converted."""
+    if node in rw.ctx.dropped:
+        return []
+    comment: Failure | None = None
+    try:
+        test = _test(rw, node.test)
+        if test is not node.test:
+            test = syntax.unparenthesized(test)
+    except Failure as failure:
+        comment, test = failure, node.test
+    body = rw.block(node.body)
+    orelse = node.orelse
+    if isinstance(orelse, cst.If):
+        with rw.ctx.no_hoisting():
+            made = if_(rw, orelse)
+        orelse = made if isinstance(made, cst.If) else None if made == [] else orelse
+    elif orelse is not None:
+        orelse = orelse.with_changes(body=rw.block(orelse.body))
+    new = node.with_changes(test=test, body=body, orelse=orelse)
+    return new if comment is None else rw.left_in_place(new, comment)
+
+
+@converts(cst.While)
+def while_(rw: Rewriter, node: cst.While) -> Any:
+    """A loop whose test reads a tensor does not trace."""
+    comment: Failure | None = None
+    test = node.test
+    with rw.ctx.no_hoisting():
+        try:
+            test = _test(rw, node.test)
+        except Failure as failure:
+            comment = failure
+    orelse = node.orelse
+    if orelse is not None:
+        orelse = orelse.with_changes(body=rw.block(orelse.body))
+    new = node.with_changes(test=test, body=rw.block(node.body), orelse=orelse)
+    return new if comment is None else rw.left_in_place(new, comment)
+
+
+@converts(cst.For)
+def for_(rw: Rewriter, node: cst.For) -> Any:
+    """Convert a ``for``."""
+    comment: Failure | None = None
+    iterator = node.iter
+    try:
+        iterator = rw.visit(node.iter)
+    except Failure as failure:
+        comment = failure
+    orelse = node.orelse
+    if orelse is not None:
+        orelse = orelse.with_changes(body=rw.block(orelse.body))
+    new = node.with_changes(iter=iterator, body=rw.block(node.body), orelse=orelse)
+    return new if comment is None else rw.left_in_place(new, comment)
+
+
+@converts(cst.Else, cst.Finally)
+def else_(rw: Rewriter, node: cst.Else) -> Any:
+    """Convert the suite of an ``else`` or ``finally``."""
+    return node.with_changes(body=rw.block(node.body))
+
+
+@converts(cst.Try)
+def try_(rw: Rewriter, node: cst.Try) -> Any:
+    """Convert the suites of a ``try``; one whose imports all went away goes itself."""
+    body = rw.block(node.body)
+    handlers = [h.with_changes(body=rw.block(h.body)) for h in node.handlers]
+    only_imports = all(
+        isinstance(s, cst.SimpleStatementLine)
+        and all(isinstance(x, (cst.Import, cst.ImportFrom)) for x in s.body)
+        for s in node.body.body
+    )
+    if only_imports and list(body.body) == [PASS] and node.orelse is None:
+        return []
+    return node.with_changes(
+        body=body,
+        handlers=handlers,
+        orelse=rw.visit(node.orelse) if node.orelse else None,
+        finalbody=rw.visit(node.finalbody) if node.finalbody else None,
+    )
+
+
+@converts(cst.Match)
+def match_(rw: Rewriter, node: cst.Match) -> Any:
+    """Convert the suites of a ``match``."""
+    cases = [c.with_changes(body=rw.block(c.body)) for c in node.cases]
+    return node.with_changes(subject=rw.visit(node.subject), cases=cases)
+
+
+@converts(cst.Assert)
+def assert_(rw: Rewriter, node: cst.Assert) -> Any:
+    """An assertion on a tensor's value does not trace."""
+    if node in rw.ctx.dropped:
+        return []
+    if isinstance(rw.ctx.facts.kind(node.test), k.Tensor) and not rw.ctx.in_init:
+        rw.ctx.report(
+            node,
+            "TRC011",
+            "an assertion on a tensor's value is left out: it cannot be traced",
+            "use jax.experimental.checkify to keep it",
+            severity="info",
+            blocks=False,
+        )
+        return []
+    with rw.ctx.no_hoisting():
+        test = _test(rw, node.test)
+        msg = rw.visit(node.msg) if node.msg is not None else None
+    if test is node.test and msg is node.msg:
+        return node
+    return node.with_changes(test=syntax.unparenthesized(test), msg=msg)
+
+
+@converts(cst.IfExp)
+def if_exp(rw: Rewriter, node: cst.IfExp) -> Any:
+    """Arms of a conditional run only sometimes: nothing is hoisted out of them."""
+    test = _test(rw, node.test)
+    with rw.ctx.no_hoisting():
+        body, orelse = rw.visit(node.body), rw.visit(node.orelse)
+    return node.with_changes(
+        test=syntax.fitted(node, "test", test),
+        body=syntax.fitted(node, "body", body),
+        orelse=syntax.fitted(node, "orelse", orelse),
+    )
+
+
+@converts(cst.BooleanOperation)
+def boolean(rw: Rewriter, node: cst.BooleanOperation) -> Any:
+    """``and``/``or`` of tensors ask for their truth."""
+    for side in (node.left, node.right):
+        if isinstance(rw.ctx.facts.kind(side), k.Tensor) and not rw.ctx.in_init:
+            raise Failure(
+                side,
+                "DYN002",
+                "the truth of a tensor cannot be traced",
+                "use & and | on boolean arrays, or lax.cond",
+            )
+    left = rw.visit(node.left)
+    with rw.ctx.no_hoisting():
+        right = rw.visit(node.right)
+    if left is node.left and right is node.right:
+        return node
+    return node.with_changes(
+        left=syntax.fitted(node, "left", left), right=syntax.fitted(node, "right", right)
+    )
+
+
+@converts(cst.UnaryOperation)
+def not_(rw: Rewriter, node: cst.UnaryOperation) -> Any:
+    """``not tensor`` asks for a truth value."""
+    if isinstance(node.operator, cst.Not) and not rw.ctx.in_init:
+        if isinstance(rw.ctx.facts.kind(node.expression), k.Tensor):
+            raise Failure(node, "DYN002", "the truth of a tensor cannot be traced", "use ~")
+    return None
+
+
+@converts(cst.Lambda, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
+def scoped(rw: Rewriter, node: Any) -> Any:
+    """Bodies of lambdas and comprehensions run elsewhere or often: nothing is hoisted out of them."""
+    with rw.ctx.no_hoisting():
+        return rw.rebuild(node)

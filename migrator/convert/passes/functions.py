@@ -1,0 +1,246 @@
+"""Functions and methods: ``forward`` → ``__call__``, ``rngs``, hints, decorators, ``no_grad`` results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Frame, bound_names
+from migrator.convert.passes.annotations import convert_hint
+from migrator.convert.passes.classes import extra_lines
+from migrator.convert.rewriter import PASS, Rewriter, converts
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+
+_DROPPED = frozenset(
+    "torch.jit.script torch.jit.export torch.jit.ignore torch.jit.unused torch.compile "
+    "torch.jit.script_method torch.compiler.disable torch._dynamo.disable torch.jit.script_if_tracing".split()
+)
+_NO_GRAD = frozenset("torch.no_grad torch.inference_mode torch.autograd.no_grad".split())
+
+
+@converts(cst.FunctionDef)
+def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
+    """Convert a function or method."""
+    ctx = rw.ctx
+    info = ctx.facts.functions.get(node)
+    if info is None:
+        return rw.rebuild(node)
+    owner = info.owner if info.owner is not None and info.owner.torch_base else None
+    decorators, no_grad = _decorators(rw, node)
+    params = _params(rw, node.params)
+    returns = node.returns
+    if returns is not None:
+        hint = convert_hint(rw, returns.annotation)
+        returns = returns.with_changes(annotation=hint) if hint is not None else None
+    frame = Frame(info, info.owner, bound_names(node), no_grad)
+    ctx.frames.append(frame)
+    try:
+        body = rw.block(node.body)
+    finally:
+        ctx.frames.pop()
+    body = _without_dead_devices(ctx, node, body)
+    if ctx.plan.how(info) == "param":
+        ctx.helpers.use("nnx")
+        params = with_rngs(params)
+    name = node.name
+    if owner is not None:
+        if info.short == "__init__":
+            body = _constructor_body(ctx, info, body)
+        elif info.short == "forward":
+            name = name.with_changes(value="__call__")
+    return node.with_changes(
+        decorators=decorators, params=params, returns=returns, body=body, name=name
+    )
+
+
+def _decorators(rw: Rewriter, node: cst.FunctionDef) -> tuple[list[cst.Decorator], bool]:
+    kept, no_grad = [], False
+    for decorator in node.decorators:
+        inner = decorator.decorator
+        target = inner.func if isinstance(inner, cst.Call) else inner
+        name = rw.ctx.facts.qualified_name(target) or ""
+        if name in _NO_GRAD:
+            no_grad = True
+        elif name not in _DROPPED:
+            kept.append(rw.visit(decorator))
+    return kept, no_grad
+
+
+def _params(rw: Rewriter, params: cst.Parameters) -> cst.Parameters:
+    def one(param: cst.Param) -> cst.Param:
+        changes: dict[str, Any] = {}
+        if param.annotation is not None:
+            hint = convert_hint(rw, param.annotation.annotation)
+            if hint is None:
+                changes["annotation"] = None
+                if param.default is not None:
+                    changes["equal"] = cst.AssignEqual(
+                        cst.SimpleWhitespace(""), cst.SimpleWhitespace("")
+                    )
+            elif hint is not param.annotation.annotation:
+                changes["annotation"] = param.annotation.with_changes(annotation=hint)
+        if param.default is not None:
+            with rw.ctx.no_hoisting():
+                default = rw.visit(param.default)
+            if default is not param.default:
+                changes["default"] = default
+        return param.with_changes(**changes) if changes else param
+
+    changes: dict[str, Any] = {
+        "params": [one(p) for p in params.params],
+        "posonly_params": [one(p) for p in params.posonly_params],
+        "kwonly_params": [one(p) for p in params.kwonly_params],
+    }
+    if isinstance(params.star_arg, cst.Param):
+        changes["star_arg"] = one(params.star_arg)
+    if params.star_kwarg is not None:
+        changes["star_kwarg"] = one(params.star_kwarg)
+    return params.with_changes(**changes)
+
+
+def with_rngs(params: cst.Parameters) -> cst.Parameters:
+    """The parameters with a keyword-only ``rngs: nnx.Rngs`` at the end, layout kept."""
+    hint = cst.Annotation(syntax.parse("nnx.Rngs"))
+    every = [*params.posonly_params, *params.params, *params.kwonly_params]
+    if any(p.name.value == "rngs" for p in every):
+        return params
+    last = every[-1] if every else None
+    comma: Any = cst.MaybeSentinel.DEFAULT
+    new = cst.Param(cst.Name("rngs"), annotation=hint)
+    changes: dict[str, Any] = {}
+    if last is not None and (
+        isinstance(last.comma, cst.Comma) or not _flat(last.whitespace_after_param)
+    ):
+        # one parameter a line: the star and the new one get lines of their own
+        comma = every[-2].comma if len(every) > 1 else last.comma
+        end = last.comma
+        tail = last.whitespace_after_param
+        if not isinstance(comma, cst.Comma):
+            comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        fixed = last.with_changes(comma=comma, whitespace_after_param=cst.SimpleWhitespace(""))
+        for group in ("kwonly_params", "params", "posonly_params"):
+            items = list(getattr(params, group))
+            if items:
+                items[-1] = fixed
+                changes[group] = items
+                break
+        new = new.with_changes(comma=end, whitespace_after_param=tail)
+    if params.star_arg == cst.MaybeSentinel.DEFAULT and not params.kwonly_params:
+        star_comma = (
+            comma
+            if isinstance(comma, cst.Comma)
+            else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        )
+        changes["star_arg"] = cst.ParamStar(comma=star_comma)
+    kwonly = list(changes.get("kwonly_params", params.kwonly_params))
+    changes["kwonly_params"] = [*kwonly, new]
+    return params.with_changes(**changes)
+
+
+def _flat(whitespace: cst.BaseParenthesizableWhitespace) -> bool:
+    return isinstance(whitespace, cst.SimpleWhitespace)
+
+
+def _constructor_body(ctx: Context, info: FunctionInfo, body: cst.BaseSuite) -> cst.BaseSuite:
+    assert info.owner is not None
+    lines = extra_lines(ctx, info.owner)
+    statements = list(body.body)
+    if len(statements) > 1:
+        statements = [s for s in statements if s is not PASS]
+    if lines:
+        at = 1 if statements and _is_docstring(statements[0]) else 0
+        while at < len(statements) and _is_super_init(statements[at]):
+            at += 1
+        statements = [s for s in statements if s is not PASS]
+        statements[at:at] = lines
+    if statements and isinstance(statements[0], cst.SimpleStatementLine):
+        # what follows a dropped super().__init__() needs no blank line before it
+        first = statements[0]
+        kept = [line for line in first.leading_lines if line.comment is not None]
+        if len(kept) != len(first.leading_lines):
+            statements[0] = first.with_changes(leading_lines=kept)
+    return body.with_changes(body=statements or [PASS])
+
+
+def _is_docstring(node: cst.CSTNode) -> bool:
+    return (
+        isinstance(node, cst.SimpleStatementLine)
+        and isinstance(node.body[0], cst.Expr)
+        and isinstance(node.body[0].value, (cst.SimpleString, cst.ConcatenatedString))
+    )
+
+
+def _is_super_init(node: cst.CSTNode) -> bool:
+    return (
+        isinstance(node, cst.SimpleStatementLine)
+        and isinstance(node.body[0], cst.Expr)
+        and syntax.code(node.body[0].value).startswith("super(")
+    )
+
+
+@converts(cst.Return)
+def return_(rw: Rewriter, node: cst.Return) -> Any:
+    """Results of a function under ``no_grad`` carry no gradient."""
+    frame = rw.ctx.frame
+    if node.value is None:
+        return node
+    value = rw.visit(node.value)
+    if frame is not None and (frame.no_grad or rw.ctx.no_grad) and may_hold_tensor(rw, node.value):
+        value = stopped(rw, value)
+    elif isinstance(node.value, cst.Call) and isinstance(value, cst.Tuple) and value.lpar:
+        value = value.with_changes(lpar=[], rpar=[])
+    elif value is not node.value:
+        value = syntax.unparenthesized(value)
+    return node if value is node.value else node.with_changes(value=value)
+
+
+def stopped(rw: Rewriter, value: cst.BaseExpression) -> cst.Call:
+    """The value without its gradient."""
+    rw.ctx.helpers.use("jax")
+    return cst.Call(syntax.parse("jax.lax.stop_gradient"), [cst.Arg(_in_parens(value))])
+
+
+def _in_parens(value: cst.BaseExpression) -> cst.BaseExpression:
+    if isinstance(value, cst.Tuple) and not value.lpar:
+        return syntax.parenthesized(value)  # type: ignore[return-value]
+    return value
+
+
+def may_hold_tensor(rw: Rewriter, node: cst.CSTNode) -> bool:
+    """Whether a value may carry a gradient."""
+    if rw.ctx.in_init:
+        return False
+    kind = rw.ctx.kind(node)
+    return not isinstance(kind, (k.Scalar, k.Const, k.Module, k.Other, k.DType, k.Device))
+
+
+def _without_dead_devices(
+    ctx: Context, node: cst.FunctionDef, body: cst.BaseSuite
+) -> cst.BaseSuite:
+    """Drop ``device = x.device`` when nothing reads it any more."""
+    names = {}
+    for item in node.body.body:
+        if isinstance(item, cst.SimpleStatementLine) and len(item.body) == 1:
+            small = item.body[0]
+            if isinstance(small, cst.Assign) and len(small.targets) == 1:
+                target = small.targets[0].target
+                kind = ctx.facts.kind(small.value)
+                if isinstance(target, cst.Name) and isinstance(kind, (k.Device, k.DType)):
+                    names[target.value] = small.value
+    if not names:
+        return body
+    reads = syntax.names(cst.Module(list(body.body)))  # type: ignore[arg-type]
+    kept = []
+    for statement in body.body:
+        if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+            small = statement.body[0]
+            if isinstance(small, cst.Assign) and len(small.targets) == 1:
+                target = small.targets[0].target
+                if isinstance(target, cst.Name) and target.value in names:
+                    if reads.get(target.value, 0) <= 1:
+                        continue
+        kept.append(statement)
+    return body.with_changes(body=kept or [PASS])

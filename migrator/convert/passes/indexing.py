@@ -1,0 +1,300 @@
+"""Reading and writing items: list indices, masks, ``.at[…]`` updates, components of tuple results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Failure
+from migrator.convert.passes import targets
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+
+_UPDATES = {
+    "AddAssign": "add",
+    "SubtractAssign": "subtract",
+    "MultiplyAssign": "multiply",
+    "DivideAssign": "divide",
+    "PowerAssign": "power",
+}
+_OPERATORS: dict[str, Any] = {
+    "AddAssign": cst.Add,
+    "SubtractAssign": cst.Subtract,
+    "MultiplyAssign": cst.Multiply,
+    "DivideAssign": cst.Divide,
+    "PowerAssign": cst.Power,
+    "FloorDivideAssign": cst.FloorDivide,
+    "ModuloAssign": cst.Modulo,
+    "BitAndAssign": cst.BitAnd,
+    "BitOrAssign": cst.BitOr,
+    "BitXorAssign": cst.BitXor,
+}
+
+
+@converts(cst.Subscript)
+def subscript(rw: Rewriter, node: cst.Subscript) -> Any:
+    """Read an item."""
+    ctx = rw.ctx
+    kind = ctx.kind(node.value)
+    if isinstance(node.value, cst.Call) and isinstance(kind, k.Tuple):
+        component = _component(rw, node)
+        if component is not None:
+            return component
+    if isinstance(kind, k.Tensor):
+        return rw_index(rw, node)
+    return None
+
+
+def _component(rw: Rewriter, node: cst.Subscript) -> cst.BaseExpression | None:
+    """``x.max(1)[0]``: only the component that is used is computed."""
+    from migrator.convert.passes.calls import torch_call
+
+    index = node.slice[0].slice
+    if len(node.slice) != 1 or not isinstance(index, cst.Index):
+        return None
+    kind = rw.ctx.kind(index.value)
+    if not isinstance(kind, k.Const) or not isinstance(kind.value, int):
+        return None
+    assert isinstance(node.value, cst.Call)
+    result = torch_call(rw, node.value, only=kind.value)
+    if result is None or result.is_tuple:
+        return None
+    if len(result.nodes) == 1 and not _whole(rw, node.value, result.nodes[0]):
+        return result.nodes[0]
+    return node.with_changes(value=syntax.fitted(node, "value", result.nodes[0]))
+
+
+def _whole(rw: Rewriter, call: cst.Call, made: cst.BaseExpression) -> bool:
+    """Whether an expansion still stands for the whole tuple (a call that returns one)."""
+    from migrator.convert.passes.calls import expands_to_components
+
+    return not expands_to_components(rw, call)
+
+
+def rw_index(rw: Rewriter, node: cst.Subscript) -> cst.BaseExpression:
+    """``x[…]`` on a tensor."""
+    value = rw.visit(node.value)
+    if targets.is_variable(rw.ctx, node.value) and isinstance(value, cst.Subscript):
+        value = value.value  # a Variable is indexed like the array it holds
+    return node.with_changes(
+        value=syntax.fitted(node, "value", value), slice=convert_slices(rw, node)
+    )
+
+
+def convert_slices(
+    rw: Rewriter, node: cst.Subscript, *, writing: bool = False
+) -> list[cst.SubscriptElement]:
+    """The index of a tensor in JAX's terms."""
+    found = []
+    for element in node.slice:
+        index = element.slice
+        if isinstance(index, cst.Index):
+            new: Any = index.with_changes(value=_index(rw, index.value, writing))
+            found.append(element if new.value is index.value else element.with_changes(slice=new))
+            continue
+        assert isinstance(index, cst.Slice)
+        for part in (index.lower, index.upper, index.step):
+            if part is not None and isinstance(rw.ctx.kind(part), k.Tensor) and not rw.ctx.in_init:
+                raise Failure(
+                    part,
+                    "DYN003",
+                    "a slice whose bounds are tensors has no static shape",
+                    "use lax.dynamic_slice with a fixed size, or a mask",
+                )
+        new = rw.rebuild(index)
+        found.append(element if new is index else element.with_changes(slice=new))
+    return found
+
+
+def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExpression:
+    ctx = rw.ctx
+    kind = ctx.kind(node)
+    if isinstance(kind, k.Tensor) and kind.dtype == "bool" and not ctx.in_init:
+        raise Failure(
+            node,
+            "DYN001",
+            "indexing by a boolean mask gives a shape that depends on the data",
+            "use jnp.where(mask, x, fill), or a reduction over x * mask",
+        )
+    if isinstance(node, cst.Tuple):
+        elements = [e.with_changes(value=_index(rw, e.value, writing)) for e in node.elements]
+        return node.with_changes(elements=elements)
+    made: cst.BaseExpression = rw.visit(node)
+    if isinstance(node, (cst.List, cst.ListComp)) or (
+        isinstance(kind, k.Sequence) and kind.type == "list"
+    ):
+        if isinstance(node, cst.List) and _holds_slices(node):
+            return made
+        ctx.helpers.use("jnp")
+        return cst.Call(syntax.parse("jnp.array"), [cst.Arg(made)])
+    return made
+
+
+def _holds_slices(node: cst.List) -> bool:
+    return any(isinstance(e.value, cst.Call) for e in node.elements)
+
+
+def _mask(rw: Rewriter, target: cst.Subscript) -> cst.BaseExpression | None:
+    """The mask of ``x[mask]``, when the index is one boolean tensor."""
+    index = target.slice[0].slice
+    if len(target.slice) != 1 or not isinstance(index, cst.Index):
+        return None
+    kind = rw.ctx.kind(index.value)
+    return index.value if isinstance(kind, k.Tensor) and kind.dtype == "bool" else None
+
+
+def set_items(
+    rw: Rewriter,
+    target: cst.Subscript,
+    value: cst.BaseExpression,
+    original: cst.BaseExpression | None = None,
+) -> list[cst.BaseSmallStatement]:
+    """``x[i] = value`` as ``x = x.at[i].set(value)``, ``x[mask] = v`` as ``x = jnp.where(mask, v, x)``."""
+    mask = _mask(rw, target)
+    if mask is not None:
+        return targets.assign(rw, target.value, _masked(rw, target, mask, value, original))
+    slices = convert_slices(rw, target, writing=True)
+    return targets.assign(rw, target.value, _at(rw, target, slices, "set", value))
+
+
+def _at(
+    rw: Rewriter,
+    target: cst.Subscript,
+    slices: list[cst.SubscriptElement],
+    method: str,
+    value: cst.BaseExpression,
+) -> cst.BaseExpression:
+    base = rw.visit(target.value)
+    at = cst.Attribute(syntax.fitted(_ATTRIBUTE, "value", base), cst.Name("at"))
+    item = cst.Subscript(at, slices)
+    if isinstance(value, cst.Tuple) and not value.lpar:
+        value = syntax.parenthesized(value)  # type: ignore[assignment]
+    return cst.Call(cst.Attribute(item, cst.Name(method)), [cst.Arg(value)])
+
+
+_ATTRIBUTE = cst.Attribute(cst.Name("x"), cst.Name("at"))
+
+
+def _masked(
+    rw: Rewriter,
+    target: cst.Subscript,
+    mask: cst.BaseExpression,
+    value: cst.BaseExpression,
+    original: cst.BaseExpression | None,
+) -> cst.BaseExpression:
+    ctx = rw.ctx
+    kind = ctx.kind(original) if original is not None else k.UNKNOWN
+    scalar = k.scalar_type(kind) is not None or (isinstance(kind, k.Tensor) and kind.rank == 0)
+    selected = original is not None and _same_selection(rw, original, mask)
+    if not scalar and selected is None:
+        raise Failure(
+            target,
+            "DYN001",
+            "values assigned through a boolean mask are placed by data",
+            "use jnp.where(mask, values, x) with values of x's shape",
+        )
+    base = rw.visit(target.value)
+    made_mask = rw.visit(mask)
+    fill = value if scalar else selected
+    assert isinstance(fill, cst.BaseExpression)
+    if _same_rank(rw, target.value, mask):
+        ctx.helpers.use("jnp")
+        function = syntax.parse("jnp.where")
+        return syntax.with_args(
+            cst.Call(function), [cst.Arg(made_mask), cst.Arg(fill), cst.Arg(base)]
+        )
+    from rules.definitions import module_file
+
+    name = ctx.helpers.need(module_file("rules.compat.masks"), "where_leading")
+    return syntax.with_args(
+        cst.Call(cst.Name(name)), [cst.Arg(made_mask), cst.Arg(fill), cst.Arg(base)]
+    )
+
+
+def _same_selection(
+    rw: Rewriter, value: cst.BaseExpression, mask: cst.BaseExpression
+) -> cst.BaseExpression | None:
+    """y for a value written ``y[mask]`` with the very same mask: where the mask holds, x takes y."""
+    if not isinstance(value, cst.Subscript) or len(value.slice) != 1:
+        return None
+    index = value.slice[0].slice
+    if not isinstance(index, cst.Index) or not index.value.deep_equals(mask):
+        return None
+    made: cst.BaseExpression = rw.visit(value.value)
+    return made
+
+
+def _same_rank(rw: Rewriter, base: cst.BaseExpression, mask: cst.BaseExpression) -> bool:
+    a, b = rw.ctx.kind(base), rw.ctx.kind(mask)
+    if isinstance(a, k.Tensor) and isinstance(b, k.Tensor):
+        if a.rank is not None and a.rank == b.rank:
+            return True
+    # a mask computed from x by comparison has at least x's rank, and an index may not have more
+    if isinstance(mask, cst.Comparison):
+        sides = [mask.left, *[c.comparator for c in mask.comparisons]]
+        return any(side.deep_equals(base) for side in sides)
+    return False
+
+
+def update_items(rw: Rewriter, target: cst.Subscript, node: cst.AugAssign) -> Any:
+    """``x[i] += v``; with an index tensor torch counts duplicates once, ``.at[].add`` each time."""
+    operator = type(node.operator).__name__
+    value = rw.visit(node.value)
+    mask = _mask(rw, target)
+    if mask is not None:
+        kind = rw.ctx.kind(node.value)
+        if k.scalar_type(kind) is None or operator not in _OPERATORS:
+            raise Failure(
+                target,
+                "DYN001",
+                "a masked update by a tensor is placed by data",
+                "use jnp.where(mask, x + values, x) with values of x's shape",
+            )
+        base = rw.visit(target.value)
+        combined = _binary(base, operator, value)
+        return targets.assign(rw, target.value, _where(rw, target, mask, combined, base))
+    slices = convert_slices(rw, target, writing=True)
+    basic = all(
+        not isinstance(e.slice, cst.Index)
+        or not isinstance(rw.ctx.kind(e.slice.value), (k.Tensor, k.Sequence, k.Unknown))
+        for e in target.slice
+    )
+    if basic and operator in _UPDATES:
+        made = _at(rw, target, slices, _UPDATES[operator], value)
+    elif operator in _OPERATORS:
+        read = target.with_changes(value=rw.visit(target.value), slice=slices)
+        made = _at(rw, target, slices, "set", _binary(read, operator, value))
+    else:
+        raise Failure(
+            node, "MUT002", "this augmented assignment has no counterpart", "write it out"
+        )
+    return targets.assign(rw, target.value, made)
+
+
+def _binary(
+    left: cst.BaseExpression, operator: str, right: cst.BaseExpression
+) -> cst.BinaryOperation:
+    made = cst.BinaryOperation(cst.Name("a"), _OPERATORS[operator](), cst.Name("b"))
+    return made.with_changes(
+        left=syntax.fitted(made, "left", left), right=syntax.fitted(made, "right", right)
+    )
+
+
+def _where(
+    rw: Rewriter,
+    target: cst.Subscript,
+    mask: cst.BaseExpression,
+    new: cst.BaseExpression,
+    base: cst.BaseExpression,
+) -> cst.BaseExpression:
+    if _same_rank(rw, target.value, mask):
+        rw.ctx.helpers.use("jnp")
+        function: cst.BaseExpression = syntax.parse("jnp.where")
+    else:
+        from rules.definitions import module_file
+
+        function = cst.Name(rw.ctx.helpers.need(module_file("rules.compat.masks"), "where_leading"))
+    args = [cst.Arg(rw.visit(mask)), cst.Arg(new), cst.Arg(base)]
+    return syntax.with_args(cst.Call(function), args)

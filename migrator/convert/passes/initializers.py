@@ -1,0 +1,160 @@
+"""``nn.init.*``: the tensor they write is assigned a freshly drawn value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.alias import check_mutation, root_name
+from migrator.convert.context import Failure
+from migrator.convert.expand import CallArg, call_args, convert_call
+from migrator.convert.passes import targets
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+from rules import definitions
+
+_LAYOUT_FREE = frozenset(
+    "normal_ uniform_ constant_ zeros_ ones_ trunc_normal_ fill_ zero_".split()
+)
+
+
+def _rules(rw: Rewriter, node: cst.CSTNode) -> tuple[str, Any]:
+    name = rw.ctx.facts.callee(node) if isinstance(node, cst.Call) else None
+    if not name or not name.startswith("torch.nn.init.") or name.endswith("calculate_gain"):
+        return "", ()
+    if not definitions.ops(name) and not name.endswith("_") and definitions.ops(f"{name}_"):
+        name = f"{name}_"
+    return name, definitions.ops(name)
+
+
+@converts(cst.Expr)
+def statement(rw: Rewriter, node: cst.Expr) -> Any:
+    """``nn.init.normal_(self.weight, std=0.02)``."""
+    call = node.value
+    name, rules = _rules(rw, call)
+    if not name:
+        return None
+    assert isinstance(call, cst.Call)
+    if not rules:
+        raise Failure(call, "API001", f"{name} has no definition", "write the initial value out")
+    target = call.args[0].value
+    while isinstance(target, cst.Attribute) and target.attr.value == "data":
+        target = target.value
+    free = name.rpartition(".")[2] in _LAYOUT_FREE
+    unknown = targets.found_at_run_time(rw, target)
+    if unknown is not None:
+        rest = call_args(rw, call.args[1:])
+        first = CallArg(None, target, syntax.parse("w"), k.TENSOR)
+        value = convert_call(rw, call, name, rules, [first, *rest]).node
+        return targets.initialized(rw, unknown, value)
+    args = call_args(rw, call.args)
+    args[0] = _current(rw, target, free, args[0])
+    check_mutation(rw.ctx, call, target)
+    value = convert_call(rw, call, name, rules, args).node
+    return targets.assign(rw, target, value, layout_free=free)
+
+
+def _current(rw: Rewriter, target: cst.BaseExpression, free: bool, arg: CallArg) -> CallArg:
+    """The tensor to be drawn anew; in Flax's own layout when the layout does not matter."""
+    updated = arg.updated
+    if free and targets.is_variable(rw.ctx, target):
+        reference, _ = targets.variable_reference(rw, target)
+        updated = targets.dereferenced(reference)
+    return CallArg(None, target, updated, rw.ctx.kind(target))
+
+
+@converts(cst.Expr)
+def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
+    """``init_(self.weight)`` with an own function that writes to its first argument and returns it."""
+    call = node.value
+    if not isinstance(call, cst.Call) or not call.args:
+        return None
+    kind = rw.ctx.kind(call.func)
+    info = rw.ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is None or not writes_first(rw, info):
+        return None
+    target = call.args[0].value
+    while isinstance(target, cst.Attribute) and target.attr.value == "data":
+        target = target.value
+    if not isinstance(rw.ctx.kind(target), k.Tensor):
+        return None
+    check_mutation(rw.ctx, call, target)
+    return targets.assign(rw, target, rw.visit(call))
+
+
+def writes_first(rw: Rewriter, info: FunctionInfo) -> bool:
+    """Whether a plain function of the file writes to its first parameter and returns it."""
+    if info in rw.ctx.writers:
+        return rw.ctx.writers[info]
+    rw.ctx.writers[info] = False
+    params = info.node.params.params
+    if info.owner is not None or not params:
+        return False
+    first = params[0].name.value
+    wrote = False
+    for item in syntax.walk(info.node.body):
+        if isinstance(item, cst.Return):
+            if item.value is None or _root(item.value) != first:
+                if not (isinstance(item.value, cst.Call) and _writes(rw, item.value, first)):
+                    return False
+                wrote = True
+        elif isinstance(item, cst.Call) and _writes(rw, item, first):
+            wrote = True
+    last = info.node.body.body[-1]
+    returns = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return)
+    if isinstance(last, cst.With):
+        inner = last.body.body[-1]
+        returns = isinstance(inner, cst.SimpleStatementLine) and isinstance(
+            inner.body[-1], cst.Return
+        )
+    rw.ctx.writers[info] = wrote and returns
+    return rw.ctx.writers[info]
+
+
+def _writes(rw: Rewriter, call: cst.Call, name: str) -> bool:
+    callee = rw.ctx.facts.callee(call) or ""
+    if callee.startswith("torch.nn.init."):
+        return bool(call.args) and _root(call.args[0].value) == name
+    if (
+        callee.startswith("Tensor.")
+        and callee.endswith("_")
+        and isinstance(call.func, cst.Attribute)
+    ):
+        return _root(call.func.value) == name
+    kind = rw.ctx.kind(call.func)
+    info = rw.ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is not None and call.args and _root(call.args[0].value) == name:
+        return writes_first(rw, info)
+    return False
+
+
+def _root(node: cst.CSTNode) -> str:
+    name = root_name(node)
+    return name.value if name is not None else ""
+
+
+@converts(cst.Call)
+def expression(rw: Rewriter, node: cst.Call) -> Any:
+    """``nn.Parameter(nn.init.normal_(torch.empty(3)))``: the tensor is a temporary."""
+    name, rules = _rules(rw, node)
+    if not name:
+        return None
+    if not rules:
+        raise Failure(node, "API001", f"{name} has no definition", "write the initial value out")
+    frame = rw.ctx.frame
+    own = frame is not None and writes_first(rw, frame.info)
+    if not isinstance(node.args[0].value, cst.Call) and not (
+        own
+        and frame is not None
+        and _root(node.args[0].value) == frame.info.node.params.params[0].name.value
+    ):
+        raise Failure(
+            node,
+            "MUT002",
+            "a tensor is initialised in the middle of an expression",
+            "give the initialisation a statement of its own",
+        )
+    return convert_call(rw, node, name, rules, call_args(rw, node.args)).node

@@ -1,0 +1,101 @@
+"""``torch.nn`` layers: constructor calls by their definitions, calls of instances that write in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.alias import check_in_place_layer
+from migrator.convert.context import Failure
+from migrator.convert.expand import call_args, convert_call
+from migrator.convert.passes import tying
+from migrator.convert.passes.containers import NAMES, _is_symbol
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.signature import plain_class
+from migrator.infer import kinds as k
+from rules import definitions
+
+
+@converts(cst.Assign)
+def tied_head(rw: Rewriter, node: cst.Assign) -> Any:
+    """The Linear that shares an embedding's matrix is not built."""
+    return tying.assignment(rw, node)
+
+
+@converts(cst.Attribute)
+def tied_weight(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``self.head.weight`` of a tied head."""
+    return tying.attribute(rw, node)
+
+
+@converts(cst.Call)
+def layer(rw: Rewriter, node: cst.Call) -> Any:
+    """``nn.Linear(…)``."""
+    ctx = rw.ctx
+    kind = ctx.facts.kind(node.func)
+    if not isinstance(kind, k.Class) or not kind.name.startswith("torch.nn."):
+        return None
+    if kind.name in NAMES or not _is_symbol(rw, node.func):
+        return None
+    if kind.name == "torch.nn.Module" and not node.args:
+        ctx.helpers.use("nnx")
+        return syntax.parse("nnx.Module()")
+    rules = definitions.layers(kind.name)
+    if not rules:
+        raise Failure(
+            node,
+            "API001",
+            f"{kind.name} has no Flax counterpart here",
+            "write it by hand, or add a layer rule",
+        )
+    return convert_call(rw, node, kind.name, rules, call_args(rw, node.args)).node
+
+
+@converts(cst.Call)
+def called(rw: Rewriter, node: cst.Call) -> Any:
+    """Calls of layer instances: tied heads, layers with ``inplace=True``."""
+    tied = tying.call(rw, node)
+    if tied is not None:
+        return tied
+    kind = rw.ctx.kind(node.func)
+    if isinstance(kind, k.Module):
+        rw.ctx.effect(node)
+        if ("inplace", True) in kind.args:
+            check_in_place_layer(rw.ctx, node)
+        if isinstance(node.func, cst.Call):
+            return _applied(rw, node)
+    return None
+
+
+def _applied(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
+    """``nn.Softmax(dim=1)(x)`` → ``jax.nn.softmax(x, axis=1)``, not a partial that is called at once."""
+    func = rw.visit(node.func)
+    args = [a.with_changes(value=rw.visit(a.value)) for a in node.args]
+    if isinstance(func, cst.Call) and syntax.code(func.func) == "functools.partial":
+        function, *rest = func.args
+        if all(a.keyword is not None for a in rest) and not any(a.star for a in args):
+            return syntax.with_args(node.with_changes(func=function.value), [*args, *rest])
+    return node.with_changes(func=syntax.fitted(node, "func", func), args=args)
+
+
+def factory(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
+    """A layer class that is handed around as a value: a class or definition that takes torch's arguments."""
+    if name in NAMES:
+        rw.ctx.helpers.use("nnx")
+        return syntax.parse(NAMES[name])
+    rules = definitions.layers(name)
+    if len(rules) != 1:
+        raise Failure(
+            node,
+            "API001",
+            f"{name} as a value has no Flax counterpart here",
+            "wrap it in a function",
+        )
+    rule = rules[0]
+    plain = plain_class(rule)
+    if plain is not None:
+        return cst.Name(rw.ctx.helpers.need(rule.file, plain))
+    rw.ctx.helpers.factories.add(rule.name)
+    return cst.Name(rw.ctx.helpers.need(rule.file, rule.name))

@@ -1,0 +1,285 @@
+"""The file's own functions and modules: who gets ``rngs``, and the nn.Module API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Failure
+from migrator.convert.passes.classes import takes_rngs
+from migrator.convert.passes.containers import NAMES
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+from rules.definitions import module_file
+
+_SUPPORTED_API = frozenset(
+    "train eval forward __call__ append extend insert items keys values update pop".split()
+)
+_MOVES = frozenset("to cuda cpu".split())
+
+
+@converts(cst.Expr)
+def super_init(rw: Rewriter, node: cst.Expr) -> Any:
+    """``super().__init__()`` of a plain module goes; others pass ``rngs`` on."""
+    call = node.value
+    if not _is_super_call(call, "__init__"):
+        return None
+    assert isinstance(call, cst.Call)
+    ctx = rw.ctx
+    owner = ctx.owner
+    if owner is None or owner.torch_base is None:
+        return None
+    parents = [p for p in owner.parents if p.torch_base]
+    func = syntax.parse("super().__init__")
+    if not parents:
+        if owner.torch_base == "torch.nn.Module":
+            others = [
+                b
+                for b in owner.bases
+                if not (isinstance(b, k.Class) and b.name == "torch.nn.Module")
+            ]
+            return [] if not others and not call.args else None
+        if owner.torch_base in NAMES:
+            args = [rw.visit(a) for a in call.args]
+            return node.with_changes(value=call.with_changes(func=func, args=args))
+        return node.with_changes(value=_layer_super(rw, owner.torch_base, call))
+    made = call.with_changes(func=func, args=[rw.visit(a) for a in call.args])
+    if takes_rngs(ctx, parents[0]):
+        made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
+    return node.with_changes(value=made)
+
+
+def _layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
+    """``super().__init__(…)`` of a subclass of a torch layer, in the terms of the Flax class."""
+    from migrator.convert.expand import call_args, convert_call
+    from rules import definitions
+
+    rules = definitions.layers(base)
+    made = convert_call(rw, call, base, rules, call_args(rw, call.args)).node
+    if not isinstance(made, cst.Call):
+        raise Failure(call, "API001", f"a subclass of {base} has no conversion", "")
+    return made.with_changes(func=syntax.parse("super().__init__"))
+
+
+def _is_super_call(node: cst.CSTNode, method: str) -> bool:
+    return (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and node.func.attr.value == method
+        and isinstance(node.func.value, cst.Call)
+        and isinstance(node.func.value.func, cst.Name)
+        and node.func.value.func.value == "super"
+    )
+
+
+@converts(cst.Call)
+def super_method(rw: Rewriter, node: cst.Call) -> Any:
+    """``super().forward(x)`` → ``super().__call__(x)``."""
+    if _is_super_call(node, "forward"):
+        func = syntax.parse("super().__call__")
+        return node.with_changes(func=func, args=[rw.visit(a) for a in node.args])
+    if isinstance(node.func, cst.Attribute) and _is_super_call(node, node.func.attr.value):
+        method = node.func.attr.value
+        owner = rw.ctx.owner
+        if owner is not None and not any(method in p.methods for p in owner.lineage()[1:]):
+            if owner.torch_base and method not in ("__init__", "train", "eval"):
+                raise Failure(node, "API001", f"super().{method} is torch's own", "write it out")
+        if method == "__init__":
+            return None
+        info = next(
+            (
+                p.methods[method]
+                for p in (owner.lineage()[1:] if owner else [])
+                if method in p.methods
+            ),
+            None,
+        )
+        made = rw.rebuild(node)
+        if info is not None and rw.ctx.plan.how(info) == "param":
+            made = syntax.add_keyword(made, "rngs", rw.ctx.rngs(node))
+        return made
+    return None
+
+
+@converts(cst.Call)
+def own(rw: Rewriter, node: cst.Call) -> Any:
+    """Calls of the file's own classes, functions and methods."""
+    ctx = rw.ctx
+    kind = ctx.kind(node.func)
+    if isinstance(kind, k.Class):
+        return _construct(rw, node, kind)
+    if isinstance(kind, k.Function) and kind.name in ctx.facts.names:
+        info = ctx.facts.names[kind.name]
+        if info.owner is not None and info.owner.torch_base and info.short == "forward":
+            ctx.effect(node)
+            assert isinstance(node.func, cst.Attribute)
+            return node.with_changes(
+                func=rw.visit(node.func.value), args=[rw.visit(a) for a in node.args]
+            )
+        kept = _without_devices(rw, node, info)
+        made = node.with_changes(func=_function(rw, node.func), args=[rw.visit(a) for a in kept])
+        ctx.effect(node)
+        if ctx.plan.how(info) == "param":
+            made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
+        return made
+    if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Function):
+        if kind.name.startswith("Module."):
+            return _module_api(rw, node, kind.name.removeprefix("Module."))
+    return None
+
+
+def _without_devices(rw: Rewriter, node: cst.Call, info: FunctionInfo) -> list[cst.Arg]:
+    """The arguments without devices that the function has a default for."""
+    optional = {p.name.value for p in info.node.params.params if p.default is not None}
+    names = list(info.params)
+    kept = list(node.args)
+    while kept:
+        last = kept[-1]
+        name = last.keyword.value if last.keyword is not None else None
+        if name is None and not last.star and len(kept) <= len(names):
+            name = names[len(kept) - 1]
+        if not isinstance(rw.ctx.kind(last.value), k.Device) or name not in optional:
+            break
+        kept.pop()
+        if kept:
+            kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    return kept
+
+
+def _function(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    if isinstance(node, cst.Attribute):
+        return node.with_changes(value=syntax.fitted(node, "value", rw.visit(node.value)))
+    return node
+
+
+def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
+    ctx = rw.ctx
+    info = ctx.facts.classes.get(kind.name)
+    args = [rw.visit(a) for a in node.args]
+    if info is not None:
+        made = node.with_changes(func=_callee(rw, node.func), args=args)
+        if info.torch_base and takes_rngs(ctx, info):
+            made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
+        return made
+    torch_class = kind.name.startswith("torch.nn.") or not kind.name
+    if torch_class and not _is_imported(rw, node.func):
+        # a class held in a variable: every converted module and every factory takes rngs
+        if kind.name in NAMES:
+            return node.with_changes(func=rw.visit(node.func), args=args)
+        made = node.with_changes(func=rw.visit(node.func), args=args)
+        return syntax.add_keyword(made, "rngs", ctx.rngs(node))
+    return None
+
+
+def _callee(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    made: cst.BaseExpression = (
+        rw.rebuild(node) if isinstance(node, cst.Attribute) else rw.visit(node)
+    )
+    return made
+
+
+def _is_imported(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return isinstance(node, cst.Name) and rw.ctx.is_import(node.value)
+
+
+def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
+    assert isinstance(node.func, cst.Attribute)
+    receiver = node.func.value
+    ctx = rw.ctx
+    if method in ("forward", "__call__"):
+        ctx.effect(node)
+        return node.with_changes(func=rw.visit(receiver), args=[rw.visit(a) for a in node.args])
+    if method in ("modules", "children"):
+        ctx.helpers.use("nnx")
+        function = "nnx.iter_modules" if method == "modules" else "nnx.iter_children"
+        template = syntax.parse(f"(_m for _, _m in {function}(__a__))")
+        return syntax.substitute(template, {"__a__": rw.visit(receiver)})
+    if method in ("named_parameters", "parameters"):
+        name = ctx.helpers.need(module_file("rules.compat.named"), method)
+        return cst.Call(cst.Name(name), [cst.Arg(rw.visit(receiver))])
+    if method in _MOVES and not any(isinstance(ctx.kind(a.value), k.DType) for a in node.args):
+        return rw.visit(receiver)
+    if method in _SUPPORTED_API:
+        return None
+    raise Failure(
+        node,
+        "API001",
+        f"nn.Module.{method} has no counterpart here",
+        "nnx.state, nnx.update and nnx.split do what state_dict, load_state_dict and hooks were for",
+    )
+
+
+@converts(cst.Expr)
+def apply(rw: Rewriter, node: cst.Expr) -> Any:
+    """``self.apply(fn)`` → a loop over the modules."""
+    call = node.value
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return None
+    ctx = rw.ctx
+    kind = ctx.facts.kind(call.func)
+    if not (isinstance(kind, k.Function) and kind.name == "Module.apply") or len(call.args) != 1:
+        return None
+    ctx.helpers.use("nnx")
+    function = call.args[0].value
+    fn_kind = ctx.kind(function)
+    info: FunctionInfo | None = None
+    if isinstance(fn_kind, k.Function):
+        info = ctx.facts.names.get(fn_kind.name)
+    callee = _function(rw, function) if info is not None else rw.visit(function)
+    inner = cst.Call(syntax.fitted(_CALL, "func", callee), [cst.Arg(cst.Name("module"))])
+    if info is not None and ctx.plan.how(info) == "param":
+        inner = syntax.add_keyword(inner, "rngs", ctx.rngs(node))
+    elif info is None and not isinstance(function, cst.Lambda):
+        raise Failure(node, "API005", "what apply() calls is not known", "call it in a loop")
+    receiver = syntax.code(rw.visit(call.func.value))
+    loop = syntax.statement(f"for _, module in nnx.iter_modules({receiver}):\n    pass\n")
+    body = cst.IndentedBlock([cst.SimpleStatementLine([cst.Expr(inner)])])
+    return [loop.with_changes(body=body)]
+
+
+_CALL = cst.Call(cst.Name("f"))
+
+
+@converts(cst.Call)
+def instance_test(rw: Rewriter, node: cst.Call) -> Any:
+    """``isinstance(m, nn.Conv2d)``: the class that such layers have in the output."""
+    if not (isinstance(node.func, cst.Name) and node.func.value == "isinstance"):
+        return None
+    if len(node.args) != 2:
+        return None
+    classes = node.args[1].value
+    if isinstance(classes, cst.Tuple):
+        elements = [e.with_changes(value=_class(rw, e.value)) for e in classes.elements]
+        new: cst.BaseExpression = classes.with_changes(elements=elements)
+    else:
+        new = _class(rw, classes)
+    first = node.args[0].with_changes(value=rw.visit(node.args[0].value))
+    return node.with_changes(args=[first, node.args[1].with_changes(value=new)])
+
+
+def _class(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    from migrator.convert.passes.annotations import _CLASSES, layer_class
+
+    name = rw.ctx.facts.qualified_name(node) or ""
+    if not name.startswith("torch."):
+        made: cst.BaseExpression = rw.visit(node)
+        return made
+    if name in _CLASSES and name != "torch.Size":
+        rw.ctx.helpers.use(_CLASSES[name].partition(".")[0])
+        return syntax.parse(_CLASSES[name])
+    if name == "torch.Size":
+        return cst.Name("tuple")
+    target = layer_class(rw, name)
+    if target is None:
+        raise Failure(
+            node,
+            "API011",
+            f"{name} is a plain function in the output, which isinstance cannot tell",
+            "decide by a flag instead",
+        )
+    return target

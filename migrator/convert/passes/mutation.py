@@ -1,0 +1,245 @@
+"""In-place methods, ``out=``, item assignment and augmented assignment become functional updates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.alias import check_mutation, reads_in
+from migrator.convert.context import Failure
+from migrator.convert.expand import CallArg, call_args, convert_call
+from migrator.convert.passes import targets
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from rules import definitions
+from rules.definitions import Rule
+
+
+def in_place_name(rw: Rewriter, node: cst.CSTNode) -> str | None:
+    """``Tensor.add_`` for a call of an in-place method on a tensor."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    name = rw.ctx.facts.callee(node) or ""
+    if name in ("Tensor.requires_grad_", "Tensor.share_memory_", "Tensor.is_shared"):
+        return None
+    if name.startswith("Tensor.") and name.endswith("_") and not name.endswith("__"):
+        return name
+    return None
+
+
+def functional(name: str) -> tuple[str, tuple[Rule, ...]]:
+    """The functional definition behind an in-place name: its own, or the one without the underscore."""
+    rules = definitions.ops(name)
+    if rules:
+        return name, rules
+    return name[:-1], definitions.ops(name[:-1])
+
+
+def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
+    """What an in-place call writes."""
+    assert isinstance(node.func, cst.Attribute)
+    base, rules = functional(name)
+    if not rules:
+        raise Failure(node, "API001", f"{name} has no definition", "")
+    receiver = node.func.value
+    while isinstance(receiver, cst.Attribute) and receiver.attr.value == "data":
+        receiver = receiver.value
+    inner = in_place_name(rw, receiver)
+    if inner is not None:
+        current = new_value(rw, receiver, inner)  # type: ignore[arg-type]
+    else:
+        current = targets.current(rw, receiver)
+    args = [CallArg(None, receiver, current, rw.ctx.kind(receiver)), *call_args(rw, node.args)]
+    return convert_call(rw, node, base, rules, args).node
+
+
+def _receiver(call: cst.Call) -> cst.BaseExpression:
+    assert isinstance(call.func, cst.Attribute)
+    receiver = call.func.value
+    while isinstance(receiver, cst.Attribute) and receiver.attr.value == "data":
+        receiver = receiver.value
+    return receiver
+
+
+def written(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
+    """The tensor that a chain of in-place calls writes."""
+    assert isinstance(node.func, cst.Attribute)
+    receiver = node.func.value
+    while isinstance(receiver, cst.Attribute) and receiver.attr.value == "data":
+        receiver = receiver.value
+    if in_place_name(rw, receiver) is not None:
+        return written(rw, receiver)  # type: ignore[arg-type]
+    return receiver
+
+
+@converts(cst.Expr)
+def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
+    """``x.add_(y)`` and ``torch.add(x, y, out=z)`` as statements."""
+    call = node.value
+    if not isinstance(call, cst.Call):
+        return None
+    name = in_place_name(rw, call)
+    if rw.ctx.facts.callee(call) == "Tensor.requires_grad_":
+        raise Failure(
+            node,
+            "API001",
+            "freezing a parameter by requires_grad_() has no conversion",
+            "leave it out of the optimiser's filter, or make it a plain nnx.Variable",
+        )
+    if name is not None:
+        target = written(rw, call)
+        unknown = targets.found_at_run_time(rw, target)
+        base, rules = functional(name)
+        if unknown is not None and rules and in_place_name(rw, _receiver(call)) is None:
+            first = CallArg(None, target, syntax.parse("w"), k.TENSOR)
+            value = convert_call(rw, call, base, rules, [first, *call_args(rw, call.args)]).node
+            return targets.initialized(rw, unknown, value)
+        check_mutation(rw.ctx, call, target)
+        return targets.assign(rw, target, new_value(rw, call, name))
+    out = _out_argument(rw, call)
+    if out is not None:
+        check_mutation(rw.ctx, call, out)
+        return targets.assign(rw, out, rw.visit(_without_out(call)))
+    return None
+
+
+def _out_argument(rw: Rewriter, call: cst.Call) -> cst.BaseExpression | None:
+    name = rw.ctx.facts.callee(call) or ""
+    if not name.startswith("torch."):
+        return None
+    for item in call.args:
+        if item.keyword is not None and item.keyword.value == "out":
+            return item.value
+    return None
+
+
+def _without_out(call: cst.Call) -> cst.Call:
+    """The call without ``out=``; it keeps its kinds because its parts are the same nodes."""
+    kept = [a for a in call.args if not (a.keyword is not None and a.keyword.value == "out")]
+    if kept:
+        kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    return call.with_changes(args=kept)
+
+
+@converts(cst.Call)
+def in_place_call(rw: Rewriter, node: cst.Call) -> Any:
+    """An in-place call whose result is used."""
+    name = in_place_name(rw, node)
+    if name is None:
+        return None
+    target = written(rw, node)
+    ctx = rw.ctx
+    if isinstance(target, cst.Name) and not targets.is_variable(ctx, target):
+        statement = ctx.statements[-1] if ctx.statements else None
+        check_mutation(ctx, node, target)
+        alone = statement is not None and not _read_elsewhere(statement.node, node, target)
+        if statement is not None and statement.target == target.value and alone:
+            return new_value(rw, node, name)
+        if (
+            statement is None
+            or not statement.may_hoist
+            or _read_elsewhere(statement.node, node, target)
+        ):
+            raise Failure(
+                node,
+                "MUT002",
+                f"`{target.value}` is changed in the middle of an expression",
+                "give the change a statement of its own",
+            )
+        line = cst.Assign([cst.AssignTarget(target)], new_value(rw, node, name))
+        statement.before.append(cst.SimpleStatementLine([line]))
+        return target
+    if isinstance(target, cst.Call):
+        # the tensor is a temporary: nobody else sees the change
+        if _is_view(rw, target):
+            raise Failure(node, "MUT001", "a view is written in place", "write to its base")
+        return new_value(rw, node, name)
+    if isinstance(target, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
+        return new_value(rw, node, name)
+    raise Failure(
+        node,
+        "MUT002",
+        "a tensor is changed in the middle of an expression",
+        "give the change a statement of its own",
+    )
+
+
+def _is_view(rw: Rewriter, call: cst.Call) -> bool:
+    from migrator.convert.alias import VIEWS
+
+    name = rw.ctx.facts.callee(call) or ""
+    return name.rpartition(".")[2] in VIEWS
+
+
+def _read_elsewhere(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:
+    return reads_in(statement, target.value) > syntax.names(call).get(target.value, 0)
+
+
+@converts(cst.Assign)
+def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
+    """``x[i] = v``."""
+    if len(node.targets) != 1:
+        if any(isinstance(t.target, cst.Subscript) for t in node.targets):
+            if any(
+                isinstance(rw.ctx.kind(t.target.value), k.Tensor)
+                for t in node.targets
+                if isinstance(t.target, cst.Subscript)
+            ):
+                raise Failure(
+                    node, "MUT002", "a chained assignment writes into a tensor", "split it"
+                )
+        return None
+    target = node.targets[0].target
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            item = element.value
+            if isinstance(item, cst.Subscript) and isinstance(rw.ctx.kind(item.value), k.Tensor):
+                raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
+        return None
+    if not isinstance(target, cst.Subscript):
+        return None
+    if not isinstance(rw.ctx.kind(target.value), k.Tensor):
+        return None
+    check_mutation(rw.ctx, node, target)
+    from migrator.convert.passes.indexing import set_items
+
+    return set_items(rw, target, rw.visit(node.value), node.value)
+
+
+@converts(cst.AugAssign)
+def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
+    """``x[i] += v`` becomes an indexed update; ``x += v`` on a tensor writes in place in torch."""
+    ctx = rw.ctx
+    target = node.target
+    if isinstance(target, cst.Subscript) and isinstance(ctx.kind(target.value), k.Tensor):
+        check_mutation(ctx, node, target)
+        from migrator.convert.passes.indexing import update_items
+
+        return update_items(rw, target, node)
+    if isinstance(ctx.kind(target), k.Tensor):
+        if ctx.no_grad and not ctx.in_init and not targets.is_variable(ctx, target):
+            raise Failure(
+                node, "MUT002", "an in-place update under no_grad keeps x's own gradient", ""
+            )
+        if isinstance(target, cst.Name) or targets.is_variable(ctx, target):
+            check_mutation(ctx, node, target)
+        if targets.is_variable(ctx, target) and isinstance(target, (cst.Attribute, cst.Name)):
+            reference, transposed = targets.variable_reference(rw, target)
+            if transposed:
+                raise Failure(node, "MUT001", "a layer's weight is written in place", "")
+            return node.with_changes(
+                target=targets.dereferenced(reference), value=rw.visit(node.value)
+            )
+        if isinstance(target, cst.Attribute) and target.attr.value == "data":
+            if targets.is_variable(ctx, target.value):
+                reference, _ = targets.variable_reference(rw, target.value)
+                return node.with_changes(
+                    target=targets.dereferenced(reference), value=rw.visit(node.value)
+                )
+            return node.with_changes(target=rw.visit(target.value), value=rw.visit(node.value))
+        if isinstance(node.operator, (cst.MatrixMultiplyAssign,)):
+            raise Failure(node, "MUT002", "in-place matmul has no counterpart", "write x = x @ y")
+    value = rw.visit(node.value)
+    return node if value is node.value else node.with_changes(value=syntax.unparenthesized(value))

@@ -1,0 +1,269 @@
+"""Torch names used as values, and attributes of tensors."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Failure
+from migrator.convert.expand import CallArg, convert_call
+from migrator.convert.inline import NoConversion, expand
+from migrator.convert.passes.annotations import _CLASSES
+from migrator.convert.passes.functions import may_hold_tensor, stopped
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from rules import definitions
+from rules.definitions import module_file
+
+
+@converts(cst.Attribute)
+def component(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``x.max(1).values``: the component of a named tuple."""
+    kind = rw.ctx.kind(node.value)
+    if not isinstance(kind, k.Tuple) or node.attr.value not in kind.fields:
+        return None
+    index = kind.fields.index(node.attr.value)
+    if isinstance(node.value, cst.Call):
+        from migrator.convert.passes.calls import expands_to_components, torch_call
+
+        result = torch_call(rw, node.value, only=index)
+        if result is not None and expands_to_components(rw, node.value) and not result.is_tuple:
+            if isinstance(result.nodes[0], cst.BaseExpression) and len(result.nodes) == 1:
+                return result.nodes[0]
+    item = cst.Subscript(
+        syntax.fitted(node, "value", rw.visit(node.value)),
+        [cst.SubscriptElement(cst.Index(cst.Integer(str(index))))],
+    )
+    return item
+
+
+@converts(cst.Attribute)
+def tensor_attribute(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``x.T``, ``x.is_cuda``, ``x.grad``: attributes with a definition of their own."""
+    ctx = rw.ctx
+    kind = ctx.kind(node.value)
+    if not isinstance(kind, k.Tensor):
+        return None
+    name = node.attr.value
+    if name in ("shape", "ndim", "dtype"):
+        return None
+    if name == "requires_grad" and kind.role == "param":
+        return cst.Name("True")  # what is frozen is a plain Variable, no nnx.Param
+    if name == "device":
+        return cst.Name("None")  # arrays under jit have no device; what took it ignores it now
+    rules = definitions.ops(f"Tensor.{name}")
+    own = ctx.facts.kind(node)
+    if isinstance(own, k.Function):
+        raise Failure(
+            node, "API001", f"the method Tensor.{name} as a value has no conversion", "call it"
+        )
+    if not rules:
+        raise Failure(node, "API001", f"Tensor.{name} has no conversion", "write it by hand in JAX")
+    args = [CallArg(None, node.value, rw.visit(node.value), kind)]
+    return convert_call(rw, node, f"Tensor.{name}", rules, args).node
+
+
+@converts(cst.Attribute, cst.Name)
+def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
+    """A function, class, dtype or constant of torch used as a value."""
+    head: cst.BaseExpression = node
+    while isinstance(head, cst.Attribute):
+        head = head.value
+    if not isinstance(head, cst.Name) or not rw.ctx.is_import(head.value):
+        return None
+    kind = rw.ctx.facts.kind(node)
+    if isinstance(kind, k.DType) and kind.name:
+        return _dtype(rw, node, f"torch.{kind.name}")
+    if isinstance(kind, (k.Function, k.Class)) and kind.name.startswith("torch."):
+        return value_of(rw, node, kind)
+    if isinstance(kind, k.Namespace) and kind.name.startswith("torch"):
+        raise Failure(node, "API001", f"{kind.name} as a value has no conversion", "")
+    if isinstance(node, cst.Attribute) and isinstance(rw.ctx.facts.kind(node.value), k.Namespace):
+        namespace = rw.ctx.facts.kind(node.value)
+        assert isinstance(namespace, k.Namespace)
+        if namespace.name.startswith("torch"):
+            return _constant(rw, node, f"{namespace.name}.{node.attr.value}")
+    return None
+
+
+@cache
+def _table(name: str) -> dict[str, str]:
+    import ast
+
+    file = module_file("rules.ops.dtypes")
+    node = file.definitions.get(name)
+    value = getattr(node, "value", None)
+    return dict(ast.literal_eval(value)) if value is not None else {}
+
+
+def _dtype(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
+    text = _table("DTYPES").get(name)
+    if text is None:
+        raise Failure(node, "DTY001", f"{name} has no counterpart in JAX", "choose another dtype")
+    rw.ctx.helpers.use(text.partition(".")[0])
+    return syntax.parse(text)
+
+
+def _constant(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
+    text = {
+        "torch.pi": "jnp.pi",
+        "torch.inf": "jnp.inf",
+        "torch.nan": "jnp.nan",
+        "torch.e": "jnp.e",
+        "torch.newaxis": "None",
+    }.get(name)
+    if text is None:
+        raise Failure(node, "API001", f"{name} has no conversion", "")
+    if text != "None":
+        rw.ctx.helpers.use("jnp")
+    return syntax.parse(text)
+
+
+def value_of(rw: Rewriter, node: cst.CSTNode, kind: k.Function | k.Class) -> cst.BaseExpression:
+    """A torch function or class that is handed around."""
+    ctx = rw.ctx
+    name = kind.name
+    if name in _CLASSES:
+        ctx.helpers.use(_CLASSES[name].partition(".")[0])
+        return syntax.parse(_CLASSES[name])
+    if isinstance(kind, k.Class) and name.startswith("torch.nn."):
+        from migrator.convert.passes.layers import factory
+
+        return factory(rw, node, name)
+    rules = definitions.ops(name)
+    if not rules:
+        raise Failure(node, "API001", f"{name} has no conversion", "write it by hand in JAX")
+    made = _eta(rw, name)
+    if made is not None:
+        return made
+    if len(rules) > 1 or rules[0].draws:
+        raise Failure(
+            node, "API001", f"{name} as a value has several meanings", "wrap it in a lambda"
+        )
+    return cst.Name(ctx.helpers.need(rules[0].file, rules[0].name))
+
+
+def _eta(rw: Rewriter, name: str) -> cst.BaseExpression | None:
+    """``jax.nn.relu`` for ``F.relu`` as a value: a definition that calls one function on its argument."""
+    probe = cst.Name("x")
+    try:
+        expansion = expand(name, definitions.ops(name), [CallArg(None, probe, probe, k.TENSOR)])
+    except NoConversion:
+        return None
+    template = expansion.template
+    if template is None or template.is_tuple:
+        return None
+    node = template.nodes[0]
+    if isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].keyword:
+        only = node.args[0].value
+        if (
+            isinstance(only, cst.Name)
+            and only.value == "__a0__"
+            and template.uses[0] == _uses(node)
+        ):
+            if isinstance(node.func, (cst.Name, cst.Attribute)) and "__a0__" not in syntax.names(
+                node.func
+            ):
+                for item in template.globals:
+                    rw.ctx.helpers.need(expansion.rule.file, item)
+                return node.func
+    return None
+
+
+def _uses(node: cst.CSTNode) -> dict[str, int]:
+    return syntax.names(node)
+
+
+@converts(cst.Assign)
+def assignment(rw: Rewriter, node: cst.Assign) -> Any:
+    """Any other assignment: the value is converted, a target's attribute is not read."""
+    from migrator.convert.passes import targets
+
+    for item in node.targets:
+        target = item.target
+        if isinstance(target, cst.Attribute) and target.attr.value == "requires_grad":
+            raise Failure(
+                node,
+                "API001",
+                "freezing a parameter by requires_grad has no conversion",
+                "leave it out of the optimiser's filter, or make it a plain nnx.Variable",
+            )
+        if isinstance(target, cst.Attribute) and targets.is_variable(rw.ctx, node.value):
+            if not isinstance(rw.ctx.kind(target.value), (k.Module, k.Other)):
+                raise Failure(
+                    node,
+                    "API009",
+                    "a parameter is shared with a module that is not known",
+                    "say what the module is with a type hint",
+                )
+    value = rw.visit(node.value)
+    if rw.ctx.no_grad and may_hold_tensor(rw, node.value):
+        value = stopped(rw, value)
+    elif isinstance(node.value, cst.Call) and isinstance(value, cst.Tuple) and value.lpar:
+        new = _only_used(node, value)
+        if new is not None:
+            return new
+        value = value.with_changes(lpar=[], rpar=[])
+    elif value is not node.value:
+        value = syntax.unparenthesized(value)
+    made = [t.with_changes(target=target_of(rw, t.target)) for t in node.targets]
+    if value is node.value and all(
+        a.target is b.target for a, b in zip(made, node.targets, strict=True)
+    ):
+        return node
+    return node.with_changes(targets=made, value=value)
+
+
+def target_of(rw: Rewriter, node: Any) -> Any:
+    """An assignment target: what it hangs on is converted, it is not read itself."""
+    if isinstance(node, cst.Attribute):
+        value = rw.visit(node.value)
+        return (
+            node
+            if value is node.value
+            else node.with_changes(value=syntax.fitted(node, "value", value))
+        )
+    if isinstance(node, (cst.Tuple, cst.List)):
+        elements = [e.with_changes(value=target_of(rw, e.value)) for e in node.elements]
+        if all(a.value is b.value for a, b in zip(elements, node.elements, strict=True)):
+            return node
+        return node.with_changes(elements=elements)
+    if isinstance(node, cst.Name):
+        return node
+    return rw.visit(node)
+
+
+def _only_used(node: cst.Assign, value: cst.Tuple) -> cst.Assign | None:
+    """``_, i = a, b`` → ``i = b``: what goes to ``_`` need not be computed."""
+    if len(node.targets) != 1 or not isinstance(node.targets[0].target, cst.Tuple):
+        return None
+    names = [e.value for e in node.targets[0].target.elements]
+    if len(names) != len(value.elements) or not all(isinstance(n, cst.Name) for n in names):
+        return None
+    used = [i for i, n in enumerate(names) if isinstance(n, cst.Name) and n.value != "_"]
+    if len(used) != 1:
+        return None
+    return node.with_changes(
+        targets=[node.targets[0].with_changes(target=names[used[0]])],
+        value=value.elements[used[0]].value,
+    )
+
+
+@converts(cst.AnnAssign)
+def annotated_assignment(rw: Rewriter, node: cst.AnnAssign) -> Any:
+    """``x: torch.Tensor = f(y)``: the hint in JAX's terms, or none."""
+    from migrator.convert.passes.annotations import convert_hint
+
+    hint = convert_hint(rw, node.annotation.annotation)
+    value = rw.visit(node.value) if node.value is not None else None
+    target = target_of(rw, node.target)
+    if hint is None:
+        if value is None:
+            return []
+        return cst.Assign([cst.AssignTarget(target)], value)
+    return node.with_changes(
+        target=target, annotation=node.annotation.with_changes(annotation=hint), value=value
+    )

@@ -1,0 +1,334 @@
+"""Parameters and buffers: ``nnx.Param``, ``nnx.Variable``, and ``[...]`` where their value is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Failure
+from migrator.convert.passes import targets
+from migrator.convert.passes.containers import is_sequential
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+
+
+@converts(cst.Call)
+def parameter(rw: Rewriter, node: cst.Call) -> Any:
+    """``nn.Parameter(x)`` → ``nnx.Param(x)``; one without gradient is a plain Variable."""
+    if rw.ctx.facts.callee(node) not in ("torch.nn.Parameter", "torch.nn.Buffer"):
+        return None
+    if not node.args:
+        raise Failure(node, "API002", "an empty Parameter has no counterpart", "give it a value")
+    kind = "Param"
+    for item in node.args[1:]:
+        keyword = item.keyword.value if item.keyword is not None else "requires_grad"
+        if keyword == "requires_grad":
+            if not isinstance(item.value, cst.Name) or item.value.value not in ("True", "False"):
+                raise Failure(node, "API002", "requires_grad is not a constant", "")
+            kind = "Param" if item.value.value == "True" else "Variable"
+    if rw.ctx.facts.callee(node) == "torch.nn.Buffer":
+        kind = "Variable"
+    rw.ctx.helpers.use("nnx")
+    value = rw.visit(node.args[0].value)
+    return syntax.with_args(
+        node.with_changes(func=syntax.parse(f"nnx.{kind}")),
+        [
+            node.args[0].with_changes(
+                value=value,
+                keyword=None,
+                equal=cst.MaybeSentinel.DEFAULT,
+                comma=cst.MaybeSentinel.DEFAULT,
+            )
+        ],
+    )
+
+
+@converts(cst.Expr)
+def registration(rw: Rewriter, node: cst.Expr) -> Any:
+    """``register_buffer``, ``register_parameter`` and ``add_module`` become assignments."""
+    call = node.value
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return None
+    method = call.func.attr.value
+    if method not in ("register_buffer", "register_parameter", "add_module", "register_module"):
+        return None
+    ctx = rw.ctx
+    if not isinstance(ctx.kind(call.func.value), k.Module):
+        return None
+    given: dict[str, cst.BaseExpression] = {}
+    order = [
+        "name",
+        {"register_buffer": "tensor", "register_parameter": "param"}.get(method, "module"),
+        "persistent",
+    ]
+    for i, item in enumerate(call.args):
+        given[item.keyword.value if item.keyword is not None else order[i]] = item.value
+    name = given["name"]
+    value = given[order[1]]
+    made = _registered(rw, method, value, given.get("persistent"))
+    kind = ctx.facts.kind(name)
+    receiver = rw.visit(call.func.value)
+    if (
+        isinstance(name, cst.SimpleString)
+        and isinstance(kind, k.Const)
+        and str(kind.value).isidentifier()
+    ):
+        if is_sequential(rw, call.func.value):
+            new = call.with_changes(
+                func=call.func.with_changes(value=receiver, attr=cst.Name("add_module")),
+                args=[rw.visit(a) for a in call.args],
+            )
+            return cst.Expr(new)
+        target = cst.Attribute(receiver, cst.Name(str(kind.value)))
+        return cst.Assign([cst.AssignTarget(target)], made)
+    if is_sequential(rw, call.func.value):
+        new = call.with_changes(
+            func=call.func.with_changes(value=receiver, attr=cst.Name("add_module")),
+            args=[rw.visit(a) for a in call.args],
+        )
+        return cst.Expr(new)
+    receiver_kind = ctx.kind(call.func.value)
+    info = ctx.class_of(receiver_kind)
+    base = info.torch_base if info is not None else getattr(receiver_kind, "cls", "")
+    if base == "torch.nn.ModuleDict":
+        entry = cst.Subscript(receiver, [cst.SubscriptElement(cst.Index(rw.visit(name)))])
+        return cst.Assign([cst.AssignTarget(entry)], made)
+    if receiver_kind == k.Module():
+        new = syntax.with_args(
+            cst.Call(cst.Name("setattr")),
+            [cst.Arg(receiver), cst.Arg(rw.visit(name)), cst.Arg(made)],
+        )
+        return cst.Expr(new)
+    if (
+        not ctx.is_self(call.func.value)
+        or ctx.owner is None
+        or ctx.owner.torch_base != "torch.nn.Module"
+    ):
+        raise Failure(
+            node,
+            "API007",
+            "a child is registered under a computed name",
+            "use an nnx.Dict or nnx.List",
+        )
+    new = syntax.with_args(
+        cst.Call(cst.Name("setattr")), [cst.Arg(receiver), cst.Arg(rw.visit(name)), cst.Arg(made)]
+    )
+    return cst.Expr(new)
+
+
+def _registered(
+    rw: Rewriter, method: str, value: cst.BaseExpression, persistent: cst.BaseExpression | None
+) -> cst.BaseExpression:
+    ctx = rw.ctx
+    ctx.helpers.use("nnx")
+    if ctx.facts.kind(value) == k.NONE:
+        return syntax.parse("nnx.data(None)")
+    if method == "register_buffer":
+        made = cst.Call(syntax.parse("nnx.Variable"), [cst.Arg(_plain(rw, value))])
+        if isinstance(ctx.facts.kind(value), k.Optional):
+            if not isinstance(value, cst.Name) or persistent is not None:
+                raise Failure(
+                    value, "API007", "a buffer that may be None", "register it under an if"
+                )
+            test = cst.Comparison(value, [cst.ComparisonTarget(cst.Is(), cst.Name("None"))])
+            return cst.IfExp(test, cst.Name("None"), made)
+        if persistent is not None and not (
+            isinstance(persistent, cst.Name) and persistent.value == "True"
+        ):
+            made = syntax.add_keyword(made, "persistent", rw.visit(persistent))
+        return made
+    result: cst.BaseExpression = rw.visit(value)
+    return result
+
+
+def _plain(rw: Rewriter, value: cst.BaseExpression) -> cst.BaseExpression:
+    made: cst.BaseExpression = rw.visit(value)
+    return made
+
+
+@converts(cst.Attribute, cst.Name)
+def read(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
+    """The value of a Variable is read with ``[...]``."""
+    ctx = rw.ctx
+    if not targets.is_variable(ctx, node):
+        return None
+    if isinstance(node, cst.Name):
+        return targets.dereferenced(node)
+    reference, transposed = targets.variable_reference(rw, node)
+    made: cst.BaseExpression = targets.dereferenced(reference)
+    if transposed:
+        made = cst.Attribute(made, cst.Name("T"))
+    if isinstance(ctx.facts.kind(node), k.Optional):
+        test = cst.Comparison(reference, [cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))])
+        return cst.IfExp(test, made, cst.Name("None"))
+    return made
+
+
+@converts(cst.Comparison)
+def none_test(rw: Rewriter, node: cst.Comparison) -> Any:
+    """``self.bias is None`` asks about the attribute, not about its value."""
+    identity = all(isinstance(t.operator, (cst.Is, cst.IsNot)) for t in node.comparisons)
+    if not identity or not targets.is_variable(rw.ctx, node.left):
+        return None
+    reference, _ = targets.variable_reference(rw, node.left)
+    return node if reference is node.left else node.with_changes(left=reference)
+
+
+@converts(cst.Attribute)
+def static_fact(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``self.weight.shape`` and ``.ndim`` need no value."""
+    if node.attr.value not in ("shape", "ndim", "dtype"):
+        return None
+    if not targets.is_variable(rw.ctx, node.value):
+        return None
+    if isinstance(node.value, cst.Attribute):
+        reference, transposed = targets.variable_reference(rw, node.value)
+        if not transposed:
+            return node.with_changes(value=reference)
+    return None
+
+
+@converts(cst.Assign)
+def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
+    """Assignments to attributes: new values of Variables, shared parameters, None before data."""
+    if len(node.targets) != 1 or not isinstance(node.targets[0].target, cst.Attribute):
+        return None
+    ctx = rw.ctx
+    target = node.targets[0].target
+    kind = ctx.facts.kind(node.value)
+    owner = ctx.class_of(ctx.kind(target.value))
+    if owner is not None and owner.torch_base == "torch.nn.Sequential":
+        if isinstance(ctx.kind(node.value), (k.Module, k.Unknown)) and ctx.in_init:
+            raise Failure(
+                node,
+                "API007",
+                "a Sequential that gains a child by assignment has no conversion",
+                "hand its layers to super().__init__()",
+            )
+    known = owner.attribute(target.attr.value) if owner is not None else None
+    if kind == k.NONE and isinstance(node.value, cst.Name):
+        inner = known.inner if isinstance(known, k.Optional) else None
+        if isinstance(inner, (k.Tensor, k.Module)) and not _in_branch(rw, node):
+            ctx.helpers.use("nnx")
+            return node.with_changes(value=syntax.parse("nnx.data(None)"))
+        return node
+    if _is_empty_list(node.value) and isinstance(known, k.Module):
+        ctx.helpers.use("nnx")
+        return node.with_changes(value=syntax.parse("nnx.List([])"))
+    if _shares(rw, target, node.value):
+        return _share(rw, node, target)
+    if isinstance(kind, k.Sequence) and isinstance(kind.item, k.Tensor) and kind.type == "list":
+        if ctx.is_self(target.value) and ctx.in_init:
+            ctx.helpers.use("nnx")
+            value = rw.visit(node.value)
+            return node.with_changes(value=cst.Call(syntax.parse("nnx.List"), [cst.Arg(value)]))
+    if isinstance(kind, k.Sequence) and isinstance(kind.item, k.Module) and kind.type == "list":
+        if ctx.is_self(target.value):
+            raise Failure(
+                node,
+                "API008",
+                "modules in a plain list are not registered: torch neither trains nor saves them",
+                "use nn.ModuleList if they are meant to be part of the model",
+            )
+    inner_known = known.inner if isinstance(known, k.Optional) else known
+    if isinstance(inner_known, k.Tensor) and inner_known.role:
+        if _makes_variable(rw, node.value):
+            return None
+        value = rw.visit(node.value)
+        if owner is not None and target.attr.value in (owner.state or ()) and ctx.in_init:
+            ctx.helpers.use("nnx")
+            made = cst.Call(syntax.parse("nnx.Variable"), [cst.Arg(_in_parens(value))])
+            made = syntax.add_keyword(made, "persistent", cst.Name("False"))
+            return node.with_changes(
+                targets=[node.targets[0].with_changes(target=_plain_target(rw, target))], value=made
+            )
+        return targets.assign(rw, _as_variable(rw, target, inner_known), value)
+    if targets.layer_weight(ctx, target) is not None and isinstance(kind, k.Tensor):
+        made_by = ctx.facts.callee(node.value) if isinstance(node.value, cst.Call) else None
+        if made_by == "torch.nn.Parameter":
+            assert isinstance(node.value, cst.Call)
+            value = rw.visit(node.value.args[0].value)
+            ctx.facts.kinds[target] = k.Tensor(role="param")
+            return targets.assign(rw, target, value)
+    if (
+        isinstance(kind, k.Tensor)
+        and not kind.role
+        and ctx.is_self(target.value)
+        and not ctx.in_init
+    ):
+        if known is not None and ctx.owner is not None and ctx.owner.torch_base:
+            ctx.report(
+                node,
+                "MUT004",
+                f"`{target.attr.value}` is a plain tensor attribute that the forward pass changes",
+                "register it as a buffer if it is state",
+                severity="info",
+                blocks=False,
+            )
+    return None
+
+
+def _is_empty_list(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.List) and not node.elements
+
+
+def _makes_variable(rw: Rewriter, value: cst.CSTNode) -> bool:
+    """Whether a value is a new parameter, maybe under a condition (``nn.Parameter(x) if affine else None``)."""
+    return any(
+        isinstance(n, cst.Call)
+        and rw.ctx.facts.callee(n) in ("torch.nn.Parameter", "torch.nn.Buffer")
+        for n in syntax.walk(value)
+    )
+
+
+def _in_parens(value: cst.BaseExpression) -> cst.BaseExpression:
+    if isinstance(value, cst.Tuple) and not value.lpar:
+        return syntax.parenthesized(value)  # type: ignore[return-value]
+    return value
+
+
+def _plain_target(rw: Rewriter, target: cst.Attribute) -> cst.Attribute:
+    return target.with_changes(value=rw.visit(target.value))
+
+
+def _as_variable(rw: Rewriter, target: cst.Attribute, kind: k.Tensor) -> cst.Attribute:
+    rw.ctx.facts.kinds[target] = kind
+    return target
+
+
+def _in_branch(rw: Rewriter, node: cst.CSTNode) -> bool:
+    """Whether a statement stands in an ``if`` whose other branch may set the attribute."""
+    frame = rw.ctx.frame
+    if frame is None:
+        return False
+    top = [s for s in frame.info.node.body.body if isinstance(s, cst.SimpleStatementLine)]
+    return not any(node in s.body for s in top)
+
+
+def _shares(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> bool:
+    """``self.a.weight = self.b.weight``: one parameter under two names."""
+    if not isinstance(value, cst.Attribute) or not targets.is_variable(rw.ctx, value):
+        return False
+    kind = rw.ctx.kind(target.value)
+    return isinstance(kind, k.Module)
+
+
+def _share(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
+    ctx = rw.ctx
+    value = node.value
+    assert isinstance(value, cst.Attribute)
+    mine, theirs = targets.layer_weight(ctx, target), targets.layer_weight(ctx, value)
+    left = (mine or (target.attr.value, False))[1]
+    right = (theirs or (value.attr.value, False))[1]
+    if left == right:
+        new_value, _ = targets.variable_reference(rw, value)
+        ctx.facts.kinds[target] = k.Tensor(role="param")
+        new_target, _ = targets.variable_reference(rw, target)
+        return node.with_changes(
+            targets=[node.targets[0].with_changes(target=new_target)], value=new_value
+        )
+    from migrator.convert.passes.tying import tie
+
+    return tie(rw, node, target, value)

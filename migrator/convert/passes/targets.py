@@ -1,0 +1,158 @@
+"""Where a value goes when torch would have written in place."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.rewriter import Rewriter
+from migrator.infer import kinds as k
+from rules import definitions
+from rules.definitions import module_file
+
+FULL = syntax.parse("_[...]")
+
+
+def dereferenced(node: cst.BaseExpression) -> cst.Subscript:
+    """``node[...]``: the array a Variable holds."""
+    assert isinstance(FULL, cst.Subscript)
+    return FULL.with_changes(value=node)
+
+
+def layer_weight(ctx: Context, node: cst.Attribute) -> tuple[str, bool] | None:
+    """Flax attribute and whether it is stored transposed, for a parameter that a torch layer owns."""
+    kind = ctx.kind(node.value)
+    if not isinstance(kind, k.Module):
+        return None
+    cls = kind.cls
+    info = ctx.facts.classes.get(cls)
+    if info is not None:
+        if info.attribute(node.attr.value) is not None:
+            return None
+        cls = info.torch_base or ""
+    found = set()
+    for one in cls.split("|"):
+        if one == "torch.nn.Module" or not one.startswith("torch.nn."):
+            return None
+        rules = definitions.layers(one)
+        spec = rules[0].weights.get(node.attr.value, node.attr.value) if rules else node.attr.value
+        found.add(spec)
+    if len(found) != 1:
+        raise Failure(
+            node,
+            "API006",
+            f"`{node.attr.value}` has different names in the layers this may be",
+            "write one branch for each class",
+        )
+    spec = found.pop()
+    return spec.removesuffix(".T"), spec.endswith(".T")
+
+
+def is_variable(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether an expression names a registered parameter or buffer (a Variable in Flax)."""
+    kind = ctx.kind(node)
+    return isinstance(kind, k.Tensor) and kind.role in ("param", "buffer")
+
+
+def variable_reference(rw: Rewriter, node: cst.BaseExpression) -> tuple[cst.BaseExpression, bool]:
+    """The Variable an expression names in the output, and whether it holds the transposed array."""
+    if isinstance(node, cst.Attribute):
+        weight = layer_weight(rw.ctx, node)
+        value = rw.visit(node.value)
+        base = node.with_changes(value=syntax.fitted(node, "value", value))
+        if weight is not None:
+            return base.with_changes(attr=cst.Name(weight[0])), weight[1]
+        return base, False
+    return node, False
+
+
+def assign(
+    rw: Rewriter,
+    target: cst.BaseExpression,
+    value: cst.BaseExpression,
+    *,
+    layout_free: bool = False,
+) -> list[cst.BaseSmallStatement]:
+    """The statements that put a new value where torch wrote in place.
+
+    Args:
+      target: the written expression of the original tree.
+      value: the new value of the whole target.
+      layout_free: the value is the same in a transposed layout (it was made for that shape).
+    """
+    ctx = rw.ctx
+    if isinstance(target, cst.Name):
+        if is_variable(ctx, target):
+            return [_assign(dereferenced(target), value)]
+        return [_assign(target, value)]
+    if isinstance(target, cst.Attribute):
+        if target.attr.value == "data":
+            return assign(rw, target.value, value, layout_free=layout_free)
+        if is_variable(ctx, target):
+            reference, transposed = variable_reference(rw, target)
+            if transposed and not layout_free:
+                value = cst.Attribute(_atom(value), cst.Name("T"))
+            return [_assign(dereferenced(reference), value)]
+        if isinstance(ctx.kind(target), k.Tensor) and ctx.class_of(ctx.kind(target.value)):
+            return [_assign(rw.rebuild(target), value)]
+    if isinstance(target, cst.Subscript) and isinstance(ctx.kind(target.value), k.Tensor):
+        from migrator.convert.passes.indexing import set_items
+
+        return set_items(rw, target, value)
+    raise Failure(
+        target,
+        "MUT001",
+        f"`{' '.join(syntax.code(target).split())[:60]}` is written through a view",
+        "assign the new value to the tensor it is a view of",
+    )
+
+
+def found_at_run_time(rw: Rewriter, target: cst.BaseExpression) -> cst.Attribute | None:
+    """``m.weight`` of a module whose class is not known, or of several classes that differ in names."""
+    if not isinstance(target, cst.Attribute) or target.attr.value not in ("weight", "bias"):
+        return None
+    kind = rw.ctx.kind(target.value)
+    if isinstance(kind, k.Unknown) or kind == k.Module():
+        return target
+    if isinstance(kind, k.Module) and "|" in kind.cls:
+        try:
+            layer_weight(rw.ctx, target)
+        except Failure:
+            return target
+    return None
+
+
+def initialized(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> cst.Expr:
+    """``initialize(m, "weight", lambda w: value)``; the value is written in terms of ``w``."""
+    name = rw.ctx.helpers.need(module_file("rules.compat.initialize"), "initialize")
+    function = cst.Lambda(
+        cst.Parameters([cst.Param(cst.Name("w"))]), syntax.fitted(_LAMBDA, "body", value)
+    )
+    args = [
+        cst.Arg(rw.visit(target.value)),
+        cst.Arg(cst.SimpleString(f'"{target.attr.value}"')),
+        cst.Arg(function),
+    ]
+    return cst.Expr(syntax.with_args(cst.Call(cst.Name(name)), args))
+
+
+_LAMBDA = cst.Lambda(cst.Parameters(), cst.Name("w"))
+
+
+def _atom(node: cst.BaseExpression) -> cst.BaseExpression:
+    if syntax.precedence(node) < syntax.ATOM:
+        return syntax.parenthesized(node)  # type: ignore[return-value]
+    return node
+
+
+def _assign(target: cst.BaseExpression, value: cst.BaseExpression) -> cst.Assign:
+    if not isinstance(value, cst.Tuple):
+        value = syntax.unparenthesized(value)
+    return cst.Assign([cst.AssignTarget(target)], value)  # type: ignore[arg-type]
+
+
+def current(rw: Rewriter, target: cst.BaseExpression) -> cst.BaseExpression:
+    """The present value of a target, in torch's layout."""
+    made: cst.BaseExpression = rw.visit(target)
+    return made

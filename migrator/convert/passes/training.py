@@ -1,0 +1,66 @@
+"""``self.training`` becomes ``not self.deterministic``, which ``.train()`` and ``.eval()`` set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Failure
+from migrator.convert.passes.classes import uses_training
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+
+
+def _is_training(rw: Rewriter, node: cst.CSTNode) -> bool:
+    return (
+        isinstance(node, cst.Attribute)
+        and node.attr.value == "training"
+        and isinstance(rw.ctx.kind(node.value), k.Module)
+    )
+
+
+def _flag(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression:
+    info = rw.ctx.class_of(rw.ctx.kind(node.value))
+    if not rw.ctx.is_self(node.value):
+        if info is None or not any(uses_training(c) for c in info.lineage()):
+            raise Failure(
+                node,
+                "API010",
+                "the training mode of another module is asked for",
+                "keep the mode in this module",
+            )
+    return node.with_changes(value=rw.visit(node.value), attr=cst.Name("deterministic"))
+
+
+@converts(cst.UnaryOperation)
+def not_training(rw: Rewriter, node: cst.UnaryOperation) -> Any:
+    """``not self.training`` → ``self.deterministic``."""
+    if isinstance(node.operator, cst.Not) and _is_training(rw, node.expression):
+        return _flag(rw, node.expression)  # type: ignore[arg-type]
+    return None
+
+
+@converts(cst.Attribute)
+def training(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``self.training`` → ``not self.deterministic``."""
+    if not _is_training(rw, node):
+        return None
+    return cst.UnaryOperation(cst.Not(whitespace_after=cst.SimpleWhitespace(" ")), _flag(rw, node))
+
+
+@converts(cst.Assign)
+def set_training(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.training = flag`` → ``self.deterministic = not flag``."""
+    target = node.targets[0].target
+    if len(node.targets) != 1 or not _is_training(rw, target):
+        return None
+    value = syntax.fitted(_NOT, "expression", rw.visit(node.value))
+    return node.with_changes(
+        targets=[cst.AssignTarget(_flag(rw, target))],  # type: ignore[arg-type]
+        value=_NOT.with_changes(expression=value),
+    )
+
+
+_NOT = cst.UnaryOperation(cst.Not(whitespace_after=cst.SimpleWhitespace(" ")), cst.Name("x"))

@@ -1,0 +1,111 @@
+"""An output layer that shares an embedding's matrix: Flax stores the two transposed to each other.
+
+``self.head.weight = self.embed.weight`` with a Linear head without bias becomes ``self.head = self.embed`` and
+``self.head(x)`` becomes ``self.head.attend(x)``: one object under two names, both keys in the state_dict.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.rewriter import Rewriter
+from migrator.infer import ClassInfo
+from migrator.infer import kinds as k
+
+_REASON = "a Linear and an Embedding share one matrix in a way that cannot be kept"
+
+
+def tied_heads(ctx: Context, info: ClassInfo) -> dict[str, cst.Attribute]:
+    """Attribute name of a tied Linear head → the ``embedding.weight`` expression, for one class."""
+    if info.name in ctx.tied_heads:
+        return ctx.tied_heads[info.name]
+    found: dict[str, cst.Attribute] = {}
+    init = info.methods.get("__init__")
+    for statement in init.node.body.body if init is not None else ():
+        for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(small, cst.Assign) and len(small.targets) == 1:
+                pair = _pair(ctx, small.targets[0].target, small.value)
+                if pair is not None:
+                    found[pair[0]] = pair[1]
+    ctx.tied_heads[info.name] = found
+    return found
+
+
+def _pair(
+    ctx: Context, target: cst.CSTNode, value: cst.CSTNode
+) -> tuple[str, cst.Attribute] | None:
+    for one, other in ((target, value), (value, target)):
+        if not (isinstance(one, cst.Attribute) and isinstance(other, cst.Attribute)):
+            continue
+        if one.attr.value != "weight" or other.attr.value != "weight":
+            continue
+        head, embed = ctx.kind(one.value), ctx.kind(other.value)
+        if (
+            isinstance(head, k.Module)
+            and head.cls == "torch.nn.Linear"
+            and isinstance(embed, k.Module)
+            and embed.cls == "torch.nn.Embedding"
+            and isinstance(one.value, cst.Attribute)
+            and isinstance(one.value.value, cst.Name)
+            and ("bias", False) in head.args
+        ):
+            return one.value.attr.value, other
+    return None
+
+
+def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attribute) -> Any:
+    """Convert the statement that ties."""
+    owner = rw.ctx.owner
+    if owner is None:
+        raise Failure(node, "API009", _REASON, "")
+    heads = tied_heads(rw.ctx, owner)
+    pair = _pair(rw.ctx, target, value)
+    if pair is None or pair[0] not in heads:
+        raise Failure(
+            node,
+            "API009",
+            _REASON,
+            "tie them at the top level of __init__, with a Linear without bias",
+        )
+    embed = rw.visit(pair[1].value)
+    head = cst.Attribute(cst.Name("self"), cst.Name(pair[0]))
+    return node.with_changes(targets=[node.targets[0].with_changes(target=head)], value=embed)
+
+
+def head_of(rw: Rewriter, node: cst.CSTNode) -> str | None:
+    """The name of the tied head that an expression ``self.head`` means, None for others."""
+    if not isinstance(node, cst.Attribute) or not rw.ctx.is_self(node.value):
+        return None
+    owner = rw.ctx.owner
+    if owner is None:
+        return None
+    name = node.attr.value
+    return name if any(name in tied_heads(rw.ctx, c) for c in owner.lineage()) else None
+
+
+def assignment(rw: Rewriter, node: cst.Assign) -> Any:
+    """The Linear that is tied later is never built; its line goes."""
+    if len(node.targets) != 1 or head_of(rw, node.targets[0].target) is None:
+        return None
+    if rw.ctx.facts.callee(node.value) == "torch.nn.Linear":  # type: ignore[arg-type]
+        return []
+    return None
+
+
+def call(rw: Rewriter, node: cst.Call) -> Any:
+    """``self.head(x)`` → ``self.head.attend(x)``."""
+    if head_of(rw, node.func) is None:
+        return None
+    args = [a.with_changes(value=rw.visit(a.value)) for a in node.args]
+    return node.with_changes(func=cst.Attribute(node.func, cst.Name("attend")), args=args)
+
+
+def attribute(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``self.head.weight`` is the embedding's table."""
+    if node.attr.value == "weight" and head_of(rw, node.value) is not None:
+        return syntax.substitute(syntax.parse("__a__.embedding[...]"), {"__a__": node.value})
+    return None

@@ -1,0 +1,117 @@
+"""Where random generators come from: which functions take ``rngs``, which methods use ``self.rngs``."""
+
+from __future__ import annotations
+
+from migrator.infer import ClassInfo, Facts, FunctionInfo
+
+
+class RngPlan:
+    """Decides for every function of a file how it gets at an ``nnx.Rngs``.
+
+    A module's ``__init__`` and the methods that only it calls take a keyword-only parameter; methods of the
+    forward pass use ``self.rngs``, which ``__init__`` stores; other functions that draw or build modules take
+    the parameter too.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._needs: set[FunctionInfo] = set()
+        self._init: set[FunctionInfo] = set()
+        self._collect()
+
+    def _collect(self) -> None:
+        functions = list(self.facts.functions.values())
+        self._needs = {f for f in functions if f.draws or f.builds or self._is_init(f)}
+        changed = True
+        while changed:
+            changed = False
+            for function in functions:
+                if function in self._needs:
+                    continue
+                for callee in function.calls:
+                    if isinstance(callee, FunctionInfo) and callee in self._needs:
+                        if callee.owner is not None and self._is_method(callee):
+                            continue  # settled below: methods may carry their own generator
+                        self._needs.add(function)
+                        changed = True
+        self._init = self._build_time(functions)
+        changed = True
+        while changed:
+            changed = False
+            for function in functions:
+                if function in self._needs:
+                    continue
+                for callee in function.calls:
+                    if isinstance(callee, FunctionInfo) and self.how(callee) == "param":
+                        if not self._is_init(callee):
+                            self._needs.add(function)
+                            changed = True
+        for function in functions:
+            if function.outer is not None and function in self._needs:
+                outer: FunctionInfo | None = function.outer
+                while outer is not None:
+                    self._needs.add(outer)
+                    outer = outer.outer
+
+    @staticmethod
+    def _is_method(function: FunctionInfo) -> bool:
+        return function.owner is not None and not (
+            {"staticmethod", "classmethod"} & set(function.decorators)
+        )
+
+    @staticmethod
+    def _is_init(function: FunctionInfo) -> bool:
+        return (
+            function.short == "__init__"
+            and function.owner is not None
+            and function.owner.torch_base is not None
+        )
+
+    def _build_time(self, functions: list[FunctionInfo]) -> set[FunctionInfo]:
+        """Methods that run only while a module is built."""
+        methods = [f for f in functions if self._is_method(f) and f.owner and f.owner.torch_base]
+        reached = {f for f in methods if f.short == "__init__"}
+        grown = True
+        while grown:
+            more = {
+                c
+                for f in reached
+                for c in f.calls
+                if isinstance(c, FunctionInfo) and c in methods and c not in reached
+            }
+            more |= {f for f in methods if f.short in _INIT_NAMES and f not in reached}
+            grown = bool(more)
+            reached |= more
+        later = {f for f in methods if f not in reached}
+        grown = True
+        while grown:
+            more = {
+                c for f in later for c in f.calls if isinstance(c, FunctionInfo) and c in reached
+            }
+            more -= {f for f in more if f.short == "__init__" or f in later}
+            grown = bool(more - later)
+            later |= more
+        return reached - later
+
+    def builds_time(self, function: FunctionInfo) -> bool:
+        """Whether a function runs while modules are built (no gradient, no jit)."""
+        if function.outer is not None:
+            return self.builds_time(function.outer)
+        return function in self._init
+
+    def how(self, function: FunctionInfo) -> str | None:
+        """ "param", "self" or None: where the function's ``nnx.Rngs`` comes from."""
+        if function not in self._needs:
+            return None
+        if function.outer is not None:
+            return None
+        if self._is_method(function) and function.owner and function.owner.torch_base:
+            return "param" if function in self._init else "self"
+        return "param"
+
+    def stores(self, info: ClassInfo) -> bool:
+        """Whether a module must keep its generator for the methods of its forward pass."""
+        return any(self.how(m) == "self" for m in info.methods.values())
+
+
+_INIT_NAMES = frozenset("reset_parameters _reset_parameters _init_weights init_weights".split())

@@ -1,0 +1,171 @@
+"""The one walk over a file: passes are asked in order what a node becomes, everything else is rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure, Statement
+
+Handler = Callable[["Rewriter", Any], Any]
+HANDLERS: dict[type, list[Handler]] = {}
+
+
+def converts(*types: type) -> Callable[[Handler], Handler]:
+    """Register a pass for node types.
+
+    The handler gets the rewriter and the original node; it returns what the node becomes, or None when the
+    node is not its business. Passes are asked in the order of ``passes.ORDER``."""
+
+    def register(handler: Handler) -> Handler:
+        for kind in types:
+            HANDLERS.setdefault(kind, []).append(handler)
+        return handler
+
+    return register
+
+
+class Rewriter:
+    """Rewrites one file under a context."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self.pending: list[cst.EmptyLine] = []
+
+    def visit(self, node: cst.CSTNode) -> Any:
+        """What an expression or clause of the original tree becomes."""
+        if self.ctx.blocked and node in self.ctx.blocked:
+            rule, message, advice = self.ctx.blocked[node]
+            raise Failure(node, rule, message, advice)
+        for handler in HANDLERS.get(type(node), ()):
+            new = handler(self, node)
+            if new is not None:
+                return new
+        return self.rebuild(node)
+
+    def rebuild(self, node: cst.CSTNode) -> Any:
+        """The node with its children converted."""
+        return syntax.rebuild(node, self.visit)
+
+    # --- statements -----------------------------------------------------------------------------------------------
+
+    def body(self, statements: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
+        """Convert a list of statements; each may become several or none."""
+        found: list[cst.BaseStatement] = []
+        for statement in statements:
+            made = self.statement(statement)
+            if made and self.pending and hasattr(made[0], "leading_lines"):
+                lines = [*self.pending, *made[0].leading_lines]
+                made = [made[0].with_changes(leading_lines=lines), *made[1:]]
+                self.pending = []
+            found.extend(made)
+        self.pending = []
+        return found
+
+    def statement(self, node: cst.BaseStatement) -> list[cst.BaseStatement]:
+        """Convert one statement; what cannot be converted stays under a TODO."""
+        ctx = self.ctx
+        saved = ctx.helpers.snapshot()
+        ctx.statements.append(Statement(node))
+        try:
+            made = self._statement(node)
+        except Failure as failure:
+            ctx.helpers.restore(saved)
+            return [self.left_in_place(node, failure)]
+        finally:
+            statement = ctx.statements.pop()
+        if not statement.before:
+            return made
+        first, *rest = statement.before
+        if made and isinstance(made[0], (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+            leading = made[0].leading_lines
+            first = first.with_changes(leading_lines=leading)
+            made = [made[0].with_changes(leading_lines=[]), *made[1:]]
+        return [first, *rest, *made]
+
+    def _statement(self, node: cst.BaseStatement) -> list[cst.BaseStatement]:
+        for handler in HANDLERS.get(type(node), ()):
+            new = handler(self, node)
+            if new is not None:
+                return new if isinstance(new, list) else [new]
+        if isinstance(node, cst.SimpleStatementLine):
+            return self._line(node)
+        return [self.rebuild(node)]
+
+    def _line(self, node: cst.SimpleStatementLine) -> list[cst.BaseStatement]:
+        """Convert the small statements of a line; one may become several, or a compound one, or none."""
+        lines: list[cst.BaseStatement] = []
+        small: list[cst.BaseSmallStatement] = []
+        for item in node.body:
+            self.ctx.statements[-1].target = _single_target(item)
+            made = self.visit(item)
+            for new in made if isinstance(made, list) else [made]:
+                if isinstance(new, cst.BaseSmallStatement):
+                    if isinstance(made, list) and small:
+                        lines.append(cst.SimpleStatementLine([_alone(s) for s in small]))
+                        small = []
+                    small.append(new)
+                else:
+                    if small:
+                        lines.append(cst.SimpleStatementLine([_alone(s) for s in small]))
+                        small = []
+                    lines.append(new)
+        if small == list(node.body):
+            return [node]
+        if small:
+            body = [*small[:-1], _alone(small[-1])]
+            lines.append(
+                cst.SimpleStatementLine(body, trailing_whitespace=node.trailing_whitespace)
+            )
+        elif lines and isinstance(lines[-1], cst.SimpleStatementLine):
+            lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
+        if lines:
+            lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
+        else:
+            self.pending.extend(line for line in node.leading_lines if line.comment is not None)
+        return lines
+
+    def left_in_place(self, node: cst.BaseStatement, failure: Failure) -> cst.BaseStatement:
+        """The statement as it was, under a comment that says why, with a finding."""
+        ctx = self.ctx
+        if failure.node in ctx.blocked:  # a flag rule knows more about this very place
+            failure = Failure(failure.node, *ctx.blocked[failure.node])
+        ctx.report(failure.node, failure.rule, failure.message, failure.advice)
+        text = f"# TODO(migrate): {failure.rule} {failure.message}"
+        if failure.advice:
+            text += f"; {failure.advice}"
+        comment = cst.EmptyLine(comment=cst.Comment(" ".join(text.split())))
+        lines = list(getattr(node, "leading_lines", ()))
+        return node.with_changes(leading_lines=[*lines, comment])
+
+    def block(self, node: cst.BaseSuite) -> cst.BaseSuite:
+        """Convert a suite; an empty one becomes ``pass``."""
+        if isinstance(node, cst.SimpleStatementSuite):
+            line = cst.SimpleStatementLine(node.body)
+            made = self.statement(line)
+            if (
+                len(made) == 1
+                and isinstance(made[0], cst.SimpleStatementLine)
+                and not made[0].leading_lines
+            ):
+                return node.with_changes(body=made[0].body)
+            return cst.IndentedBlock(made)
+        made = self.body(node.body)  # type: ignore[arg-type]
+        return node.with_changes(body=made or [PASS])
+
+
+def _alone(node: cst.BaseSmallStatement) -> cst.BaseSmallStatement:
+    return node.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+
+
+def _single_target(node: cst.CSTNode) -> str | None:
+    if isinstance(node, cst.Assign) and len(node.targets) == 1:
+        target = node.targets[0].target
+        return target.value if isinstance(target, cst.Name) else None
+    return None
+
+
+PASS = cst.SimpleStatementLine([cst.Pass()])

@@ -1,0 +1,45 @@
+"""What the assistant reports about one place in a source file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+SEVERITIES = ("error", "warning", "info")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing a person should look at.
+
+    Lines and columns are 1-based; ``end_column`` is the column after the last character. ``effort`` is in
+    hours of a person's work; ``blocks`` says that the statement could not be converted and stands as it was,
+    under a ``# TODO(migrate): …`` comment.
+    """
+
+    rule: str
+    message: str
+    severity: str = "error"
+    line: int = 1
+    column: int = 1
+    end_line: int = 0
+    end_column: int = 0
+    path: str = ""
+    advice: str = ""
+    snippet: str = ""
+    effort: float = 0.0
+    blocks: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready mapping with every field."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """``file.py:12:5: DYN001 message``, the form editors and terminals link."""
+        return f"{self.path or '<text>'}:{self.line}:{self.column}: {self.rule} {self.message}"
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings by file, line, column and rule, each once."""
+    return sorted(set(findings), key=lambda f: (f.path, f.line, f.column, f.rule, f.message))

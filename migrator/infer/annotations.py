@@ -1,0 +1,191 @@
+"""Kinds from annotations: a user's type hints and the return annotations of definitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+import libcst as cst
+
+from migrator.infer import kinds as k
+
+_SCALARS = {"int": k.INT, "float": k.FLOAT, "bool": k.BOOL, "str": k.STR}
+_DTYPES = ("int", "float", "bool", "complex")
+
+
+@cache
+def _parts(text: str) -> tuple[str, ...]:
+    """Split ``A, tuple[B, C]`` at its outer commas."""
+    found, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c == "[") - (c == "]")
+        if c == "," and not depth:
+            found.append(text[start:i].strip())
+            start = i + 1
+    found.append(text[start:].strip())
+    return tuple(p for p in found if p)
+
+
+def from_definition(text: str, first: k.Kind = k.UNKNOWN, fields: tuple[str, ...] = ()) -> k.Kind:
+    """The kind a definition's return annotation stands for.
+
+    Args:
+      text: ``Tensor["bool"]``, ``Int``, ``tuple[Tensor, Tensor]``, ``Self``…
+      first: the kind of the call's first argument, for ``Self`` and ``Tensor["same"]``.
+      fields: component names of a tuple result.
+    """
+    text = text.strip().strip("'\"")
+    base, _, rest = text.partition("[")
+    inner = rest[:-1] if rest.endswith("]") else rest
+    if base == "Tensor":
+        tag = inner.strip("'\" ")
+        if tag == "same":
+            return k.without_role(first) if isinstance(first, k.Tensor) else k.TENSOR
+        return k.Tensor(dtype=tag if tag in _DTYPES else None)
+    if base == "Self":
+        return k.without_role(first)
+    simple = {
+        "Int": k.INT,
+        "int": k.INT,
+        "Float": k.FLOAT,
+        "float": k.FLOAT,
+        "Bool": k.BOOL,
+        "bool": k.BOOL,
+        "Str": k.STR,
+        "str": k.STR,
+        "Number": k.Scalar("number"),
+        "Shape": k.Sequence(k.INT, "size"),
+        "DType": k.DType(),
+        "Device": k.Device(),
+        "Generator": k.Generator(),
+        "None": k.NONE,
+        "Callable": k.Function(),
+        "dict": k.Mapping(),
+    }
+    if base in simple:
+        return simple[base]
+    if base == "Optional":
+        return k.Optional(from_definition(inner, first))
+    if base == "tuple":
+        parts = _parts(inner)
+        if len(parts) == 2 and parts[1] == "...":
+            return k.Sequence(from_definition(parts[0], first), "tuple")
+        return k.Tuple(tuple(from_definition(p, first) for p in parts), fields)
+    if base in ("list", "Sequence"):
+        item = from_definition(inner, first) if inner else k.UNKNOWN
+        return k.Sequence(item, "tuple" if base == "Sequence" else "list")
+    if " | None" in text:
+        return k.Optional(from_definition(text.replace(" | None", ""), first))
+    return k.UNKNOWN
+
+
+def from_hint(node: cst.CSTNode, resolve: Callable[[cst.CSTNode], k.Kind]) -> k.Kind:
+    """The kind of a value that a user's type hint describes.
+
+    Args:
+      node: the annotation expression.
+      resolve: gives the kind (Class, Namespace…) of a Name or Attribute.
+    """
+    if isinstance(node, cst.SimpleString):
+        text = node.evaluated_value
+        try:
+            return from_hint(cst.parse_expression(str(text)), resolve)
+        except cst.ParserSyntaxError:
+            return k.UNKNOWN
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+        return k.join(from_hint(node.left, resolve), from_hint(node.right, resolve))
+    if isinstance(node, cst.Name) and node.value in _SCALARS:
+        return k.Scalar("number") if node.value == "float" else _SCALARS[node.value]
+    if isinstance(node, cst.Name) and node.value == "None":
+        return k.NONE
+    if isinstance(node, cst.Subscript):
+        return _generic(node, resolve)
+    name = _last(node)
+    kind = resolve(node)
+    if isinstance(kind, k.Class):
+        return instance(kind.name)
+    if name in ("List", "list", "Sequence", "Iterable", "Iterator"):
+        return k.Sequence(k.UNKNOWN)
+    if name in ("Tuple", "tuple"):
+        return k.Sequence(k.UNKNOWN, "tuple")
+    if name in ("Dict", "dict", "Mapping"):
+        return k.Mapping()
+    if name == "Callable":
+        return k.Function()
+    return k.UNKNOWN
+
+
+def _last(node: cst.CSTNode) -> str:
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _generic(node: cst.Subscript, resolve: Callable[[cst.CSTNode], k.Kind]) -> k.Kind:
+    base = _last(node.value)
+    parts = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
+    if base == "Callable":
+        return k.Function()
+    kinds = [from_hint(p, resolve) for p in parts]
+    if base == "Optional":
+        return k.join(k.NONE, kinds[0])
+    if base == "Union":
+        result = kinds[0]
+        for kind in kinds[1:]:
+            result = k.join(result, kind)
+        return result
+    if base in ("Tuple", "tuple"):
+        if len(parts) == 2 and isinstance(parts[1], cst.Ellipsis):
+            return k.Sequence(kinds[0], "tuple")
+        return k.Tuple(tuple(kinds))
+    if base in ("List", "list", "Sequence", "Iterable", "Iterator"):
+        return k.Sequence(kinds[0])
+    if base in ("Dict", "dict", "Mapping", "OrderedDict") and len(kinds) == 2:
+        return k.Mapping(kinds[1])
+    if base in ("Type", "type"):
+        return k.Class("")
+    if base in ("Final", "ClassVar", "Annotated"):
+        return kinds[0]
+    kind = resolve(node.value)
+    if isinstance(kind, k.Class):
+        return instance(kind.name)
+    if re.match(r"(Float|Int|Bool|Shaped|Num)$", base):
+        return k.TENSOR
+    return k.UNKNOWN
+
+
+def instance(name: str) -> k.Kind:
+    """The kind of an instance of a class by qualified name."""
+    if name in ("torch.Tensor", "torch.nn.Parameter"):
+        return k.TENSOR
+    special = {
+        "torch.FloatTensor": k.Tensor(dtype="float"),
+        "torch.LongTensor": k.Tensor(dtype="int"),
+        "torch.IntTensor": k.Tensor(dtype="int"),
+        "torch.BoolTensor": k.Tensor(dtype="bool"),
+        "torch.Size": k.Sequence(k.INT, "size"),
+        "torch.dtype": k.DType(),
+        "torch.device": k.Device(),
+        "torch.Generator": k.Generator(),
+    }
+    if name in special:
+        return special[name]
+    if name.startswith("torch.nn.utils.rnn."):
+        return k.Other(name)
+    if name.startswith("torch.nn."):
+        return k.Module(name)
+    return k.Other(name) if name else k.UNKNOWN
+
+
+def dtype_class(name: str | None) -> str | None:
+    """ "float", "int", "bool" or "complex" for a torch dtype name."""
+    if name is None:
+        return None
+    if name in ("bool",):
+        return "bool"
+    if name.startswith(("float", "double", "half", "bfloat")):
+        return "float"
+    if name.startswith(("complex", "cfloat", "cdouble")):
+        return "complex"
+    return "int"

@@ -1,0 +1,609 @@
+"""Kinds of calls: torch's definitions, the file's own functions and classes, Python's builtins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import libcst as cst
+
+from migrator.infer import kinds as k
+from migrator.infer.annotations import dtype_class, from_definition
+from migrator.infer.facts import ClassInfo, FunctionInfo
+from migrator.infer.python import Python, is_self, widen
+from migrator.infer.signatures import Args, signature_fits
+from migrator.infer.symbols import tensor_attribute
+from rules import definitions
+from rules.definitions import Rule
+
+CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
+
+
+class Calls(Python):
+    """Adds calls to the expression walk."""
+
+    _call_node: cst.Call | None = None
+
+    def arguments(self, node: cst.Call) -> Args:
+        """Evaluate the arguments of a call."""
+        found: Args = []
+        for item in node.args:
+            kind = self.eval(item.value)
+            keyword = item.star or (item.keyword.value if item.keyword else None)
+            if item.star == "*" and isinstance(kind, k.Tuple):
+                found.extend((None, one) for one in kind.items)
+                continue
+            found.append((keyword, kind))
+        return found
+
+    def eval_Call(self, node: cst.Call) -> k.Kind:
+        if _is_super(node):
+            self.facts.kinds[node.func] = k.Function("builtins.super")
+            for item in node.args:
+                self.eval(item.value)
+            return k.Other("super")
+        callee = self.eval(node.func)
+        args = self.arguments(node)
+        self._call_node = node
+        if isinstance(callee, k.Unknown) and isinstance(node.func, cst.Attribute):
+            if tensor_call(node, self.facts.kind(node.func.value)):
+                self._prove(node.func.value, k.TENSOR)
+                callee = k.Function(f"Tensor.{node.func.attr.value}", k.TENSOR)
+                self.facts.kinds[node.func] = callee
+        self._learn(node, callee)
+        if isinstance(node.func, cst.Attribute):
+            receiver = self.facts.kind(node.func.value)
+            if receiver == k.Other("super"):
+                return self._super_call(node, node.func.attr.value, args)
+            if isinstance(receiver, k.Optional):
+                receiver = receiver.inner
+            special = self._container_method(node.func, receiver, node, args)
+            if special is not None:
+                return special
+        return self.call(callee, args, node)
+
+    def _prove(self, node: cst.CSTNode, kind: k.Kind) -> None:
+        """Remember what a use says about an unannotated parameter."""
+        if self.function is None or not isinstance(node, cst.Name):
+            return
+        if isinstance(self.facts.kind(node), k.Unknown) and node.value in self.function.params:
+            if node.value not in self.function.evidence:
+                self.function.evidence[node.value] = kind
+                self.function.dirty = True
+
+    def _learn(self, node: cst.Call, callee: k.Kind) -> None:
+        """Layers and torch functions say what their arguments are."""
+        if isinstance(callee, k.Module) and callee.cls.startswith("torch.nn.") and node.args:
+            self._prove(node.args[0].value, k.TENSOR)
+        if not isinstance(callee, k.Function):
+            return
+        info = self.facts.names.get(callee.name)
+        if info is not None:
+            names = list(info.params)
+            for i, item in enumerate(node.args):
+                name = item.keyword.value if item.keyword is not None else None
+                if name is None and not item.star and i < len(names):
+                    name = names[i]
+                kind = info.params.get(name or "")
+                if isinstance(kind, k.Tensor):
+                    self._prove(item.value, k.without_role(kind))
+            return
+        rules = definitions.ops(callee.name)
+        if not callee.name.startswith(("torch.", "Tensor.")) or not rules:
+            return
+        names = [p.name for p in rules[0].params if p.mode == "positional"]
+        shift = 1 if callee.name.startswith("Tensor.") and callee.bound is not None else 0
+        for i, item in enumerate(node.args):
+            name = item.keyword.value if item.keyword is not None else None
+            if name is None and not item.star and i + shift < len(names):
+                name = names[i + shift]
+            if name in _TENSOR_PARAMS:
+                self._prove(item.value, k.TENSOR)
+            elif name == "tensors":
+                self._prove(item.value, k.Sequence(k.TENSOR))
+
+    def call(self, callee: k.Kind, args: Args, node: cst.Call | None = None) -> k.Kind:
+        """The kind of the result of calling a value."""
+        if isinstance(callee, k.Optional):
+            callee = callee.inner
+        if isinstance(callee, k.Function):
+            return self._call_function(callee, args, node)
+        if isinstance(callee, k.Class):
+            return self.construct(callee.name, args, node)
+        if isinstance(callee, k.Module):
+            return self.call_module(callee, args)
+        return self._presumed(args) if isinstance(node and node.func, cst.Attribute) else k.UNKNOWN
+
+    @staticmethod
+    def _presumed(args: Args) -> k.Kind:
+        """What a module of unknown class returns for a tensor: a tensor, since only then do methods apply."""
+        return k.TENSOR if args and isinstance(args[0][1], k.Tensor) else k.UNKNOWN
+
+    # --- functions ------------------------------------------------------------------------------------------------
+
+    def _call_function(self, callee: k.Function, args: Args, node: cst.Call | None) -> k.Kind:
+        name = callee.name
+        if name.startswith("builtins."):
+            return self._builtin(name.removeprefix("builtins."), args, node)
+        if name in self.facts.names:
+            info = self.facts.names[name]
+            general = self.call_own(info, args, callee.bound)
+            return self._specific(info, args, callee.bound) or general
+        if name in self.facts.lambdas:
+            return self._call_lambda(name, args)
+        if name.startswith("Tensor."):
+            receiver = callee.bound if callee.bound is not None else k.TENSOR
+            method = args if callee.bound is None else [(None, receiver), *args]
+            return self.call_op(name, method)
+        if name.startswith("torch."):
+            return self._torch_function(name, args)
+        if name.startswith("Module."):
+            return self._module_method(name.removeprefix("Module."), callee.bound, args)
+        if name.startswith("math."):
+            return (
+                k.INT
+                if name
+                in (
+                    "math.floor",
+                    "math.ceil",
+                    "math.prod",
+                    "math.gcd",
+                    "math.isqrt",
+                    "math.comb",
+                    "math.factorial",
+                )
+                else k.FLOAT
+            )
+        if name.startswith("einops."):
+            return (
+                k.Tensor(None, self._first_dtype(args))
+                if name != "einops.unpack"
+                else k.Sequence(k.TENSOR)
+            )
+        if name in ("copy.deepcopy", "copy.copy") and args:
+            return args[0][1]
+        if name in ("functools.partial",) and args:
+            return args[0][1]
+        if name.startswith("dataclasses."):
+            return k.Other("")
+        if name.startswith(("numpy.", "numpy.ndarray")):
+            return k.Other("numpy.ndarray")
+        if name.startswith(("str.", "list.", "dict.", "tuple.", "size.", "int.", "float.")):
+            return self._python_method(name, callee.bound)
+        return k.UNKNOWN
+
+    def _call_lambda(self, name: str, args: Args) -> k.Kind:
+        """Walk a lambda's body with what its call sites hand to it."""
+        node, sites = self.facts.lambdas[name]
+        saved = dict(self.env)
+        names = [p.name.value for p in node.params.params]
+        for param, (keyword, kind) in zip(names, args, strict=False):
+            if keyword is None:
+                kind = widen(kind)
+                sites[param] = k.join(sites[param], kind) if param in sites else kind
+        for param in names:
+            self.env[param] = sites.get(param, k.UNKNOWN)
+        result = self.eval(node.body)
+        self.env = saved
+        return result
+
+    _depth = 0
+
+    def _specific(self, info: FunctionInfo, args: Args, bound: k.Kind | None) -> k.Kind | None:
+        """The result of a one-line function for these very arguments (``default(context, x)``)."""
+        body = [s for s in info.node.body.body if not _is_docstring(s)]
+        returns = [
+            s.body[0].value
+            for s in body
+            if isinstance(s, cst.SimpleStatementLine) and isinstance(s.body[0], cst.Return)
+        ]
+        if info.owner is not None or not body or self._depth > 2 or len(body) > 2:
+            return None
+        if len(returns) != 1 or returns[0] is None or body[-1].body[0].value is not returns[0]:  # type: ignore[union-attr]
+            return None
+        params = [p.name.value for p in info.node.params.params]
+        env = {**self.env, **info.closure}
+        env.update(dict.fromkeys(params, k.UNKNOWN))
+        for i, (keyword, kind) in enumerate(args):
+            if keyword in ("*", "**"):
+                return None
+            name = keyword or (params[i] if i < len(params) else None)
+            if name is not None:
+                env[name] = kind
+        kinds, saved = self.facts.kinds, self.env
+        self.facts.kinds, self.env, self._depth = {}, env, self._depth + 1
+        try:
+            for statement in body:
+                self.statement(statement) if statement is not body[-1] else None
+            result = self.eval(returns[0])
+        finally:
+            self.facts.kinds, self.env, self._depth = kinds, saved, self._depth - 1
+        return None if isinstance(result, k.Unknown) else widen(result)
+
+    def statement(self, node: cst.CSTNode) -> None:
+        """Walk one statement."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _first_dtype(args: Args) -> str | None:
+        for _, kind in args:
+            if isinstance(kind, k.Tensor):
+                return kind.dtype
+        return None
+
+    def call_op(self, name: str, args: Args) -> k.Kind:
+        """The result kind of a torch function or method by its definitions."""
+        rules = definitions.ops(name)
+        in_place = not rules and name.endswith("_") and not name.endswith("__")
+        if in_place:
+            rules = definitions.ops(name[:-1])
+        chosen: list[Rule] = []
+        for rule in rules:
+            fit = signature_fits(rule, args)
+            if fit is not False:
+                chosen.append(rule)
+            if fit:
+                if any(keyword == "*" for keyword, _ in args):
+                    chosen = [rule]
+                break
+        self._mark_draws(chosen)
+        if name == "Tensor.item":
+            return k.Scalar("number")
+        if name == "Tensor.tolist":
+            return k.Sequence(k.Scalar("number"), "list")
+        first = args[0][1] if args else k.UNKNOWN
+        if in_place or (
+            name.endswith("_") and not name.endswith("__") and isinstance(first, k.Tensor)
+        ):
+            return first
+        if not chosen:
+            return k.UNKNOWN
+        result: k.Kind | None = None
+        for rule in chosen:
+            kind = from_definition(rule.returns, first, rule.fields)
+            result = kind if result is None else k.join(result, kind)
+        if name in ("Tensor.size",) and isinstance(first, k.Tensor):
+            return self._size(first, args)
+        return self._refine(name, result or k.UNKNOWN, args)
+
+    @staticmethod
+    def _size(first: k.Tensor, args: Args) -> k.Kind:
+        if len(args) > 1:
+            return k.INT
+        return (
+            k.Tuple((k.INT,) * first.rank) if first.rank is not None else k.Sequence(k.INT, "size")
+        )
+
+    def _refine(self, name: str, kind: k.Kind, args: Args) -> k.Kind:
+        """Ranks and dtypes that a return annotation cannot say."""
+        short = name.rpartition(".")[2]
+        if isinstance(kind, k.Tensor):
+            for keyword, value in args:
+                if keyword == "dtype" and isinstance(value, k.DType):
+                    return replace(kind, dtype=dtype_class(value.name))
+            if short == "to" and len(args) > 1:
+                for _, value in args[1:]:
+                    if isinstance(value, k.DType):
+                        return replace(kind, dtype=dtype_class(value.name))
+            if short in _SHAPED_BY_SIZES:
+                sizes = [v for key, v in args if key is None]
+                if name.startswith("Tensor."):
+                    sizes = sizes[1:]
+                if len(sizes) == 1 and isinstance(sizes[0], k.Tuple):
+                    return replace(kind, rank=len(sizes[0].items))
+                if sizes and all(k.scalar_type(s) == "int" for s in sizes):
+                    return replace(kind, rank=len(sizes))
+        chunks = args[1][1] if len(args) > 1 else k.UNKNOWN
+        if short == "chunk" and isinstance(chunks, k.Const) and isinstance(kind, k.Sequence):
+            return k.Sequence(kind.item, kind.type)
+        return kind
+
+    def _mark_draws(self, rules: list[Rule]) -> None:
+        if self.function is not None and any(rule.draws for rule in rules):
+            self.function.draws = True
+
+    def _torch_function(self, name: str, args: Args) -> k.Kind:
+        if name in ("torch.device",):
+            return k.Device()
+        if name == "torch.utils.checkpoint.checkpoint" and args:
+            return self.call(args[0][1], [a for a in args[1:] if a[0] is None])
+        if name in ("torch.jit.script", "torch.compile", "torch.jit.export") and args:
+            return args[0][1]
+        return self.call_op(name, args)
+
+    # --- own functions and classes --------------------------------------------------------------------------------
+
+    def call_own(self, info: FunctionInfo, args: Args, bound: k.Kind | None) -> k.Kind:
+        """Record a call site of one of the file's functions and return what it is known to return."""
+        if self.function is not None and info not in self.function.calls:
+            self.function.calls.append(info)
+        if self._call_node is not None:
+            info.call_sites[self._call_node] = self.function
+        if self.function is not None:
+            info.callers.add(self.function)
+        params = info.node.params
+        queue = [p.name.value for p in (*params.posonly_params, *params.params)]
+        static = "staticmethod" in info.decorators
+        if info.owner is not None and not static and queue:
+            if bound is not None or "classmethod" in info.decorators:
+                queue.pop(0)
+        keywords = {p.name.value for p in (*params.params, *params.kwonly_params)}
+        for keyword, kind in args:
+            name = None
+            if keyword is None and queue:
+                name = queue.pop(0)
+            elif keyword in keywords:
+                name = keyword
+                queue = [q for q in queue if q != name]
+            elif keyword in ("*", "**"):
+                break
+            if name is not None:
+                handed = info.handed.setdefault(name, {})
+                known = info.sites.get(name)
+                kind = widen(k.without_role(kind))
+                handed[self._call_node] = kind
+                joined = _joined(handed.values())
+                if joined != known:
+                    info.sites[name] = joined
+                    info.dirty = True
+        return info.returns if info.returns is not None else k.UNKNOWN
+
+    def construct(self, name: str, args: Args, node: cst.Call | None) -> k.Kind:
+        """The kind of an instance made by calling a class."""
+        info = self.facts.classes.get(name)
+        if info is not None:
+            return self._construct_own(info, args)
+        if name == "torch.nn.Parameter":
+            first = args[0][1] if args else k.UNKNOWN
+            tensor = first if isinstance(first, k.Tensor) else k.TENSOR
+            return k.Tensor(tensor.rank, tensor.dtype, "param")
+        if name == "torch.autograd.Variable" and args:
+            return args[0][1]
+        if name in CONTAINERS:
+            first = args[0][1] if args and args[0][0] is None else k.UNKNOWN
+            in_place = isinstance(first, k.Module) and ("inplace", True) in first.args
+            if name == "torch.nn.ModuleDict" and isinstance(first, k.Mapping):
+                named = tuple((str(key), kind) for key, kind in first.items)
+                return k.Module(name, first.value, named)
+            children: tuple[tuple[str, object], ...] = (("inplace", True),) if in_place else ()
+            if name == "torch.nn.Sequential" and all(keyword is None for keyword, _ in args):
+                children += tuple((str(i), kind) for i, (_, kind) in enumerate(args))
+            return k.Module(name, self._children(args), children)
+        if name.startswith("torch.nn."):
+            rules = definitions.layers(name)
+            if self.function is not None and (not rules or any(rule.draws for rule in rules)):
+                self.function.builds = True
+            return k.Module(name, None, self._constant_args(name, args))
+        if name in ("torch.Tensor", "torch.FloatTensor"):
+            return k.TENSOR
+        if name in ("torch.LongTensor", "torch.IntTensor"):
+            return k.Tensor(dtype="int")
+        if name == "torch.Size":
+            return k.Sequence(k.INT, "size")
+        if name == "torch.device":
+            return k.Device()
+        if name == "torch.Generator":
+            return k.Generator()
+        if name == "collections.OrderedDict":
+            return (
+                args[0][1]
+                if args and isinstance(args[0][1], k.Mapping)
+                else (k.Mapping(self._pairs(args[0][1])) if args else k.Mapping())
+            )
+        if not name:
+            if self.function is not None:
+                self.function.builds = True
+            return k.UNKNOWN
+        return k.Other(name)
+
+    @staticmethod
+    def _pairs(kind: k.Kind) -> k.Kind:
+        item = k.element(kind)
+        return item.items[1] if isinstance(item, k.Tuple) and len(item.items) == 2 else k.UNKNOWN
+
+    def _construct_own(self, info: ClassInfo, args: Args) -> k.Kind:
+        if self.function is not None:
+            if info not in self.function.calls:
+                self.function.calls.append(info)
+            if info.torch_base:
+                self.function.builds = True
+        init = info.method("__init__")
+        if init is not None:
+            self.call_own(init, args, k.Module(info.name))
+        if info.torch_base:
+            item = self._children(args) if info.torch_base in CONTAINERS else None
+            if init is not None and info.torch_base in CONTAINERS:
+                item = info.statics.get("<item>", k.Module())
+            return k.Module(info.name, item)
+        return k.Other(info.name)
+
+    @staticmethod
+    def _children(args: Args) -> k.Kind:
+        """The joined kind of the modules handed to a container."""
+        found: k.Kind | None = None
+        for keyword, kind in args:
+            if keyword == "*" or isinstance(kind, (k.Sequence, k.Tuple)):
+                kind = k.element(kind)
+            elif isinstance(kind, k.Mapping):
+                kind = kind.value
+            found = kind if found is None else k.join(found, kind)
+        return found if found is not None else k.UNKNOWN
+
+    @staticmethod
+    def _constant_args(name: str, args: Args) -> tuple[tuple[str, object], ...]:
+        rules = definitions.layers(name)
+        names = [p.name for p in rules[0].params if p.mode == "positional"] if rules else []
+        found = []
+        for i, (keyword, kind) in enumerate(args):
+            key = keyword if keyword is not None else names[i] if i < len(names) else None
+            if key and isinstance(kind, k.Const):
+                found.append((key, kind.value))
+        return tuple(found)
+
+    # --- modules --------------------------------------------------------------------------------------------------
+
+    def call_module(self, module: k.Module, args: Args) -> k.Kind:
+        """The kind of the result of ``module(…)``."""
+        info = self.facts.classes.get(module.cls)
+        if info is not None:
+            forward = info.method("forward")
+            if forward is not None:
+                return self.call_own(forward, args, module)
+            module = k.Module(info.torch_base or "torch.nn.Module", module.item, module.args)
+        if module.cls == "torch.nn.Sequential":
+            return self._call_sequential(module, args)
+        first = args[0][1] if args else k.UNKNOWN
+        for rule in definitions.layers(module.cls):
+            result = from_definition(rule.call, first)
+            if isinstance(result, k.Tensor) and result.rank is None and isinstance(first, k.Tensor):
+                if module.cls.rpartition(".")[2] in _SAME_RANK:
+                    result = k.Tensor(first.rank, result.dtype or "float")
+            return result
+        return self._presumed(args) if module.cls == "torch.nn.Module" else k.UNKNOWN
+
+    def _call_sequential(self, module: k.Module, args: Args) -> k.Kind:
+        item = module.item
+        if isinstance(item, k.Module):
+            return self.call_module(item, args)
+        if isinstance(item, k.Function) or item is None or isinstance(item, k.Unknown):
+            return k.TENSOR
+        return self._presumed(args)
+
+    def _super_call(self, node: cst.Call, name: str, args: Args) -> k.Kind:
+        if self.owner is None:
+            return k.UNKNOWN
+        for parent in self.owner.lineage()[1:]:
+            if name in parent.methods:
+                return self.call_own(parent.methods[name], args, k.Module(self.owner.name))
+        base = self.owner.torch_base
+        if name == "forward" and base:
+            return self.call_module(k.Module(base), args)
+        if name == "__init__" and base in CONTAINERS:
+            self.owner.statics["<item>"] = self._children(args)
+        return k.NONE if name == "__init__" else k.UNKNOWN
+
+    def _module_method(self, name: str, bound: k.Kind | None, args: Args) -> k.Kind:
+        if name in ("parameters", "buffers"):
+            return k.Sequence(k.Tensor(role="param"), "iter")
+        if name in ("named_parameters", "named_buffers"):
+            return k.Sequence(k.Tuple((k.STR, k.Tensor(role="param"))), "iter")
+        item = bound.item if isinstance(bound, k.Module) and bound.item is not None else k.Module()
+        if name in ("modules", "children", "values"):
+            return k.Sequence(item if name != "modules" else k.Module(), "iter")
+        if name in ("named_modules", "named_children", "items"):
+            return k.Sequence(
+                k.Tuple((k.STR, item if name != "named_modules" else k.Module())), "iter"
+            )
+        if name in ("keys", "state_dict"):
+            return k.Sequence(k.STR, "iter") if name == "keys" else k.Mapping(k.TENSOR)
+        if name in ("to", "cuda", "cpu", "eval", "train", "apply", "float", "half", "double"):
+            return bound or k.UNKNOWN
+        if name in ("forward", "__call__") and isinstance(bound, k.Module):
+            return self.call_module(bound, args)
+        return k.UNKNOWN
+
+    def _container_method(
+        self, func: cst.Attribute, receiver: k.Kind, node: cst.Call, args: Args
+    ) -> k.Kind | None:
+        """``append`` and friends, which change what a container holds, and registrations on self."""
+        name = func.attr.value
+        if name in ("append", "insert", "extend", "add") and args:
+            item = args[-1][1]
+            if name == "extend":
+                item = k.element(item)
+            if isinstance(receiver, k.Sequence) and receiver.type == "list":
+                known = receiver.item
+                new = item if isinstance(known, k.Unknown) else k.join(known, item)
+                self.bind_target(func.value, k.Sequence(new, "list"))
+                return k.NONE
+            if isinstance(receiver, k.Module) and receiver.cls in CONTAINERS:
+                known_item = receiver.item
+                new = (
+                    item
+                    if known_item is None or isinstance(known_item, k.Unknown)
+                    else k.join(known_item, item)
+                )
+                self.bind_target(func.value, k.Module(receiver.cls, new))
+                return k.NONE
+        if isinstance(receiver, k.Module) and args:
+            if name in ("register_buffer", "register_parameter") and self.owner is not None:
+                key = args[0][1]
+                if isinstance(key, k.Const) and len(args) > 1:
+                    role = "buffer" if name == "register_buffer" else "param"
+                    value = args[1][1]
+                    if isinstance(value, k.Unknown):
+                        value = k.TENSOR
+                    if isinstance(value, k.Tensor):
+                        value = replace(value, role=role)
+                    elif isinstance(value, k.Optional) and isinstance(value.inner, k.Tensor):
+                        value = k.Optional(replace(value.inner, role=role))
+                    self.assign_attribute(str(key.value), value)
+                return k.NONE
+            if name in ("add_module", "register_module") and len(args) > 1:
+                key = args[0][1]
+                if isinstance(key, k.Const) and self.owner is not None and is_self(func.value):
+                    self.assign_attribute(str(key.value), args[1][1])
+                elif receiver.cls in CONTAINERS:
+                    known_item = receiver.item
+                    new = (
+                        args[1][1]
+                        if known_item is None or isinstance(known_item, k.Unknown)
+                        else k.join(known_item, args[1][1])
+                    )
+                    self.bind_target(func.value, k.Module(receiver.cls, new))
+                return k.NONE
+        return None
+
+    def assign_attribute(self, name: str, kind: k.Kind) -> None:
+        """Join a kind into an attribute of the class being walked."""
+        raise NotImplementedError
+
+
+_SHAPED_BY_SIZES = frozenset(
+    "view reshape zeros ones empty rand randn full expand repeat permute new_zeros new_ones new_full".split()
+)
+_SAME_RANK = frozenset(
+    "Linear LayerNorm Dropout Conv1d Conv2d Conv3d BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm ReLU GELU "
+    "SiLU Sigmoid Tanh RMSNorm InstanceNorm2d MaxPool2d AvgPool2d ConvTranspose2d Identity".split()
+)
+
+
+_TENSOR_PARAMS = frozenset(
+    "input target index src mask query key mat1 mat2 tensor1 tensor2 source vec2 batch1 batch2".split()
+)
+"""Names that torch's signatures give to arguments that can only be tensors."""
+_TENSOR_CALLS = frozenset("size view numel dim flatten transpose repeat permute".split())
+
+
+def tensor_call(node: cst.Call, receiver: k.Kind) -> bool:
+    """Whether a method call on something unknown can only be torch's: ``y.size(0)``, ``y.max(dim=1)``."""
+    assert isinstance(node.func, cst.Attribute)
+    if not isinstance(receiver, k.Unknown):
+        return False
+    name = node.func.attr.value
+    if not tensor_attribute(name):
+        return False
+    if any(a.keyword is not None and a.keyword.value in ("dim", "keepdim") for a in node.args):
+        return True
+    return name in _TENSOR_CALLS and (bool(node.args) or name in ("size", "numel", "dim"))
+
+
+def _joined(kinds: Iterable[k.Kind]) -> k.Kind:
+    """What all call sites hand to a parameter; one that is not known says nothing against the others."""
+    result: k.Kind | None = None
+    for kind in kinds:
+        if not isinstance(kind, k.Unknown):
+            result = kind if result is None else k.join(result, kind)
+    return result if result is not None else k.UNKNOWN
+
+
+def _is_docstring(node: cst.CSTNode) -> bool:
+    return (
+        isinstance(node, cst.SimpleStatementLine)
+        and isinstance(node.body[0], cst.Expr)
+        and isinstance(node.body[0].value, cst.SimpleString)
+    )
+
+
+def _is_super(node: cst.Call) -> bool:
+    return isinstance(node.func, cst.Name) and node.func.value == "super"

@@ -1,0 +1,148 @@
+"""What the uses of an unannotated parameter say about it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator.infer import kinds as k
+from migrator.infer.symbols import tensor_attribute, tensor_only
+from migrator.syntax import children, walk
+
+_CONTAINER = frozenset("items keys values get append pop extend insert update setdefault".split())
+_SHAPED = frozenset("shape size dim ndim device dtype".split())
+
+
+_LAYERS = frozenset(
+    "Linear Conv1d Conv2d Conv3d Embedding BatchNorm1d BatchNorm2d LSTM GRU".split()
+)
+_SIZED = _LAYERS | frozenset("zeros ones empty randn rand Tensor FloatTensor".split())
+"""Calls whose positional arguments are sizes."""
+_LEAVES = frozenset({cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Param})
+
+
+def gather(function: cst.FunctionDef) -> dict[str, set[str]]:
+    """Parameter or local name → how it is used: "tensor", "shaped", "iterated", "mapping", "called"…"""
+    found: dict[str, set[str]] = {}
+
+    def note(node: cst.CSTNode, use: str) -> None:
+        if isinstance(node, cst.Name):
+            found.setdefault(node.value, set()).add(use)
+
+    def visit(node: cst.CSTNode) -> None:
+        if type(node) in _LEAVES:
+            return
+        if type(node) is cst.Attribute:
+            name = node.attr.value
+            if tensor_only(name):
+                note(node.value, "tensor")
+            elif name in _CONTAINER:
+                note(node.value, "container")
+            elif name in _SHAPED:
+                note(node.value, "shaped")
+            elif not tensor_attribute(name):
+                note(node.value, "attribute")
+        elif type(node) is cst.Subscript:
+            index = node.slice[0].slice
+            if len(node.slice) > 1:
+                note(node.value, "tensor")
+            elif isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString):
+                note(node.value, "container")
+            elif isinstance(index, cst.Index) and isinstance(index.value, cst.Ellipsis):
+                note(node.value, "tensor")
+            else:
+                note(node.value, "indexed")
+        elif type(node) is cst.Slice:
+            for part in (node.lower, node.upper, node.step):
+                inner = part.expression if isinstance(part, cst.UnaryOperation) else part
+                if inner is not None:
+                    note(inner, "int")
+        elif type(node) is cst.For:
+            note(node.iter, "iterated")
+            if isinstance(node.iter, cst.Call):
+                for item in node.iter.args:
+                    note(item.value, "iterated")
+        elif type(node) is cst.CompFor:
+            note(node.iter, "iterated")
+        elif type(node) is cst.Call:
+            note(node.func, "called")
+            maker = node.func.attr.value if type(node.func) is cst.Attribute else ""
+            if maker in _SIZED and (len(node.args) > 1 or maker in _LAYERS):
+                for item in node.args:
+                    if item.keyword is None and not item.star:
+                        note(item.value, "int")
+            if isinstance(node.func, cst.Name) and node.func.value == "range":
+                for item in node.args:
+                    note(item.value, "int")
+            if isinstance(node.func, cst.Name) and node.func.value in ("len", "isinstance", "list"):
+                if node.args:
+                    note(node.args[0].value, "iterated")
+            for item in node.args:
+                if item.star:
+                    note(item.value, "iterated")
+        elif type(node) is cst.BinaryOperation:
+            note(node.left, "arithmetic")
+            note(node.right, "arithmetic")
+        elif type(node) is cst.Assign and isinstance(node.targets[0].target, cst.Tuple):
+            note(node.value, "unpacked")
+        elif isinstance(node, (cst.If, cst.While, cst.IfExp)):
+            note(node.test, "tested")
+        for child in children(node):
+            visit(child)
+
+    visit(function.body)
+    return found
+
+
+def guess(uses: set[str], forward: bool) -> k.Kind:
+    """The kind of a parameter that nothing else describes.
+
+    A parameter of ``forward`` is a tensor unless a use speaks against it: that is what the layers it flows
+    into accept. Any other parameter is one only when a use proves it.
+    """
+    against = uses & {"container", "iterated", "called", "unpacked"}
+    if "tensor" in uses and not against & {"container", "called"}:
+        return k.TENSOR
+    if "shaped" in uses and not against:
+        return k.TENSOR
+    if "int" in uses and not against:
+        return k.INT
+    if forward and not (against or uses & {"attribute", "tested"}):
+        return k.TENSOR
+    return k.UNKNOWN
+
+
+_BUILDERS = frozenset(
+    "__init__ reset_parameters _reset_parameters _init_weights init_weights".split()
+)
+
+
+def written_attributes(node: cst.ClassDef) -> frozenset[str]:
+    """Attributes that ``__init__`` assigns and that another method assigns or writes in place."""
+    first: set[str] = set()
+    later: set[str] = set()
+    for method in node.body.body:
+        if not isinstance(method, cst.FunctionDef):
+            continue
+        built = method.name.value in _BUILDERS
+        for item in walk(method.body):
+            target: cst.CSTNode | None = None
+            if isinstance(item, cst.Assign) and built:
+                none = isinstance(item.value, cst.Name) and item.value.value == "None"
+                target = item.targets[0].target if not none else None
+            elif isinstance(item, cst.AugAssign) or (
+                isinstance(item, cst.AssignTarget) and not built
+            ):
+                target = item.target
+            elif isinstance(item, cst.Call) and isinstance(item.func, cst.Attribute):
+                name = item.func.attr.value
+                if name.endswith("_") and not name.endswith("__"):
+                    target = item.func.value
+            while isinstance(target, cst.Subscript):
+                target = target.value
+            if (
+                isinstance(target, cst.Attribute)
+                and isinstance(target.value, cst.Name)
+                and target.value.value == "self"
+            ):
+                (first if built else later).add(target.attr.value)
+    return frozenset(first & later)

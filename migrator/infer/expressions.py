@@ -1,0 +1,568 @@
+"""Kinds of expressions: names, attributes, operators, displays and subscripts."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+
+from migrator.infer import kinds as k
+from migrator.infer.annotations import from_definition, instance
+from migrator.infer.facts import ClassInfo, Facts, FunctionInfo
+from migrator.infer.symbols import symbol, tensor_attribute, tensor_only
+from migrator.source import dotted
+from migrator.syntax import literal
+from rules import definitions
+
+Env = dict[str, k.Kind]
+_CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
+_DTYPE_ORDER = ("bool", "int", "float", "complex")
+_BUILTINS = frozenset(
+    "len range enumerate zip isinstance issubclass int float bool str list tuple dict set sorted sum max min "
+    "abs map filter reversed getattr hasattr setattr super print type any all round divmod pow id repr vars "
+    "iter next slice callable format open frozenset object property staticmethod classmethod".split()
+)
+
+
+def promote(a: str | None, b: str | None) -> str | None:
+    """The dtype class of a binary operation on two tensors."""
+    if a is None or b is None:
+        return None
+    return max(a, b, key=_DTYPE_ORDER.index)
+
+
+class Expressions:
+    """Evaluates expressions to kinds; ``env`` maps names (and dotted ``self.x``) to kinds."""
+
+    def __init__(self, facts: Facts, module: str) -> None:
+        self.facts = facts
+        self.module = module
+        self.env: Env = {}
+        self.function: FunctionInfo | None = None
+        self.owner: ClassInfo | None = None
+        self._dispatch: dict[type, Callable[[Any], k.Kind] | None] = {}
+
+    def eval(self, node: cst.CSTNode) -> k.Kind:
+        """The kind of an expression, recorded in the facts."""
+        kind_type = type(node)
+        if kind_type not in self._dispatch:
+            self._dispatch[kind_type] = getattr(self, f"eval_{kind_type.__name__}", None)
+        handler = self._dispatch[kind_type]
+        kind = handler(node) if handler is not None else k.UNKNOWN
+        self.facts.kinds[node] = kind
+        return kind
+
+    def instance_of(self, name: str) -> k.Kind:
+        """The kind of an instance of a class by qualified name."""
+        info = self.facts.classes.get(name)
+        if info is None:
+            return instance(name)
+        return k.Module(name) if info.torch_base else k.Other(name)
+
+    # --- atoms ----------------------------------------------------------------------------------------------------
+
+    def eval_Name(self, node: cst.Name) -> k.Kind:
+        name = node.value
+        if name in self.env:
+            return self.env[name]
+        if name in ("True", "False"):
+            return k.Const(name == "True")
+        if name == "None":
+            return k.NONE
+        if name in _BUILTINS:
+            return k.Function(f"builtins.{name}")
+        if isinstance(getattr(builtins, name, None), type):
+            return k.Class(f"builtins.{name}")
+        return k.Device() if name == "device" else k.UNKNOWN
+
+    def eval_Integer(self, node: cst.Integer) -> k.Kind:
+        return k.Const(literal(node))
+
+    def eval_Float(self, node: cst.Float) -> k.Kind:
+        return k.Const(literal(node))
+
+    def eval_Imaginary(self, node: cst.Imaginary) -> k.Kind:
+        return k.Scalar("complex")
+
+    def eval_SimpleString(self, node: cst.SimpleString) -> k.Kind:
+        return k.Const(literal(node)) if "b" not in node.prefix else k.Other("bytes")
+
+    def eval_ConcatenatedString(self, node: cst.ConcatenatedString) -> k.Kind:
+        self.eval(node.left)
+        self.eval(node.right)
+        return k.STR
+
+    def eval_FormattedString(self, node: cst.FormattedString) -> k.Kind:
+        for part in node.parts:
+            if isinstance(part, cst.FormattedStringExpression):
+                self.eval(part.expression)
+        return k.STR
+
+    def eval_Ellipsis(self, node: cst.Ellipsis) -> k.Kind:
+        return k.Other("ellipsis")
+
+    # --- displays -------------------------------------------------------------------------------------------------
+
+    def eval_Tuple(self, node: cst.Tuple) -> k.Kind:
+        items: list[k.Kind] = []
+        known = True
+        for element in node.elements:
+            kind = self.eval(element.value)
+            if isinstance(element, cst.StarredElement):
+                if isinstance(kind, k.Tuple):
+                    items.extend(kind.items)
+                else:
+                    known = False
+                    items.append(k.element(kind))
+            else:
+                items.append(kind)
+        made = k.Tuple(tuple(items))
+        return made if known else k.Sequence(k.element(made), "tuple")
+
+    def eval_List(self, node: cst.List) -> k.Kind:
+        item: k.Kind | None = None
+        for element in node.elements:
+            kind = self.eval(element.value)
+            if isinstance(element, cst.StarredElement):
+                kind = k.element(kind)
+            item = kind if item is None else k.join(item, kind)
+        return k.Sequence(item if item is not None else k.UNKNOWN, "list")
+
+    def eval_Set(self, node: cst.Set) -> k.Kind:
+        for element in node.elements:
+            self.eval(element.value)
+        return k.Other("set")
+
+    def eval_Dict(self, node: cst.Dict) -> k.Kind:
+        value: k.Kind | None = None
+        items: list[tuple[Any, k.Kind]] = []
+        for element in node.elements:
+            kind = self.eval(element.value)
+            if isinstance(element, cst.DictElement):
+                key = self.eval(element.key)
+                if isinstance(key, k.Const):
+                    items.append((key.value, kind))
+            value = kind if value is None else k.join(value, kind)
+        return k.Mapping(value if value is not None else k.UNKNOWN, tuple(items))
+
+    def _comprehension(self, clause: cst.CompFor) -> None:
+        self.bind_target(clause.target, k.element(self.eval(clause.iter)))
+        for test in clause.ifs:
+            self.eval(test.test)
+        if clause.inner_for_in is not None:
+            self._comprehension(clause.inner_for_in)
+
+    def _comp(self, node: Any, type_: str) -> k.Kind:
+        saved = dict(self.env)
+        self._comprehension(node.for_in)
+        item = self.eval(node.elt)
+        self.env = saved
+        return k.Sequence(item, type_)
+
+    def eval_ListComp(self, node: cst.ListComp) -> k.Kind:
+        return self._comp(node, "list")
+
+    def eval_GeneratorExp(self, node: cst.GeneratorExp) -> k.Kind:
+        return self._comp(node, "iter")
+
+    def eval_SetComp(self, node: cst.SetComp) -> k.Kind:
+        self._comp(node, "iter")
+        return k.Other("set")
+
+    def eval_DictComp(self, node: cst.DictComp) -> k.Kind:
+        saved = dict(self.env)
+        self._comprehension(node.for_in)
+        self.eval(node.key)
+        value = self.eval(node.value)
+        self.env = saved
+        return k.Mapping(value)
+
+    def eval_Lambda(self, node: cst.Lambda) -> k.Kind:
+        saved = dict(self.env)
+        for param in node.params.params:
+            if param.default is not None:
+                self.eval(param.default)
+        for name in self.facts.lambdas:
+            if self.facts.lambdas[name][0] is node:
+                break
+        else:
+            name = f"<lambda {len(self.facts.lambdas)}>"
+            self.facts.lambdas[name] = (node, {})
+        for param in node.params.params:
+            self.env[param.name.value] = self.facts.lambdas[name][1].get(
+                param.name.value, k.UNKNOWN
+            )
+        self.eval(node.body)
+        self.env = saved
+        return k.Function(name)
+
+    # --- operators ------------------------------------------------------------------------------------------------
+
+    def eval_BinaryOperation(self, node: cst.BinaryOperation) -> k.Kind:
+        return self.binary(
+            self.eval(node.left), self.eval(node.right), type(node.operator).__name__
+        )
+
+    def binary(self, left: k.Kind, right: k.Kind, operator: str) -> k.Kind:
+        """The kind of ``left operator right``."""
+        a = left.inner if isinstance(left, k.Optional) else left
+        b = right.inner if isinstance(right, k.Optional) else right
+        if isinstance(a, k.Tensor) or isinstance(b, k.Tensor):
+            return self._tensor_operation(a, b, operator)
+        if isinstance(a, k.Tuple) and isinstance(b, k.Tuple) and operator == "Add":
+            return k.Tuple(a.items + b.items)
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, (k.Tuple, k.Sequence)):
+                if isinstance(other, (k.Tuple, k.Sequence)):
+                    return k.join(
+                        k.Sequence(k.element(one), _type(one)),
+                        k.Sequence(k.element(other), _type(other)),
+                    )
+                if operator == "Multiply":
+                    return k.Sequence(k.element(one), _type(one))
+        x, y = k.scalar_type(a), k.scalar_type(b)
+        if x == "str" and operator in ("Add", "Modulo"):
+            return k.STR
+        if x and y and "str" not in (x, y):
+            if operator == "Divide":
+                return k.FLOAT
+            if x == y:
+                return k.Scalar("int" if x == "bool" else x)
+            return k.FLOAT if "float" in (x, y) else k.Scalar("number")
+        return k.UNKNOWN
+
+    def _tensor_operation(self, a: k.Kind, b: k.Kind, operator: str) -> k.Kind:
+        dtypes = []
+        rank: int | None = -1
+        for kind in (a, b):
+            if isinstance(kind, k.Tensor):
+                dtypes.append(kind.dtype)
+                if kind.rank is None or rank is None:
+                    rank = None
+                else:
+                    rank = max(rank, kind.rank)
+            else:
+                scalar = k.scalar_type(kind)
+                if scalar in ("int", "bool") and len(dtypes) + 1 <= 2:
+                    dtypes.append("bool" if scalar == "bool" else "int")
+                elif scalar == "float":
+                    dtypes.append("float")
+                else:
+                    dtypes.append(None)
+        dtype = promote(dtypes[0], dtypes[1])
+        if (
+            "float" in dtypes
+            and "complex" not in dtypes
+            and all(isinstance(x, k.Tensor) or k.scalar_type(x) for x in (a, b))
+        ):
+            dtype = "float" if None not in dtypes else dtype
+        if operator == "Divide":
+            dtype = "float" if dtype in ("int", "bool") else dtype
+        if operator == "MatrixMultiply":
+            rank = None
+        return k.Tensor(rank, dtype)
+
+    def eval_UnaryOperation(self, node: cst.UnaryOperation) -> k.Kind:
+        kind = self.eval(node.expression)
+        if isinstance(node.operator, cst.Not):
+            return k.BOOL
+        if isinstance(kind, k.Const) and isinstance(kind.value, (int, float)):
+            if isinstance(node.operator, cst.Minus):
+                return k.Const(-kind.value)
+            return k.Scalar(type(kind.value).__name__)
+        return k.without_role(kind)
+
+    def eval_BooleanOperation(self, node: cst.BooleanOperation) -> k.Kind:
+        left = self.eval(node.left)
+        saved = dict(self.env)
+        self.env.update(self.narrow(node.left, isinstance(node.operator, cst.And)))
+        right = self.eval(node.right)
+        self.env = saved
+        if isinstance(node.operator, cst.Or) and isinstance(left, k.Optional):
+            left = left.inner
+        elif left == k.NONE and isinstance(node.operator, cst.Or):
+            return right
+        return k.join(left, right)
+
+    def eval_Comparison(self, node: cst.Comparison) -> k.Kind:
+        kinds = [self.eval(node.left)]
+        identity = False
+        for target in node.comparisons:
+            kinds.append(self.eval(target.comparator))
+            identity |= isinstance(target.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn))
+        if identity or k.NONE in kinds:
+            return k.BOOL
+        inner = [kind.inner if isinstance(kind, k.Optional) else kind for kind in kinds]
+        ranks = [kind.rank for kind in inner if isinstance(kind, k.Tensor)]
+        if not ranks:
+            return k.BOOL
+        known = all(isinstance(kind, k.Tensor) or k.scalar_type(kind) for kind in inner)
+        rank = max(r for r in ranks if r is not None) if known and None not in ranks else None
+        return k.Tensor(rank, "bool")
+
+    def eval_IfExp(self, node: cst.IfExp) -> k.Kind:
+        self.eval(node.test)
+        saved = dict(self.env)
+        self.env.update(self.narrow(node.test, True))
+        body = self.eval(node.body)
+        self.env = dict(saved)
+        self.env.update(self.narrow(node.test, False))
+        orelse = self.eval(node.orelse)
+        self.env = saved
+        return k.join(body, orelse)
+
+    def eval_NamedExpr(self, node: cst.NamedExpr) -> k.Kind:
+        kind = self.eval(node.value)
+        self.bind_target(node.target, kind)
+        return kind
+
+    def eval_Await(self, node: cst.Await) -> k.Kind:
+        self.eval(node.expression)
+        return k.UNKNOWN
+
+    def eval_Yield(self, node: cst.Yield) -> k.Kind:
+        if isinstance(node.value, cst.From):
+            self.eval(node.value.item)
+        elif node.value is not None:
+            self.eval(node.value)
+        return k.UNKNOWN
+
+    # --- subscripts -----------------------------------------------------------------------------------------------
+
+    def eval_Slice(self, node: cst.Slice) -> k.Kind:
+        for part in (node.lower, node.upper, node.step):
+            if part is not None:
+                self.eval(part)
+        return k.Other("slice")
+
+    def eval_Subscript(self, node: cst.Subscript) -> k.Kind:
+        value = self.eval(node.value)
+        if isinstance(value, k.Optional):
+            value = value.inner
+        indices = []
+        for element in node.slice:
+            index = element.slice
+            indices.append(
+                self.eval(index.value) if isinstance(index, cst.Index) else self.eval(index)
+            )
+        if isinstance(value, k.Tensor):
+            return self._tensor_index(value, indices)
+        only = indices[0]
+        sliced = isinstance(node.slice[0].slice, cst.Slice)
+        if isinstance(value, k.Tuple):
+            if isinstance(only, k.Const) and isinstance(only.value, int):
+                if -len(value.items) <= only.value < len(value.items):
+                    return value.items[only.value]
+                return k.UNKNOWN
+            if sliced:
+                return self._slice_tuple(value, node.slice[0].slice)
+            return k.element(value)
+        if isinstance(value, k.Sequence):
+            return value if sliced else value.item
+        if isinstance(value, k.Mapping):
+            if isinstance(only, k.Const):
+                for key, kind in value.items:
+                    if key == only.value:
+                        return kind
+            return value.value
+        if isinstance(value, k.Module) and value.item is not None:
+            if isinstance(only, k.Const) and isinstance(only.value, int) and not sliced:
+                count = sum(key.isdigit() for key, _ in value.args)
+                place = str(only.value % count) if count else ""
+                child = dict(value.args).get(place)
+                return child if isinstance(child, k.Kind) else value.item
+            if isinstance(only, k.Const) and only.value in dict(value.args):
+                child = dict(value.args)[only.value]
+                return child if isinstance(child, k.Kind) else value.item
+            return value if sliced else value.item
+        if isinstance(value, k.Class):
+            return value
+        return k.UNKNOWN
+
+    def _slice_tuple(self, value: k.Tuple, node: cst.BaseSlice) -> k.Kind:
+        if not isinstance(node, cst.Slice):
+            return k.UNKNOWN
+        bounds: list[int | None] = []
+        for part in (node.lower, node.upper, node.step):
+            kind = self.facts.kind(part) if part is not None else k.NONE
+            if not isinstance(kind, k.Const):
+                return k.Sequence(k.element(value), "tuple")
+            bounds.append(kind.value)
+        return k.Tuple(value.items[slice(*bounds)])
+
+    @staticmethod
+    def _tensor_index(value: k.Tensor, indices: list[k.Kind]) -> k.Kind:
+        rank = value.rank
+        for kind in indices:
+            if k.scalar_type(kind) == "int":
+                rank = rank - 1 if rank else None
+            elif kind == k.NONE:
+                rank = rank + 1 if rank is not None else None
+            elif kind not in (k.Other("slice"), k.Other("ellipsis")):
+                rank = None
+        return k.Tensor(rank, value.dtype)
+
+    # --- attributes -----------------------------------------------------------------------------------------------
+
+    def eval_Attribute(self, node: cst.Attribute) -> k.Kind:
+        value = self.eval(node.value)
+        path = dotted(node)
+        if path is not None and path in self.env:
+            return self.env[path]
+        kind = self.attribute(value, node.attr.value)
+        if isinstance(kind, k.Unknown) and node.attr.value == "device":
+            return k.Device()  # nobody calls anything else so
+        return kind
+
+    def attribute(self, value: k.Kind, name: str) -> k.Kind:
+        """The kind of ``value.name``."""
+        if isinstance(value, k.Optional):
+            value = value.inner
+        if isinstance(value, k.Namespace):
+            return self.lookup(f"{value.name}.{name}")
+        if isinstance(value, k.Tensor):
+            return self._tensor_attribute(value, name)
+        if isinstance(value, k.Module):
+            return self._module_attribute(value, name)
+        if isinstance(value, k.Class):
+            return self._class_attribute(value, name)
+        if isinstance(value, k.Tuple) and name in value.fields:
+            return value.items[value.fields.index(name)]
+        if isinstance(value, k.Other) and value.type in self.facts.classes:
+            info = self.facts.classes[value.type]
+            method = info.method(name)
+            if method is not None:
+                if "property" in method.decorators:
+                    return method.returns or k.UNKNOWN
+                return k.Function(method.name, value)
+            return info.attribute(name) or k.UNKNOWN
+        if isinstance(value, k.Other) and value.type == "numpy.ndarray":
+            return k.Function(f"numpy.ndarray.{name}", value)
+        if isinstance(value, k.Other):
+            return k.UNKNOWN
+        if isinstance(value, k.Unknown) and tensor_only(name):
+            return self._tensor_attribute(k.TENSOR, name)
+        if isinstance(value, k.Unknown) and name in _MODULE_ONLY:
+            return k.Function(f"Module.{name}", k.Module())
+        if isinstance(value, (k.Sequence, k.Tuple, k.Mapping, k.Scalar, k.Const)):
+            return k.Function(f"{_type(value)}.{name}", value)
+        return k.UNKNOWN
+
+    def lookup(self, name: str) -> k.Kind:
+        """The kind of a qualified name, in the project or outside."""
+        if name in self.facts.classes:
+            return k.Class(name)
+        if name in self.facts.names:
+            return k.Function(name)
+        return symbol(name)
+
+    def _tensor_attribute(self, value: k.Tensor, name: str) -> k.Kind:
+        if name == "shape":
+            if value.rank is not None:
+                return k.Tuple((k.INT,) * value.rank)
+            return k.Sequence(k.INT, "size")
+        if name == "dtype":
+            return k.DType()
+        if name == "device":
+            return k.Device()
+        if name in ("T", "mT", "H", "mH"):
+            return k.Tensor(value.rank, value.dtype)
+        if name in ("data", "grad"):
+            return k.Tensor(value.rank, value.dtype)
+        for rule in definitions.ops(f"Tensor.{name}"):
+            if len(rule.params) == 1 and not _is_method(name):
+                return from_definition(rule.returns, value)
+        if tensor_attribute(name):
+            return k.Function(f"Tensor.{name}", k.without_role(value))
+        return k.UNKNOWN
+
+    def _module_attribute(self, value: k.Module, name: str) -> k.Kind:
+        if name == "training":
+            return k.BOOL
+        if value.cls == "torch.nn.ModuleDict" and name not in _MODULE_API:
+            return dict(value.args).get(name) or value.item or k.UNKNOWN
+        info = self.facts.classes.get(value.cls)
+        if info is not None:
+            if self.function is not None:
+                for one in info.lineage():
+                    one.readers.add(self.function)
+            method = info.method(name)
+            if method is not None:
+                if {"property", "cached_property"} & set(method.decorators):
+                    return method.returns or k.UNKNOWN
+                return k.Function(method.name, value)
+            found = info.attribute(name)
+            if found is not None:
+                return found
+            base = info.torch_base or "torch.nn.Module"
+            if base != "torch.nn.Module":
+                return self._module_attribute(k.Module(base, value.item, value.args), name)
+        elif "|" not in value.cls and value.cls != "torch.nn.Module":
+            if name in ("weight", "bias") or name.startswith(("weight_", "bias_", "in_proj")):
+                return k.Tensor(dtype="float", role="param")
+            if name.startswith("running_"):
+                return k.Tensor(dtype="float", role="buffer")
+            if name.startswith(("in_", "out_", "num_", "embedding_dim", "groups", "hidden_size")):
+                return k.INT
+        elif "|" in value.cls and name in ("weight", "bias"):
+            return k.Tensor(dtype="float", role="param")
+        if definitions.ops(f"{value.cls}.{name}"):
+            return k.Function(f"{value.cls}.{name}")  # a static method of a torch layer
+        return k.Function(f"Module.{name}", value) if name in _MODULE_API else k.UNKNOWN
+
+    def _class_attribute(self, value: k.Class, name: str) -> k.Kind:
+        info = self.facts.classes.get(value.name)
+        if info is not None:
+            method = info.method(name)
+            if method is not None:
+                return k.Function(method.name)
+            for parent in info.lineage():
+                if name in parent.statics:
+                    return parent.statics[name]
+        if value.name == "torch.Tensor" and tensor_attribute(name):
+            return k.Function(f"Tensor.{name}")
+        if value.name.startswith("torch."):
+            return symbol(f"{value.name}.{name}")
+        return k.UNKNOWN
+
+    # --- provided by the subclasses -------------------------------------------------------------------------------
+
+    def bind_target(self, target: cst.CSTNode, kind: k.Kind) -> None:
+        """Assign a kind to a target."""
+        raise NotImplementedError
+
+    def narrow(self, test: cst.CSTNode, truth: bool) -> Env:
+        """What a test says about names when it is true or false."""
+        raise NotImplementedError
+
+
+_MODULE_API = frozenset(
+    "apply parameters named_parameters buffers named_buffers modules named_modules children named_children "
+    "state_dict load_state_dict train eval to cuda cpu float half double bfloat16 requires_grad_ zero_grad "
+    "register_buffer register_parameter add_module register_module append extend insert items keys values "
+    "register_forward_hook register_forward_pre_hook register_full_backward_hook get_parameter get_submodule "
+    "_get_name extra_repr forward __call__ type share_memory compile update pop".split()
+)
+
+
+_MODULE_ONLY = frozenset(
+    "named_parameters parameters modules named_modules named_children state_dict load_state_dict".split()
+)
+
+
+def _is_method(name: str) -> bool:
+    from rules.torch_names import table
+
+    return name in table()["method"]
+
+
+def _type(kind: k.Kind) -> str:
+    if isinstance(kind, k.Sequence):
+        return kind.type
+    if isinstance(kind, k.Tuple):
+        return "tuple"
+    if isinstance(kind, k.Mapping):
+        return "dict"
+    return k.scalar_type(kind) or "object"

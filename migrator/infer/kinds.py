@@ -1,0 +1,229 @@
+"""The lattice of kinds: what the assistant may know about an expression.
+
+Kinds are small immutable values. ``join`` is the least upper bound used where control flow meets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Base of all kinds."""
+
+
+@dataclass(frozen=True)
+class Unknown(Kind):
+    """Nothing is known."""
+
+
+@dataclass(frozen=True)
+class Tensor(Kind):
+    """A torch tensor. ``dtype`` is a class: "float", "int", "bool", "complex" or None; ``rank`` its ndim."""
+
+    rank: int | None = None
+    dtype: str | None = None
+    role: str = ""
+    """"param" or "buffer" for the value of a registered attribute, else ""."""
+
+
+@dataclass(frozen=True)
+class Const(Kind):
+    """A Python scalar or None whose value is known."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Scalar(Kind):
+    """A Python scalar: ``type`` is "int", "float", "bool", "str", "complex" or "number"."""
+
+    type: str = "int"
+
+
+@dataclass(frozen=True)
+class Tuple(Kind):
+    """A tuple (or torch.Size) of known length. ``fields`` names components of a torch named tuple."""
+
+    items: tuple[Kind, ...] = ()
+    fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sequence(Kind):
+    """A list, tuple or torch.Size of unknown length. ``type`` is "list", "tuple", "size" or "iter"."""
+
+    item: Kind = Unknown()
+    type: str = "list"
+
+
+@dataclass(frozen=True)
+class Mapping(Kind):
+    """A dict with values of one kind; ``items`` where its constant keys are known."""
+
+    value: Kind = Unknown()
+    items: tuple[tuple[Any, Kind], ...] = ()
+
+
+@dataclass(frozen=True)
+class Module(Kind):
+    """An nn.Module instance of a class named by its qualified name (``torch.nn.Linear``, ``file.Block``).
+
+    ``item`` is the joined kind of the children of a Sequential, ModuleList or ModuleDict; ``args`` are the
+    constant constructor arguments that decide what a call returns (``(("batch_first", True),)``)."""
+
+    cls: str = "torch.nn.Module"
+    item: Kind | None = None
+    args: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Class(Kind):
+    """A class object by qualified name."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Function(Kind):
+    """A function object by qualified name; ``bound`` is the receiver's kind for a bound method."""
+
+    name: str = ""
+    bound: Kind | None = None
+
+
+@dataclass(frozen=True)
+class DType(Kind):
+    """A torch.dtype."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Device(Kind):
+    """A torch.device (or a string naming one)."""
+
+
+@dataclass(frozen=True)
+class Generator(Kind):
+    """A torch.Generator."""
+
+
+@dataclass(frozen=True)
+class Namespace(Kind):
+    """An imported module or package by qualified name (``torch.nn.functional``)."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Other(Kind):
+    """A Python object that is certainly no tensor and no module (numpy array, config, file…).
+
+    ``type`` names its class where known (``numpy.ndarray``, ``file.Config``)."""
+
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class Optional(Kind):
+    """None or the inner kind."""
+
+    inner: Kind = Unknown()
+
+
+UNKNOWN = Unknown()
+NONE = Const(None)
+TENSOR = Tensor()
+INT = Scalar("int")
+FLOAT = Scalar("float")
+BOOL = Scalar("bool")
+STR = Scalar("str")
+
+
+def scalar_type(kind: Kind) -> str | None:
+    """ "int", "float", "bool", "str"… for a Python scalar kind, None for anything else."""
+    if isinstance(kind, Scalar):
+        return kind.type
+    if isinstance(kind, Const) and kind.value is not None:
+        return type(kind.value).__name__
+    return None
+
+
+def join(a: Kind, b: Kind) -> Kind:
+    """Least upper bound of two kinds."""
+    if a == b:
+        return a
+    if a == NONE:
+        return b if isinstance(b, (Optional, Unknown)) else Optional(b)
+    if b == NONE:
+        return join(b, a)
+    if isinstance(a, Optional) or isinstance(b, Optional):
+        inner = join(
+            a.inner if isinstance(a, Optional) else a, b.inner if isinstance(b, Optional) else b
+        )
+        return inner if isinstance(inner, (Optional, Unknown)) else Optional(inner)
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return Tensor(
+            a.rank if a.rank == b.rank else None,
+            a.dtype if a.dtype == b.dtype else None,
+            a.role if a.role == b.role else "",
+        )
+    scalars = scalar_type(a), scalar_type(b)
+    if scalars[0] and scalars[1]:
+        if scalars[0] == scalars[1]:
+            return Scalar(scalars[0])
+        if "str" not in scalars:
+            return Scalar("number")
+        return Other("scalar")
+    if isinstance(a, Tuple) and isinstance(b, Tuple) and len(a.items) == len(b.items):
+        items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
+        return Tuple(items, a.fields if a.fields == b.fields else ())
+    if isinstance(a, (Tuple, Sequence)) and isinstance(b, (Tuple, Sequence)):
+        kinds = {k.type for k in (a, b) if isinstance(k, Sequence)} | {
+            "tuple" for k in (a, b) if isinstance(k, Tuple)
+        }
+        return Sequence(join(element(a), element(b)), kinds.pop() if len(kinds) == 1 else "iter")
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return Mapping(join(a.value, b.value))
+    if isinstance(a, Module) and isinstance(b, Module):
+        if a.cls == b.cls:
+            item = a.item if b.item is None else b.item if a.item is None else join(a.item, b.item)
+            return Module(a.cls, item if isinstance(item, Kind) else None)
+        return Module("torch.nn.Module")
+    if isinstance(a, DType) and isinstance(b, DType):
+        return DType()
+    if isinstance(a, Other) and isinstance(b, Other):
+        return Other()
+    if isinstance(a, Class) and isinstance(b, Class):
+        return Class("")
+    if isinstance(a, (Function, Class)) and isinstance(b, (Function, Class)):
+        return Function("")
+    return UNKNOWN
+
+
+def element(kind: Kind) -> Kind:
+    """The kind of one item when iterating or indexing with an unknown index."""
+    if isinstance(kind, Tuple):
+        if not kind.items:
+            return UNKNOWN
+        result = kind.items[0]
+        for item in kind.items[1:]:
+            result = join(result, item)
+        return result
+    if isinstance(kind, Sequence):
+        return kind.item
+    if isinstance(kind, Mapping):
+        return STR
+    if isinstance(kind, Tensor):
+        return Tensor(kind.rank - 1 if kind.rank else None, kind.dtype)
+    if isinstance(kind, Module) and kind.item is not None:
+        return STR if kind.cls == "torch.nn.ModuleDict" else kind.item
+    return UNKNOWN
+
+
+def without_role(kind: Kind) -> Kind:
+    """A tensor that is a value, no longer a registered attribute."""
+    return replace(kind, role="") if isinstance(kind, Tensor) and kind.role else kind

@@ -1,0 +1,126 @@
+"""Kinds of calls of Python's own functions and methods."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator.infer import kinds as k
+from migrator.infer.expressions import Expressions
+from migrator.infer.signatures import Args
+
+
+def widen(kind: k.Kind) -> k.Kind:
+    """Forget a constant's value: what is true of one call need not be of the next."""
+    if isinstance(kind, k.Const) and kind.value is not None:
+        return k.Scalar(type(kind.value).__name__)
+    if isinstance(kind, k.Tuple):
+        return k.Tuple(tuple(widen(i) for i in kind.items), kind.fields)
+    if isinstance(kind, k.Sequence):
+        return k.Sequence(widen(kind.item), kind.type)
+    return kind
+
+
+def is_self(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Name) and node.value == "self"
+
+
+class Python(Expressions):
+    """Adds builtins and the methods of strings, lists and dicts."""
+
+    def call(self, callee: k.Kind, args: Args, node: cst.Call | None = None) -> k.Kind:
+        """The kind of the result of calling a value."""
+        raise NotImplementedError
+
+    def assign_attribute(self, name: str, kind: k.Kind) -> None:
+        """Join a kind into an attribute of the class being walked."""
+        raise NotImplementedError
+
+    # --- Python ---------------------------------------------------------------------------------------------------
+
+    def _builtin(self, name: str, args: Args, node: cst.Call | None) -> k.Kind:
+        first = args[0][1] if args else k.UNKNOWN
+        if name in ("len", "id", "ord", "hash"):
+            return k.INT
+        if name == "int":
+            return k.INT
+        if name in ("float", "bool", "str", "repr"):
+            return {"float": k.FLOAT, "bool": k.BOOL}.get(name, k.STR)
+        if name in ("isinstance", "issubclass", "hasattr", "callable", "any", "all"):
+            return k.BOOL
+        if name == "range":
+            return k.Sequence(k.INT, "iter")
+        if name == "enumerate":
+            return k.Sequence(k.Tuple((k.INT, k.element(first))), "iter")
+        if name == "zip":
+            return k.Sequence(k.Tuple(tuple(k.element(kind) for _, kind in args)), "iter")
+        if name in ("reversed", "sorted", "filter", "iter"):
+            item = args[-1][1] if name == "filter" else first
+            return k.Sequence(k.element(item), "list" if name == "sorted" else "iter")
+        if name in ("list", "tuple"):
+            if isinstance(first, k.Tuple) and name == "tuple":
+                return first
+            return k.Sequence(k.element(first) if args else k.UNKNOWN, name)
+        if name == "map" and len(args) > 1:
+            item = self.call(first, [(None, k.element(kind)) for _, kind in args[1:]])
+            return k.Sequence(item, "iter")
+        if name == "dict":
+            if isinstance(first, k.Mapping):
+                return first
+            value: k.Kind | None = None
+            pairs = []
+            for keyword, kind in args:
+                if keyword not in (None, "*", "**"):
+                    pairs.append((keyword, kind))
+                    value = kind if value is None else k.join(value, kind)
+            return k.Mapping(value if value is not None else k.UNKNOWN, tuple(pairs))
+        if name in ("max", "min", "sum"):
+            items = [kind for _, kind in args if _ is None]
+            if len(items) == 1 or name == "sum":
+                return widen(k.element(items[0])) if items else k.UNKNOWN
+            result = items[0] if items else k.UNKNOWN
+            for kind in items[1:]:
+                result = k.join(result, kind)
+            return widen(result)
+        if name in ("abs", "round"):
+            return (
+                widen(first)
+                if name == "abs" or len(args) > 1
+                else (k.INT if k.scalar_type(first) else widen(first))
+            )
+        if name == "getattr" and len(args) >= 2 and isinstance(args[1][1], k.Const):
+            return self.attribute(first, str(args[1][1].value))
+        if name == "next":
+            return k.element(first)
+        if name in ("divmod",):
+            return k.Tuple((k.INT, k.INT))
+        if name == "setattr" and len(args) == 3 and node is not None:
+            key = args[1][1]
+            if isinstance(key, k.Const) and is_self(node.args[0].value):
+                self.assign_attribute(str(key.value), args[2][1])
+        return k.UNKNOWN
+
+    @staticmethod
+    def _python_method(name: str, bound: k.Kind | None) -> k.Kind:
+        short = name.rpartition(".")[2]
+        if name.startswith("str."):
+            return (
+                k.Sequence(k.STR)
+                if short in ("split", "rsplit", "splitlines")
+                else (k.BOOL if short.startswith(("starts", "ends", "is")) else k.STR)
+            )
+        if short in ("index", "count", "numel", "bit_length"):
+            return k.INT
+        if isinstance(bound, k.Mapping):
+            if short == "items":
+                return k.Sequence(k.Tuple((k.STR, bound.value)), "iter")
+            if short == "values":
+                return k.Sequence(bound.value, "iter")
+            if short == "keys":
+                return k.Sequence(k.STR, "iter")
+            if short in ("get", "pop"):
+                return bound.value
+        if short == "pop" and bound is not None:
+            return k.element(bound)
+        if short == "copy" and bound is not None:
+            return bound
+        return k.UNKNOWN

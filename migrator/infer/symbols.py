@@ -1,0 +1,95 @@
+"""What a qualified name stands for, from torch's own table of names, without importing torch."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from migrator.infer import kinds as k
+from rules import definitions
+from rules.torch_names import table
+
+_CANONICAL = (
+    (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)*(\w+)$"), r"torch.nn.\1"),
+    (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
+    (re.compile(r"^torch\.functional\.(\w+)$"), r"torch.\1"),
+    (re.compile(r"^torch\.(?:_tensor|tensor)\.Tensor$"), "torch.Tensor"),
+)
+_PYTHON_METHODS = frozenset(
+    name
+    for kind in (str, list, dict, set, tuple, int, float, bytes)
+    for name in dir(kind)
+    if not name.startswith("_")
+)
+_ARRAY_METHODS = frozenset(
+    "T all any argmax argmin argsort clip conj cumprod cumsum data device diagonal dot dtype flatten "
+    "imag item itemsize mT max mean min nbytes ndim nonzero prod put ravel real repeat reshape resize "
+    "round shape size sort squeeze std sum swapaxes take tolist trace transpose var view".split()
+)
+_MODULE_METHODS = frozenset(
+    "bfloat16 cpu cuda double float half ipu mtia requires_grad_ to type xpu apply".split()
+)
+_COMMON = frozenset("name names grad data next storage add_ register_hook is_shared".split())
+
+
+def canonical(name: str) -> str:
+    """The public spelling of a torch name (``torch.nn.modules.conv.Conv2d`` → ``torch.nn.Conv2d``)."""
+    if name.startswith("torch."):
+        for pattern, replacement in _CANONICAL:
+            name, count = pattern.subn(replacement, name)
+            if count:
+                break
+    return name
+
+
+@cache
+def symbol(name: str) -> k.Kind:
+    """The kind of a fully qualified name outside the project."""
+    name = canonical(name)
+    if name == "torch" or name in table()["module"]:
+        return k.Namespace(name)
+    if not name.startswith("torch."):
+        return _foreign(name)
+    if name in table()["dtype"]:
+        return k.DType(name.removeprefix("torch."))
+    if name in table()["constant"]:
+        return k.FLOAT if name != "torch.newaxis" else k.NONE
+    if definitions.layers(name) or name in table()["class"]:
+        return k.Class(name)
+    if definitions.ops(name) or name in table()["function"]:
+        return k.Function(name)
+    last = name.rpartition(".")[2]
+    if last[:1].isupper():
+        return k.Class(name)
+    return k.Function(name) if name.count(".") > 1 else k.Namespace(name)
+
+
+def _foreign(name: str) -> k.Kind:
+    if name in ("math.pi", "math.inf", "math.e", "math.tau", "math.nan"):
+        return k.FLOAT
+    if name in ("numpy.pi", "numpy.inf", "numpy.e", "numpy.nan"):
+        return k.FLOAT
+    last = name.rpartition(".")[2]
+    if "." not in name:
+        return k.Namespace(name)
+    return k.Class(name) if last[:1].isupper() else k.Function(name)
+
+
+@cache
+def tensor_only(attribute: str) -> bool:
+    """Whether an attribute name belongs to tensors alone among what a file handles."""
+    names = table()
+    if attribute not in names["method"] and attribute not in names["attribute"]:
+        return False
+    return not (
+        attribute in _PYTHON_METHODS
+        or attribute in _ARRAY_METHODS
+        or attribute in _MODULE_METHODS
+        or attribute in _COMMON
+    )
+
+
+@cache
+def tensor_attribute(attribute: str) -> bool:
+    """Whether a tensor has the attribute."""
+    return attribute in table()["method"] or attribute in table()["attribute"]

@@ -1,0 +1,298 @@
+"""Many files: which ones, what becomes of each, and writing outputs without losing anybody's work."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from migrator.errors import UserError
+from migrator.findings import Finding, ordered
+
+T = TypeVar("T")
+Track = Callable[[Sequence[T], str], Iterable[T]]
+"""Wraps a sequence in a progress display; ``migrator.report.progress.track`` is one."""
+
+MANIFEST = ".migrate-manifest.json"
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
+
+
+@dataclass(frozen=True)
+class File:
+    """A Python file to work on; ``name`` is its place below the output directory."""
+
+    path: Path
+    name: Path
+
+
+@dataclass(frozen=True)
+class Converted:
+    """One file after conversion."""
+
+    file: File
+    source: str
+    code: str
+    findings: tuple[Finding, ...]
+    complete: bool
+
+
+@dataclass
+class Conversion:
+    """What became of all files; ``written`` are the outputs that exist now."""
+
+    files: list[Converted] = field(default_factory=list)
+    written: list[Path] = field(default_factory=list)
+
+    @property
+    def findings(self) -> list[Finding]:
+        return ordered(f for file in self.files for f in file.findings)
+
+    @property
+    def complete(self) -> bool:
+        return all(file.complete for file in self.files)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: each source with its output (None when nothing was written)."""
+        outputs: list[Path | None] = [*self.written] or [None] * len(self.files)
+        return {
+            "complete": self.complete,
+            "files": [
+                {
+                    "source": str(file.file.path),
+                    "output": str(output) if output else None,
+                    "complete": file.complete,
+                }
+                for file, output in zip(self.files, outputs, strict=True)
+            ],
+        }
+
+    def diff(self) -> Iterator[str]:
+        """A unified diff from each source to its conversion."""
+        for file in self.files:
+            yield from difflib.unified_diff(
+                file.source.splitlines(keepends=True),
+                file.code.splitlines(keepends=True),
+                str(file.file.path),
+                f"{file.file.path} (Flax)",
+            )
+
+
+# --- which files -----------------------------------------------------------------------------------
+
+
+def _python_files(directory: Path) -> Iterator[Path]:
+    for entry in sorted(directory.iterdir()):
+        if entry.name.startswith(".") or entry.name in _SKIPPED:
+            continue
+        if entry.is_dir():
+            if not any((entry / name).exists() for name in ("pyvenv.cfg", MANIFEST)):
+                yield from _python_files(entry)
+        elif entry.suffix == ".py":
+            yield entry
+
+
+def discover(paths: Iterable[str | Path]) -> list[File]:
+    """The Python files meant by files and directories, each once, in a fixed order.
+
+    Hidden directories, caches, virtual environments and what ``convert`` wrote are left out.
+
+    Raises:
+      UserError: a path that does not exist, is no Python, or holds none.
+    """
+    found: dict[Path, File] = {}
+    for path in map(Path, paths):
+        if path.is_dir():
+            files = [File(p, p.relative_to(path)) for p in _python_files(path)]
+            if not files:
+                raise UserError(f"{path}: a directory with no Python file in it")
+        elif not path.exists():
+            raise UserError(f"{path}: no such file")
+        elif path.suffix == ".ipynb":
+            raise UserError(f"{path}: a notebook; save its code as a .py file first")
+        else:
+            files = [File(path, Path(path.name))]
+        for file in files:
+            found.setdefault(file.path.resolve(), file)
+    return list(found.values())
+
+
+@contextmanager
+def _naming(file: File) -> Iterator[None]:
+    """Says in which file an error that is none of the user's happened."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in {file.path}")
+        raise
+
+
+def _no_progress(items: Sequence[T], label: str) -> Iterable[T]:
+    return items
+
+
+# --- analyze and convert -----------------------------------------------------------------------------
+
+
+def analyze_paths(
+    paths: Iterable[str | Path], track: Track[File] = _no_progress
+) -> tuple[list[File], list[Finding]]:
+    """Findings of all files under ``paths``, in order of file and line."""
+    from migrator.analyze import analyze_source
+    from migrator.source import read_text
+
+    files = discover(paths)
+    findings: list[Finding] = []
+    for file in track(files, "analyze"):
+        with _naming(file):
+            findings += analyze_source(read_text(file.path), path=str(file.path))
+    return files, ordered(findings)
+
+
+def convert_files(files: Sequence[File], track: Track[File] = _no_progress) -> Conversion:
+    """Convert files; nothing is written."""
+    from migrator.convert import convert_source
+    from migrator.source import read_text
+
+    conversion = Conversion()
+    for file in track(files, "convert"):
+        text = read_text(file.path)
+        with _naming(file):
+            result = convert_source(text, path=str(file.path))
+        findings = tuple(ordered(result.findings))
+        conversion.files.append(Converted(file, text, result.code, findings, result.complete))
+    return conversion
+
+
+def convert_path(
+    paths: Iterable[str | Path],
+    out: str | Path | None,
+    *,
+    force: bool = False,
+    track: Track[File] = _no_progress,
+) -> Conversion:
+    """Convert the Python files under ``paths`` and write them to ``out``.
+
+    Args:
+      out: a directory, which gets the layout of the sources; or, for one file, a name that ends in ``.py``;
+        None writes nothing.
+      force: overwrite outputs that were edited since they were generated.
+
+    Raises:
+      UserError: unreadable sources, or an output that may not be overwritten (nothing is written then).
+    """
+    files = discover(paths)
+    if out is None:
+        return convert_files(files, track)
+    out = Path(out)
+    targets = _targets(files, out)
+    manifest = Manifest(out.parent if out.suffix == ".py" else out)
+    problems = [p for target in targets if (p := manifest.problem(target))]
+    if problems and not force:
+        raise UserError(f"{'; '.join(problems)}; --force overwrites")
+    conversion = convert_files(files, track)
+    for file, target in zip(conversion.files, targets, strict=True):
+        write_text(target, file.code)
+        manifest.record(target, file.code)
+        conversion.written.append(target)
+    manifest.save()
+    return conversion
+
+
+# --- writing -----------------------------------------------------------------------------------------
+
+
+def _targets(files: Sequence[File], out: Path) -> list[Path]:
+    """Where each file goes; UserError where that is impossible or would lose a file."""
+    if out.suffix == ".py":
+        if len(files) > 1:
+            raise UserError(f"{out}: one file cannot hold {len(files)}; name a directory")
+        targets = [out]
+    elif out.exists() and not out.is_dir():
+        raise UserError(f"{out}: exists and is no directory")
+    else:
+        targets = [out / file.name for file in files]
+    sources = {file.path.resolve() for file in files}
+    taken: dict[Path, File] = {}
+    for file, target in zip(files, targets, strict=True):
+        if target.resolve() in sources:
+            raise UserError(f"{target}: is a source; choose an output outside the sources")
+        if first := taken.get(target):
+            raise UserError(f"{first.path} and {file.path} would both be written to {target}")
+        taken[target] = file
+    return targets
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+class Manifest:
+    """What ``convert`` wrote into a directory: file → SHA-256 of its content then."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.path = directory / MANIFEST
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        try:
+            return dict(json.loads(self.path.read_text(encoding="utf-8"))["files"])
+        except FileNotFoundError:
+            return {}
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise UserError(f"{self.path}: cannot be read ({error}); delete it") from error
+
+    def _name(self, target: Path) -> str:
+        return target.relative_to(self.directory).as_posix()
+
+    def problem(self, target: Path) -> str | None:
+        """Why an existing output should not be overwritten, None when it may be."""
+        if target.is_dir():
+            return f"{target} is a directory"
+        if not target.exists():
+            return None
+        known = self.files.get(self._name(target))
+        if known is None:
+            return f"{target} exists and was not written by migrate"
+        if known != _digest(target.read_bytes()):
+            return f"{target} was edited since it was generated"
+        return None
+
+    def record(self, target: Path, text: str) -> None:
+        self.files[self._name(target)] = _digest(text.encode())
+
+    def save(self) -> None:
+        content = {"version": 1, "files": dict(sorted(self.files.items()))}
+        write_text(self.path, json.dumps(content, indent=2) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file under a temporary name and rename it, so that a reader sees the old or the new content."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except OSError as error:
+        Path(temporary).unlink(missing_ok=True)
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

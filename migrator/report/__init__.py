@@ -1,0 +1,1 @@
+"""Writers of findings: one output format a file."""

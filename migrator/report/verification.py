@@ -1,0 +1,93 @@
+"""What verify found, for a person: a line a case, and all about a difference."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from migrator.errors import UserError
+
+if TYPE_CHECKING:
+    from numerics.report import Report
+
+_COLOUR = {"equal": "green", "flagged": "yellow"}
+
+
+def table_line(report: Report, width: int) -> str:
+    """Name, verdict, the largest error beside torch's own, and how much was tried."""
+    verdict = click.style(f"{report.verdict:<12}", fg=_COLOUR.get(report.verdict, "red"))
+    line = f"{report.name:<{width}}  {verdict}"
+    if any(check.conditioned for check in report.checks):
+        line += f" max error {report.max_error:.1e}  torch's own {report.torch_error:.1e} "
+        line += f" {report.examples} examples  {report.seconds:.1f} s"
+    return line.rstrip()
+
+
+def details(report: Report, verbose: bool = False) -> Iterator[str]:
+    """Indented lines: each check when asked for, notes, and for a difference where it starts and how to see it."""
+    if verbose:
+        for check in report.checks:
+            yield (
+                f"  {check.name:<22} {'equal' if check.ok else 'DIFFERENT':<10}"
+                f"error {check.error:.1e}  torch's own {check.torch_error:.1e}"
+                f"  nearest its limit: {check.worst}"
+            )
+    if verbose or not report.ok or report.verdict == "flagged":
+        for note in report.notes:
+            yield f"  {note}"
+    failure = report.failure
+    if failure is None:
+        return
+    where = failure.submodule
+    if where is not None:
+        yield f"  first difference in: {where or 'the module itself'}"
+    yield f"  {failure.check}: {failure}"
+    for difference in failure.differences[1:4]:
+        yield f"  {' ' * len(failure.check)}  {difference}"
+    if failure.differences:
+        yield f"  example: {failure.example}"
+        yield "  to see it again:"
+        yield textwrap.indent(failure.snippet.rstrip(), "    ")
+
+
+def summary(reports: Sequence[Report]) -> str:
+    """``"11 equal, 1 flagged"``."""
+    return ", ".join(f"{n} {verdict}" for verdict, n in Counter(r.verdict for r in reports).items())
+
+
+def lines(report: Report, names: Sequence[str], verbose: bool = False) -> Iterator[str]:
+    """All about one case of ``names``; a case that could not run is left to ``errors`` when it is alone."""
+    if report.verdict == "error" and len(names) == 1:
+        return
+    yield table_line(report, max(map(len, names)))
+    if report.verdict != "error":
+        yield from details(report, verbose)
+
+
+def errors(reports: Sequence[Report]) -> list[str]:
+    """Why cases could not run, a line each."""
+    return [note for report in reports if report.verdict == "error" for note in report.notes]
+
+
+def status(reports: Sequence[Report]) -> int:
+    """0 when all are as they should be, 1 when one is not equal, 2 when the rest could not run."""
+    if any(not report.ok and report.verdict != "error" for report in reports):
+        return 1
+    return 2 if errors(reports) else 0
+
+
+def write(path: str, text: str) -> None:
+    """A report into a file.
+
+    Raises:
+      UserError: the file cannot be written.
+    """
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot write the report ({error.strerror})") from None

@@ -1,0 +1,192 @@
+"""One file: its text, its libcst tree and, when somebody asks, where each node stands."""
+
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from migrator.errors import UserError
+from migrator.syntax import children
+
+
+class SourceError(UserError):
+    """A file that cannot be read: one line for the user, with file, line and what to do."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where a node stands: 1-based lines and columns, end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a UTF-8 file; SourceError with one clear line when it cannot be read."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+    try:
+        text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="").read()
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise SourceError(
+            f"{path}:{line}: not UTF-8 (byte 0x{data[error.start]:02x}); save it as UTF-8"
+        ) from error
+    return text
+
+
+class Source:
+    """A parsed file.
+
+    Args:
+      text: the source text.
+      path: where it came from, for messages.
+      module: its dotted module name; own classes and functions are named ``module.Name``.
+    """
+
+    def __init__(self, text: str, path: str | Path | None = None, module: str = "file") -> None:
+        self.text = text
+        self.path = str(path) if path is not None else "<string>"
+        self.module = module
+        try:
+            self.tree = cst.parse_module(text)
+        except cst.ParserSyntaxError as error:
+            line, column = error.raw_line, error.raw_column + 1
+            raise SourceError(
+                f"{self.path}:{line}:{column}: syntax error; "
+                "migrate reads Python 3 source that the interpreter accepts"
+            ) from error
+        except RecursionError as error:
+            raise SourceError(f"{self.path}: nested too deeply to be read") from error
+
+    @classmethod
+    def read(cls, path: str | Path, module: str = "file") -> Source:
+        """Read and parse a file; SourceError with one clear line when that fails."""
+        return cls(read_text(path), path, module)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @cached_property
+    def _positions(self) -> Mapping[cst.CSTNode, Span]:
+        return _positions(self.tree)
+
+    @cached_property
+    def _places(self) -> dict[cst.CSTNode, Mapping[cst.CSTNode, Span]]:
+        return {}
+
+    @cached_property
+    def _statements(self) -> dict[cst.CSTNode, tuple[cst.CSTNode, int, int]]:
+        """Every node → the innermost statement it stands in, its first line and column, by Python's own parser.
+
+        libcst finds positions by writing the file once more with bookkeeping, ten times the cost. The two
+        trees hold the same statements in the same order; empty where they do not.
+        """
+        try:
+            theirs = list(_in_order(ast.parse(self.text)))
+        except (SyntaxError, ValueError):
+            return {}
+        ours = [n for n in _preorder(self.tree) if isinstance(n, _STATEMENTS)]
+        if len(ours) != len(theirs):
+            return {}
+        lines = self.text.encode().splitlines()
+        found: dict[cst.CSTNode, tuple[cst.CSTNode, int, int]] = {}
+        for mine, other in zip(ours, theirs, strict=True):
+            first = min([other.lineno, *[d.lineno for d in getattr(other, "decorator_list", [])]])
+            before = lines[first - 1][: other.col_offset].decode(errors="replace")
+            for node in _preorder(mine):
+                found[node] = mine, first, len(before)  # inner statements come later and overwrite
+        return found
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Where a node of this tree stands; the statement around it is written once more to find out."""
+        known = self._statements.get(node)
+        if known is None:
+            return self._positions.get(node, Span(1, 1, 1, 1))
+        statement, line, column = known
+        text = self.lines[line - 1]
+        indent = text[: len(text) - len(text.lstrip())]
+        if statement not in self._places:
+            self._places[statement] = _positions(_alone(statement, indent))
+        place = self._places[statement].get(node)
+        if place is None:
+            return self._positions.get(node, Span(1, 1, 1, 1))
+        first = 2 if indent else 1
+        column -= len(indent)
+        if text.startswith("elif", column + len(indent)):
+            column += 2  # written as a plain `if`
+        return Span(
+            place.line + line - first,
+            place.column + (column if place.line == first else 0),
+            place.end_line + line - first,
+            place.end_column + (column if place.end_line == first else 0),
+        )
+
+    def excerpt(self, line: int) -> str:
+        """The text of a 1-based line, without its newline."""
+        return self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+
+
+_STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
+
+
+def _positions(tree: cst.Module) -> Mapping[cst.CSTNode, Span]:
+    wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
+    return {
+        node: Span(p.start.line, p.start.column + 1, p.end.line, p.end.column + 1)
+        for node, p in wrapper.resolve(PositionProvider).items()
+    }
+
+
+def _alone(node: cst.CSTNode, indent: str) -> cst.Module:
+    """A statement alone in a file at its indentation, without the statements in it and the lines before it."""
+    if isinstance(node, cst.BaseSmallStatement):
+        statement: Any = cst.SimpleStatementLine([node])
+    else:
+        empty: dict[str, Any] = {"leading_lines": []}
+        if not isinstance(node, (cst.Match, cst.Try, cst.TryStar)):
+            empty["body"] = cst.SimpleStatementSuite([cst.Pass()])
+            if hasattr(node, "orelse"):
+                empty["orelse"] = None
+        statement = node.with_changes(**empty)
+    if not indent:
+        return cst.Module([statement])
+    return cst.Module([cst.If(cst.Name("_"), cst.IndentedBlock([statement], indent=indent))])
+
+
+def _preorder(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in children(node):
+        yield from _preorder(child)
+
+
+def _in_order(node: ast.AST) -> Iterator[Any]:
+    """The statements below a node as they stand in the file."""
+    for name in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for child in getattr(node, name, None) or () if not isinstance(node, ast.expr) else ():
+            if isinstance(child, ast.stmt):
+                yield child
+            yield from _in_order(child)
+
+
+def dotted(node: cst.BaseExpression) -> str | None:
+    """``"a.b.c"`` for a Name or a chain of Attributes, else None."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        base = dotted(node.value)
+        return f"{base}.{node.attr.value}" if base else None
+    return None

@@ -1,0 +1,327 @@
+"""libcst in the small: children without whitespace, precedence and parentheses, templates."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any, TypeVar
+
+import libcst as cst
+
+N = TypeVar("N", bound=cst.CSTNode)
+
+_SKIP = re.compile(
+    r"lpar|rpar|whitespace\w*|leading_lines|header|footer|comma|semicolon|equal|dot|colon|lbracket|"
+    r"rbracket|lbrace|rbrace|operator|asynchronous|lines_after_decorators|trailing_whitespace|"
+    r"first_colon|second_colon|star|encoding|default_\w+|has_trailing_newline|indent|lines_\w+|"
+    r"raw_value|quote|type_parameters"
+)
+_OPERATOR_PRECEDENCE: dict[str, int] = {
+    "BitOr": 7,
+    "BitXor": 8,
+    "BitAnd": 9,
+    "LeftShift": 10,
+    "RightShift": 10,
+    "Add": 11,
+    "Subtract": 11,
+    "Multiply": 12,
+    "MatrixMultiply": 12,
+    "Divide": 12,
+    "FloorDivide": 12,
+    "Modulo": 12,
+    "Power": 14,
+    "Or": 3,
+    "And": 4,
+}
+ATOM = 16
+
+
+@cache
+def child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    """The fields of a node type that may hold expressions or statements."""
+    return tuple(f.name for f in fields(kind) if not _SKIP.fullmatch(f.name))
+
+
+@cache
+def is_node(kind: type) -> bool:
+    """Whether a type is a node type. libcst's classes are abstract ones, whose isinstance is slow."""
+    return issubclass(kind, cst.CSTNode)
+
+
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The child nodes of a node in source order, whitespace and punctuation left out."""
+    found: list[cst.CSTNode] = []
+    for name in child_fields(type(node)):
+        value = getattr(node, name)
+        kind: type = type(value)
+        if kind is list or kind is tuple:
+            found.extend(value)
+        elif is_node(kind):
+            found.append(value)
+    return found
+
+
+def walk(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """A node and all below it, whitespace and punctuation left out."""
+    found = [node]
+    for item in found:
+        found.extend(children(item))
+    return found
+
+
+def precedence(node: cst.CSTNode) -> int:
+    """How tightly an expression binds, from 0 (walrus, bare tuple) to ATOM."""
+    if getattr(node, "lpar", None):
+        return ATOM
+    if isinstance(node, (cst.BinaryOperation, cst.BooleanOperation)):
+        return _OPERATOR_PRECEDENCE[type(node.operator).__name__]
+    if isinstance(node, cst.UnaryOperation):
+        return 5 if isinstance(node.operator, cst.Not) else 13
+    if isinstance(node, cst.Comparison):
+        return 6
+    if isinstance(node, cst.IfExp):
+        return 2
+    if isinstance(node, cst.Lambda):
+        return 1
+    if isinstance(node, (cst.NamedExpr, cst.Tuple, cst.Yield)):
+        return 0
+    if isinstance(node, cst.Await):
+        return 15
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return ATOM
+    return ATOM
+
+
+def _required(parent: cst.CSTNode, field: str) -> int:
+    """How tightly a child must bind to stand in a field without parentheses."""
+    if isinstance(parent, (cst.Attribute, cst.Call, cst.Subscript)) and field in ("value", "func"):
+        return ATOM
+    if isinstance(parent, cst.BinaryOperation):
+        own = _OPERATOR_PRECEDENCE[type(parent.operator).__name__]
+        if isinstance(parent.operator, cst.Power):
+            return own + 1 if field == "left" else 13
+        return own if field == "left" else own + 1
+    if isinstance(parent, cst.BooleanOperation):
+        own = _OPERATOR_PRECEDENCE[type(parent.operator).__name__]
+        return own if field == "left" else own + 1
+    if isinstance(parent, cst.UnaryOperation):
+        return 5 if isinstance(parent.operator, cst.Not) else 13
+    if isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
+        return 7
+    if isinstance(parent, cst.IfExp):
+        return 2 if field == "orelse" else 3
+    if isinstance(parent, (cst.CompFor, cst.CompIf)):
+        return 3
+    if isinstance(parent, (cst.Element, cst.Arg, cst.Slice, cst.DictElement, cst.Lambda)):
+        return 1
+    if isinstance(parent, (cst.StarredElement, cst.Await)):
+        return 7
+    if isinstance(parent, (cst.FormattedStringExpression, cst.Param, cst.AnnAssign)):
+        return 1
+    return 0
+
+
+def parenthesized(node: cst.CSTNode) -> cst.CSTNode:
+    """The expression in one more pair of parentheses."""
+    return node.with_changes(
+        lpar=[cst.LeftParen(), *node.lpar],  # type: ignore[attr-defined]
+        rpar=[*node.rpar, cst.RightParen()],  # type: ignore[attr-defined]
+    )
+
+
+def fitted(parent: cst.CSTNode, field: str, child: N) -> N:
+    """The child, in parentheses where its place in the parent asks for them."""
+    if isinstance(child, cst.BaseExpression) and precedence(child) < _required(parent, field):
+        return parenthesized(child)  # type: ignore[return-value]
+    if isinstance(parent, cst.Attribute) and isinstance(child, cst.Integer) and not child.lpar:
+        return parenthesized(child)  # type: ignore[return-value]
+    return child
+
+
+def unparenthesized(node: cst.BaseExpression) -> cst.BaseExpression:
+    """The expression without its outer parentheses (a generator or tuple keeps what it needs)."""
+    if getattr(node, "lpar", None) and not isinstance(node, (cst.Tuple, cst.GeneratorExp)):
+        if not _multiline(node):
+            return node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
+    return node
+
+
+def _multiline(node: cst.CSTNode) -> bool:
+    return "\n" in code(node)
+
+
+def rebuild(node: N, transform: Callable[[cst.CSTNode], cst.CSTNode]) -> N:
+    """Apply a function to each child; the node itself when nothing changed."""
+    changes: dict[str, Any] = {}
+    for name in child_fields(type(node)):
+        value = getattr(node, name)
+        kind: type = type(value)
+        if kind is list or kind is tuple:
+            if value:
+                items = [transform(v) for v in value]
+                if any(a is not b for a, b in zip(items, value, strict=True)):
+                    changes[name] = items
+        elif is_node(kind):
+            new = transform(value)
+            if new is not value:
+                changes[name] = fitted(node, name, new)
+    return node.with_changes(**changes) if changes else node
+
+
+_EXPONENT = re.compile(r"(?<=[\d.])e([+-])0+(?=\d)")
+_BLANK = cst.Module(body=[])
+
+
+def code(node: cst.CSTNode) -> str:
+    """The source text of a node."""
+    return _BLANK.code_for_node(node)
+
+
+@cache
+def parse(text: str) -> cst.BaseExpression:
+    """Parse an expression once; nodes are immutable and may be shared."""
+    return cst.parse_expression(text)
+
+
+@cache
+def statement(text: str) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
+    """Parse a statement once."""
+    return cst.parse_statement(text)
+
+
+def _double_quotes(node: cst.CSTNode) -> cst.CSTNode:
+    if isinstance(node, cst.SimpleString):
+        text = node.value
+        if text.startswith("'") and '"' not in text and not text.startswith("'''"):
+            return node.with_changes(value=f'"{text[1:-1]}"')
+        return node
+    return rebuild(node, _double_quotes)
+
+
+def from_ast(node: ast.expr) -> cst.BaseExpression:
+    """A libcst expression for a Python ast expression, in double quotes and short exponents."""
+    text = _EXPONENT.sub(lambda m: "e-" if m[1] == "-" else "e", ast.unparse(node))
+    made = parse(text)
+    return _double_quotes(made)  # type: ignore[return-value]
+
+
+def substitute(node: N, mapping: Mapping[str, cst.BaseExpression]) -> N:
+    """Put expressions in place of the names of a template."""
+
+    def visit(item: cst.CSTNode) -> cst.CSTNode:
+        kind = type(item)
+        if kind is cst.Name:
+            return mapping.get(item.value, item)  # type: ignore[attr-defined]
+        if kind is cst.Integer or kind is cst.SimpleString or kind is cst.Float:
+            return item
+        if isinstance(item, cst.Arg):
+            value = visit(item.value)
+            return item if value is item.value else item.with_changes(value=value)
+        if isinstance(item, cst.Attribute):
+            value = visit(item.value)
+            return (
+                item
+                if value is item.value
+                else item.with_changes(value=fitted(item, "value", value))
+            )
+        return rebuild(item, visit)
+
+    return visit(node)  # type: ignore[return-value]
+
+
+def names(node: cst.CSTNode) -> dict[str, int]:
+    """Every Name read in an expression and how often (attribute names and keywords left out)."""
+    found: dict[str, int] = {}
+
+    def visit(item: cst.CSTNode) -> None:
+        if isinstance(item, cst.Name):
+            found[item.value] = found.get(item.value, 0) + 1
+        elif isinstance(item, (cst.Attribute, cst.Arg)):
+            visit(item.value)
+        else:
+            for child in children(item):
+                visit(child)
+
+    visit(node)
+    return found
+
+
+def literal(node: cst.Integer | cst.Float | cst.SimpleString) -> Any:
+    """The value of a literal; libcst's own ``evaluated_value`` compiles the text each time."""
+    text = node.value
+    if isinstance(node, cst.Integer):
+        return int(text.replace("_", ""), 0)
+    if isinstance(node, cst.Float):
+        return float(text.replace("_", ""))
+    if text[0] in "\"'" and "\\" not in text and text[:3] not in ('"""', "'''"):
+        return text[1:-1]
+    return node.evaluated_value
+
+
+def is_cheap(node: cst.BaseExpression) -> bool:
+    """Whether writing an expression twice costs nothing and changes nothing: names, attributes, literals."""
+    if isinstance(node, (cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Ellipsis)):
+        return True
+    if isinstance(node, cst.Attribute):
+        return is_cheap(node.value)
+    if isinstance(node, cst.UnaryOperation):
+        return is_cheap(node.expression)
+    if isinstance(node, cst.Tuple):
+        return all(is_cheap(e.value) for e in node.elements)
+    if isinstance(node, cst.Subscript) and len(node.slice) == 1:
+        index = node.slice[0].slice
+        return (
+            isinstance(index, cst.Index) and is_cheap(node.value) and is_cheap(index.value)
+        ) and (
+            isinstance(index.value, cst.Ellipsis)
+            or (isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape")
+        )
+    return False
+
+
+def arg(value: cst.BaseExpression, keyword: str | None = None) -> cst.Arg:
+    """A call argument without stray whitespace."""
+    if keyword is None:
+        return cst.Arg(value)
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return cst.Arg(value, keyword=cst.Name(keyword), equal=equal)
+
+
+def with_args(call: cst.Call, args: list[cst.Arg]) -> cst.Call:
+    """The call with other arguments, commas repaired."""
+    made = []
+    for i, item in enumerate(args):
+        if i < len(args) - 1 and not isinstance(item.comma, cst.Comma):
+            item = item.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+        made.append(item)
+    return call.with_changes(args=made)
+
+
+def add_keyword(call: cst.Call, keyword: str, value: cst.BaseExpression) -> cst.Call:
+    """The call with one more keyword argument, before a ``**kwargs``, keeping the layout of a multi-line call."""
+    args = list(call.args)
+    new = arg(value, keyword)
+    if args and args[-1].star == "**":
+        return with_args(call, [*args[:-1], new, args[-1]])
+    if args and isinstance(args[-1].comma, cst.Comma):
+        last = args[-1]
+        before = args[-2].comma if len(args) > 1 else last.comma
+        if not isinstance(before, cst.Comma):
+            before = last.comma
+        args[-1] = last.with_changes(comma=before)
+        return call.with_changes(args=[*args, new.with_changes(comma=last.comma)])
+    if args and not isinstance(args[-1].whitespace_after_arg, cst.SimpleWhitespace):
+        # the closing parenthesis stands on a line of its own: keep it there
+        last = args[-1]
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        for earlier in args[:-1]:
+            if isinstance(earlier.comma, cst.Comma):
+                comma = earlier.comma
+        args[-1] = last.with_changes(whitespace_after_arg=cst.SimpleWhitespace(""), comma=comma)
+        return call.with_changes(
+            args=[*args, new.with_changes(whitespace_after_arg=last.whitespace_after_arg)]
+        )
+    return with_args(call, [*args, new])

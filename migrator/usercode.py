@@ -1,0 +1,147 @@
+"""Importing a user's files as the user would, beside packages of ours that may carry the same names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from migrator.errors import UserError
+
+_OURS = frozenset({"rules", "numerics", "tests", "samples", "benchmarks"})
+
+
+class UserCode:
+    """The modules of one user program, kept apart from ours and from those of other programs.
+
+    While ``active`` the user's directories come first on ``sys.path``, and names such as ``rules``, ``numerics``
+    or ``tests`` mean the user's files where there are any. Outside, none of it is to be seen.
+
+    Args:
+      root: directory of the project, where absolute imports start.
+      directory: directory of the file, as if the file had been run as a script.
+    """
+
+    def __init__(self, root: Path, directory: Path | None = None) -> None:
+        self._paths = [str(path.resolve()) for path in (directory, root) if path is not None]
+        self._modules: dict[str, ModuleType] = {}
+        self._depth = 0
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Make the user's modules the visible ones."""
+        if self._depth:
+            yield
+            return
+        self._depth += 1
+        path, hidden = sys.path[:], self._hide()
+        sys.path[:0] = self._paths
+        before = set(sys.modules)
+        sys.modules.update(self._modules)
+        importlib.invalidate_caches()
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            sys.path[:] = path
+            for name in [n for n in sys.modules if n not in before and self._is_own(n)]:
+                self._modules[name] = sys.modules.pop(name)
+            sys.modules.update(hidden)
+
+    def _hide(self) -> dict[str, ModuleType]:
+        """Take out of sys.modules what is ours and the user has files of the same name for."""
+        tops = {
+            top
+            for top in _OURS & set(sys.modules)
+            if any(_provides(Path(path), top) for path in self._paths)
+            and not any(_provides(Path(path), top, _origin(top)) for path in self._paths)
+        }
+        names = [name for name in sys.modules if name.partition(".")[0] in tops]
+        return {name: sys.modules.pop(name) for name in names}
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a loaded module came from the user's directories."""
+        if name in self._modules or name.startswith("_migrate_"):
+            return True
+        origin = _origin(name)
+        top = name.partition(".")[0]
+        return any(_provides(Path(path), top, origin) for path in self._paths) if origin else False
+
+    def load(self, path: Path) -> ModuleType:
+        """Import a file; inside a package under its dotted name, else under a private one.
+
+        Raises:
+          UserError: no such file, or what its import raised, with file and line.
+        """
+        path = path.resolve()
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+        package = path.parent
+        parts = [path.stem]
+        while (package / "__init__.py").is_file():
+            parts.insert(0, package.name)
+            package = package.parent
+        with self.active():
+            if len(parts) > 1:
+                if str(package) not in sys.path:
+                    sys.path.insert(0, str(package))
+                return self._import(".".join(parts), path)
+            return self._import_file(f"_migrate_{abs(hash(str(path)))}_{path.stem}", path)
+
+    def load_name(self, name: str) -> ModuleType:
+        """Import a dotted module name."""
+        with self.active():
+            return self._import(name, None)
+
+    def _import(self, name: str, path: Path | None) -> ModuleType:
+        try:
+            return importlib.import_module(name)
+        except Exception as error:
+            raise UserError(f"cannot import {path or name}: {describe(error, path)}") from error
+
+    def _import_file(self, name: str, path: Path) -> ModuleType:
+        if name in sys.modules:
+            return sys.modules[name]
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise UserError(f"{path}: not a Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[name]
+            raise UserError(f"cannot import {path}: {describe(error, path)}") from error
+        return module
+
+
+def _origin(name: str) -> str | None:
+    """Where a loaded module came from, None for one that is built in."""
+    module = sys.modules[name]
+    places = [getattr(module, "__file__", None), *getattr(module, "__path__", [])]
+    return next((place for place in places if isinstance(place, str)), None)
+
+
+def _provides(directory: Path, name: str, origin: str | None = None) -> bool:
+    """Whether ``directory`` holds top-level module ``name`` (and ``origin`` lies in it)."""
+    file, package = directory / f"{name}.py", directory / name
+    if origin is not None:
+        return origin == str(file) or Path(origin).is_relative_to(package)
+    return file.is_file() or (package.is_dir() and any(package.glob("*.py")))
+
+
+def describe(error: BaseException, path: Path | None = None) -> str:
+    """``line 3: ModuleNotFoundError: No module named 'timm'``: the innermost line of the user's file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if path is not None and Path(f.filename).resolve() == path.resolve()]
+    if isinstance(error, SyntaxError) and error.lineno:
+        at = f"{error.filename}:{error.lineno}: "
+    else:
+        at = f"line {own[-1].lineno}: " if own else ""
+    text = str(error).strip().splitlines()
+    return f"{at}{type(error).__name__}: {text[0] if text else ''}"

@@ -1,0 +1,420 @@
+"""Loads cases, runs both sides, reports: what ``migrate verify`` and ``migrator.verify`` do."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from migrator.config import Case, Config, Reference, load_config
+from migrator.errors import UserError
+from migrator.usercode import UserCode, describe
+
+if TYPE_CHECKING:
+    from numerics.inputs import Example
+    from numerics.report import Report
+    from numerics.spec import InputSpec
+
+Progress = Callable[[str, str], None]
+
+
+def verify(
+    torch_module: Any,
+    flax_module: Any,
+    inputs: InputSpec | Sequence[Any],
+    train: bool = False,
+    *,
+    grad: bool = True,
+    example: Example | None = None,
+    settings: Any = None,
+    name: str = "",
+    setup: str = "",
+) -> Report:
+    """Compare a torch module with its Flax port on many inputs.
+
+    Args:
+      torch_module, flax_module: the two modules; the port is given torch's weights.
+      inputs: the call's arguments in order: arrays of any framework, used as they are, or
+        ``numerics.spec.Array`` descriptions with named dimensions to draw from, or an ``InputSpec``.
+      train: compare train mode too: outputs, buffers afterwards, gradients.
+      grad: compare gradients with respect to float inputs and every parameter.
+      example: run one example of an earlier report again.
+      settings: a ``numerics.verify.Settings`` with all there is to choose.
+
+    Returns:
+      A report; ``report.ok`` tells whether the port is equal, ``report.max_error`` the largest error relative
+      to its tensor, ``report.first_divergence`` the submodule where a difference starts.
+
+    Raises:
+      KeyError: a weight has no place in the port, or a place no weight; the message names them.
+    """
+    return _engine()(
+        torch_module,
+        flax_module,
+        inputs,
+        train=train,
+        grad=grad,
+        example=example,
+        settings=settings,
+        name=name,
+        setup=setup,
+    )
+
+
+def _engine() -> Callable[..., Report]:
+    """numerics' verify with our weight mapping; taken before the user's modules hide ours."""
+    from migrator.weights import load_state_dict, to_state_dict
+    from numerics.verify import verify as compare
+
+    return partial(compare, load=load_state_dict, dump=to_state_dict)
+
+
+@dataclass(frozen=True)
+class LoadedCase:
+    """A case with both modules built; unpacks as ``torch_module, flax_module, inputs``."""
+
+    torch_module: Any
+    flax_module: Any
+    inputs: InputSpec
+    code: UserCode
+
+    def __iter__(self) -> Any:
+        return iter((self.torch_module, self.flax_module, self.inputs))
+
+
+def load_case(case: Case | str, config: Config | Path | str | None = None) -> LoadedCase:
+    """Import and build both sides of a case, given by name or as a ``Case``.
+
+    Raises:
+      UserError: no such case, file, class; or what importing or constructing raised.
+    """
+    if not isinstance(config, Config):
+        config = load_config(None if config is None else Path(config))
+    if isinstance(case, str):
+        case = select(config, [case])[0]
+    require("torch")
+    code = UserCode(config.root, _file(case.torch, config).parent)
+    torch_module = _build_torch(case, config, code)
+    return LoadedCase(torch_module, build_flax(case, config), _inputs(case, config, code), code)
+
+
+def select(config: Config, names: Sequence[str]) -> list[Case]:
+    """The cases of these names, all when there are none.
+
+    Raises:
+      UserError: no case has the name, with the nearest ones.
+    """
+    by_name = {case.name: case for case in config.cases}
+    for name in names:
+        if name not in by_name:
+            near = get_close_matches(name, by_name, 3) or sorted(by_name)
+            raise UserError(
+                f"no case {name!r} in {config.root / 'pyproject.toml'};"
+                f" there is {', '.join(near) or 'none: add a [[tool.migrate.case]]'}"
+            )
+    return [by_name[name] for name in names] if names else list(config.cases)
+
+
+def verify_cases(
+    config: Config,
+    names: Sequence[str] = (),
+    *,
+    examples: int | None = None,
+    seed: int | None = None,
+    budget: float | None = None,
+    layers: bool = False,
+    progress: Progress | None = None,
+) -> list[Report]:
+    """Verify cases one after the other.
+
+    A case that cannot run (a missing class, torch fails to build it) gives a report whose verdict is ``error``
+    and whose note says why; a port that cannot be imported or built gives ``raises``.
+
+    Args:
+      examples, seed: override what the case says.
+      budget: seconds for each case.
+      layers: measure every submodule's error too.
+      progress: called with the case's name and what is done with it.
+
+    Raises:
+      UserError: no such case, or torch or jax cannot be imported.
+    """
+    cases = select(config, names)
+    if any(case.expect == "equal" for case in cases):
+        # the verdict is on the program, not on this machine's accelerator
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+        for package in ("torch", "jax", "flax", "hypothesis"):
+            require(package)
+    reports = []
+    for case in cases:
+        if progress is not None:
+            progress(case.name, "verifying")
+        case = replace(
+            case,
+            examples=case.examples if examples is None else examples,
+            seed=case.seed if seed is None else seed,
+        )
+        reports.append(verify_case(case, config, budget, layers))
+    return reports
+
+
+def verify_case(
+    case: Case, config: Config, budget: float | None = None, layers: bool = False
+) -> Report:
+    """Verify one case; errors of the user's files end up in the report."""
+    from numerics.report import Report
+
+    try:
+        if case.expect == "flagged":
+            return _flagged(case, config)
+        return _verified(case, config, budget, layers)
+    except UserError as error:
+        return Report(name=case.name, verdict="error", notes=[str(error)])
+
+
+def _verified(case: Case, config: Config, budget: float | None, layers: bool) -> Report:
+    from numerics.verify import Settings
+
+    try:
+        loaded = load_case(case, config)
+    except PortError as error:
+        return _port_raises(case, error)
+    settings = Settings(
+        examples=case.examples,
+        shapes=case.shapes,
+        seed=case.seed,
+        train=case.train,
+        grad=case.grad,
+        budget=budget,
+        layers=layers,
+    )
+    setup = (
+        ""
+        if config.path is None
+        else (
+            "from migrator.verifying import load_case\n\n"
+            f"case = load_case({case.name!r}, {str(config.path)!r})\n"
+            "torch_module, flax_module, inputs = case"
+        )
+    )
+    engine = _engine()
+    with loaded.code.active():
+        try:
+            return engine(*loaded, settings=settings, name=case.name, setup=setup)
+        except (KeyError, ValueError) as error:
+            return _port_raises(case, error)
+
+
+def _port_raises(case: Case, error: Exception) -> Report:
+    from numerics.inputs import Example
+    from numerics.report import Failure, Report
+
+    reason = str(error) if isinstance(error, PortError) else describe(error)
+    trace = "".join(traceback.format_exception(error))
+    failure = Failure("load", Example(), [], reason=reason, traceback=trace)
+    return Report(name=case.name, verdict="raises", failure=failure)
+
+
+def _flagged(case: Case, config: Config) -> Report:
+    """A case that must not convert whole: the converter leaves findings behind, and says so."""
+    from migrator.convert import convert_source
+    from numerics.report import Report
+
+    path = _file(case.torch, config)
+    result = convert_source(_read(path), path=str(path))
+    blocking = [finding for finding in result.findings if finding.blocks]
+    lines = ", ".join(f"line {finding.line} {finding.rule}" for finding in blocking[:8])
+    if result.complete:
+        return Report(
+            name=case.name,
+            verdict="not flagged",
+            notes=[f"{case.torch} converts whole, the case expects a finding"],
+        )
+    return Report(name=case.name, verdict="flagged", notes=[f"left as they were: {lines}"])
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not UTF-8 text") from None
+
+
+# --- building both sides ----------------------------------------------------------------------------------------
+
+
+class PortError(UserError):
+    """The converted file cannot be imported or its module not built: a fault of the port, not of the case."""
+
+
+def require(package: str) -> None:
+    """Import a package, or say in one line what it is needed for and how to get it."""
+    try:
+        import_module(package)
+    except ImportError as error:
+        raise UserError(
+            f"{package} cannot be imported ({error}), and this command runs the model;"
+            f" install it: pip install {package}"
+        ) from error
+
+
+def _file(target: str, config: Config) -> Path:
+    """The file of ``"dir/file.py:Name"`` or ``"package.module:Name"``."""
+    where = target.partition(":")[0]
+    if where.endswith(".py"):
+        return (config.root / where).resolve()
+    relative = Path(*where.split("."))
+    for candidate in (relative.with_suffix(".py"), relative / "__init__.py"):
+        for base in (config.root, config.root / "src"):
+            if (base / candidate).is_file():
+                return (base / candidate).resolve()
+    return (config.root / relative.with_suffix(".py")).resolve()
+
+
+def _attribute(case: Case, target: str, code: UserCode, config: Config) -> Any:
+    """The object ``file.py:Name`` names.
+
+    Raises:
+      UserError: no such file or name.
+    """
+    where, _, name = target.partition(":")
+    path = _file(target, config)
+    if where.endswith(".py") or path.is_file():
+        module = code.load(path)
+    else:
+        module = code.load_name(where)
+    value: Any = module
+    for part in name.split("."):
+        if not hasattr(value, part):
+            public = [n for n, v in vars(module).items() if inspect.isclass(v) or callable(v)]
+            near = get_close_matches(name, public, 3) or [
+                n for n in public if not n.startswith("_")
+            ]
+            raise UserError(
+                f"case {case.name}: {where} has no {name!r}; it has {', '.join(near[:6]) or 'no class'}"
+            )
+        value = getattr(value, part)
+    return value
+
+
+def _resolved(value: Any, lookup: Callable[[str], Any]) -> Any:
+    """A constructor argument with its references looked up and called."""
+    if isinstance(value, Reference):
+        found = lookup(value.target)
+        if not value.call:
+            return found
+        args = [_resolved(part, lookup) for part in value.args]
+        return found(*args, **_resolved(dict(value.kwargs), lookup))
+    if isinstance(value, list | tuple):
+        return type(value)(_resolved(part, lookup) for part in value)
+    if isinstance(value, Mapping):
+        return {key: _resolved(part, lookup) for key, part in value.items()}
+    return value
+
+
+def _build_torch(case: Case, config: Config, code: UserCode) -> Any:
+    import torch
+
+    factory = _attribute(case, case.torch, code, config)
+    own = case.torch.partition(":")[0]
+
+    def lookup(target: str) -> Any:
+        return _attribute(case, target if ":" in target else f"{own}:{target}", code, config)
+
+    torch.manual_seed(case.seed)
+    try:
+        with code.active():
+            module = factory(
+                *_resolved(case.init_args, lookup), **_resolved(case.init_kwargs, lookup)
+            )
+    except UserError:
+        raise
+    except Exception as error:
+        where = describe(error, _file(case.torch, config))
+        raise UserError(f"case {case.name}: {case.torch} cannot be built: {where}") from error
+    if not isinstance(module, torch.nn.Module):
+        raise UserError(
+            f"case {case.name}: {case.torch} gives a {type(module).__name__}, not a torch.nn.Module"
+        )
+    return module
+
+
+def _jax_target(case: Case, config: Config) -> str:
+    if case.jax is not None:
+        return case.jax
+    where, _, name = case.torch.partition(":")
+    source = _file(case.torch, config)
+    if source.is_relative_to(config.root):
+        where = source.relative_to(config.root).as_posix()
+    converted = config.converted(where)
+    if converted is None:
+        raise UserError(
+            f'case {case.name}: where is the port? Write jax = "file.py:{name}" in the case,'
+            " or [tool.migrate] output"
+        )
+    if not (config.root / converted).is_file():
+        raise UserError(
+            f"case {case.name}: {converted} does not exist; run"
+            f" `migrate convert {where} -o {config.output}` first"
+        )
+    return f"{converted}:{name}"
+
+
+def build_flax(case: Case, config: Config) -> Any:
+    """The port of a case, constructed with fresh random numbers.
+
+    Raises:
+      PortError: its file cannot be imported, has no such name, or raises.
+    """
+    from flax import nnx
+
+    target = _jax_target(case, config)
+    own = target.partition(":")[0]
+    code = UserCode(config.root, _file(target, config).parent)
+
+    def lookup(name: str) -> Any:
+        if ":" not in name:
+            return _attribute(case, f"{own}:{name}", code, config)
+        file, _, attribute = name.partition(":")
+        converted = config.converted(file)
+        exists = converted is not None and (config.root / converted).is_file()
+        return _attribute(case, f"{converted}:{attribute}" if exists else name, code, config)
+
+    try:
+        factory = _attribute(case, target, code, config)
+        with code.active():
+            kwargs = _resolved(dict(case.init_kwargs), lookup)
+            if _takes_rngs(factory):
+                kwargs["rngs"] = nnx.Rngs(case.seed)
+            module = factory(*_resolved(case.init_args, lookup), **kwargs)
+    except UserError as error:
+        raise PortError(str(error)) from error
+    except Exception as error:
+        where = describe(error, _file(target, config))
+        raise PortError(f"{target} cannot be built: {where}") from error
+    if not isinstance(module, nnx.Module):
+        raise PortError(f"{target} gives a {type(module).__name__}, not an nnx.Module")
+    return module
+
+
+def _takes_rngs(factory: Any) -> bool:
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(p.name == "rngs" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _inputs(case: Case, config: Config, code: UserCode) -> InputSpec:
+    if case.hook is None:
+        return case.inputs
+    return replace(case.inputs, hook=_attribute(case, case.hook, code, config))

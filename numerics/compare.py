@@ -1,0 +1,206 @@
+"""The error measure and the verdict for one tensor, and for the tensors of one check.
+
+torch in float64 is the reference ``r``. Both sides are judged by the same measure, the largest deviation in
+the tensor: ``error = max |port - r|`` for the port, and for torch's own float32 the largest of ``max |t - r|``
+over several runs ``t``, one as torch computes it and the others with every operation rounded at random
+(``numerics.rounding``), so that a result that is exact by luck does not pass for an exact computation.
+
+The port is equal when ``error <= 10 * own + 4 ulp``, one ulp being float32's epsilon times the largest value
+of the tensor (plus a thousandth of the largest value among the tensors of the check, which matters only where
+a tensor is exactly zero). Errors are shown divided by the tensor's largest value.
+
+Where torch keeps fewer than two digits (own > 1 % of the tensor) the tensor is ill-conditioned: its digits are
+noise, so agreement there proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+EPS = {
+    "float64": 2.0**-23,  # the port computes in float32 at most
+    "float32": 2.0**-23,
+    "bfloat16": 2.0**-7,
+    "float16": 2.0**-10,
+}
+FACTOR = 10.0
+FLOOR_ULPS = 4.0
+ILL_CONDITIONED = 1e-2
+_TINY = 1e-36  # below this XLA flushes to zero what torch keeps
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How one tensor of the port compares.
+
+    ``error`` and ``torch_error`` are relative to the largest value of the tensor, ``ratio`` is error over
+    allowance (above 1: not equal). ``problem`` tells of a difference that is no matter of digits (a missing
+    tensor, a shape, a dtype, NaN where torch has none). ``where`` is the index of the largest error.
+    """
+
+    name: str
+    error: float = 0.0
+    torch_error: float = 0.0
+    ratio: float = 0.0
+    where: tuple[int, ...] = ()
+    expected: float = 0.0
+    got: float = 0.0
+    problem: str = ""
+    ill_conditioned: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether the tensors count as equal."""
+        return not self.problem and self.ratio <= 1.0
+
+    def __str__(self) -> str:
+        if self.problem:
+            return f"{self.name}: {self.problem}"
+        at = f" at {list(self.where)}" if self.where else ""
+        return (
+            f"{self.name}: error {self.error:.1e} where torch's own is {self.torch_error:.1e}"
+            f" (expected {self.expected:.7g}, got {self.got:.7g}{at})"
+        )
+
+
+def compare(
+    name: str,
+    reference: np.ndarray,
+    own: Sequence[np.ndarray],
+    port: np.ndarray,
+    dtype: str = "float32",
+    context: float = 0.0,
+) -> Difference:
+    """Judge one tensor.
+
+    Args:
+      reference: torch in float64.
+      own: torch in its own precision, as it runs and with random rounding.
+      port: the port's values.
+      dtype: torch's dtype of the tensor, for the floor.
+      context: largest value among the tensors of the check.
+    """
+    if port.shape != own[0].shape:
+        return Difference(name, problem=f"shape {port.shape} where torch has {own[0].shape}")
+    if port.size == 0:
+        return Difference(name)
+    if not np.issubdtype(reference.dtype, np.inexact):
+        return _compare_exact(name, own, port)
+    settled = _settled(own)
+    pattern = _same_pattern(own[0], port) | ~settled
+    if not pattern.all():
+        where = tuple(int(i) for i in np.argwhere(~pattern)[0])
+        problem = f"{port[where]} at {list(where)} where torch has {own[0][where]}"
+        return Difference(name, problem=problem, where=where)
+    usable = np.isfinite(own[0]) & settled & np.isfinite(reference)
+    if not usable.any():
+        return Difference(name, ill_conditioned=not settled.all())
+    reference, port, *own = (np.where(usable, x, 0) for x in (reference, port, *own))
+    eps = EPS.get(dtype, EPS["float32"])
+    found = [
+        _measure(name, base, runs, port, eps, context) for base, runs in _references(reference, own)
+    ]
+    return min(found, key=lambda difference: difference.ratio)
+
+
+def _measure(
+    name: str,
+    reference: np.ndarray,
+    own: Sequence[np.ndarray],
+    port: np.ndarray,
+    eps: float,
+    context: float,
+) -> Difference:
+    deviation = np.abs(port - reference)
+    error = float(deviation.max())
+    torch_error = max(float(np.abs(run - reference).max()) for run in own)
+    scale = float(np.abs(reference).max())
+    floor = FLOOR_ULPS * eps * (scale + 1e-3 * context) + _TINY
+    where = tuple(int(i) for i in np.unravel_index(int(deviation.argmax()), deviation.shape))
+    unit = scale or context or 1.0
+    return Difference(
+        name,
+        error=error / unit,
+        torch_error=torch_error / unit,
+        ratio=error / max(FACTOR * torch_error, floor),
+        where=where,
+        expected=float(np.real(reference[where])),
+        got=float(np.real(port[where])),
+        ill_conditioned=torch_error > max(ILL_CONDITIONED, 4 * eps) * scale,
+    )
+
+
+def _compare_exact(name: str, own: Sequence[np.ndarray], port: np.ndarray) -> Difference:
+    """Integers and booleans: equal wherever torch's own runs agree with each other."""
+    settled = np.all([run == own[0] for run in own], axis=0)
+    wrong = settled & (port != own[0])
+    if not wrong.any():
+        return Difference(name, ill_conditioned=not settled.any())
+    where = tuple(int(i) for i in np.argwhere(wrong)[0])
+    problem = f"{port[where]} at {list(where)} where torch has {own[0][where]}"
+    return Difference(name, problem=problem, where=where)
+
+
+def _settled(own: Sequence[np.ndarray]) -> np.ndarray:
+    """Elements whose NaN or infinity does not depend on rounding."""
+    return np.all([_same_pattern(own[0], run) for run in own], axis=0)
+
+
+def _same_pattern(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    same_inf = np.isinf(a) == np.isinf(b)
+    with np.errstate(invalid="ignore"):
+        same_sign = ~np.isinf(a) | (a == b)
+    return (np.isnan(a) == np.isnan(b)) & same_inf & same_sign
+
+
+def _references(
+    reference: np.ndarray, own: Sequence[np.ndarray]
+) -> list[tuple[np.ndarray, Sequence[np.ndarray]]]:
+    """What the port may be held against, each with the runs that measure torch's own error around it.
+
+    That is float64, unless the program computes something else there (a constant that depends on the dtype).
+    It shows when torch's float32 runs agree with each other a hundred times better than with float64, and the
+    gap is no matter of rounding; then agreement with either is agreement, within the scatter of the runs.
+    """
+    if len(own) < 2:
+        return [(reference, own)]
+    gap = float(np.abs(own[0] - reference).max())
+    scatter = max(float(np.abs(run - own[0]).max()) for run in own[1:])
+    scale = float(np.abs(own[0]).max())
+    if gap <= 100 * scatter or gap <= 1e-4 * scale:
+        return [(reference, own)]
+    return [(own[0], own), (reference, [run - own[0] + reference for run in own])]
+
+
+def compare_all(
+    reference: Mapping[str, np.ndarray],
+    own: Sequence[Mapping[str, np.ndarray]],
+    port: Mapping[str, np.ndarray],
+    dtypes: Mapping[str, str] | None = None,
+) -> list[Difference]:
+    """Judge every tensor of a check; a name on one side only is a problem of its own."""
+    found: list[Difference] = []
+    context = max((_magnitude(value) for value in reference.values()), default=0.0)
+    for name, value in reference.items():
+        if name not in port:
+            found.append(Difference(name, problem="torch has it, the port does not"))
+            continue
+        runs = [run[name] for run in own]
+        dtype = (dtypes or {}).get(name, "float32")
+        found.append(compare(name, value, runs, port[name], dtype, context))
+    found += [
+        Difference(name, problem="the port has it, torch does not")
+        for name in port
+        if name not in reference
+    ]
+    return found
+
+
+def _magnitude(value: np.ndarray) -> float:
+    if not np.issubdtype(value.dtype, np.inexact) or not value.size:
+        return 0.0
+    finite = np.abs(value[np.isfinite(value)])
+    return float(finite.max()) if finite.size else 0.0

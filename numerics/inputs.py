@@ -1,0 +1,202 @@
+"""hypothesis strategies from an input spec: few shapes, many kinds of values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from hypothesis import strategies as st
+
+from numerics.spec import (
+    FLOATS,
+    Array,
+    Constant,
+    Group,
+    InputSpec,
+    Item,
+    SpecError,
+    evaluate,
+)
+
+PROFILES = ("normal", "zeros", "ties", "tiny", "large", "offset", "mixed")
+"""Kinds of values, simplest first: hypothesis shrinks towards the front.
+
+``normal`` is N(0, 1), or uniform where a range is given; ``ties`` repeats a few values; ``tiny`` and ``large``
+are 1e-3 and 10 times normal; ``offset`` has a mean far above its spread (where a one-pass variance loses its
+digits); ``mixed`` spreads magnitudes from 1e-4 to 1e2 inside one array. Integers are uniform in their range;
+``zeros`` takes the lowest, ``ties`` a few of them, ``large`` includes both ends.
+"""
+
+
+@dataclass(frozen=True, order=True)
+class Example:
+    """One run, small enough to print: what to draw rather than what was drawn.
+
+    ``weights`` names a variant of the parameters (see ``numerics.parameters``), ``jitter`` a perturbation of
+    all numbers in the fifth digit that keeps zeros and ties.
+    """
+
+    sizes: tuple[tuple[str, int], ...] = ()
+    profile: str = "normal"
+    seed: int = 0
+    weights: str = "fresh"
+    jitter: int = 0
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name}={size}" for name, size in self.sizes)
+        words = [sizes] if sizes else []
+        return ", ".join(
+            [*words, f"{self.profile} values", f"{self.weights} weights", f"seed {self.seed}"]
+        )
+
+
+def examples(
+    sizes: Sequence[Mapping[str, int]],
+    profiles: Sequence[str] = PROFILES,
+    weights: Sequence[str] = ("fresh",),
+) -> st.SearchStrategy[Example]:
+    """A strategy over all runs; shrinks to small sizes, simple profiles, plain weights and seed 0."""
+    return st.builds(
+        Example,
+        sizes=st.sampled_from([tuple(assignment.items()) for assignment in sizes]),
+        profile=st.sampled_from(list(profiles)),
+        seed=st.integers(0, 2**16 - 1),
+        weights=st.sampled_from(list(weights)),
+    )
+
+
+def materialise(spec: InputSpec, example: Example) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The call's ``(args, kwargs)`` as numpy arrays and constants."""
+    rng = np.random.default_rng([example.seed, PROFILES.index(example.profile)])
+    sizes = dict(example.sizes)
+    if spec.hook is not None:
+        args, kwargs = _from_hook(spec.hook(rng, sizes, example.profile))
+    else:
+        drawn = [(item.name, _draw(item, sizes, example.profile, rng)) for item in spec.items]
+        args = tuple(value for name, value in drawn if name is None)
+        kwargs = {name: value for name, value in drawn if name is not None}
+    if example.jitter:
+        args = _map(lambda x: jittered(x, example.jitter), args)
+        kwargs = _map(lambda x: jittered(x, example.jitter), kwargs)
+    return args, kwargs
+
+
+def _from_hook(result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
+        return tuple(result[0]), result[1]
+    if isinstance(result, tuple | list):
+        return tuple(result), {}
+    raise SpecError(f"an input hook returns a tuple of arguments, not {type(result).__name__}")
+
+
+def _map(function: Any, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _map(function, part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(_map(function, part) for part in value)
+    return function(value)
+
+
+def jittered(value: Any, seed: int) -> Any:
+    """``value`` with every float moved by about 1e-5 of itself; equal values stay equal, zeros stay zero.
+
+    A difference that is real survives this; one that comes from a value that lay on a boundary (a ReLU at
+    zero, two nearly equal maxima) does not.
+    """
+    if not isinstance(value, np.ndarray) or value.dtype.name not in FLOATS:
+        return value
+    wide = value.astype(np.float64)
+    with np.errstate(all="ignore"):
+        moved = wide * (1 + 1e-5 * np.sin(1e4 * (wide % 1.0) + seed))
+    return np.where(np.isfinite(wide), moved, wide).astype(value.dtype)
+
+
+def _draw(item: Item, sizes: Mapping[str, int], profile: str, rng: np.random.Generator) -> Any:
+    if isinstance(item, Constant):
+        return item.value
+    if isinstance(item, Group):
+        parts = [_draw(part, sizes, profile, rng) for part in item.items]
+        if item.kind == "dict":
+            return {part.name: value for part, value in zip(item.items, parts, strict=True)}
+        return parts if item.kind == "list" else tuple(parts)
+    return draw_array(item, sizes, profile, rng)
+
+
+def draw_array(
+    array: Array, sizes: Mapping[str, int], profile: str, rng: np.random.Generator
+) -> np.ndarray:
+    """One array of the given profile, inside its bounds."""
+    shape = tuple(int(evaluate(size, sizes)) for size in array.shape)
+    low, high = evaluate(array.low, sizes), evaluate(array.high, sizes)
+    if array.dtype == "bool":
+        values = _booleans(shape, array.density, profile, rng)
+    elif array.dtype in FLOATS:
+        values = _floats(shape, low, high, profile, rng)
+    else:
+        if high is None:
+            raise SpecError(f"an {array.dtype} input needs a range, such as range = [0, 10]")
+        values = _integers(shape, int(low or 0), int(high), profile, rng)
+    if array.sorted:
+        values = np.sort(values, axis=-1)
+    dtype = ml_dtypes.bfloat16 if array.dtype == "bfloat16" else np.dtype(array.dtype)
+    return values.astype(dtype)
+
+
+def _booleans(
+    shape: tuple[int, ...], density: float, profile: str, rng: np.random.Generator
+) -> np.ndarray:
+    if profile == "zeros":
+        density = 0.0
+    values = rng.random(shape) < density
+    if (
+        shape and shape[-1] and density < 1
+    ):  # a row with nothing in it is asked for, not stumbled upon
+        rows = values.reshape(-1, shape[-1])
+        rows[np.arange(len(rows)), rng.integers(shape[-1], size=len(rows))] = True
+    return values
+
+
+def _integers(
+    shape: tuple[int, ...], low: int, high: int, profile: str, rng: np.random.Generator
+) -> np.ndarray:
+    if high <= low:
+        raise SpecError(f"the range [{low}, {high}) is empty")
+    if profile == "zeros":
+        return np.full(shape, low)
+    if profile == "ties":
+        return rng.choice(rng.integers(low, high, size=2), size=shape)
+    values = rng.integers(low, high, size=shape)
+    if profile == "large" and values.size > 1:
+        values.flat[0], values.flat[-1] = low, high - 1
+    return values
+
+
+def _floats(
+    shape: tuple[int, ...], low: Any, high: Any, profile: str, rng: np.random.Generator
+) -> np.ndarray:
+    if low is not None and high is not None:
+        if profile == "zeros":
+            return np.full(shape, min(max(0.0, low), high))
+        if profile == "ties":
+            return rng.choice(np.linspace(low, high, 5), size=shape)
+        return rng.uniform(low, high, size=shape)
+    values = _unbounded(shape, profile, rng)
+    if low is not None:
+        values = low + np.abs(values)
+    return values if high is None else high - np.abs(values)
+
+
+def _unbounded(shape: tuple[int, ...], profile: str, rng: np.random.Generator) -> np.ndarray:
+    values = rng.standard_normal(shape)
+    if profile == "zeros":
+        return np.zeros(shape)
+    if profile == "ties":
+        return rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0, 2.0], size=shape)
+    if profile == "mixed":
+        return values * 10.0 ** rng.uniform(-4, 2, size=shape)
+    if profile == "offset":
+        return 10.0 + 0.1 * values
+    return values * {"normal": 1.0, "tiny": 1e-3, "large": 10.0}[profile]

@@ -1,0 +1,275 @@
+"""A torch module and its port side by side: one example run on both, every check compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from flax import nnx
+
+from numerics.compare import Difference, compare_all
+from numerics.inputs import Example, materialise
+from numerics.parameters import copied, perturbed
+from numerics.randomness import ReplayMismatch
+from numerics.runners import Dump, FlaxRunner, Load, Run, TorchMode, run_torch, to_numpy
+from numerics.spec import InputSpec
+from numerics.tree import same_dtype
+
+
+class TorchRaises(RuntimeError):
+    """torch itself fails on an example, which then says nothing about the port."""
+
+
+class Wanted(Protocol):
+    """The settings a pair looks at."""
+
+    @property
+    def train(self) -> bool: ...
+    @property
+    def grad(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One example's comparisons by check, in order; ``error`` is what the port raised."""
+
+    example: Example
+    checks: dict[str, list[Difference]]
+    error: Exception | None = None
+
+    @property
+    def failed(self) -> str:
+        """The first check that differs, ``""`` when all agree."""
+        for name, differences in self.checks.items():
+            if not all(difference.ok for difference in differences):
+                return name
+        return ""
+
+    @property
+    def structural(self) -> bool:
+        """Whether the difference is one no rounding explains: the port raises, or shapes or names differ."""
+        problems = [d.problem for d in self.checks.get(self.failed, [])]
+        return self.error is not None or any(
+            word in problem for problem in problems for word in ("shape", "dtype", "does not")
+        )
+
+    def passed(self) -> dict[str, list[Difference]]:
+        """The checks that agree."""
+        return {name: found for name, found in self.checks.items() if all(d.ok for d in found)}
+
+
+@dataclass
+class Runs:
+    """All runs of one example in one mode: torch's float64, torch's own precision, the port."""
+
+    reference: Run
+    own: list[Run]
+    port: Run
+
+
+@dataclass
+class Pair:
+    """Two modules, the inputs they take, and how weights go from one to the other."""
+
+    torch: torch.nn.Module
+    port: nnx.Module
+    spec: InputSpec
+    load: Load
+    dump: Dump
+    wanted: Wanted
+    notes: list[str] = field(default_factory=list)
+    skipped: set[str] = field(default_factory=set)
+    without_dropout: bool = False
+
+    def __post_init__(self) -> None:
+        self.flax = FlaxRunner(self.port, self.load, self.dump)
+        self._variants: dict[tuple[str, int], torch.nn.Module] = {}
+        self._loaded: tuple[str, int] | None = None
+        self._returned: list[Difference] = []
+
+    def weighted(self, example: Example) -> torch.nn.Module:
+        """The torch module with the example's weights, which the port is given too."""
+        key = (example.weights, example.jitter)
+        if key not in self._variants:
+            if len(self._variants) > 8:
+                self._variants.clear()
+            self._variants[key] = perturbed(self.torch, *key)
+        if self._loaded != key:
+            state = self._variants[key].state_dict()
+            self.flax.load(state)
+            self._loaded, self._returned = key, _returned(state, self.dump(self.port))
+        return self._variants[key]
+
+    def modes(self) -> list[tuple[bool, bool]]:
+        """(train, grad) to run: gradients in train mode where that is compared, else in eval mode."""
+        train = self.wanted.train and "train" not in self.skipped
+        modes = [] if "eval" in self.skipped else [(False, self.wanted.grad and not train)]
+        return modes + ([(True, self.wanted.grad)] if train else [])
+
+    def run(self, example: Example, noise: int) -> Outcome:
+        """Compare one example in every mode.
+
+        Raises:
+          TorchRaises: torch fails in every mode.
+        """
+        args, kwargs = materialise(self.spec, example)
+        self.weighted(example)  # weights that do not fit are the caller's error, not the port's
+        checks = {"state_dict round trip": self._returned} if self._returned else {}
+        failures: list[TorchRaises] = []
+        for train, grad in self.modes():
+            mode = "train" if train else "eval"
+            try:
+                runs = self._runs_shared(example, args, kwargs, train, grad, noise)
+            except TorchRaises as error:
+                failures.append(error)
+                self.notes.append(f"{mode} mode: torch itself raises on some inputs: {error}")
+                continue
+            except ReplayMismatch as mismatch:
+                self._skip(mode, mismatch)
+                continue
+            except Exception as error:
+                checks[f"{mode} outputs"] = [Difference("output", problem=_one_line(error))]
+                return Outcome(example, checks, error)
+            checks.update(_compared(mode, runs, grad))
+            if Outcome(example, checks).failed:
+                break  # what follows from a difference need not be compiled to be known
+        if failures and not checks:
+            raise failures[0]
+        return Outcome(example, checks)
+
+    def _runs_shared(self, example: Example, *call: Any) -> Runs:
+        """Both sides with the same random numbers; where that fails, once more without dropout."""
+        try:
+            return self.runs(example, *call)
+        except ReplayMismatch:
+            train = call[2]
+            if self.without_dropout or not train:
+                raise
+            self._switch_dropout_off()
+            return self.runs(example, *call)
+
+    def _skip(self, mode: str, mismatch: ReplayMismatch) -> None:
+        self.skipped.add(mode)
+        self.notes.append(f"{mode} mode: random, not compared ({mismatch})")
+
+    def _switch_dropout_off(self) -> None:
+        self.without_dropout = True
+        self.torch, self.port = copied(self.torch), nnx.clone(self.port)
+        _zero_dropout(list(self.torch.modules()))
+        _zero_dropout(
+            [node for _, node in nnx.iter_graph(self.port) if isinstance(node, nnx.Module)]
+        )
+        self.flax = FlaxRunner(self.port, self.load, self.dump)
+        self._variants.clear()
+        self._loaded = None
+        self.notes.append("train mode: compared with dropout switched off on both sides")
+
+    def runs(
+        self,
+        example: Example,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        train: bool,
+        grad: bool,
+        noise: int,
+    ) -> Runs:
+        """Run both sides.
+
+        Raises:
+          TorchRaises, ReplayMismatch, and whatever the port raises.
+        """
+        module = self.weighted(example)
+        try:
+            plain = run_torch(module, args, kwargs, TorchMode(train, grad))
+        except Exception as error:
+            raise TorchRaises(_one_line(error)) from error
+        if plain.unknown_draws:
+            raise ReplayMismatch(f"torch draws by {', '.join(sorted(set(plain.unknown_draws)))}")
+        replay = tuple(plain.raw_draws)
+        reference = (
+            self._reference(module, args, kwargs, TorchMode(train, grad, replay=replay)) or plain
+        )
+        own = [plain]
+        for seed in range(noise):
+            mode = TorchMode(train, grad, noise=seed, replay=replay)
+            own.append(run_torch(module, args, kwargs, mode))
+        port = self.flax.run(
+            args, kwargs, train=train, grad=grad, cotangents=plain.cotangents, draws=plain.draws
+        )
+        return Runs(reference, own, port)
+
+    def _reference(
+        self, module: torch.nn.Module, args: Any, kwargs: Any, mode: TorchMode
+    ) -> Run | None:
+        try:
+            return run_torch(
+                module, args, kwargs, TorchMode(mode.train, mode.grad, True, replay=mode.replay)
+            )
+        except ReplayMismatch:
+            raise
+        except Exception as error:
+            self.notes.append(
+                f"torch does not run in float64 ({_one_line(error)}): its float32 is the reference"
+            )
+            return None
+
+
+def _one_line(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0] if text else ''}"[:300]
+
+
+def _compared(mode: str, runs: Runs, grad: bool) -> dict[str, list[Difference]]:
+    plain = runs.own[0]
+    outputs = compare_all(
+        runs.reference.outputs, [run.outputs for run in runs.own], runs.port.outputs, plain.dtypes
+    )
+    outputs += [
+        Difference(path, problem=f"dtype {runs.port.dtypes[path]} where torch has {dtype}")
+        for path, dtype in plain.dtypes.items()
+        if path in runs.port.dtypes and not same_dtype(dtype, runs.port.dtypes[path])
+    ]
+    checks = {f"{mode} outputs": outputs}
+    state = compare_all(runs.reference.state, [run.state for run in runs.own], runs.port.state)
+    if state:
+        checks[f"{mode} state"] = state
+    if grad and plain.gradients and all(difference.ok for difference in outputs):
+        names = set(plain.gradients)
+        port = {name: value for name, value in runs.port.gradients.items() if name in names}
+        checks[f"{mode} gradients"] = compare_all(
+            runs.reference.gradients, [run.gradients for run in runs.own], port
+        )
+    return checks
+
+
+def _returned(given: Mapping[str, Any], back: Mapping[str, Any]) -> list[Difference]:
+    """torch's state_dict against what the port gives back after loading it, bit for bit."""
+    found = []
+    for name, value in given.items():
+        if not isinstance(value, torch.Tensor):
+            continue
+        expected = to_numpy(value.float() if value.dtype == torch.float64 else value)
+        if name not in back:
+            found.append(Difference(name, problem="torch has it, the port does not"))
+        elif not np.array_equal(
+            to_numpy(back[name]), expected, equal_nan=expected.dtype.kind in "fc"
+        ):
+            found.append(Difference(name, problem="it does not come back as it was loaded"))
+        else:
+            found.append(Difference(name))
+    return found
+
+
+def _zero_dropout(modules: Sequence[Any]) -> None:
+    """Set every dropout rate to zero: ``p`` and ``rate`` of dropout layers, ``dropout`` of others."""
+    for module in modules:
+        for name in ("dropout", "dropout_p", "dropout_rate", "attn_dropout"):
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, 0.0)
+        if "dropout" in type(module).__name__.lower():
+            for name in ("p", "rate"):
+                if isinstance(getattr(module, name, None), float):
+                    setattr(module, name, 0.0)

@@ -1,0 +1,148 @@
+"""What verification found, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from numerics.compare import Difference
+from numerics.inputs import Example
+
+
+@dataclass
+class Check:
+    """One thing compared (``"eval outputs"``, ``"train gradients"``) over all examples.
+
+    ``error`` and ``torch_error`` belong to the tensor nearest to its allowance, ``worst``. ``note`` says why
+    something was not compared.
+    """
+
+    name: str
+    examples: int = 0
+    tensors: int = 0
+    error: float = 0.0
+    torch_error: float = 0.0
+    ratio: float = 0.0
+    worst: str = ""
+    conditioned: int = 0
+    ill_conditioned: set[str] = field(default_factory=set)
+    note: str = ""
+    ok: bool = True
+
+    def add(self, differences: Sequence[Difference]) -> None:
+        """Take the differences of one more example into account."""
+        self.examples += 1
+        self.tensors = max(self.tensors, len(differences))
+        for difference in differences:
+            if difference.ill_conditioned:
+                self.ill_conditioned.add(difference.name)
+                continue
+            self.conditioned += 1
+            if difference.ratio >= self.ratio:
+                self.ratio, self.worst = difference.ratio, difference.name
+                self.error, self.torch_error = difference.error, difference.torch_error
+
+    @property
+    def meaningless(self) -> bool:
+        """Whether every tensor of every example was noise in torch itself."""
+        return self.examples > 0 and self.tensors > 0 and self.conditioned == 0
+
+
+@dataclass
+class Failure:
+    """A difference that stayed when the example was perturbed, shrunk by hypothesis.
+
+    ``submodule`` is the first whose inputs agree and whose outputs do not (``""`` is the module itself, None
+    when it could not be told); ``snippet`` is a program that shows the difference again.
+    """
+
+    check: str
+    example: Example
+    differences: list[Difference]
+    submodule: str | None = None
+    reason: str = ""
+    snippet: str = ""
+    traceback: str = ""
+
+    def __str__(self) -> str:
+        return str(self.differences[0]) if self.differences else self.reason
+
+
+@dataclass
+class Report:
+    """The verdict on one pair of modules.
+
+    ``verdict`` is ``"equal"``, ``"different"``, ``"raises"`` (the port fails where torch runs),
+    ``"ill-conditioned"`` (torch's own outputs are noise), ``"not compared"``, or for a case that expects it
+    ``"flagged"`` / ``"not flagged"``. ``layers`` holds each submodule's error where that was asked for.
+    """
+
+    name: str = ""
+    verdict: str = "not compared"
+    checks: list[Check] = field(default_factory=list)
+    failure: Failure | None = None
+    examples: int = 0
+    shapes: list[dict[str, int]] = field(default_factory=list)
+    compiles: int = 0
+    notes: list[str] = field(default_factory=list)
+    layers: list[Difference] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the port computes what torch computes, as the case expects."""
+        return self.verdict in ("equal", "flagged")
+
+    def _worst(self) -> Check | None:
+        compared = [check for check in self.checks if check.conditioned]
+        return max(compared, key=lambda check: check.ratio, default=None)
+
+    @property
+    def max_error(self) -> float:
+        """The port's largest error relative to its tensor's largest value, in the check nearest its allowance."""
+        worst = self._worst()
+        return worst.error if worst else 0.0
+
+    @property
+    def torch_error(self) -> float:
+        """torch's own float32 error in the tensor ``max_error`` speaks of."""
+        worst = self._worst()
+        return worst.torch_error if worst else 0.0
+
+    @property
+    def first_divergence(self) -> str | None:
+        """Path of the first submodule that differs (``""``: the module itself), None when nothing does."""
+        return self.failure.submodule if self.failure else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready mapping."""
+        checks = []
+        for check in self.checks:
+            entry = asdict(check)
+            entry["ill_conditioned"] = sorted(check.ill_conditioned)
+            checks.append(entry)
+        return {
+            "name": self.name,
+            "verdict": self.verdict,
+            "ok": self.ok,
+            "max_error": self.max_error,
+            "torch_error": self.torch_error,
+            "first_divergence": self.first_divergence,
+            "checks": checks,
+            "failure": asdict(self.failure) if self.failure else None,
+            "examples": self.examples,
+            "shapes": self.shapes,
+            "compiles": self.compiles,
+            "notes": self.notes,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def __str__(self) -> str:
+        text = f"{self.name or 'model'}: {self.verdict}, max error {self.max_error:.1e}"
+        text += f" (torch's own {self.torch_error:.1e})"
+        if self.failure:
+            where = self.failure.submodule
+            at = "" if where is None else f" at {where or 'the module itself'}"
+            text += f"\n{self.failure.check}{at}: {self.failure}\nexample: {self.failure.example}"
+        return text

@@ -1,0 +1,313 @@
+"""Running torch more exactly and less exactly: float64 throughout, and with random rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+_EXACT = frozenset(
+    [
+        "abs",
+        "alias",
+        "amax",
+        "amin",
+        "arange",
+        "argmax",
+        "argmin",
+        "as_strided",
+        "bitwise_and",
+        "bitwise_not",
+        "bitwise_or",
+        "cat",
+        "ceil",
+        "clamp",
+        "clamp_max",
+        "clamp_min",
+        "clone",
+        "constant_pad_nd",
+        "copy",
+        "copy_",
+        "detach",
+        "diag_embed",
+        "diagonal_copy",
+        "embedding",
+        "empty",
+        "empty_like",
+        "empty_strided",
+        "eq",
+        "expand_copy",
+        "eye",
+        "fill",
+        "fill_",
+        "flip",
+        "floor",
+        "full",
+        "full_like",
+        "gather",
+        "ge",
+        "gt",
+        "hardtanh",
+        "index",
+        "index_copy",
+        "index_fill",
+        "index_put",
+        "index_put_",
+        "index_select",
+        "isinf",
+        "isnan",
+        "isfinite",
+        "le",
+        "leaky_relu_backward",
+        "lift_fresh",
+        "linspace",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "lt",
+        "masked_fill",
+        "masked_fill_",
+        "masked_scatter",
+        "masked_select",
+        "max",
+        "max_pool2d_with_indices",
+        "max_pool3d_with_indices",
+        "maximum",
+        "median",
+        "min",
+        "minimum",
+        "mode",
+        "ne",
+        "neg",
+        "new_empty",
+        "new_empty_strided",
+        "new_full",
+        "new_ones",
+        "new_zeros",
+        "nonzero",
+        "one_hot",
+        "ones",
+        "ones_like",
+        "pixel_shuffle",
+        "pixel_unshuffle",
+        "reflection_pad1d",
+        "reflection_pad2d",
+        "reflection_pad3d",
+        "relu",
+        "relu_",
+        "repeat",
+        "repeat_interleave",
+        "replication_pad1d",
+        "replication_pad2d",
+        "replication_pad3d",
+        "resize_",
+        "roll",
+        "round",
+        "scalar_tensor",
+        "scatter",
+        "select_scatter",
+        "select_backward",
+        "slice_backward",
+        "slice_scatter",
+        "sgn",
+        "sign",
+        "sort",
+        "split_with_sizes_copy",
+        "stack",
+        "t_copy",
+        "threshold",
+        "threshold_backward",
+        "topk",
+        "tril",
+        "triu",
+        "trunc",
+        "unbind_copy",
+        "unfold_copy",
+        "upsample_nearest1d",
+        "upsample_nearest2d",
+        "upsample_nearest3d",
+        "where",
+        "zero_",
+        "zeros",
+        "zeros_like",
+        "_to_copy",
+        "_unsafe_view",
+        "_local_scalar_dense",
+        "zero",
+    ]
+)
+"""ATen operations that commit no rounding: they move, choose or create numbers."""
+
+
+_MANTISSA = frozenset({torch.float32, torch.bfloat16, torch.float16})
+_NORMALISATIONS = {
+    "native_batch_norm": 1,
+    "_native_batch_norm_legit": 1,
+    "native_group_norm": 1,
+    "native_layer_norm": 2,
+}
+"""Operations that give (output, mean, 1/deviation), and the place of their weight among the arguments."""
+_UPDATES_STATISTICS = frozenset({"native_batch_norm", "_native_batch_norm_legit"})
+"""These change their running mean and variance, arguments 3 and 4, without saying so in their schema."""
+_WHOLE = 2.0**20
+"""Whole numbers up to here are taken for counts; far above, every float32 is a whole number."""
+
+
+_SUMS = frozenset(
+    [
+        "addbmm",
+        "addmm",
+        "addmv",
+        "baddbmm",
+        "bmm",
+        "convolution",
+        "convolution_backward",
+        "cumsum",
+        "dot",
+        "embedding_dense_backward",
+        "index_add",
+        "linear",
+        "mean",
+        "mm",
+        "mv",
+        "scatter_add",
+        "sum",
+    ]
+)
+"""Sums of terms or of products: linear in each tensor."""
+_FUSED = ("native_", "_scaled_dot_product", "rnn", "lstm", "gru", "_softmax", "linalg_", "cdist")
+"""Many operations in one, by a part of their names."""
+
+
+class RoundingNoise(TorchDispatchMode):
+    """Each inexact operation's result moves at random by about one unit in the last place.
+
+    What comes out differs from the plain run by as much as another correct implementation in the same
+    precision may (Monte Carlo arithmetic). A sum moves by an ulp of the root of the sum of its squared terms,
+    since any order of adding is correct. Whole numbers stay, since counts and masks are exact.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._salt = (seed + 1) * 0x9E3779B9
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        name = func.overloadpacket.__name__
+        if name in _EXACT or func.is_view or torch.Tag.nondeterministic_seeded in func.tags:
+            return func(*args, **kwargs)
+        if name in _SUMS:
+            terms = tree_map(_root, _on_squares(func, name, args, kwargs))
+            return tree_map(self._moved, func(*args, **kwargs), terms)
+        result = func(*args, **kwargs)
+        if name in _NORMALISATIONS:
+            self._move_mean(name, args, result)
+        if any(word in name for word in _FUSED):
+            return tree_map(self._moved, result, tree_map(_with_spread, result))
+        return tree_map(self._moved, result)
+
+    def _move_mean(
+        self, name: str, args: tuple[Any, ...], result: tuple[torch.Tensor, ...]
+    ) -> None:
+        """Another implementation's mean differs in the last place, which the division by a small deviation
+        turns into much; equal values, whose spread is zero, would hide it."""
+        out, mean, rstd = result[:3]
+        if not mean.numel():
+            return
+        if name in _UPDATES_STATISTICS:
+            tree_map(self._moved, args[3:5], tree_map(_with_spread, args[3:5]))
+        before = mean.clone()
+        self._moved(mean, 8 * mean.abs())
+        shift, weight = (mean - before) * rstd, args[_NORMALISATIONS[name]]
+        if name == "native_group_norm":
+            shift = shift.reshape(*shift.shape[:2], 1).expand(-1, -1, args[4] // args[6]).flatten(1)
+            shift = shift.reshape(*shift.shape, *(1,) * (out.ndim - 2))
+        elif name in _UPDATES_STATISTICS:
+            shift = shift.reshape(-1, *(1,) * (out.ndim - 2))
+        if weight is not None and name != "native_layer_norm":
+            weight = weight.reshape(-1, *(1,) * (out.ndim - 2))
+        out.sub_(shift if weight is None else shift * weight)
+
+    def _moved(self, value: Any, unit: Any = None) -> Any:
+        """Move ``value`` in place by up to an ulp of ``unit``, equal numbers alike (a symmetry must not break)."""
+        if not isinstance(value, torch.Tensor) or value.dtype not in _MANTISSA:
+            return value
+        if value.numel() == 0 or _overlaps(value):
+            return value
+        self._salt = (self._salt * 6364136223846793005 + 1442695040888963407) % 2**64
+        bits = value.float().view(torch.int32).mul(-1640531535).add_(self._salt % 2**31)
+        bits = bits.bitwise_xor(bits >> 15).mul_(739982445)
+        step = bits.float().mul_(2.0**-31 * torch.finfo(value.dtype).eps)
+        wide = value.float()
+        if isinstance(unit, torch.Tensor):
+            step = step.mul_(unit.float().nan_to_num_(0.0, 0.0, 0.0))
+        else:
+            step = step.mul_(wide)
+        whole = (wide.frac() == 0) & (wide.abs() < _WHOLE)
+        value.add_(torch.where(whole, 0.0, step).to(value.dtype))
+        return value
+
+
+def _on_squares(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A sum's operation applied to the squares of its tensors: the sum of squared terms."""
+
+    def squared(value: Any) -> Any:
+        is_float = isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+        return value * value if is_float else value
+
+    factors = {key: kwargs[key] ** 2 for key in ("alpha", "beta") if key in kwargs}
+    result = func(*tree_map(squared, args), **{**tree_map(squared, kwargs), **factors})
+    return result / (args[0].numel() / max(result.numel(), 1)) if name == "mean" else result
+
+
+def _root(value: Any) -> Any:
+    return value.sqrt() if isinstance(value, torch.Tensor) else value
+
+
+def _with_spread(value: Any) -> Any:
+    """The unit of a fused operation: four times the value, and the spread of the tensor where that is small."""
+    if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
+        return value
+    wide = value.float()
+    return 4 * wide.abs() + wide.square().mean().sqrt()
+
+
+def _overlaps(value: torch.Tensor) -> bool:
+    return any(
+        stride == 0 and size > 1 for stride, size in zip(value.stride(), value.shape, strict=True)
+    )
+
+
+_WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+
+
+class Float64(TorchFunctionMode):
+    """float32 becomes float64 wherever the program says it: ``.float()``, ``dtype=torch.float32``, defaults."""
+
+    def __enter__(self) -> Float64:
+        self._default = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        return super().__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        torch.set_default_dtype(self._default)
+        super().__exit__(*exc)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if func is torch.Tensor.float:
+            return args[0].double()
+        if any(isinstance(part, torch.dtype) for part in (*args, *(kwargs or {}).values())):
+            args = tuple(_widened(part) for part in args)
+            kwargs = {key: _widened(part) for key, part in (kwargs or {}).items()}
+        return func(*args, **(kwargs or {}))
+
+
+def _widened(value: Any) -> Any:
+    return _WIDER.get(value, value) if isinstance(value, torch.dtype) else value

@@ -1,0 +1,354 @@
+"""Run a torch module or a Flax module on the same numbers: outputs, gradients, state afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import torch
+from flax import nnx
+
+from numerics.parameters import copied
+from numerics.randomness import Draw, Recorder, Replayer, replaying
+from numerics.rounding import Float64, RoundingNoise
+from numerics.tree import dtype_name, flatten
+
+Load = Callable[[nnx.Module, Mapping[str, Any]], Any]
+Dump = Callable[..., Mapping[str, Any]]
+
+
+@dataclass
+class Run:
+    """What one run gave, by name: outputs by path, gradients and state by torch's names.
+
+    Floats are held as float64 whatever they were computed in; ``dtypes`` says what that was.
+    """
+
+    outputs: dict[str, np.ndarray]
+    dtypes: dict[str, str]
+    gradients: dict[str, np.ndarray] = field(default_factory=dict)
+    state: dict[str, np.ndarray] = field(default_factory=dict)
+    cotangents: dict[str, np.ndarray] = field(default_factory=dict)
+    draws: list[Draw] = field(default_factory=list)
+    raw_draws: list[torch.Tensor] = field(default_factory=list)
+    unknown_draws: list[str] = field(default_factory=list)
+
+
+def cotangent(seed: int, index: int, shape: tuple[int, ...]) -> np.ndarray:
+    """The fixed random weights of output ``index`` in the scalar whose gradient is taken."""
+    return np.random.default_rng([seed, index]).standard_normal(shape).astype(np.float32)
+
+
+def to_numpy(value: Any) -> np.ndarray:
+    """A tensor or array as numpy, floats as float64 (bfloat16 has no numpy type of its own)."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach()
+        value = value.double() if value.dtype.is_floating_point else value
+        return value.resolve_conj().resolve_neg().cpu().numpy()
+    array = np.asarray(value)
+    if array.dtype == ml_dtypes.bfloat16 or np.issubdtype(array.dtype, np.floating):
+        return array.astype(np.float64)
+    return array
+
+
+# --- torch ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TorchMode:
+    """How torch runs: ``noise`` seeds random rounding; ``replay`` gives recorded draws again."""
+
+    train: bool = False
+    grad: bool = False
+    float64: bool = False
+    noise: int | None = None
+    replay: tuple[torch.Tensor, ...] | None = None
+    cotangent_seed: int = 0
+
+
+def run_torch(
+    module: torch.nn.Module,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    mode: TorchMode,
+    watch: Callable[[torch.nn.Module], AbstractContextManager[Any]] | None = None,
+) -> Run:
+    """Run a copy of ``module`` once; what it draws is recorded, or replayed where the mode says so."""
+    module = _prepared(module, mode)
+    leaves: dict[str, torch.Tensor] = {}
+    call_args = tuple(_tensors(arg, f"input {i}", mode, leaves) for i, arg in enumerate(args))
+    call_kwargs = {key: _tensors(arg, f"input {key}", mode, leaves) for key, arg in kwargs.items()}
+    recorder = Recorder()
+    with ExitStack() as stack:
+        generator = torch.default_generator
+        stack.callback(generator.set_state, generator.get_state())
+        generator.manual_seed(0)
+        if mode.float64:
+            stack.enter_context(Float64())
+        if mode.noise is not None:
+            stack.enter_context(RoundingNoise(mode.noise))
+        stack.enter_context(recorder if mode.replay is None else Replayer(mode.replay))
+        stack.enter_context(torch.set_grad_enabled(mode.grad))
+        if watch is not None:
+            stack.enter_context(watch(module))
+        outputs = flatten(module(*call_args, **call_kwargs))
+        weights = _cotangents(outputs, mode) if mode.grad else {}
+        gradients = _torch_gradients(module, outputs, leaves, weights)
+    return Run(
+        outputs={path: to_numpy(value) for path, value in outputs.items()},
+        dtypes={path: dtype_name(value) for path, value in outputs.items()},
+        gradients=gradients,
+        cotangents=weights,
+        state={
+            name: to_numpy(value).copy()
+            for name, value in module.state_dict().items()
+            if isinstance(value, torch.Tensor)
+        },
+        draws=recorder.draws,
+        raw_draws=recorder.raw,
+        unknown_draws=recorder.unknown,
+    )
+
+
+def _prepared(module: torch.nn.Module, mode: TorchMode) -> torch.nn.Module:
+    module = copied(module).train(mode.train)
+    source, target = (
+        torch.float64,
+        torch.float32,
+    )  # the port has no float64: torch is run without it too
+    if mode.float64:
+        source, target = target, source
+        module = module.double()
+    else:
+        module._apply(lambda tensor: tensor.float() if tensor.dtype == source else tensor)
+    for part in module.modules():
+        for name, value in vars(part).items():
+            if isinstance(value, torch.Tensor) and value.dtype == source:
+                setattr(part, name, value.to(target))
+    return module
+
+
+def _tensors(value: Any, name: str, mode: TorchMode, leaves: dict[str, torch.Tensor]) -> Any:
+    """numpy → torch; float arrays become leaves to differentiate (the call gets a clone it may write to)."""
+    if isinstance(value, dict):
+        return {key: _tensors(part, f"{name}.{key}", mode, leaves) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        parts = [_tensors(part, f"{name}[{i}]", mode, leaves) for i, part in enumerate(value)]
+        return type(value)(parts)
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype == ml_dtypes.bfloat16:
+        tensor = torch.from_numpy(value.astype(np.float32)).bfloat16()
+    else:
+        tensor = torch.from_numpy(value.copy())
+    if not tensor.dtype.is_floating_point:
+        return tensor
+    if mode.float64:
+        tensor = tensor.double()
+    elif tensor.dtype == torch.float64:
+        tensor = tensor.float()
+    if not mode.grad:
+        return tensor
+    leaves[name] = tensor.requires_grad_()
+    return leaves[name].clone()
+
+
+def _cotangents(outputs: Mapping[str, Any], mode: TorchMode) -> dict[str, np.ndarray]:
+    """Weights for every output that depends on something differentiable."""
+    return {
+        path: cotangent(mode.cotangent_seed, index, tuple(value.shape))
+        for index, (path, value) in enumerate(outputs.items())
+        if _is_float_tensor(value) and value.requires_grad
+    }
+
+
+def _torch_gradients(
+    module: torch.nn.Module,
+    outputs: Mapping[str, Any],
+    leaves: Mapping[str, torch.Tensor],
+    weights: Mapping[str, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """Gradients by name: ``input 0`` and torch's parameter names; what is not reached is zero."""
+    wanted = dict(leaves)
+    wanted.update(
+        (name, parameter)
+        for name, parameter in module.named_parameters(remove_duplicate=False)
+        if parameter.requires_grad and parameter.dtype.is_floating_point
+    )
+    if not weights or not wanted:
+        return {}
+    found = torch.autograd.grad(
+        [outputs[path] for path in weights],
+        list(wanted.values()),
+        [torch.from_numpy(weight).to(outputs[path]) for path, weight in weights.items()],
+        allow_unused=True,
+    )
+    return {
+        name: np.zeros(tuple(leaf.shape)) if grad is None else to_numpy(grad.to_dense())
+        for (name, leaf), grad in zip(wanted.items(), found, strict=True)
+    }
+
+
+def _is_float_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+
+
+# --- Flax -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Static:
+    """The part of a call that is compiled in: structure, constants, mode."""
+
+    treedef: Any
+    constants: tuple[tuple[int, Any], ...]
+    kinds: tuple[str, ...]
+    train: bool
+    grad: bool
+
+
+class FlaxRunner:
+    """A Flax module under ``jax.jit``, compiled once for each shape and mode.
+
+    ``compiles`` counts compilations, ``signatures`` holds the distinct calls there were.
+
+    Args:
+      module: the port.
+      load: ``load(module, state_dict)`` puts torch's numbers into it, in place.
+      dump: ``dump(module)`` gives numbers by torch's names and in torch's layout;
+        ``dump(gradients, like=module)`` does so for a state of gradients.
+    """
+
+    def __init__(self, module: nnx.Module, load: Load, dump: Dump) -> None:
+        self.module, self._load, self._dump = module, load, dump
+        self.compiles = 0
+        self.signatures: set[Any] = set()
+        self._functions: dict[Any, Any] = {}
+
+    def load(self, state_dict: Mapping[str, Any]) -> None:
+        """Put torch's numbers into the port."""
+        self._load(self.module, state_dict)
+
+    def run(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        train: bool,
+        grad: bool,
+        cotangents: Mapping[str, np.ndarray] | None = None,
+        draws: Sequence[Draw] = (),
+    ) -> Run:
+        """One compiled call; the module keeps the state it had before.
+
+        Raises:
+          ReplayMismatch: the port's draws do not line up with ``draws``.
+        """
+        leaves, treedef = jax.tree.flatten((tuple(args), dict(kwargs)), is_leaf=lambda x: x is None)
+        arrays = {i: leaf for i, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray)}
+        static = _Static(
+            treedef,
+            tuple((i, leaf) for i, leaf in enumerate(leaves) if i not in arrays),
+            tuple(draw.kind for draw in draws),
+            train,
+            grad,
+        )
+        self.module.train() if train else self.module.eval()
+        graphdef, params, rest = nnx.split(self.module, nnx.Param, ...)
+        floats = {i: jnp.asarray(x) for i, x in arrays.items() if _is_float(x)}
+        others = {i: jnp.asarray(x) for i, x in arrays.items() if i not in floats}
+        call = self._compiled(static, graphdef)
+        shapes = tuple(x.shape for x in arrays.values())
+        self.signatures.add((train, grad, repr(static.constants), static.kinds, shapes))
+        # TPUs and GPUs multiply float32 in fewer bits unless told otherwise; on a CPU this changes nothing
+        with jax.default_matmul_precision("highest"):
+            outputs, gradients, after = call(
+                params, rest, floats, others, dict(cotangents or {}), [draw.value for draw in draws]
+            )
+        return self._collect(outputs, gradients, after, floats, _names(args, kwargs))
+
+    def _compiled(self, static: _Static, graphdef: Any) -> Any:
+        key = (static.treedef, repr(static.constants), static.kinds, static.train, static.grad)
+        if key not in self._functions:
+            self._functions[key] = jax.jit(self._traced(static, graphdef))
+        return self._functions[key]
+
+    def _traced(self, static: _Static, graphdef: Any) -> Callable[..., Any]:
+        def call(params: Any, rest: Any, floats: Any, others: Any, weights: Any, draws: Any) -> Any:
+            self.compiles += 1
+
+            def forward(params: Any, floats: Any) -> Any:
+                module = nnx.merge(graphdef, params, rest, copy=True)
+                leaves = {**dict(static.constants), **floats, **others}
+                args, kwargs = jax.tree.unflatten(
+                    static.treedef, [leaves[i] for i in range(len(leaves))]
+                )
+                with replaying(static.kinds, draws):
+                    outputs = flatten(module(*args, **kwargs))
+                outputs = {path: jnp.asarray(value) for path, value in outputs.items()}
+                return {path: outputs[path] for path in weights if path in outputs}, (
+                    outputs,
+                    nnx.state(module, nnx.Not(nnx.RngState)),
+                )
+
+            if not static.grad:
+                _, (outputs, after) = forward(params, floats)
+                return outputs, None, after
+            seeds, pullback, (outputs, after) = jax.vjp(forward, params, floats, has_aux=True)
+            if {path: x.shape for path, x in seeds.items()} != {
+                path: w.shape for path, w in weights.items()
+            }:
+                return outputs, None, after
+            gradients = pullback({path: weights[path].astype(x.dtype) for path, x in seeds.items()})
+            return outputs, gradients, after
+
+        return call
+
+    def _collect(
+        self, outputs: Any, gradients: Any, after: Any, floats: Any, names: Sequence[str]
+    ) -> Run:
+        by_name: dict[str, np.ndarray] = {}
+        if gradients is not None:
+            dumped = self._dump(gradients[0], like=self.module)
+            by_name = {name: to_numpy(value) for name, value in dumped.items()}
+            by_name.update((names[i], to_numpy(gradients[1][i])) for i in floats)
+        order = list(outputs)
+        return Run(
+            outputs={path: to_numpy(outputs[path]) for path in order},
+            dtypes={path: dtype_name(outputs[path]) for path in order},
+            gradients=by_name,
+            state=self.state_after(after),
+        )
+
+    def state_after(self, after: Any) -> dict[str, np.ndarray]:
+        """The numbers of a state of this module, by torch's names."""
+        before = nnx.state(self.module, nnx.Not(nnx.RngState))
+        before = jax.tree.map(lambda x: x, before)
+        nnx.update(self.module, after)
+        found = {name: to_numpy(value) for name, value in self._dump(self.module).items()}
+        nnx.update(self.module, before)
+        return found
+
+
+def _is_float(value: Any) -> bool:
+    return bool(jnp.issubdtype(value.dtype, jnp.floating))
+
+
+def _names(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+    """Names of the call's leaves in the order jax.tree flattens them, as the torch side names them."""
+
+    def walk(value: Any, name: str) -> list[str]:
+        if isinstance(value, dict):
+            return [n for key in sorted(value) for n in walk(value[key], f"{name}.{key}")]
+        if isinstance(value, tuple | list):
+            return [n for i, part in enumerate(value) for n in walk(part, f"{name}[{i}]")]
+        return [name]
+
+    names = [n for i, arg in enumerate(args) for n in walk(arg, f"input {i}")]
+    return names + [n for key in sorted(kwargs) for n in walk(kwargs[key], f"input {key}")]

@@ -1,0 +1,160 @@
+"""What a model takes: arrays with named dimensions, constants and nested groups, as plain data."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Size = int | str
+Bound = int | float | str | None
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+INTS = ("int8", "uint8", "int16", "int32", "int64")
+DTYPES = (*FLOATS, *INTS, "bool")
+
+_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+class SpecError(ValueError):
+    """An input description that cannot be drawn from; the message says which part and why."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """One tensor argument.
+
+    Args:
+      shape: sizes; a string is a dimension's name or arithmetic on names (``"2*T"``, ``"T+1"``).
+      dtype: torch's name of the element type.
+      low, high: bounds; numbers or dimension names. ``high`` is exclusive for integers.
+      name: keyword the array is passed by; positional when None.
+      sorted: values ascend along the last axis (a batch vector of a graph).
+      density: for booleans, the share of True.
+    """
+
+    shape: tuple[Size, ...]
+    dtype: str = "float32"
+    low: Bound = None
+    high: Bound = None
+    name: str | None = None
+    sorted: bool = False
+    density: float = 0.5
+
+
+@dataclass(frozen=True)
+class Constant:
+    """An argument passed as it stands: a Python number, a string, None, or a given array."""
+
+    value: Any
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """A nested argument; ``kind`` is ``"tuple"``, ``"list"`` or ``"dict"`` (items then carry names)."""
+
+    kind: str
+    items: tuple[Item, ...]
+    name: str | None = None
+
+
+Item = Array | Constant | Group
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """All arguments of one call and the choices for every named dimension.
+
+    ``hook`` replaces ``items`` for what a table cannot say: ``hook(rng, sizes, profile)`` returns the
+    positional arguments (a tuple) or ``(args, kwargs)`` as numpy arrays.
+    """
+
+    items: tuple[Item, ...] = ()
+    dims: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    profiles: tuple[str, ...] = ()
+    hook: Callable[..., Any] | None = None
+
+    def arrays(self) -> list[Array]:
+        """Every array, depth first."""
+        return [leaf for item in self.items for leaf in _arrays(item)]
+
+
+def _arrays(item: Item) -> list[Array]:
+    if isinstance(item, Array):
+        return [item]
+    if isinstance(item, Group):
+        return [leaf for part in item.items for leaf in _arrays(part)]
+    return []
+
+
+def evaluate(size: Bound, sizes: Mapping[str, int]) -> Any:
+    """The number meant by ``5``, ``"T"`` or ``"2*T+1"``.
+
+    Raises:
+      SpecError: a name that is no dimension, or something else than + - * // % on names and integers.
+    """
+    if not isinstance(size, str):
+        return size
+    try:
+        return _evaluate(ast.parse(size, mode="eval").body, sizes)
+    except (SyntaxError, KeyError, TypeError) as error:
+        known = ", ".join(sizes) or "none"
+        raise SpecError(
+            f"cannot read the size {size!r} ({error}); dimensions declared: {known}"
+        ) from error
+
+
+def _evaluate(node: ast.expr, sizes: Mapping[str, int]) -> Any:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return node.value
+    if isinstance(node, ast.Name):
+        return sizes[node.id]
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        return _OPERATORS[type(node.op)](_evaluate(node.left, sizes), _evaluate(node.right, sizes))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_evaluate(node.operand, sizes)
+    raise TypeError("only + - * // % on names and integers")
+
+
+def size_choices(spec: InputSpec, count: int = 3) -> list[dict[str, int]]:
+    """At most ``count`` assignments of the named dimensions, smallest first.
+
+    A shape costs a compilation, so few are used: the smallest sizes, the largest, and sizes in between. In
+    all but the smallest, dimensions differ from each other where their choices allow it, for a swapped axis
+    does not show in a square array.
+    """
+    if not spec.dims:
+        return [{}]
+    fixed = {size for array in spec.arrays() for size in array.shape if isinstance(size, int)}
+    smallest = {name: min(choices) for name, choices in spec.dims.items()}
+    found = [smallest]
+    for part in range(count - 1):
+        fraction = 1.0 - part / max(count - 1, 1)
+        for taken in (fixed, set()):
+            assignment = _distinct(spec.dims, fraction, taken)
+            if assignment not in found:
+                found.append(assignment)
+                break
+    return sorted(found, key=lambda sizes: tuple(sizes.values()))
+
+
+def _distinct(
+    dims: Mapping[str, Sequence[int]], fraction: float, fixed: set[int]
+) -> dict[str, int]:
+    assignment: dict[str, int] = {}
+    for name, choices in dims.items():
+        ordered = sorted(choices)
+        aim = ordered[round(fraction * (len(ordered) - 1))]
+        taken = fixed | set(assignment.values())
+        free = [size for size in ordered if size not in taken] or ordered
+        assignment[name] = min(free, key=lambda size: abs(size - aim))
+    return assignment

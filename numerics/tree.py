@@ -1,0 +1,51 @@
+"""Outputs of either framework as one flat mapping from path to array."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+
+def flatten(value: Any, path: str = "") -> dict[str, Any]:
+    """``(x, {"loss": y})`` → ``{"[0]": x, "[1].loss": y}``; leaves are left as they are.
+
+    Tuples, lists and named tuples count as the same structure, and so do dicts and dataclasses. A None, which
+    is no number, shows in the path (``"[1] is None"``) with an empty array as its value.
+    """
+    if value is None:
+        return {f"{path or 'output'} is None": np.zeros(0, np.float32)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        parts = [(f"{path}.{key}".lstrip("."), part) for key, part in value.items()]
+    elif isinstance(value, tuple | list):
+        parts = [(f"{path}[{index}]", part) for index, part in enumerate(value)]
+    elif isinstance(value, str):
+        return {f"{path or 'output'} is {value!r}": np.zeros(0, np.float32)}
+    elif hasattr(value, "dtype") or isinstance(value, bool | int | float | complex):
+        return {path or "output": value}
+    else:
+        raise TypeError(f"cannot compare a {type(value).__name__} ({path or 'output'})")
+    if not parts:
+        return {f"{path or 'output'} is empty": np.zeros(0, np.float32)}
+    return {key: leaf for name, part in parts for key, leaf in flatten(part, name).items()}
+
+
+def dtype_name(value: Any) -> str:
+    """``"float32"``, ``"int64"``, ``"bool"``, for a tensor, an array or a Python number."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int64"
+    if isinstance(value, float):
+        return "float32"
+    return str(value.dtype).removeprefix("torch.")
+
+
+def same_dtype(torch: str, port: str) -> bool:
+    """Whether a dtype of the port stands for torch's: 64-bit integers become 32-bit ones without x64."""
+    narrow = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
+    return port in (torch, narrow.get(torch))

@@ -1,0 +1,345 @@
+"""verify: draw examples, run both sides, compare, confirm, shrink and localise."""
+
+from __future__ import annotations
+
+import random
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import hypothesis
+import ml_dtypes
+import numpy as np
+import torch
+from flax import nnx
+from hypothesis.errors import NoSuchExample
+
+from numerics import inputs as drawing
+from numerics.compare import Difference
+from numerics.inputs import Example
+from numerics.localize import first_divergence, layer_errors
+from numerics.pair import Outcome, Pair, TorchRaises
+from numerics.parameters import VARIANTS
+from numerics.report import Check, Failure, Report
+from numerics.runners import Dump, Load
+from numerics.spec import FLOATS, Array, Constant, Group, InputSpec, Item, size_choices
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much to try.
+
+    Args:
+      examples: runs per module; each compares every check.
+      shapes: assignments of the named dimensions, a compilation each.
+      seed: of the whole verification; another seed draws other examples.
+      train, grad: whether train mode and gradients are compared.
+      noise: runs of torch with random rounding that measure its own error.
+      shrink_seconds: time to make a failing example smaller.
+      layers: measure every submodule's error too, on the failing example or the first.
+      budget: seconds after which no further example is started.
+    """
+
+    examples: int = 12
+    shapes: int = 3
+    seed: int = 0
+    train: bool = True
+    grad: bool = True
+    noise: int = 2
+    shrink_seconds: float = 15.0
+    budget: float | None = None
+    layers: bool = False
+
+
+def as_spec(inputs: Any) -> InputSpec:
+    """Arrays (numpy, torch, jax), ``Array`` descriptions and plain values as one spec.
+
+    A sequence holds the arguments in call order, a mapping those passed by name; an array alone is the only
+    argument.
+    """
+    if isinstance(inputs, InputSpec):
+        return inputs
+    if hasattr(inputs, "dtype") or isinstance(inputs, Array):
+        inputs = [inputs]
+    if isinstance(inputs, Mapping):
+        return InputSpec(tuple(_as_item(value, name) for name, value in inputs.items()))
+    return InputSpec(tuple(_as_item(value, None) for value in inputs))
+
+
+def _as_item(value: Any, name: str | None) -> Item:
+    if isinstance(value, Array | Constant | Group):
+        return value if name is None else replace(value, name=name)
+    return Constant(_as_numpy(value), name)
+
+
+def _as_numpy(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        if value.dtype == torch.bfloat16:
+            return value.detach().float().numpy().astype(ml_dtypes.bfloat16)
+        return value.detach().cpu().numpy()
+    if isinstance(value, tuple | list):
+        return type(value)(_as_numpy(part) for part in value)
+    if isinstance(value, dict):
+        return {key: _as_numpy(part) for key, part in value.items()}
+    return np.asarray(value) if hasattr(value, "dtype") else value
+
+
+def verify(
+    torch_module: torch.nn.Module,
+    flax_module: nnx.Module,
+    inputs: InputSpec | Sequence[Any],
+    *,
+    load: Load,
+    dump: Dump,
+    train: bool = False,
+    grad: bool = True,
+    settings: Settings | None = None,
+    example: Example | None = None,
+    name: str = "",
+    setup: str = "",
+) -> Report:
+    """Compare a torch module with its Flax port.
+
+    Weights are carried from torch to the port by ``load``; neither module is changed, except that the port
+    keeps the last weights it was given.
+
+    Args:
+      inputs: the call's arguments: arrays, ``Array`` descriptions with named dimensions, or an ``InputSpec``.
+      load, dump: see ``numerics.runners.FlaxRunner``.
+      train: compare train mode too (outputs, buffers afterwards, gradients).
+      settings: how much to try; overrides ``train`` and ``grad``.
+      example: run this one only (a failure's example, to see it again).
+      setup: Python lines that define ``torch_module``, ``flax_module`` and ``inputs`` in a failure's snippet.
+    """
+    settings = settings or Settings(train=train, grad=grad)
+    pair = Pair(torch_module, flax_module, as_spec(inputs), load, dump, settings)
+    return verify_pair(pair, settings, name, setup, example)
+
+
+def verify_pair(
+    pair: Pair,
+    settings: Settings,
+    name: str = "",
+    setup: str = "",
+    example: Example | None = None,
+) -> Report:
+    """``verify`` for modules already paired; a second call reuses what the first compiled."""
+    return _Verification(pair, settings, name, setup).run(example)
+
+
+def profiles_for(spec: InputSpec) -> tuple[str, ...]:
+    """The profiles that make a difference to the spec's inputs."""
+    if spec.profiles:
+        return spec.profiles
+    arrays = spec.arrays()
+    if spec.hook is not None or any(a.dtype in FLOATS and a.high is None for a in arrays):
+        return drawing.PROFILES
+    return ("normal", "zeros", "ties", "large") if arrays else ("normal",)
+
+
+@dataclass
+class _Verification:
+    """The state of one verification: what was compared so far, which examples fail."""
+
+    pair: Pair
+    settings: Settings
+    name: str
+    setup: str
+    checks: dict[str, Check] = field(default_factory=dict)
+    outcomes: dict[Example, Outcome | None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    unconfirmed: list[Outcome] = field(default_factory=list)
+
+    def run(self, only: Example | None) -> Report:
+        started = time.perf_counter()
+        self.deadline = started + (self.settings.budget or float("inf"))
+        self.sizes = size_choices(self.pair.spec, self.settings.shapes)
+        self.profiles = profiles_for(self.pair.spec)
+        failing = self._fails(only, confirm=False) if only else self._search()
+        failure = self._failure(failing, shrink=only is None) if failing else None
+        report = Report(
+            name=self.name,
+            verdict=self._verdict(failure),
+            checks=list(self.checks.values()),
+            failure=failure,
+            examples=sum(outcome is not None for outcome in self.outcomes.values()),
+            shapes=self.sizes,
+            compiles=self.pair.flax.compiles,
+            notes=list(dict.fromkeys([*self.notes, *self.pair.notes])),
+            seconds=time.perf_counter() - started,
+        )
+        if self.settings.layers and self.outcomes:
+            report.layers = self._layers(failing)
+        extra = report.compiles - len(self.pair.flax.signatures)
+        if extra > 0:
+            report.notes.append(f"the port compiles {extra} more time(s) for shapes it has seen")
+        if self.unconfirmed:
+            report.notes.append(_boundary_note(self.unconfirmed))
+        return report
+
+    def _layers(self, failing: Outcome | None) -> list[Difference]:
+        if failing is not None and failing.error is not None:
+            return []
+        example = failing.example if failing is not None else next(iter(self.outcomes))
+        return layer_errors(
+            self.pair, example, bool(failing and failing.failed.startswith("train"))
+        )
+
+    # --- examples ---------------------------------------------------------------------------------
+
+    def _search(self) -> Outcome | None:
+        """The first failing outcome: a covering schedule, then what hypothesis draws."""
+        for example in self._schedule():
+            if (failing := self._fails(example)) is not None:
+                return failing
+        if not self.pair.spec.arrays() and self.pair.spec.hook is None:
+            return None  # nothing to draw: the schedule has tried all weights
+        rest = self.settings.examples - len(self.outcomes)
+        return self._find(lambda outcome: True, rest) if rest > 0 else None
+
+    def _schedule(self) -> Iterator[Example]:
+        """One example for each profile, with sizes and weights taking turns, the largest size first."""
+        rng = np.random.default_rng(self.settings.seed)
+        sizes = [tuple(assignment.items()) for assignment in reversed(self.sizes)]
+        count = max(len(self.profiles), len(sizes), len(VARIANTS))
+        for index in range(min(count, self.settings.examples)):
+            yield Example(
+                sizes=sizes[index % len(sizes)],
+                profile=self.profiles[index % len(self.profiles)],
+                seed=int(rng.integers(2**16)),
+                weights=VARIANTS[(index + index // len(VARIANTS)) % len(VARIANTS)],
+            )
+
+    def _find(self, wanted: Callable[[Outcome], bool], count: int) -> Outcome | None:
+        """The simplest failing example hypothesis finds in ``count`` draws, shrunk."""
+        strategy = drawing.examples(self.sizes, self.profiles, VARIANTS)
+        give_up: list[float] = []
+
+        def fails(example: Example) -> bool:
+            if example not in self.outcomes and give_up and time.perf_counter() > give_up[0]:
+                return False
+            outcome = self._fails(example)
+            if outcome is None or not wanted(outcome):
+                return False
+            if not give_up:
+                give_up.append(time.perf_counter() + self.settings.shrink_seconds)
+            return True
+
+        options = hypothesis.settings(
+            max_examples=count,
+            deadline=None,
+            database=None,
+            phases=[hypothesis.Phase.generate, hypothesis.Phase.shrink],
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        try:
+            found = hypothesis.find(
+                strategy, fails, settings=options, random=random.Random(self.settings.seed)
+            )
+        except NoSuchExample:
+            return None
+        return self.outcomes[found]
+
+    def _fails(self, example: Example, confirm: bool = True) -> Outcome | None:
+        """The outcome of an example when it shows a difference that lasts, else None."""
+        if example not in self.outcomes:
+            if time.perf_counter() > self.deadline:
+                return None
+            self.outcomes[example] = self._outcome(example, confirm)
+        outcome = self.outcomes[example]
+        return outcome if outcome is not None and outcome.failed else None
+
+    def _outcome(self, example: Example, confirm: bool) -> Outcome | None:
+        try:
+            outcome = self.pair.run(example, self.settings.noise)
+        except TorchRaises:
+            return None  # noted by the pair
+        if outcome.failed and confirm and not self._lasts(outcome):
+            self.unconfirmed.append(outcome)
+            outcome = replace(outcome, checks=outcome.passed(), error=None)
+        self._count(outcome)
+        return outcome
+
+    def _lasts(self, outcome: Outcome) -> bool:
+        """Whether the difference stays with torch's error measured better, and in the neighbourhood.
+
+        A value that lies on a boundary (a ReLU at zero, two equal maxima, a floor) may fall to either side by
+        rounding alone. Moving every number in its fifth digit moves the value off the boundary.
+        """
+        if outcome.structural:
+            return True
+        example, failed = outcome.example, outcome.failed
+        if failed not in self._failed(self.pair.run(example, 4 * self.settings.noise)):
+            return False
+        return all(
+            failed
+            in self._failed(self.pair.run(replace(example, jitter=jitter), self.settings.noise))
+            for jitter in (1, 2, 3)
+        )
+
+    @staticmethod
+    def _failed(outcome: Outcome) -> list[str]:
+        return [name for name, found in outcome.checks.items() if not all(d.ok for d in found)]
+
+    def _count(self, outcome: Outcome) -> None:
+        for name, differences in outcome.checks.items():
+            check = self.checks.setdefault(name, Check(name))
+            check.add(differences)
+            check.ok = check.ok and all(difference.ok for difference in differences)
+
+    # --- the verdict ------------------------------------------------------------------------------
+
+    def _verdict(self, failure: Failure | None) -> str:
+        if failure is not None:
+            return "raises" if failure.traceback else "different"
+        outputs = [check for name, check in self.checks.items() if name.endswith("outputs")]
+        if not outputs:
+            return "not compared"
+        return "ill-conditioned" if any(check.meaningless for check in outputs) else "equal"
+
+    def _failure(self, outcome: Outcome, shrink: bool) -> Failure:
+        kind = outcome.failed
+        if shrink:
+            smaller = self._find(lambda other: other.failed == kind, self.settings.examples)
+            outcome = min(
+                (other for other in (outcome, smaller) if other is not None),
+                key=lambda other: (
+                    other.example.sizes,
+                    drawing.PROFILES.index(other.example.profile),
+                ),
+            )
+        differences = sorted(
+            (d for d in outcome.checks.get(kind, []) if not d.ok), key=lambda d: -d.ratio
+        )
+        failure = Failure(kind, outcome.example, differences)
+        if outcome.error is not None:
+            failure.reason = f"{type(outcome.error).__name__}: {outcome.error}".splitlines()[0]
+            failure.traceback = "".join(traceback.format_exception(outcome.error))
+        failure.submodule = first_divergence(self.pair, outcome)
+        failure.snippet = snippet(self.setup, outcome.example)
+        return failure
+
+
+def _boundary_note(outcomes: Sequence[Outcome]) -> str:
+    """What to say of examples whose difference did not last."""
+    first = outcomes[0]
+    worst = max(first.checks[first.failed], key=lambda difference: difference.ratio)
+    return (
+        f"{len(outcomes)} example(s) differ at a value on a rounding boundary and not beside it,"
+        f" such as {first.failed} with {first.example}: {worst}"
+    )
+
+
+def snippet(setup: str, example: Example) -> str:
+    """A program that runs one example again."""
+    setup = setup or "# torch_module, flax_module and inputs as given to migrator.verify"
+    return (
+        f"import migrator\nfrom numerics.inputs import Example\n\n{setup}\n"
+        f"example = {example!r}\n"
+        "report = migrator.verify(\n"
+        "    torch_module, flax_module, inputs=inputs, train=True, example=example\n"
+        ")\n"
+        "print(report)\n"
+    )

@@ -1,0 +1,1 @@
+"""What the assistant knows about PyTorch and JAX, as executable definitions."""

@@ -1,0 +1,99 @@
+"""Containers and stateless layers that nnx spells differently."""
+
+from __future__ import annotations
+
+from flax import nnx
+
+
+class Sequential(nnx.Module):
+    """Calls its layers in turn, each on the one value the last returned (a tuple stays a tuple)."""
+
+    def __init__(self, *layers, rngs: nnx.Rngs | None = None):
+        self.layers = nnx.List(layers)
+
+    def __call__(self, input):
+        for layer in self.layers:
+            input = layer(input)
+        return input
+
+    def __len__(self):
+        return len(self.layers)
+
+    def __iter__(self):
+        return iter(self.layers)
+
+    def __getitem__(self, index):
+        found = self.layers[index]
+        return Sequential(*found) if isinstance(index, slice) else found
+
+    def __setitem__(self, index, layer):
+        self.layers[index] = layer
+
+    def append(self, layer):
+        self.layers.append(layer)
+        return self
+
+
+class NamedSequential(nnx.Module):
+    """Calls its layers in turn; each is an attribute under its own name, as in torch's state_dict."""
+
+    def __init__(self, layers=(), *, rngs: nnx.Rngs | None = None):
+        self.names = ()
+        for name, layer in layers.items() if hasattr(layers, "items") else layers:
+            self.add_module(name, layer)
+
+    def add_module(self, name, layer):
+        if name not in self.names:
+            self.names += (name,)
+        setattr(self, name, layer)
+
+    def append(self, layer):
+        self.add_module(str(len(self.names)), layer)
+        return self
+
+    @property
+    def layers(self):
+        return [getattr(self, name) for name in self.names]
+
+    def __call__(self, input):
+        for layer in self.layers:
+            input = layer(input)
+        return input
+
+
+class ModuleDict(nnx.Module):
+    """Modules by name in the order they were added; ``nnx.Dict`` sorts its keys when a module is jitted."""
+
+    def __init__(self, modules=()):
+        self.names = ()
+        self.update(modules)
+
+    def update(self, modules):
+        for name, module in modules.items() if hasattr(modules, "items") else modules:
+            self[name] = module
+
+    def __setitem__(self, name, module):
+        if name not in self.names:
+            self.names += (name,)
+        setattr(self, name, module)
+
+    def __getitem__(self, name):
+        return getattr(self, name)
+
+    def __contains__(self, name):
+        return name in self.names
+
+    def __len__(self):
+        return len(self.names)
+
+    def __iter__(self):
+        return iter(self.names)
+
+    def keys(self):
+        return self.names
+
+    def values(self):
+        return [getattr(self, name) for name in self.names]
+
+    def items(self):
+        return [(name, getattr(self, name)) for name in self.names]

@@ -1,0 +1,27 @@
+"""Reading and writing along one axis with torch's index shapes."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+
+def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
+    """The subscript of the places ``index`` along ``axis``; elsewhere each place keeps its own position.
+
+    ``x[along_axis(index, axis)]`` has the shape of ``index``, which may be shorter than ``x`` on the other
+    axes (``jnp.take_along_axis`` would broadcast a 1 there).
+    """
+    places = list(jnp.indices(index.shape, sparse=True))
+    places[axis] = index
+    return tuple(places)
+
+
+def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Array:
+    """Puts the elements of ``source``, in order, where ``mask`` is true; all shapes stay static."""
+    shape = jnp.broadcast_shapes(x.shape, mask.shape)
+    if source.size == 0:
+        return jnp.broadcast_to(x, shape)
+    mask = jnp.broadcast_to(mask, shape)
+    position = jnp.cumsum(mask.reshape(-1)) - 1
+    return jnp.where(mask, source.reshape(-1)[position].reshape(shape), x)

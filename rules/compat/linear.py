@@ -1,0 +1,58 @@
+"""Linear layers with torch's initial distributions."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Linear(nnx.Linear):
+    """``nnx.Linear`` with torch's initialisation: U(±1/√in_features) for kernel and bias."""
+
+    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
+        bound = max(in_features, 1) ** -0.5
+
+        def init(key, shape, dtype):
+            return jax.random.uniform(key, shape, dtype, -bound, bound)
+
+        options = {"kernel_init": init, "bias_init": init, **options}
+        super().__init__(in_features, out_features, rngs=rngs, **options)
+
+
+class Bilinear(nnx.Module):
+    """x1ᵀ A x2 + b: (…, in1_features), (…, in2_features) → (…, out_features)."""
+
+    def __init__(
+        self,
+        in1_features,
+        in2_features,
+        out_features,
+        bias=True,
+        dtype=None,
+        *,
+        rngs: nnx.Rngs,
+    ):
+        bound = in1_features**-0.5
+        shape = (out_features, in1_features, in2_features)
+        self.weight = nnx.Param(rngs.params.uniform(shape, dtype, -bound, bound))
+        bias_value = rngs.params.uniform(shape[:1], dtype, -bound, bound)
+        self.bias = nnx.Param(bias_value) if bias else None
+
+    def __call__(self, input1, input2):
+        y = jnp.einsum("...i,oij,...j->...o", input1, self.weight[...], input2)
+        return y if self.bias is None else y + self.bias[...]
+
+
+class LazyLinear(Linear):
+    """``Linear`` that learns ``in_features`` on its first call."""
+
+    def __init__(self, out_features, *, rngs: nnx.Rngs, **options):
+        self.kernel, self.bias = nnx.data(None), nnx.data(None)
+        self.out_features, self.options, self.rngs = out_features, tuple(options.items()), rngs
+
+    def __call__(self, input):
+        if self.kernel is None:
+            options = dict(self.options)
+            super().__init__(input.shape[-1], self.out_features, rngs=self.rngs, **options)
+        return super().__call__(input)

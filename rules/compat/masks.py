@@ -1,0 +1,14 @@
+"""Selections by a mask over the leading axes."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+
+def where_leading(mask, value, x):
+    """``x`` with ``value`` where a mask over x's leading axes holds, as in torch's ``x[mask] = value``.
+
+    Shapes: mask ``x.shape[:k]``; value a scalar or of x's shape; result x.shape, dtype of x.
+    """
+    mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
+    return jnp.where(mask, jnp.asarray(value, x.dtype), x)

@@ -1,0 +1,36 @@
+"""Pointwise functions that JAX lacks."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def truncated_division(x: jax.Array, y: jax.Array) -> jax.Array:
+    """x / y rounded towards zero, in the dtype of the operands; any shapes that broadcast."""
+    dtype = jnp.result_type(x, y)
+    if jnp.issubdtype(dtype, jnp.inexact):
+        return jnp.trunc(x / y)
+    return lax.div(*jnp.broadcast_arrays(jnp.asarray(x, dtype), jnp.asarray(y, dtype)))
+
+
+def clamp(x: jax.Array, min=None, max=None) -> jax.Array:
+    """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2."""
+    if min is not None:
+        x = jnp.where(x < min, min, x)
+    if max is not None:
+        x = jnp.where(x > max, max, x)
+    return x
+
+
+def absolute(x: jax.Array) -> jax.Array:
+    """|x|; its gradient at 0 is 0, in jnp.abs it is 1."""
+    return jnp.where(x == 0, 0, jnp.abs(jnp.where(x == 0, 1, x)))
+
+
+def atan2(y: jax.Array, x: jax.Array) -> jax.Array:
+    """Angle of the point (x, y); its gradient at the origin is 0, in jnp.arctan2 it is NaN."""
+    origin = (x == 0) & (y == 0)
+    angle = jnp.arctan2(jnp.where(origin, 1, y), x)
+    return jnp.where(origin, lax.stop_gradient(jnp.arctan2(y, x)), angle)

@@ -1,0 +1,1 @@
+"""Diagnostics, one file a rule family."""

@@ -1,0 +1,181 @@
+"""API and MUT: what the converter itself finds while it works on a statement, documented here."""
+
+from __future__ import annotations
+
+from rules.registry import code
+
+code(
+    "API001",
+    "no-conversion",
+    effort=1.0,
+    what="a torch name without a conversion",
+    why="No definition says what it means in JAX, and nothing is guessed.",
+    example="def f(x: torch.Tensor):\n    return torch.lobpcg(x)",
+    instead="def f(x: torch.Tensor):\n    return torch.relu(x)",
+)
+
+code(
+    "API002",
+    "use-not-covered",
+    effort=0.5,
+    what="a torch name is used in a way its definition does not cover",
+    why="An argument has no counterpart in JAX, or it is not known which meaning is meant.",
+    example="def f(x: torch.Tensor):\n    return x.as_strided((2, 2), (1, 2))",
+    instead="def f(x: torch.Tensor):\n    return x.reshape(2, 2)",
+)
+
+code(
+    "API004",
+    "built-on-torch",
+    effort=2.0,
+    what="an imported package is built on torch",
+    why="What it returns are torch tensors and modules, which a Flax program cannot use.",
+    example="import torchvision\n\nnet = torchvision.models.resnet18()",
+    instead="import math\n\nscale = math.sqrt(2) * torch.ones(3)",
+)
+
+code(
+    "API005",
+    "kind-not-known",
+    effort=0.25,
+    what="it is not known whether a value is a tensor, a module or something else",
+    why="The same method means different things in torch and in numpy, and nothing is guessed.",
+    example="def f(batch):\n    for item in batch:\n        yield item.split(2, 1)",
+    instead="def f(batch: torch.Tensor):\n    return batch.split(2, 1)",
+)
+
+code(
+    "API006",
+    "weight-of-several-layers",
+    effort=0.25,
+    what="a weight is named differently in the layers that an expression may stand for",
+    why="Flax's Linear holds a transposed kernel, a convolution its weight as torch lays it out.",
+    example=(
+        "def norm(m: nn.Module):\n"
+        "    return m.weight.norm() if isinstance(m, (nn.Linear, nn.Conv2d)) else 0"
+    ),
+    instead=(
+        "def norm(m: nn.Module):\n    return m.weight.norm() if isinstance(m, nn.Conv2d) else 0"
+    ),
+)
+
+code(
+    "API007",
+    "names-of-children",
+    effort=0.5,
+    what="the names of child modules are computed or asked for",
+    why="A child has a name in the source, or a number in a list; other names do not survive.",
+    example=(
+        "def names(net: nn.Sequential):\n    return [name for name, layer in net.named_children()]"
+    ),
+    instead="def layers(net: nn.Sequential):\n    return [layer for layer in net]",
+)
+
+code(
+    "API008",
+    "modules-in-plain-list",
+    effort=0.25,
+    what="modules stand in a plain list",
+    why="torch neither trains nor saves them; Flax would.",
+    example=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layers = [nn.Linear(2, 2), nn.Linear(2, 2)]"
+    ),
+    instead=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layers = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])"
+    ),
+)
+
+code(
+    "API009",
+    "shared-parameter",
+    effort=0.5,
+    what="a parameter is shared in a way that cannot be kept",
+    why="Flax stores a Linear and an Embedding transposed to each other, so one array cannot serve both.",
+    example=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.embed = nn.Embedding(8, 4)\n        self.head = nn.Linear(4, 8)\n"
+        "        self.head.weight = self.embed.weight\n\n"
+        "    def forward(self, i: torch.Tensor):\n        return self.head(self.embed(i))"
+    ),
+    instead=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.embed = nn.Embedding(8, 4)\n        self.head = nn.Linear(4, 8, bias=False)\n"
+        "        self.head.weight = self.embed.weight\n\n"
+        "    def forward(self, i: torch.Tensor):\n        return self.head(self.embed(i))"
+    ),
+)
+
+code(
+    "API010",
+    "mode-of-another-module",
+    effort=0.25,
+    what="the training mode of another module is asked for",
+    why="Only layers that behave differently in training carry a mode in Flax.",
+    example="def f(net: nn.Module, x: torch.Tensor):\n    return x if net.training else x * 2",
+    instead="def f(x: torch.Tensor, training: bool):\n    return x if training else x * 2",
+)
+
+code(
+    "API011",
+    "class-without-class",
+    effort=0.25,
+    what="isinstance asks for a layer that is a plain function in the output",
+    why="Layers without state become functions, which have no class of their own.",
+    example="def f(layer: nn.Module):\n    return isinstance(layer, nn.ReLU)",
+    instead="def f(layer: nn.Module):\n    return isinstance(layer, nn.Conv2d)",
+)
+
+code(
+    "MUT001",
+    "view-written",
+    effort=0.5,
+    what="a write reaches other tensors that share memory",
+    why="Views alias in torch; JAX arrays never change, so a write reaches one name only.",
+    example="def f(x: torch.Tensor):\n    y = x[0]\n    y += 1\n    return x",
+    instead="def f(x: torch.Tensor):\n    x[0] += 1\n    return x",
+)
+
+code(
+    "MUT002",
+    "written-inside-expression",
+    effort=0.25,
+    what="a tensor is changed in the middle of an expression",
+    why="A change becomes an assignment, which needs a statement of its own.",
+    example="def f(x: torch.Tensor):\n    y = x.relu_() + x\n    return y",
+    instead="def f(x: torch.Tensor):\n    x.relu_()\n    return x + x",
+)
+
+code(
+    "MUT003",
+    "argument-written",
+    effort=0.5,
+    what="a function changes an argument that its caller reads later",
+    why="JAX arrays never change, so the caller would see the old values.",
+    example=(
+        "def shift(x: torch.Tensor):\n    x += 1\n    return x\n\n\n"
+        "def f(x: torch.Tensor):\n    y = shift(x)\n    return x * y"
+    ),
+    instead=(
+        "def shift(x: torch.Tensor):\n    return x + 1\n\n\n"
+        "def f(x: torch.Tensor):\n    y = shift(x)\n    return x * y"
+    ),
+)
+
+code(
+    "MUT004",
+    "plain-attribute-written",
+    effort=0.5,
+    what="the forward pass changes a plain tensor attribute",
+    why="Only variables carry values out of a jitted call; a plain attribute would keep a tracer.",
+    example=(
+        "class Net(nn.Module):\n    last = torch.zeros(3)\n\n"
+        "    def forward(self, x: torch.Tensor):\n        self.last = x\n        return x"
+    ),
+    instead=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        '        self.register_buffer("last", torch.zeros(3))\n\n'
+        "    def forward(self, x: torch.Tensor):\n        self.last = x\n        return x"
+    ),
+)

@@ -1,0 +1,357 @@
+"""TRC: effects that happen once, while JAX traces, and not at every call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from rules.definitions import ops
+from rules.flags import _lines as lines
+from rules.registry import Advice, FlagContext, code, flag
+
+_LOG_METHODS = frozenset(
+    ["debug", "info", "warning", "warn", "error", "critical", "exception", "log"]
+)
+_CLOCKS = frozenset(
+    [
+        "time.time",
+        "time.perf_counter",
+        "time.monotonic",
+        "time.process_time",
+        "time.time_ns",
+        "time.perf_counter_ns",
+        "datetime.datetime.now",
+        "datetime.datetime.utcnow",
+        "datetime.now",
+        "timeit.default_timer",
+    ]
+)
+_PYTHON_RANDOM = frozenset(
+    [
+        "random",
+        "randint",
+        "randrange",
+        "uniform",
+        "choice",
+        "choices",
+        "sample",
+        "shuffle",
+        "gauss",
+        "normalvariate",
+        "betavariate",
+        "rand",
+        "randn",
+        "normal",
+        "permutation",
+        "beta",
+        "binomial",
+    ]
+)
+_HOOKS = frozenset(
+    [
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_backward_hook",
+        "register_full_backward_pre_hook",
+        "register_hook",
+        "register_state_dict_pre_hook",
+        "register_load_state_dict_post_hook",
+        "_register_load_state_dict_pre_hook",
+        "register_post_accumulate_grad_hook",
+    ]
+)
+
+
+@flag(
+    "TRC001",
+    "print-in-forward",
+    cst.Call,
+    severity="warning",
+    blocks=False,
+    effort=0.1,
+    what="print() runs once, while JAX traces, and shows tracers instead of values",
+    why="Under jit the Python code of a function runs only when it is compiled.",
+    example="def f(x: torch.Tensor):\n    print(x.sum())\n    return x",
+    instead="def f(x: torch.Tensor):\n    return x",
+)
+def prints(node: cst.Call, ctx: FlagContext) -> str | None:
+    """``print`` of tensors."""
+    if ctx.callee(node) != "builtins.print" or not ctx.in_forward:
+        return None
+    values = [ctx.text(a.value) for a in node.args if a.keyword is None and ctx.is_tensor(a.value)]
+    if not values:
+        return None if not ctx.in_module else "drop it, or use jax.debug.print"
+    return f'write `jax.debug.print("{" ".join("{}" for _ in values)}", {", ".join(values)})`'
+
+
+@flag(
+    "TRC002",
+    "logging-in-forward",
+    cst.Call,
+    severity="info",
+    blocks=False,
+    effort=0.1,
+    what="logging runs once, while JAX traces",
+    why="Under jit the Python code of a function runs only when it is compiled.",
+    example='import logging\n\n\ndef f(x: torch.Tensor):\n    logging.info("called")\n    return x.relu()',
+    instead="def f(x: torch.Tensor):\n    return x.relu()",
+)
+def logs(node: cst.Call, ctx: FlagContext) -> str | None:
+    """``logging.info``, ``logger.info``, ``warnings.warn``."""
+    parts = lines.method(node)
+    if parts is None or parts[1] not in _LOG_METHODS or not ctx.in_forward:
+        return None
+    receiver = ctx.text(parts[0]).rpartition(".")[2]
+    if receiver not in ("logging", "logger", "log", "_logger", "LOG", "LOGGER", "warnings"):
+        return None
+    if any(isinstance(p, cst.If) for p in ctx.parents):
+        return None  # a complaint about a static condition is as good at trace time
+    return "move it to the caller; values go through jax.debug.callback"
+
+
+@flag(
+    "TRC003",
+    "python-state-in-forward",
+    cst.AugAssign,
+    cst.Global,
+    cst.Call,
+    severity="warning",
+    blocks=False,
+    effort=0.5,
+    what="Python state changes in the forward pass",
+    why="Under jit it changes once, while JAX traces, and keeps tracers; only nnx.Variables carry values out.",
+    example=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.calls = 0\n\n"
+        "    def forward(self, x: torch.Tensor):\n        self.calls += 1\n        return x"
+    ),
+    instead=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        '        self.register_buffer("calls", torch.zeros(()))\n\n'
+        "    def forward(self, x: torch.Tensor):\n        self.calls += 1\n        return x"
+    ),
+)
+def state(node: Any, ctx: FlagContext) -> str | None:
+    """``self.calls += 1``, ``self.seen.append(x)``, ``global``."""
+    if not ctx.in_forward:
+        return None
+    if isinstance(node, cst.Global):
+        if not (ctx.in_module or _takes_tensors(ctx)):
+            return None
+        names = ", ".join(item.name.value for item in node.names)
+        return f"pass `{names}` in and return it"
+    if not ctx.in_module:
+        return None
+    if isinstance(node, cst.AugAssign):
+        if _on_self(node.target) and ctx.scalar(node.target) in ("int", "float", "number"):
+            name = ctx.text(node.target)
+            return f"make it a variable: `{name} = nnx.Variable(jnp.zeros((), int))` and `{name}[...] += …`"
+        return None
+    parts = lines.method(node)
+    if parts is not None and parts[1] in ("append", "extend", "insert") and _on_self(parts[0]):
+        if type(ctx.kind(parts[0])).__name__ in ("Sequence", "Tuple"):
+            return f"return what is collected, or keep it with `self.sow(nnx.Intermediate, ...)` in place of `{ctx.text(parts[0])}`"
+    return None
+
+
+def _on_self(node: cst.BaseExpression) -> bool:
+    return (
+        isinstance(node, cst.Attribute)
+        and isinstance(node.value, cst.Name)
+        and node.value.value == "self"
+    )
+
+
+@flag(
+    "TRC004",
+    "clock-in-forward",
+    cst.Call,
+    severity="warning",
+    blocks=False,
+    effort=0.25,
+    what="the clock is read while JAX traces, not when the program runs",
+    why="Under jit the Python code of a function runs only when it is compiled, and results arrive later.",
+    example="import time\n\n\ndef f(x: torch.Tensor):\n    start = time.time()\n    return x.relu(), start",
+    instead="def f(x: torch.Tensor):\n    return x.relu()",
+)
+def clock(node: cst.Call, ctx: FlagContext) -> str | None:
+    """``time.time()`` and friends in a forward pass."""
+    if ctx.callee(node) in _CLOCKS and ctx.in_module and ctx.in_forward:
+        return "time the jitted call from outside, with jax.block_until_ready(result), or use jax.profiler"
+    if ctx.callee(node) in _CLOCKS and ctx.in_forward and _takes_tensors(ctx):
+        return "time the jitted call from outside, with jax.block_until_ready(result), or use jax.profiler"
+    return None
+
+
+def _takes_tensors(ctx: FlagContext) -> bool:
+    """Whether the function around the node has a tensor as a parameter's hint."""
+    for parent in reversed(ctx.parents):
+        if isinstance(parent, cst.FunctionDef):
+            hints = [p.annotation for p in parent.params.params if p.annotation is not None]
+            return any("Tensor" in ctx.text(h.annotation) for h in hints)
+    return False
+
+
+@flag(
+    "TRC005",
+    "python-random-in-forward",
+    cst.Call,
+    severity="warning",
+    blocks=False,
+    effort=0.5,
+    what="a number drawn by Python or numpy becomes a constant of the compiled program",
+    why="Under jit the draw happens once, while JAX traces; every later call uses the same number.",
+    example=(
+        "import random\n\n\nclass Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n"
+        "        if random.random() < 0.5:\n            return x\n        return x * 2"
+    ),
+    instead=(
+        "class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n"
+        "        return torch.where(torch.rand(()) < 0.5, x, x * 2)"
+    ),
+)
+def python_random(node: cst.Call, ctx: FlagContext) -> str | None:
+    """``random.random()``, ``np.random.rand()`` in a forward pass."""
+    name = ctx.callee(node) or ""
+    module, _, short = name.rpartition(".")
+    if module not in ("random", "numpy.random") or short not in _PYTHON_RANDOM:
+        return None
+    if not ctx.in_forward or not (ctx.in_module or _takes_tensors(ctx)):
+        return None
+    inside = any(isinstance(p, cst.If) for p in ctx.parents[-3:])
+    draw = (
+        "`self.rngs.uniform(())`"
+        if short in ("random", "rand", "uniform")
+        else "one of the methods of `self.rngs`"
+    )
+    then = " and choose by jnp.where or lax.cond" if inside else ""
+    return f"draw with {draw}{then}"
+
+
+@flag(
+    "TRC006",
+    "hook",
+    cst.Call,
+    effort=1.0,
+    what="a hook is registered",
+    why="Flax modules have no hooks: what a hook did stands in the forward pass or around the call.",
+    example=(
+        "def watch(net: nn.Module, seen: list):\n"
+        "    net.register_forward_hook(lambda module, args, out: seen.append(out))"
+    ),
+    instead="def watch(net: nn.Module, x: torch.Tensor):\n    return net(x)",
+)
+def hook(node: cst.Call, ctx: FlagContext) -> str | None:
+    """``register_forward_hook``, ``register_hook`` and friends."""
+    parts = lines.method(node)
+    if parts is None or parts[1] not in _HOOKS:
+        return None
+    kind = type(ctx.kind(parts[0])).__name__
+    if kind not in ("Module", "Tensor", "Unknown", "Other"):
+        return None
+    if parts[1] == "register_hook":
+        return "change the gradient with jax.custom_vjp, or after jax.grad"
+    if "state_dict" in parts[1]:
+        return "rename the keys before the state is loaded"
+    return "return the value from the forward pass, or keep it with `self.sow(nnx.Intermediate, name, value)`"
+
+
+@flag(
+    "TRC007",
+    "host-array-in-forward",
+    cst.Call,
+    effort=0.5,
+    what="a tensor leaves the program for numpy",
+    why="While JAX traces there is no array that numpy could read.",
+    example="import numpy as np\n\n\ndef f(x: torch.Tensor):\n    return np.exp(x)",
+    instead="def f(x: torch.Tensor):\n    return torch.exp(x)",
+)
+def host_array(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
+    """``x.numpy()``, ``np.exp(x)`` on tensors in a forward pass."""
+    name = ctx.callee(node) or ""
+    if not ctx.in_forward:
+        return None
+    if name == "Tensor.numpy":
+        x = node.func.value if isinstance(node.func, cst.Attribute) else node
+        text = f"keep `{ctx.text(x)}` and use jax.numpy, or jax.pure_callback for what exists only in numpy"
+        return Advice(text, blocks=not ops(name))
+    if name.startswith("numpy.") and name.count(".") == 1:
+        if any(ctx.is_tensor(a.value) for a in node.args if not a.star):
+            short = name.removeprefix("numpy.")
+            return f"write `jnp.{short}(…)`, or jax.pure_callback for what exists only in numpy"
+    return None
+
+
+@flag(
+    "TRC008",
+    "torch-compiler",
+    cst.Call,
+    cst.Decorator,
+    severity="info",
+    blocks=False,
+    effort=0.0,
+    what="torch's compiler is asked for",
+    why="JAX compiles with jit around the whole step; a decorator on a part of the model is dropped.",
+    example="@torch.jit.script\ndef f(x: torch.Tensor):\n    return x.relu()",
+    instead="def f(x: torch.Tensor):\n    return x.relu()",
+)
+def compiler(node: Any, ctx: FlagContext) -> str | None:
+    """``torch.compile``, ``torch.jit.script``, ``@torch.jit.export``."""
+    if isinstance(node, cst.Call):
+        name = ctx.callee(node) or ""
+        if isinstance(ctx.parents[-1], cst.Decorator):
+            return None
+    else:
+        inner = node.decorator.func if isinstance(node.decorator, cst.Call) else node.decorator
+        name = ctx.qualified_name(inner) or ""
+    if name == "torch.compile" or (name.startswith("torch.jit.") and "annotate" not in name):
+        if name.rpartition(".")[2] in ("is_scripting", "is_tracing"):
+            return None
+        return "put nnx.jit around the step that calls the model"
+    return None
+
+
+@flag(
+    "TRC009",
+    "autograd-function",
+    cst.ClassDef,
+    effort=2.0,
+    what="a gradient is written by hand in a torch.autograd.Function",
+    why="JAX takes gradients of functions; one written by hand is a jax.custom_vjp.",
+    example=(
+        "class Round(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        return x.round()\n\n    @staticmethod\n    def backward(ctx, grad):\n        return grad"
+    ),
+    instead="def ste_round(x: torch.Tensor):\n    return x + (x.round() - x).detach()",
+)
+def autograd_function(node: cst.ClassDef, ctx: FlagContext) -> Advice | None:
+    """Classes that derive from ``torch.autograd.Function``."""
+    for base in node.bases:
+        if ctx.qualified_name(base.value) in (
+            "torch.autograd.Function",
+            "torch.autograd.function.Function",
+        ):
+            name = node.name.value
+            return Advice(
+                f"write `{name.lower()} = jax.custom_vjp(forward)` with "
+                f"`{name.lower()}.defvjp(forward_with_residuals, backward)`",
+                node=base.value,
+            )
+    return None
+
+
+code(
+    "TRC010",
+    "activation-checkpointing",
+    severity="info",
+    blocks=False,
+    effort=0.0,
+    what="activation checkpointing is left out",
+    why="It changes memory and time, not results; nnx.remat does the same where it is wanted.",
+    example=(
+        "from torch.utils.checkpoint import checkpoint\n\n\ndef block(x: torch.Tensor):\n    return x.relu()\n\n\n"
+        "def f(x: torch.Tensor):\n    return checkpoint(block, x, use_reentrant=False)"
+    ),
+    instead="def block(x: torch.Tensor):\n    return x.relu()\n\n\ndef f(x: torch.Tensor):\n    return block(x)",
+)

@@ -1,0 +1,431 @@
+"""DYN002, DYN004 and TRC011: Python asks for the value of a tensor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import libcst as cst
+
+from rules.flags import _lines as lines
+from rules.registry import Advice, FlagContext, flag
+
+_TRUTH = frozenset(
+    [
+        "torch.equal",
+        "torch.allclose",
+        "torch.is_nonzero",
+        "Tensor.equal",
+        "Tensor.allclose",
+        "Tensor.is_nonzero",
+    ]
+)
+"""Functions of tensors that return a Python bool."""
+_TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
+_CHECKS = (cst.Raise, cst.Assert, cst.Pass)
+
+
+# --- truth ---------------------------------------------------------------------------------------------
+
+
+@flag(
+    "DYN002",
+    "branch-on-tensor",
+    cst.If,
+    cst.While,
+    cst.IfExp,
+    cst.CompIf,
+    cst.BooleanOperation,
+    cst.UnaryOperation,
+    cst.Call,
+    what="Python branches on the value of a tensor",
+    why="While JAX traces a function no value is known, so Python cannot choose a branch by one.",
+    example="def scaled(x: torch.Tensor):\n    if x.sum() > 0:\n        x = x * 2\n    return x",
+    instead="def scaled(x: torch.Tensor):\n    return torch.where(x.sum() > 0, x * 2, x)",
+)
+def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
+    """Tests, ``and``/``or``/``not``, ``bool()``, ``min()`` and ``max()`` of tensors."""
+    if isinstance(node, cst.BooleanOperation):
+        return _boolean(node, ctx)
+    if isinstance(node, cst.UnaryOperation):
+        return _negation(node, ctx)
+    if isinstance(node, cst.Call):
+        return _call(node, ctx)
+    if not _reads_value(node.test, ctx) or not ctx.in_forward:
+        return None
+    test = _array_test(node.test, ctx)
+    if isinstance(node, cst.If):
+        if _only_raises(node):
+            return None
+        return Advice(
+            _if(node, test, ctx), node=node.test, effort=0.1 if _only_checks(node) else 0.5
+        )
+    if isinstance(node, cst.While):
+        return Advice(_while(node, test), node=node.test, effort=1.0)
+    if isinstance(node, cst.IfExp):
+        text = f"write `jnp.where({test}, {ctx.text(node.body)}, {ctx.text(node.orelse)})`"
+        return Advice(text, node=node.test, effort=0.25)
+    return Advice(f"keep every element and mask: `jnp.where({test}, …, 0)`", node=node.test)
+
+
+def _array_test(node: cst.BaseExpression, ctx: FlagContext) -> str:
+    """A condition in the operators of boolean arrays: ``&``, ``|`` and ``~``."""
+    if isinstance(node, cst.BooleanOperation):
+        sign = "&" if isinstance(node.operator, cst.And) else "|"
+        sides = [_array_test(side, ctx) for side in (node.left, node.right)]
+        left, right = (
+            text if isinstance(side, (cst.UnaryOperation, *_TIGHT)) else f"({text})"
+            for text, side in zip(sides, (node.left, node.right), strict=True)
+        )
+        return f"{left} {sign} {right}"
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        inner = _array_test(node.expression, ctx)
+        tight = isinstance(node.expression, _TIGHT)
+        return f"~{inner}" if tight or inner.startswith("(") else f"~({inner})"
+    return ctx.text(node)
+
+
+def _value(node: cst.CSTNode, ctx: FlagContext) -> bool:
+    """Whether an expression is a tensor, or a Python bool made from a tensor's values."""
+    if isinstance(node, cst.BooleanOperation):
+        return False  # its sides are looked at
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        return False
+    if isinstance(node, cst.Comparison) and any(
+        isinstance(c.comparator, cst.Name) and c.comparator.value == "None"
+        for c in node.comparisons
+    ):
+        return False
+    if isinstance(node, cst.Call) and ctx.callee(node) in _TRUTH:
+        return True
+    return ctx.is_tensor(node)
+
+
+def _assigned(body: cst.BaseSuite) -> tuple[str, cst.BaseExpression] | None:
+    """Name and value of a body that is one assignment."""
+    line = body.body[0] if len(body.body) == 1 else None
+    if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1:
+        line = line.body[0]
+    if isinstance(line, cst.Assign) and len(line.targets) == 1:
+        target = line.targets[0].target
+        if isinstance(target, cst.Name):
+            return target.value, line.value
+    return None
+
+
+def _returned(body: cst.BaseSuite) -> cst.BaseExpression | None:
+    line = body.body[0] if len(body.body) == 1 else None
+    if isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], cst.Return):
+        return line.body[0].value
+    return None
+
+
+def _jump(body: cst.BaseSuite) -> str:
+    """ "break" or "continue" where a branch ends in one."""
+    line: cst.CSTNode = body.body[-1]
+    if isinstance(line, cst.SimpleStatementLine):
+        line = line.body[-1]
+    return (
+        "break"
+        if isinstance(line, cst.Break)
+        else "continue"
+        if isinstance(line, cst.Continue)
+        else ""
+    )
+
+
+def _only_checks(node: cst.If) -> bool:
+    """Whether a branch does nothing but complain."""
+    small = [
+        s for line in node.body.body if isinstance(line, cst.SimpleStatementLine) for s in line.body
+    ]
+    return len(small) >= len(node.body.body) > 0 and all(
+        isinstance(s, _CHECKS)
+        or (isinstance(s, cst.Expr) and isinstance(s.value, cst.Call) and _complains(s.value))
+        for s in small
+    )
+
+
+def _complains(call: cst.Call) -> bool:
+    name = call.func.value if isinstance(call.func, cst.Name) else ""
+    attribute = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    return name == "print" or attribute in ("warn", "warning", "info", "debug", "error")
+
+
+def _if(node: cst.If, test: str, ctx: FlagContext) -> str:
+    if _only_checks(node) and node.orelse is None:
+        return f"drop this check, or check at run time: `checkify.check(~({test}), …)`"
+    jump = _jump(node.body)
+    if jump:
+        return f"run every round and keep what it computes with `jnp.where({test}, old, new)`" + (
+            ""
+            if jump == "continue"
+            else "; or make the loop a lax.while_loop that ends by this test"
+        )
+    then = _assigned(node.body)
+    if then is not None:
+        name, value = then
+        other: str | None = name
+        if isinstance(node.orelse, cst.Else):
+            last = _assigned(node.orelse.body)
+            other = ctx.text(last[1]) if last is not None and last[0] == name else None
+        elif node.orelse is not None:
+            other = None
+        if other is not None:
+            return f"write `{name} = jnp.where({test}, {ctx.text(value)}, {other})`"
+    result = _returned(node.body)
+    if result is not None:
+        rest = _returned(node.orelse.body) if isinstance(node.orelse, cst.Else) else None
+        rest_text = ctx.text(rest) if rest is not None else "…"
+        return (
+            f"return both ways in one: `return jnp.where({test}, {ctx.text(result)}, {rest_text})`"
+        )
+    changed = sorted(
+        _bound(node.body)
+        | (_bound(node.orelse.body) if isinstance(node.orelse, cst.Else) else set())
+    )
+    state = ", ".join(changed) if changed else "x"
+    return (
+        f"put the branches into functions: `{state} = lax.cond({test}, then, otherwise, {state})`, "
+        f"or choose by `jnp.where({test}, …, …)`"
+    )
+
+
+def _while(node: cst.While, test: str) -> str:
+    changed = sorted(_bound(node.body))
+    if len(changed) == 1:
+        name = changed[0]
+        loop = f"`{name} = lax.while_loop(lambda {name}: {test}, body, {name})`"
+    else:
+        state = ", ".join(changed) or "state"
+        loop = f"`{state} = lax.while_loop(test, body, ({state}))`"
+    return f"write {loop} with the body as a function of what it changes"
+
+
+def _bound(node: cst.CSTNode) -> set[str]:
+    """Names that the statements of a block assign."""
+    found: set[str] = set()
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (cst.AssignTarget, cst.AugAssign)):
+            found |= _target_names(item.target)
+        elif not isinstance(item, cst.FunctionDef):
+            stack.extend(item.children)
+    return found
+
+
+def _target_names(node: cst.CSTNode) -> set[str]:
+    if isinstance(node, cst.Name):
+        return {node.value}
+    if isinstance(node, (cst.Tuple, cst.List)):
+        return set().union(*[_target_names(e.value) for e in node.elements])
+    return set()
+
+
+def _boolean(node: cst.BooleanOperation, ctx: FlagContext) -> Advice | None:
+    for side in (node.left, node.right):
+        if _value(side, ctx) and ctx.in_forward and _tested_by(node, ctx) is None:
+            text = f"write `{_array_test(node, ctx)}` with boolean arrays and choose by jnp.where or lax.cond"
+            return Advice(text, node=side, what="`and`/`or` ask for the truth of a tensor")
+    return None
+
+
+def _negation(node: cst.UnaryOperation, ctx: FlagContext) -> Advice | None:
+    if not isinstance(node.operator, cst.Not) or not _value(node.expression, ctx):
+        return None
+    if not ctx.in_forward or _tested_by(node, ctx) is not None:
+        return None
+    text = f"write `{_array_test(node, ctx)}` and choose by jnp.where or lax.cond"
+    return Advice(text, what="`not` asks for the truth of a tensor")
+
+
+def _call(node: cst.Call, ctx: FlagContext) -> Advice | None:
+    name = ctx.callee(node)
+    if name not in ("builtins.bool", "builtins.max", "builtins.min") or not ctx.in_forward:
+        return None
+    values = [a.value for a in node.args if not a.star and a.keyword is None]
+    if name == "builtins.bool":
+        if len(values) == 1 and ctx.is_tensor(values[0]):
+            text = f"keep `{ctx.text(values[0])}` as an array and choose by jnp.where or lax.cond"
+            return Advice(text, what="bool() asks for the value of a tensor")
+        return None
+    if len(values) == 2 and any(ctx.is_tensor(v) for v in values):
+        function = "jnp.maximum" if name == "builtins.max" else "jnp.minimum"
+        text = f"write `{function}({ctx.text(values[0])}, {ctx.text(values[1])})`"
+        return Advice(
+            text, what="Python's max() and min() compare the values of tensors", effort=0.1
+        )
+    return None
+
+
+def _reads_value(node: cst.BaseExpression, ctx: FlagContext) -> bool:
+    """Whether a condition asks for the value of a tensor anywhere in its ``and``, ``or`` and ``not``."""
+    if isinstance(node, cst.BooleanOperation):
+        return _reads_value(node.left, ctx) or _reads_value(node.right, ctx)
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        return _reads_value(node.expression, ctx)
+    return _value(node, ctx)
+
+
+def _only_raises(node: cst.If) -> bool:
+    """Whether an ``if`` without ``else`` does nothing but raise."""
+    line = node.body.body[0] if len(node.body.body) == 1 and node.orelse is None else None
+    if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1:
+        line = line.body[0]
+    return isinstance(line, cst.Raise)
+
+
+def _tested_by(node: cst.CSTNode, ctx: FlagContext) -> cst.CSTNode | None:
+    """The statement or conditional expression whose condition a part belongs to: found there."""
+    for parent in reversed(ctx.parents):
+        if isinstance(parent, (cst.BooleanOperation, cst.UnaryOperation)):
+            node = parent
+        elif isinstance(parent, (cst.If, cst.While, cst.IfExp, cst.CompIf, cst.Assert)):
+            return parent if parent.test is node else None
+        else:
+            return None
+    return None
+
+
+@flag(
+    "TRC011",
+    "check-on-tensor",
+    cst.Assert,
+    cst.If,
+    severity="info",
+    blocks=False,
+    effort=0.0,
+    what="a check of a tensor's value is left out",
+    why="While JAX traces a function no value is known that could be asserted.",
+    example="def f(x: torch.Tensor):\n    assert (x > 0).all()\n    return x.log()",
+    instead="def f(x: torch.Tensor):\n    assert x.shape[0] > 0\n    return x.log()",
+)
+def check(node: cst.Assert | cst.If, ctx: FlagContext) -> str | None:
+    """``assert`` on tensors, ``if not torch.isfinite(x).all(): raise …``."""
+    if isinstance(node, cst.If) and not _only_raises(node):
+        return None
+    if not _reads_value(node.test, ctx) or not ctx.in_forward:
+        return None
+    test = _array_test(node.test, ctx)
+    if isinstance(node, cst.If):
+        test = test[1:] if test.startswith("~") else f"~({test})"
+    return f"to keep it, `jax.experimental.checkify.check({test}, message)`"
+
+
+# --- numbers ---------------------------------------------------------------------------------------------
+
+
+@flag(
+    "DYN004",
+    "tensor-to-python-number",
+    cst.Call,
+    what="a tensor becomes a Python number",
+    why="While JAX traces a function no value is known, so there is no number to take out.",
+    example="def scale(x: torch.Tensor):\n    return x / x.max().item()",
+    instead="def scale(x: torch.Tensor):\n    return x / x.max()",
+)
+def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
+    """``.item()``, ``.tolist()``, ``int(x)``, ``float(x)``."""
+    name = ctx.callee(node) or ""
+    if name in ("Tensor.item", "Tensor.tolist"):
+        x = node.func.value if isinstance(node.func, cst.Attribute) else None
+    elif _unknown_item(node, ctx):
+        advice = _use(node, "Tensor.item", lines.receiver(node), ctx)
+        return replace(advice, severity="warning", blocks=False)
+    elif name in ("builtins.int", "builtins.float", "builtins.complex") and len(node.args) == 1:
+        x = node.args[0].value
+        if not ctx.is_tensor(x):
+            return None
+    else:
+        return None
+    if x is None or not ctx.in_forward:
+        return None
+    return _use(node, name, x, ctx)
+
+
+def _unknown_item(node: cst.Call, ctx: FlagContext) -> bool:
+    """``.item()`` of something unknown in a module's forward pass: a tensor in all likelihood."""
+    parts = lines.method(node)
+    if parts is None or parts[1] != "item" or node.args or not (ctx.in_module and ctx.in_forward):
+        return False
+    return type(ctx.kind(parts[0])).__name__ == "Unknown"
+
+
+_SHAPES = frozenset(
+    [
+        "view",
+        "reshape",
+        "expand",
+        "repeat",
+        "zeros",
+        "ones",
+        "empty",
+        "full",
+        "arange",
+        "eye",
+        "rand",
+        "randn",
+        "range",
+        "split",
+        "narrow",
+        "topk",
+        "new_zeros",
+        "new_ones",
+        "chunk",
+        "tile",
+    ]
+)
+_LOGGED = frozenset(["print", "log", "info", "debug", "warning", "add_scalar", "append", "format"])
+
+
+def _use(node: cst.Call, name: str, x: cst.CSTNode, ctx: FlagContext) -> Advice:
+    """The advice by what the number is used for."""
+    text = ctx.text(x)
+    outer = _around(node, ctx)
+    if name == "Tensor.tolist":
+        return Advice(
+            f"keep `{text}` as an array and index it, or pass the list in as a Python list (it is static then)"
+        )
+    if outer == "shape":
+        return Advice(
+            f"pass the number in as a Python int (it is static then), or use its largest value and the mask "
+            f"`jnp.arange(n) < {text}`",
+            what="a size is taken from the value of a tensor",
+            effort=1.0,
+        )
+    if outer == "log":
+        return Advice(
+            f"log it outside, from what the model returns, or `jax.debug.print('{{}}', {text})`",
+            severity="warning",
+            effort=0.1,
+        )
+    if outer == "test":
+        return Advice(f"compare `{text}` itself and choose by jnp.where or lax.cond")
+    cast = {"builtins.int": ".astype(jnp.int32)", "builtins.float": ".astype(jnp.float32)"}.get(
+        name, ""
+    )
+    return Advice(f"keep the 0-d array: `{lines.grouped(text, x)}{cast}`", effort=0.1)
+
+
+def _around(node: cst.CSTNode, ctx: FlagContext) -> str:
+    """What the expression around a number does: "shape", "log", "test" or nothing special."""
+    inner = node
+    for parent in reversed(ctx.parents):
+        if isinstance(parent, cst.Slice):
+            return "shape"
+        if isinstance(parent, cst.FormattedStringExpression):
+            return "log"
+        if isinstance(parent, cst.Call):
+            short = parent.func.attr.value if isinstance(parent.func, cst.Attribute) else ""
+            short = parent.func.value if isinstance(parent.func, cst.Name) else short
+            if short in _SHAPES and inner is not parent.func:
+                return "shape"
+            if short in _LOGGED:
+                return "log"
+        if isinstance(parent, (cst.If, cst.While, cst.Assert)):
+            return "test" if parent.test is inner else ""
+        if isinstance(parent, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+            return ""
+        inner = parent
+    return ""

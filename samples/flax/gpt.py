@@ -1,0 +1,325 @@
+"""
+A GPT-2 style language model: a decoder-only Transformer with a tied output layer.
+
+References:
+1) the official GPT-2 TensorFlow implementation released by OpenAI:
+https://github.com/openai/gpt-2/blob/master/src/model.py
+"""
+
+import math
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jax import lax
+
+
+class Linear(nnx.Linear):
+    """``nnx.Linear`` with torch's initialisation: U(±1/√in_features) for kernel and bias."""
+
+    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
+        bound = max(in_features, 1) ** -0.5
+
+        def init(key, shape, dtype):
+            return jax.random.uniform(key, shape, dtype, -bound, bound)
+
+        options = {"kernel_init": init, "bias_init": init, **options}
+        super().__init__(in_features, out_features, rngs=rngs, **options)
+
+
+def dropout_(input, p=0.5, training=True, *, rngs=None):
+    """In training, zero each element with probability ``p`` and scale the others by 1 / (1 - p)."""
+    if not training or p == 0:
+        return input
+    keep = rngs.dropout.bernoulli(1 - p, input.shape)
+    return jnp.where(keep, input * (1 / (1 - p) if p < 1 else 0.0), 0)
+
+
+def scaled_dot_product_attention(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p=0.0,
+    is_causal=False,
+    scale=None,
+    enable_gqa=False,
+    *,
+    rngs=None,
+):
+    """softmax(q kᵀ · scale + mask) v, as torch.nn.functional.scaled_dot_product_attention.
+
+    Shapes: query (…, L, E), key (…, S, E), value (…, S, Ev) → (…, L, Ev); a boolean mask (…, L, S)
+    is True where attention is allowed, any other is added. A row that may attend nowhere gives 0.
+    """
+    if enable_gqa:
+        key = jnp.repeat(key, query.shape[-3] // key.shape[-3], axis=-3)
+        value = jnp.repeat(value, query.shape[-3] // value.shape[-3], axis=-3)
+    scores = jnp.einsum(
+        "...le,...se->...ls",
+        query,
+        key,
+        preferred_element_type=jnp.promote_types(query.dtype, jnp.float32),
+    )
+    scores = scores * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if is_causal:
+        attn_mask = jnp.tril(jnp.ones(scores.shape[-2:], bool))
+    if attn_mask is not None and attn_mask.dtype == bool:
+        scores = jnp.where(attn_mask, scores, -jnp.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    if attn_mask is not None:
+        blocked = jnp.max(scores, axis=-1, keepdims=True) == -jnp.inf
+        weights = jnp.where(blocked, 0, jax.nn.softmax(jnp.where(blocked, 0, scores)))
+    else:
+        weights = jax.nn.softmax(scores)
+    if dropout_p > 0:
+        weights = dropout_(weights, dropout_p, rngs=rngs)
+    return weights.astype(query.dtype) @ value
+
+
+def reduce_loss(loss, reduction="mean"):
+    """``loss`` itself ("none"), its mean or its sum."""
+    return {"none": lambda x: x, "mean": jnp.mean, "sum": jnp.sum}[reduction](loss)
+
+
+def _class_loss(log_p, smooth, target, weight, ignore_index, reduction, label_smoothing=0.0):
+    """Weighted negative log-likelihood of class numbers; the mean is over the weights kept."""
+    axis = min(log_p.ndim - 1, 1)
+    kept = target != ignore_index
+    target = jnp.where(kept, target, 0)
+    picked = -jnp.take_along_axis(log_p, jnp.expand_dims(target, axis), axis).squeeze(axis)
+    weights = kept.astype(log_p.dtype)
+    if weight is not None:
+        picked, weights = picked * weight[target], jnp.where(kept, weight[target], 0)
+    if label_smoothing:
+        picked = (1 - label_smoothing) * picked + label_smoothing * smooth
+    loss = jnp.where(kept, picked, 0)
+    if reduction == "mean":
+        return jnp.sum(loss) / jnp.sum(weights)
+    return reduce_loss(loss, reduction)
+
+
+def cross_entropy(
+    input, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0
+):
+    """Cross entropy of logits against class numbers or class probabilities.
+
+    Shapes: input (C,) or (N, C, …); target () or (N, …) of integers, or as input. Formula: torch's
+    documentation of torch.nn.CrossEntropyLoss.
+    """
+    axis = min(input.ndim - 1, 1)
+    log_p = weighted = jax.nn.log_softmax(input, axis)
+    if weight is not None:
+        weighted = log_p * weight.reshape(-1, *(1,) * (input.ndim - axis - 1))
+    if jnp.issubdtype(target.dtype, jnp.floating):
+        target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
+        return reduce_loss(-jnp.sum(weighted * target, axis), reduction)
+    smooth = -jnp.mean(weighted, axis)
+    return _class_loss(log_p, smooth, target, weight, ignore_index, reduction, label_smoothing)
+
+
+@dataclass
+class GPTConfig:
+    block_size: int = 64
+    vocab_size: int = 96
+    n_layer: int = 2
+    n_head: int = 4
+    n_embd: int = 32
+    dropout: float = 0.0
+    bias: bool = True  # True: bias in Linears and LayerNorms, like GPT-2
+    flash: bool = False  # use the fused attention kernel
+
+
+class CausalSelfAttention(nnx.Module):
+    def __init__(self, config: GPTConfig, *, rngs: nnx.Rngs):
+        self.deterministic = False
+        self.rngs = rngs
+        assert config.n_embd % config.n_head == 0
+        # key, query, value projections for all heads, but in a batch
+        self.c_attn = Linear(config.n_embd, 3 * config.n_embd, use_bias=config.bias, rngs=rngs)
+        # output projection
+        self.c_proj = Linear(config.n_embd, config.n_embd, use_bias=config.bias, rngs=rngs)
+        # regularization
+        self.attn_dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.resid_dropout = nnx.Dropout(config.dropout, rngs=rngs)
+        self.n_head = config.n_head
+        self.n_embd = config.n_embd
+        self.dropout = config.dropout
+        self.flash = config.flash
+        # causal mask to ensure that attention is only applied to the left in the input sequence
+        self.bias = nnx.Variable(jnp.tril(jnp.ones((config.block_size, config.block_size))).reshape(1, 1, config.block_size, config.block_size))
+
+    def __call__(self, x):
+        B, T, C = x.shape  # batch size, sequence length, embedding dimensionality (n_embd)
+
+        # calculate query, key, values for all heads in batch and move head forward to be the batch dim
+        h2 = self.c_attn(x)
+        q, k, v = jnp.split(h2, np.arange(self.n_embd, h2.shape[2], self.n_embd), axis=2)
+        k = k.reshape(B, T, self.n_head, C // self.n_head).swapaxes(1, 2)  # (B, nh, T, hs)
+        q = q.reshape(B, T, self.n_head, C // self.n_head).swapaxes(1, 2)  # (B, nh, T, hs)
+        v = v.reshape(B, T, self.n_head, C // self.n_head).swapaxes(1, 2)  # (B, nh, T, hs)
+
+        # causal self-attention; Self-attend: (B, nh, T, hs) x (B, nh, hs, T) -> (B, nh, T, T)
+        if self.flash:
+            y = scaled_dot_product_attention(
+                q,
+                k,
+                v,
+                dropout_p=self.dropout if not self.deterministic else 0.0,
+                is_causal=True,
+                rngs=self.rngs,
+            )
+        else:
+            # manual implementation of attention
+            att = (q @ k.swapaxes(-2, -1)) * (1.0 / math.sqrt(k.shape[-1]))
+            att = jnp.where(self.bias[:, :, :T, :T] == 0, float("-inf"), att)
+            att = jax.nn.softmax(att)
+            att = self.attn_dropout(att)
+            y = att @ v  # (B, nh, T, T) x (B, nh, T, hs) -> (B, nh, T, hs)
+        # re-assemble all head outputs side by side
+        y = y.swapaxes(1, 2).reshape(B, T, C)
+
+        # output projection
+        return self.resid_dropout(self.c_proj(y))
+
+
+class MLP(nnx.Module):
+    def __init__(self, config: GPTConfig, *, rngs: nnx.Rngs):
+        self.c_fc = Linear(config.n_embd, 4 * config.n_embd, use_bias=config.bias, rngs=rngs)
+        self.gelu = jax.nn.gelu
+        self.c_proj = Linear(4 * config.n_embd, config.n_embd, use_bias=config.bias, rngs=rngs)
+        self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
+
+    def __call__(self, x):
+        x = self.c_fc(x)
+        x = self.gelu(x)
+        x = self.c_proj(x)
+        x = self.dropout(x)
+        return x
+
+
+class Block(nnx.Module):
+    def __init__(self, config: GPTConfig, *, rngs: nnx.Rngs):
+        self.ln_1 = nnx.LayerNorm(
+            config.n_embd, epsilon=1e-5, use_bias=config.bias, use_fast_variance=False, rngs=rngs
+        )
+        self.attn = CausalSelfAttention(config, rngs=rngs)
+        self.ln_2 = nnx.LayerNorm(
+            config.n_embd, epsilon=1e-5, use_bias=config.bias, use_fast_variance=False, rngs=rngs
+        )
+        self.mlp = MLP(config, rngs=rngs)
+
+    def __call__(self, x):
+        x = x + self.attn(self.ln_1(x))
+        x = x + self.mlp(self.ln_2(x))
+        return x
+
+
+class GPT(nnx.Module):
+    def __init__(self, config: GPTConfig, *, rngs: nnx.Rngs):
+        self.rngs = rngs
+        assert config.vocab_size is not None
+        assert config.block_size is not None
+        self.config = config
+
+        self.transformer = nnx.Dict(
+            dict(
+                wte=nnx.Embed(
+                    config.vocab_size,
+                    config.n_embd,
+                    embedding_init=nnx.initializers.normal(1.0),
+                    rngs=rngs,
+                ),
+                wpe=nnx.Embed(
+                    config.block_size,
+                    config.n_embd,
+                    embedding_init=nnx.initializers.normal(1.0),
+                    rngs=rngs,
+                ),
+                drop=nnx.Dropout(config.dropout, rngs=rngs),
+                h=nnx.List([Block(config, rngs=rngs) for _ in range(config.n_layer)]),
+                ln_f=nnx.LayerNorm(
+                    config.n_embd,
+                    epsilon=1e-5,
+                    use_bias=config.bias,
+                    use_fast_variance=False,
+                    rngs=rngs,
+                ),
+            )
+        )
+        # with weight tying the embedding and the output layer share one matrix
+        self.lm_head = self.transformer.wte
+
+        # init all weights
+        for _, module in nnx.iter_modules(self):
+            self._init_weights(module, rngs=rngs)
+
+    def _init_weights(self, module, *, rngs: nnx.Rngs):
+        if isinstance(module, Linear):
+            module.kernel[...] = 0.02 * rngs.params.normal(module.kernel.shape, module.kernel.dtype)
+            if module.bias is not None:
+                module.bias[...] = jnp.zeros_like(module.bias[...])
+        elif isinstance(module, nnx.Embed):
+            module.embedding[...] = 0.02 * rngs.params.normal(
+                module.embedding.shape, module.embedding.dtype
+            )
+
+    def __call__(self, idx, targets=None):
+        b, t = idx.shape
+        assert t <= self.config.block_size, (
+            f"Cannot forward sequence of length {t}, block size is only {self.config.block_size}"
+        )
+        pos = jnp.arange(0, t, dtype=jnp.int32)  # shape (t)
+
+        # forward the GPT model itself
+        tok_emb = self.transformer.wte(idx)  # token embeddings of shape (b, t, n_embd)
+        pos_emb = self.transformer.wpe(pos)  # position embeddings of shape (t, n_embd)
+        x = self.transformer.drop(tok_emb + pos_emb)
+        for block in self.transformer.h:
+            x = block(x)
+        x = self.transformer.ln_f(x)
+        logits = self.lm_head.attend(x)
+
+        # if we are given some desired targets also calculate the loss
+        loss = None
+        if targets is not None:
+            loss = cross_entropy(
+                logits.reshape(-1, logits.shape[-1]), targets.reshape(-1), ignore_index=-1
+            )
+
+        return logits, loss
+
+    def generate(self, idx, max_new_tokens, temperature=1.0, top_k=None):
+        """
+        Take a conditioning sequence of indices idx (LongTensor of shape (b,t)) and complete
+        the sequence max_new_tokens times, feeding the predictions back into the model each time.
+        """
+        for _ in range(max_new_tokens):
+            # if the sequence context is growing too long we must crop it at block_size
+            idx_cond = (
+                idx if idx.shape[1] <= self.config.block_size else idx[:, -self.config.block_size :]
+            )
+            # forward the model to get the logits for the index in the sequence
+            logits, _ = self(idx_cond)
+            # pluck the logits at the final step and scale by desired temperature
+            logits = logits[:, -1, :] / temperature
+            # optionally crop the logits to only the top k options
+            if top_k is not None:
+                v, _ = lax.top_k(logits, min(top_k, logits.shape[-1]))
+                logits = jnp.where(logits < v[:, jnp.array([-1])], -float("Inf"), logits)
+            # apply softmax to convert logits to (normalized) probabilities
+            probs = jax.nn.softmax(logits)
+            # sample from the distribution
+            idx_next = self.rngs.categorical(jnp.log(probs))[..., None]
+            # append sampled index to the running sequence and continue
+            idx = jnp.concatenate((idx, idx_next), axis=1)
+
+        return jax.lax.stop_gradient(idx)
+
+
+def gpt_small(*, rngs: nnx.Rngs, **overrides) -> GPT:
+    """The default configuration, small enough for a test."""
+    return GPT(GPTConfig(**overrides), rngs=rngs)

@@ -1,0 +1,323 @@
+"""ResNet for images (He et al., 2015), with the 18- and 34-layer configurations."""
+
+import functools
+import math
+from typing import List, Optional, Type
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jax import lax
+
+
+class ConvNd(nnx.Module):
+    """Convolution of (N, C, *spatial), N optional; weight (out, in / groups, *kernel_size)."""
+
+    spatial: int
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        dtype=None,
+        *,
+        rngs: nnx.Rngs,
+    ):
+        def per_axis(value):
+            return (value,) * self.spatial if isinstance(value, int) else tuple(value)
+
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
+        self.padding = padding if isinstance(padding, str) else per_axis(padding)
+        self.dilation = per_axis(dilation)
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        bound = math.prod(shape[1:]) ** -0.5
+        self.weight = nnx.Param(rngs.params.uniform(shape, dtype, -bound, bound))
+        bias_init = rngs.params.uniform(shape[:1], dtype, -bound, bound)
+        self.bias = nnx.Param(bias_init) if bias else None
+
+    def __call__(self, input):
+        if input.ndim == self.spatial + 1:
+            return self(input[None])[0]
+        padding = self.padding
+        padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
+        output = lax.conv_general_dilated(
+            input,
+            self.weight[...],
+            self.stride,
+            padding,
+            rhs_dilation=self.dilation,
+            feature_group_count=self.groups,
+        )
+        if self.bias is None:
+            return output
+        return output + self.bias[...].reshape(-1, *(1,) * self.spatial)
+
+
+class Conv2d(ConvNd):
+    """Convolution of (N, C, H, W)."""
+
+    spatial = 2
+
+
+class BatchNorm(nnx.Module):
+    """Batch normalisation of (N, C, *spatial); the running variance is the unbiased one."""
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        bias=True,
+        dtype=None,
+        *,
+        rngs: nnx.Rngs | None = None,
+    ):
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.weight = nnx.Param(jnp.ones(num_features, dtype)) if affine else None
+        self.bias = nnx.Param(jnp.zeros(num_features, dtype)) if affine and bias else None
+        self.use_running_average, self.track_running_stats = False, track_running_stats
+        if track_running_stats:
+            self.running_mean = nnx.BatchStat(jnp.zeros(num_features, dtype))
+            self.running_var = nnx.BatchStat(jnp.ones(num_features, dtype))
+            self.num_batches_tracked = nnx.BatchStat(jnp.array(0))
+
+    def __call__(self, input):
+        x = input.astype(jnp.promote_types(input.dtype, jnp.float32))
+        if self.use_running_average and self.track_running_stats:
+            mean, var = self.running_mean[...], self.running_var[...]
+        else:
+            axes = (0, *range(2, x.ndim))
+            mean, var = x.mean(axes), x.var(axes)
+            if self.track_running_stats:
+                self.num_batches_tracked[...] += 1
+                self.update(mean, var, x.size // x.shape[1])
+        scale = lax.rsqrt(var + self.eps)
+        if self.weight is not None:
+            scale = scale * self.weight[...]
+        per_channel = (-1, *(1,) * (x.ndim - 2))
+        x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
+        if self.bias is not None:
+            x = x + self.bias[...].reshape(per_channel)
+        return x.astype(input.dtype)
+
+    def update(self, mean, var, count):
+        new = 1 / self.num_batches_tracked[...] if self.momentum is None else self.momentum
+        pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
+        for stat, value in pairs if count else ():
+            stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
+
+
+class BatchNorm2d(BatchNorm):
+    """Batch normalisation of (N, C, H, W)."""
+
+
+def per_axis(value, rank: int) -> tuple[int, ...]:
+    """One int per spatial axis from an int, a sequence of one, or a sequence of ``rank``."""
+    values = (value,) if isinstance(value, int) else tuple(value)
+    return values * rank if len(values) == 1 else values
+
+
+def _max_pool(rank, input, kernel_size, stride, padding):
+    kernel, pad = per_axis(kernel_size, rank), per_axis(padding, rank)
+    lead = (1,) * (input.ndim - rank)
+    floating = jnp.issubdtype(input.dtype, jnp.floating)
+    return lax.reduce_window(
+        input,
+        np.array(-np.inf if floating else jnp.iinfo(input.dtype).min, input.dtype),
+        lax.max,
+        lead + kernel,
+        lead + (per_axis(stride, rank) if stride else kernel),
+        [(0, 0)] * len(lead) + [(p, p) for p in pad],
+    )
+
+
+def max_pool2d(input, kernel_size, stride=None, padding=0):
+    """Largest value of each window: (…, H, W) → (…, H_out, W_out)."""
+    return _max_pool(2, input, kernel_size, stride, padding)
+
+
+class Linear(nnx.Linear):
+    """``nnx.Linear`` with torch's initialisation: U(±1/√in_features) for kernel and bias."""
+
+    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
+        bound = max(in_features, 1) ** -0.5
+
+        def init(key, shape, dtype):
+            return jax.random.uniform(key, shape, dtype, -bound, bound)
+
+        options = {"kernel_init": init, "bias_init": init, **options}
+        super().__init__(in_features, out_features, rngs=rngs, **options)
+
+
+class GroupNorm(nnx.Module):
+    """Normalisation of (N, C, *) over groups of C / num_groups channels and all later axes."""
+
+    def __init__(
+        self,
+        num_groups,
+        num_channels,
+        eps=1e-5,
+        affine=True,
+        bias=True,
+        dtype=None,
+        *,
+        rngs: nnx.Rngs | None = None,
+    ):
+        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+        self.weight = nnx.Param(jnp.ones(num_channels, dtype)) if affine else None
+        self.bias = nnx.Param(jnp.zeros(num_channels, dtype)) if affine and bias else None
+
+    def __call__(self, input):
+        x = input.astype(jnp.promote_types(input.dtype, jnp.float32))
+        x = x.reshape(len(x), self.num_groups, -1)
+        mean, var = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+        x = ((x - mean) * lax.rsqrt(var + self.eps)).reshape(input.shape)
+        shape = (-1, *(1,) * (input.ndim - 2))
+        if self.weight is not None:
+            x = x * self.weight[...].reshape(shape)
+        if self.bias is not None:
+            x = x + self.bias[...].reshape(shape)
+        return x.astype(input.dtype)
+
+
+def conv3x3(in_planes: int, out_planes: int, stride: int = 1, *, rngs: nnx.Rngs) -> Conv2d:
+    """3x3 convolution with padding"""
+    return Conv2d(in_planes, out_planes, 3, stride=stride, padding=1, bias=False, rngs=rngs)
+
+
+def conv1x1(in_planes: int, out_planes: int, stride: int = 1, *, rngs: nnx.Rngs) -> Conv2d:
+    """1x1 convolution"""
+    return Conv2d(in_planes, out_planes, 1, stride=stride, bias=False, rngs=rngs)
+
+
+class BasicBlock(nnx.Module):
+    expansion = 1
+
+    def __init__(
+        self,
+        inplanes: int,
+        planes: int,
+        stride: int = 1,
+        downsample: Optional[nnx.Module] = None,
+        *,
+        rngs: nnx.Rngs,
+    ) -> None:
+        # Both self.conv1 and self.downsample layers downsample the input when stride != 1
+        self.conv1 = conv3x3(inplanes, planes, stride, rngs=rngs)
+        self.bn1 = BatchNorm2d(planes, rngs=rngs)
+        self.relu = jax.nn.relu
+        self.conv2 = conv3x3(planes, planes, rngs=rngs)
+        self.bn2 = BatchNorm2d(planes, rngs=rngs)
+        self.downsample = downsample
+        self.stride = stride
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        identity = x
+
+        out = self.conv1(x)
+        out = self.bn1(out)
+        out = self.relu(out)
+
+        out = self.conv2(out)
+        out = self.bn2(out)
+
+        if self.downsample is not None:
+            identity = self.downsample(x)
+
+        out += identity
+        out = self.relu(out)
+
+        return out
+
+
+class ResNet(nnx.Module):
+    def __init__(
+        self,
+        block: Type[BasicBlock],
+        layers: List[int],
+        num_classes: int = 1000,
+        width: int = 64,
+        zero_init_residual: bool = False,
+        *,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self.inplanes = width
+        self.conv1 = Conv2d(3, width, 7, stride=2, padding=3, bias=False, rngs=rngs)
+        self.bn1 = BatchNorm2d(width, rngs=rngs)
+        self.relu = jax.nn.relu
+        self.maxpool = functools.partial(max_pool2d, kernel_size=3, stride=2, padding=1)
+        self.layer1 = self._make_layer(block, width, layers[0], rngs=rngs)
+        self.layer2 = self._make_layer(block, width * 2, layers[1], stride=2, rngs=rngs)
+        self.layer3 = self._make_layer(block, width * 4, layers[2], stride=2, rngs=rngs)
+        self.layer4 = self._make_layer(block, width * 8, layers[3], stride=2, rngs=rngs)
+        self.avgpool = functools.partial(jnp.mean, axis=(-2, -1), keepdims=True)
+        self.fc = Linear(width * 8 * block.expansion, num_classes, rngs=rngs)
+
+        for _, m in nnx.iter_modules(self):
+            if isinstance(m, Conv2d):
+                m.weight[...] = jax.nn.initializers.variance_scaling(2.0, "fan_out", "normal", in_axis=1, out_axis=0)(rngs.params(), m.weight.shape, m.weight.dtype)
+            elif isinstance(m, (BatchNorm2d, GroupNorm)):
+                m.weight[...] = jnp.full_like(m.weight[...], 1)
+                m.bias[...] = jnp.full_like(m.bias[...], 0)
+
+        # Zero-initialize the last BN in each residual branch, so that the residual branch
+        # starts with zeros, and each residual block behaves like an identity.
+        if zero_init_residual:
+            for _, m in nnx.iter_modules(self):
+                if isinstance(m, BasicBlock):
+                    m.bn2.weight[...] = jnp.full_like(m.bn2.weight[...], 0)
+
+    def _make_layer(
+        self, block: Type[BasicBlock], planes: int, blocks: int, stride: int = 1, *, rngs: nnx.Rngs
+    ) -> nnx.Sequential:
+        downsample = None
+        if stride != 1 or self.inplanes != planes * block.expansion:
+            downsample = nnx.Sequential(
+                conv1x1(self.inplanes, planes * block.expansion, stride, rngs=rngs),
+                BatchNorm2d(planes * block.expansion, rngs=rngs),
+            )
+
+        layers = []
+        layers.append(block(self.inplanes, planes, stride, downsample, rngs=rngs))
+        self.inplanes = planes * block.expansion
+        for _ in range(1, blocks):
+            layers.append(block(self.inplanes, planes, rngs=rngs))
+
+        return nnx.Sequential(*layers)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        x = self.conv1(x)
+        x = self.bn1(x)
+        x = self.relu(x)
+        x = self.maxpool(x)
+
+        x = self.layer1(x)
+        x = self.layer2(x)
+        x = self.layer3(x)
+        x = self.layer4(x)
+
+        x = self.avgpool(x)
+        x = x.reshape(x.shape[0], -1)
+        x = self.fc(x)
+
+        return x
+
+
+def resnet18(*, rngs: nnx.Rngs, **kwargs) -> ResNet:
+    """The 18-layer network: two basic blocks a stage."""
+    return ResNet(BasicBlock, [2, 2, 2, 2], rngs=rngs, **kwargs)
+
+
+def resnet34(*, rngs: nnx.Rngs, **kwargs) -> ResNet:
+    """The 34-layer network."""
+    return ResNet(BasicBlock, [3, 4, 6, 3], rngs=rngs, **kwargs)

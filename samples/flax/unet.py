@@ -1,0 +1,514 @@
+"""U-Net for image segmentation (Ronneberger et al., 2015)."""
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jax import lax
+
+
+class ConvNd(nnx.Module):
+    """Convolution of (N, C, *spatial), N optional; weight (out, in / groups, *kernel_size)."""
+
+    spatial: int
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        dtype=None,
+        *,
+        rngs: nnx.Rngs,
+    ):
+        def per_axis(value):
+            return (value,) * self.spatial if isinstance(value, int) else tuple(value)
+
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
+        self.padding = padding if isinstance(padding, str) else per_axis(padding)
+        self.dilation = per_axis(dilation)
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        bound = math.prod(shape[1:]) ** -0.5
+        self.weight = nnx.Param(rngs.params.uniform(shape, dtype, -bound, bound))
+        bias_init = rngs.params.uniform(shape[:1], dtype, -bound, bound)
+        self.bias = nnx.Param(bias_init) if bias else None
+
+    def __call__(self, input):
+        if input.ndim == self.spatial + 1:
+            return self(input[None])[0]
+        padding = self.padding
+        padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
+        output = lax.conv_general_dilated(
+            input,
+            self.weight[...],
+            self.stride,
+            padding,
+            rhs_dilation=self.dilation,
+            feature_group_count=self.groups,
+        )
+        if self.bias is None:
+            return output
+        return output + self.bias[...].reshape(-1, *(1,) * self.spatial)
+
+
+class Conv2d(ConvNd):
+    """Convolution of (N, C, H, W)."""
+
+    spatial = 2
+
+
+class BatchNorm(nnx.Module):
+    """Batch normalisation of (N, C, *spatial); the running variance is the unbiased one."""
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        bias=True,
+        dtype=None,
+        *,
+        rngs: nnx.Rngs | None = None,
+    ):
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.weight = nnx.Param(jnp.ones(num_features, dtype)) if affine else None
+        self.bias = nnx.Param(jnp.zeros(num_features, dtype)) if affine and bias else None
+        self.use_running_average, self.track_running_stats = False, track_running_stats
+        if track_running_stats:
+            self.running_mean = nnx.BatchStat(jnp.zeros(num_features, dtype))
+            self.running_var = nnx.BatchStat(jnp.ones(num_features, dtype))
+            self.num_batches_tracked = nnx.BatchStat(jnp.array(0))
+
+    def __call__(self, input):
+        x = input.astype(jnp.promote_types(input.dtype, jnp.float32))
+        if self.use_running_average and self.track_running_stats:
+            mean, var = self.running_mean[...], self.running_var[...]
+        else:
+            axes = (0, *range(2, x.ndim))
+            mean, var = x.mean(axes), x.var(axes)
+            if self.track_running_stats:
+                self.num_batches_tracked[...] += 1
+                self.update(mean, var, x.size // x.shape[1])
+        scale = lax.rsqrt(var + self.eps)
+        if self.weight is not None:
+            scale = scale * self.weight[...]
+        per_channel = (-1, *(1,) * (x.ndim - 2))
+        x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
+        if self.bias is not None:
+            x = x + self.bias[...].reshape(per_channel)
+        return x.astype(input.dtype)
+
+    def update(self, mean, var, count):
+        new = 1 / self.num_batches_tracked[...] if self.momentum is None else self.momentum
+        pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
+        for stat, value in pairs if count else ():
+            stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
+
+
+class BatchNorm2d(BatchNorm):
+    """Batch normalisation of (N, C, H, W)."""
+
+
+def per_axis(value, rank: int) -> tuple[int, ...]:
+    """One int per spatial axis from an int, a sequence of one, or a sequence of ``rank``."""
+    values = (value,) if isinstance(value, int) else tuple(value)
+    return values * rank if len(values) == 1 else values
+
+
+def _max_pool(rank, input, kernel_size, stride, padding):
+    kernel, pad = per_axis(kernel_size, rank), per_axis(padding, rank)
+    lead = (1,) * (input.ndim - rank)
+    floating = jnp.issubdtype(input.dtype, jnp.floating)
+    return lax.reduce_window(
+        input,
+        np.array(-np.inf if floating else jnp.iinfo(input.dtype).min, input.dtype),
+        lax.max,
+        lead + kernel,
+        lead + (per_axis(stride, rank) if stride else kernel),
+        [(0, 0)] * len(lead) + [(p, p) for p in pad],
+    )
+
+
+def max_pool2d(input, kernel_size, stride=None, padding=0):
+    """Largest value of each window: (…, H, W) → (…, H_out, W_out)."""
+    return _max_pool(2, input, kernel_size, stride, padding)
+
+
+def _cubic(x, a):
+    """Keys' cubic convolution kernel."""
+    x = np.abs(x)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+
+
+def _real(input):
+    """The dtype ATen computes positions and weights in."""
+    return np.float64 if input.dtype == np.float64 else np.float32
+
+
+def _targets(input, size, scale_factor, recompute=False):
+    """(axis, input size, output size, input positions per output position) of each spatial axis.
+
+    A given scale_factor also sets the step, unless ``recompute``.
+    """
+    rank = input.ndim - 2
+    given = size if scale_factor is None else scale_factor
+    given = tuple(given) if isinstance(given, (tuple, list)) else (given,) * rank
+    for axis, old, value in zip(range(2, input.ndim), input.shape[2:], given, strict=True):
+        new = value if scale_factor is None else math.floor(old * value)
+        own_step = scale_factor is None or recompute
+        yield axis, old, new, old / new if own_step else 1 / value
+
+
+def _weighted(input, axis, index, weight):
+    """Σ_t input[index[:, t]] · weight[:, t] along one axis, as one product: its gradient is one too."""
+    matrix = np.zeros((len(index), input.shape[axis]), weight.dtype)
+    np.add.at(matrix, (np.arange(len(index))[:, None], index), weight)
+    output = jnp.tensordot(input, matrix, (axis, 1), precision=lax.Precision.HIGHEST)
+    return jnp.moveaxis(output, -1, axis)
+
+
+def interpolate_antialias(
+    input, size=None, scale_factor=None, mode="bilinear", align_corners=False, recompute=False
+):
+    """Resize of (N, C, H, W) whose filter widens with the reduction, as Pillow does."""
+    dtype, real = input.dtype, _real(input)
+    radius = 1 if mode == "bilinear" else 2
+    for axis, old, new, step in reversed(list(_targets(input, size, scale_factor, recompute))):
+        if align_corners:
+            step = (old - 1) / (new - 1) if new > 1 else 0
+        widen = max(step, 1)
+        center = step * (np.arange(new) + 0.5)
+        first = np.maximum((center - radius * widen + 0.5).astype(int), 0)
+        last = np.minimum((center + radius * widen + 0.5).astype(int), old)
+        index = first[:, None] + np.arange(np.max(last - first))
+        at = (index - center[:, None] + 0.5) / widen
+        filter = np.maximum(1 - np.abs(at), 0) if mode == "bilinear" else _cubic(at, -0.5)
+        filter = np.where(index < last[:, None], filter, 0)
+        weight = (filter / filter.sum(1, keepdims=True)).astype(real)
+        input = _weighted(input, axis, np.minimum(index, old - 1), weight)
+    return input.astype(dtype)
+
+
+def adaptive_windows(size: int, out: int) -> list[tuple[int, int]]:
+    """[start, stop) of the ``out`` windows that cover ``size`` (ATen/native/AdaptivePooling.h)."""
+    return [(i * size // out, -(-(i + 1) * size // out)) for i in range(out)]
+
+
+def output_sizes(output_size, input, rank: int) -> tuple[int, ...]:
+    """Output sizes of the last ``rank`` axes; None keeps the input's."""
+    sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * rank
+    return tuple(
+        n if out is None else out for n, out in zip(input.shape[-rank:], sizes, strict=True)
+    )
+
+
+def _adaptive_avg_pool(rank, input, output_size):
+    sizes = output_sizes(output_size, input, rank)
+    for axis, out in zip(range(input.ndim - rank, input.ndim), sizes, strict=True):
+        shape = input.shape
+        if shape[axis] % out == 0:
+            split = (*shape[:axis], out, shape[axis] // out, *shape[axis + 1 :])
+            input = input.reshape(split).mean(axis + 1)
+            continue
+        parts = [
+            lax.slice_in_dim(input, start, stop, axis=axis).mean(axis, keepdims=True)
+            for start, stop in adaptive_windows(shape[axis], out)
+        ]
+        input = jnp.concatenate(parts, axis)
+    return input
+
+
+def adaptive_avg_pool1d(input, output_size):
+    """Mean of the windows that cover the axis evenly: (…, L) → (…, output_size)."""
+    return _adaptive_avg_pool(1, input, output_size)
+
+
+def adaptive_avg_pool2d(input, output_size):
+    """Mean of the windows that cover the axes evenly: (…, H, W) → (…, *output_size)."""
+    return _adaptive_avg_pool(2, input, output_size)
+
+
+def adaptive_avg_pool3d(input, output_size):
+    """Mean of the windows that cover the axes evenly: (…, D, H, W) → (…, *output_size)."""
+    return _adaptive_avg_pool(3, input, output_size)
+
+
+def interpolate_area(input, size=None, scale_factor=None):
+    """Adaptive average of (N, C, …): torch's mode="area"."""
+    sizes = [new for _, _, new, _ in _targets(input, size, scale_factor)]
+    pools = {3: adaptive_avg_pool1d, 4: adaptive_avg_pool2d, 5: adaptive_avg_pool3d}
+    return pools[input.ndim](input, sizes)
+
+
+def interpolate_bicubic(input, size=None, scale_factor=None, align_corners=False, recompute=False):
+    """Cubic resize of (N, C, H, W) with a = -0.75, without antialiasing."""
+    dtype, real = input.dtype, _real(input)
+    for axis, old, new, step in _targets(input, size, scale_factor, recompute):
+        at = np.arange(new, dtype=real)
+        if align_corners:
+            at = at * real((old - 1) / max(new - 1, 1))
+        else:
+            at = real(step) * (at + real(0.5)) - real(0.5)
+        base = np.floor(at)
+        offsets = np.arange(-1, 3)
+        weight = _cubic((at - base)[:, None] - offsets, -0.75).astype(real)
+        index = np.clip(base.astype(int)[:, None] + offsets, 0, old - 1)
+        input = _weighted(input, axis, index, weight)
+    return input.astype(dtype)
+
+
+def interpolate_linear(input, size=None, scale_factor=None, align_corners=False, recompute=False):
+    """Linear, bilinear or trilinear resize of (N, C, …) without antialiasing."""
+    dtype, real = input.dtype, _real(input)
+    for axis, old, new, step in _targets(input, size, scale_factor, recompute):
+        at = np.arange(new, dtype=real)
+        if align_corners:
+            at = at * real((old - 1) / max(new - 1, 1))
+        else:
+            at = np.maximum(real(step) * (at + real(0.5)) - real(0.5), 0)
+        low = np.minimum(at.astype(int), old - 1)
+        high = np.minimum(low + 1, old - 1)
+        part = np.clip(at - low, 0, 1)
+        weight = np.stack([1 - part, part], 1)
+        input = _weighted(input, axis, np.stack([low, high], 1), weight)
+    return input.astype(dtype)
+
+
+def interpolate_nearest(input, size=None, scale_factor=None, exact=False, recompute=False):
+    """Nearest neighbour resize of (N, C, …); ``exact`` is torch's "nearest-exact"."""
+    for axis, old, new, step in _targets(input, size, scale_factor, recompute):
+        at = (np.arange(new, dtype=np.float32) + np.float32(0.5 * exact)) * np.float32(step)
+        index = np.minimum(at.astype(int), old - 1)
+        if not exact and new == 2 * old:  # ATen's shortcut
+            index = np.arange(new) // 2
+        times = max(new // old, 1)
+        if np.array_equal(index, np.arange(old).repeat(times)):
+            input = jnp.repeat(input, times, axis)
+        else:
+            input = jnp.take(input, index, axis)
+    return input
+
+
+def interpolate(
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
+):
+    """Resize the spatial axes of (N, C, …) to ``size`` or by ``scale_factor``, as torch's interpolate."""
+    target = (input, size, scale_factor)
+    if mode in ("nearest", "nearest-exact"):
+        exact = mode == "nearest-exact"
+        return interpolate_nearest(*target, exact=exact, recompute=recompute_scale_factor)
+    if mode == "area":
+        return interpolate_area(*target)
+    if antialias:
+        return interpolate_antialias(*target, mode, align_corners, recompute_scale_factor)
+    resize = interpolate_bicubic if mode == "bicubic" else interpolate_linear
+    return resize(*target, align_corners, recompute_scale_factor)
+
+
+class ConvTransposeNd(nnx.Module):
+    """Transposed convolution of (N, C, *spatial), N optional; weight (in, out / groups, *kernel_size)."""
+
+    spatial: int
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        dtype=None,
+        *,
+        rngs: nnx.Rngs,
+    ):
+        def per_axis(value):
+            return (value,) * self.spatial if isinstance(value, int) else tuple(value)
+
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
+        self.padding, self.output_padding = per_axis(padding), per_axis(output_padding)
+        self.dilation = per_axis(dilation)
+        shape = (in_channels, out_channels // groups, *self.kernel_size)
+        bound = math.prod(shape[1:]) ** -0.5
+        self.weight = nnx.Param(rngs.params.uniform(shape, dtype, -bound, bound))
+        bias_init = rngs.params.uniform((out_channels,), dtype, -bound, bound)
+        self.bias = nnx.Param(bias_init) if bias else None
+
+    def __call__(self, input, output_size=None):
+        if input.ndim == self.spatial + 1:
+            return self(input[None], output_size)[0]
+        reach = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+        extra = self.output_padding
+        if output_size is not None:
+            smallest = zip(input.shape[2:], self.stride, self.padding, reach, strict=True)
+            smallest = [(n - 1) * s - 2 * p + r + 1 for n, s, p, r in smallest]
+            wanted = output_size[-self.spatial :]
+            extra = [size - least for size, least in zip(wanted, smallest, strict=True)]
+        # The gradient of a convolution: the input dilated by the stride, the kernel flipped.
+        kernel = jnp.flip(self.weight[...], range(2, self.spatial + 2))
+        kernel = kernel.reshape(self.groups, -1, *kernel.shape[1:]).swapaxes(1, 2)
+        output = lax.conv_general_dilated(
+            input,
+            kernel.reshape(self.out_channels, -1, *self.kernel_size),
+            (1,) * self.spatial,
+            [(r - p, r - p + e) for r, p, e in zip(reach, self.padding, extra, strict=True)],
+            lhs_dilation=self.stride,
+            rhs_dilation=self.dilation,
+            feature_group_count=self.groups,
+        )
+        if self.bias is None:
+            return output
+        return output + self.bias[...].reshape(-1, *(1,) * self.spatial)
+
+
+class ConvTranspose2d(ConvTransposeNd):
+    """Transposed convolution of (N, C, H, W)."""
+
+    spatial = 2
+
+
+def pad_axes(input, pad, mode="constant", value=None):
+    """Pad or crop the last axes by ``pad`` = (before, after) of the last axis, of the one before, …"""
+    pairs = [(0, 0)] * (input.ndim - len(pad) // 2)
+    pairs += zip(pad[-2::-2], pad[::-2], strict=True)
+    if mode == "constant":
+        fill = jnp.asarray(value or 0, input.dtype)
+        return lax.pad(input, fill, [(before, after, 0) for before, after in pairs])
+    crop = [(min(before, 0), min(after, 0), 0) for before, after in pairs]
+    grow = [(max(before, 0), max(after, 0)) for before, after in pairs]
+    if mode == "circular":
+        return jnp.pad(lax.pad(input, jnp.zeros((), input.dtype), crop), grow, mode="wrap")
+    grown = jnp.pad(input, grow, mode={"reflect": "reflect", "replicate": "edge"}[mode])
+    return lax.pad(grown, jnp.zeros((), input.dtype), crop)
+
+
+class DoubleConv(nnx.Module):
+    """(convolution => [BN] => ReLU) * 2"""
+
+    def __init__(self, in_channels, out_channels, mid_channels=None, *, rngs: nnx.Rngs):
+        if not mid_channels:
+            mid_channels = out_channels
+        self.double_conv = nnx.Sequential(
+            Conv2d(in_channels, mid_channels, 3, padding=1, bias=False, rngs=rngs),
+            BatchNorm2d(mid_channels, rngs=rngs),
+            jax.nn.relu,
+            Conv2d(mid_channels, out_channels, 3, padding=1, bias=False, rngs=rngs),
+            BatchNorm2d(out_channels, rngs=rngs),
+            jax.nn.relu,
+        )
+
+    def __call__(self, x):
+        return self.double_conv(x)
+
+
+class Down(nnx.Module):
+    """Downscaling with maxpool then double conv"""
+
+    def __init__(self, in_channels, out_channels, *, rngs: nnx.Rngs):
+        self.maxpool_conv = nnx.Sequential(
+            functools.partial(max_pool2d, kernel_size=2),
+            DoubleConv(in_channels, out_channels, rngs=rngs),
+        )
+
+    def __call__(self, x):
+        return self.maxpool_conv(x)
+
+
+class Up(nnx.Module):
+    """Upscaling then double conv"""
+
+    def __init__(self, in_channels, out_channels, bilinear=True, *, rngs: nnx.Rngs):
+
+        # if bilinear, use the normal convolutions to reduce the number of channels
+        if bilinear:
+            self.up = functools.partial(
+                interpolate, scale_factor=2, mode="bilinear", align_corners=True
+            )
+            self.conv = DoubleConv(in_channels, out_channels, in_channels // 2, rngs=rngs)
+        else:
+            self.up = ConvTranspose2d(in_channels, in_channels // 2, 2, stride=2, rngs=rngs)
+            self.conv = DoubleConv(in_channels, out_channels, rngs=rngs)
+
+    def __call__(self, x1, x2):
+        x1 = self.up(x1)
+        # input is CHW
+        diffY = x2.shape[2] - x1.shape[2]
+        diffX = x2.shape[3] - x1.shape[3]
+
+        x1 = pad_axes(x1, [diffX // 2, diffX - diffX // 2, diffY // 2, diffY - diffY // 2])
+        x = jnp.concatenate([x2, x1], axis=1)
+        return self.conv(x)
+
+
+class OutConv(nnx.Module):
+    def __init__(self, in_channels, out_channels, *, rngs: nnx.Rngs):
+        self.conv = Conv2d(in_channels, out_channels, 1, rngs=rngs)
+
+    def __call__(self, x):
+        return self.conv(x)
+
+
+class UNet(nnx.Module):
+    """The four-level network; images of any size go in, logits of the same size come out."""
+
+    def __init__(self, n_channels=3, n_classes=2, base=8, bilinear=False, *, rngs: nnx.Rngs):
+        self.n_channels = n_channels
+        self.n_classes = n_classes
+        self.bilinear = bilinear
+
+        self.inc = DoubleConv(n_channels, base, rngs=rngs)
+        self.down1 = Down(base, base * 2, rngs=rngs)
+        self.down2 = Down(base * 2, base * 4, rngs=rngs)
+        factor = 2 if bilinear else 1
+        self.down3 = Down(base * 4, base * 8 // factor, rngs=rngs)
+        self.up1 = Up(base * 8, base * 4 // factor, bilinear, rngs=rngs)
+        self.up2 = Up(base * 4, base * 2 // factor, bilinear, rngs=rngs)
+        self.up3 = Up(base * 2, base, bilinear, rngs=rngs)
+        self.outc = OutConv(base, n_classes, rngs=rngs)
+
+    def __call__(self, x):
+        x1 = self.inc(x)
+        x2 = self.down1(x1)
+        x3 = self.down2(x2)
+        x4 = self.down3(x3)
+        x = self.up1(x4, x3)
+        x = self.up2(x, x2)
+        x = self.up3(x, x1)
+        logits = self.outc(x)
+        return logits
+
+
+def dice_loss(logits: jax.Array, target: jax.Array, epsilon: float = 1e-6) -> jax.Array:
+    """One minus the mean Dice coefficient over the classes; target holds class indices (B, H, W)."""
+    prob = jax.nn.softmax(logits, axis=1).astype(jnp.float32)
+    one_hot = jax.nn.one_hot(target, logits.shape[1], dtype=jnp.int32).transpose(0, 3, 1, 2).astype(
+        jnp.float32
+    )
+    inter = 2 * (prob * one_hot).sum(axis=(-1, -2))
+    sets_sum = prob.sum(axis=(-1, -2)) + one_hot.sum(axis=(-1, -2))
+    sets_sum = jnp.where(sets_sum == 0, inter, sets_sum)
+    dice = (inter + epsilon) / (sets_sum + epsilon)
+    return 1 - dice.mean()

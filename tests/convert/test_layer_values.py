@@ -1,0 +1,58 @@
+"""Layer classes that are handed around as values, and static methods of layers."""
+
+from __future__ import annotations
+
+import pytest
+
+import migrator
+from migrator.convert.signature import plain_class
+from rules import definitions
+
+
+def converted(expression: str) -> str:
+    source = f"""import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, make={expression}):
+        super().__init__()
+        self.layer = make(8)
+"""
+    result = migrator.convert_source(source)
+    assert result.complete, result.findings
+    return result.code
+
+
+@pytest.mark.parametrize("name", ["BatchNorm2d", "InstanceNorm1d", "PReLU"])
+def test_a_class_with_torchs_arguments_is_passed_itself(name: str) -> None:
+    code = converted(f"nn.{name}")
+    assert f"make={name}," in code
+    assert "_layer(" not in code
+
+
+def test_a_class_without_a_counterpart_is_passed_as_its_definition() -> None:
+    code = converted("nn.LayerNorm")
+    assert "make=LayerNorm," in code
+    assert "def LayerNorm(" in code
+
+
+@pytest.mark.parametrize("name", ["Conv2d", "Dropout2d", "Linear", "SyncBatchNorm", "ReLU"])
+def test_a_definition_that_does_more_than_pass_on_is_no_plain_class(name: str) -> None:
+    assert plain_class(definitions.layers(f"torch.nn.{name}")[0]) is None
+
+
+@pytest.mark.parametrize("owner", ["nn.Transformer", "self.transformer"])
+def test_the_causal_mask_by_class_and_by_instance(owner: str) -> None:
+    source = f"""from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.transformer = nn.Transformer(8, 2)
+
+    def forward(self, x):
+        return x + {owner}.generate_square_subsequent_mask(4).to(x.device)
+"""
+    result = migrator.convert_source(source)
+    assert result.complete, result.findings
+    assert "x + jnp.triu(jnp.full((4, 4), -jnp.inf), 1)" in result.code

@@ -1,0 +1,62 @@
+"""Lines that conversion made too long are broken at their last bracket; the user's own are not touched."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from migrator.convert.layout import LIMIT, wrapped
+
+LONG = "value_" + "x" * 32
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param(
+            f"    y = a_function({LONG}, {LONG}, z=3)",
+            f"    y = a_function(\n        {LONG}, {LONG}, z=3\n    )",
+            id="the arguments fit on a line of their own",
+        ),
+        pytest.param(
+            f"y = f({LONG}, {LONG}, {LONG})",
+            f"y = f(\n    {LONG},\n    {LONG},\n    {LONG},\n)",
+            id="one a line",
+        ),
+        pytest.param(
+            f"def function(self, {LONG}, {LONG}, *, rngs):",
+            f"def function(\n    self, {LONG}, {LONG}, *, rngs\n):",
+            id="signature",
+        ),
+    ],
+)
+def test_broken(line: str, expected: str) -> None:
+    body = "\n    pass" if line.endswith(":") else ""
+    head = "if x:\n" if line.startswith(" ") else ""
+    assert wrapped(f"{head}{line}{body}\n", "") == f"{head}{expected}{body}\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(f"y = f({LONG})\n", id="short enough"),
+        pytest.param(f'y = """\nf({LONG}, {LONG}, {LONG})\n"""\n', id="inside a string"),
+        pytest.param(f"y = {LONG} + {LONG} + {LONG}\n", id="no bracket"),
+        pytest.param(f"y = f({LONG}, {LONG}, {LONG})  # why\n", id="a comment at the end"),
+    ],
+)
+def test_left_alone(code: str) -> None:
+    assert wrapped(code, "") == code
+
+
+def test_a_line_of_the_source_stays() -> None:
+    code = f"y = f({LONG}, {LONG}, {LONG})\n"
+    assert wrapped(code, code) == code
+
+
+def test_meaning_and_limit() -> None:
+    code = f'y = f({LONG}, g({LONG}, "a, (b"), [{LONG}, 1], k={LONG})\n'
+    made = wrapped(code, "")
+    assert ast.dump(ast.parse(made)) == ast.dump(ast.parse(code))
+    assert max(map(len, made.splitlines())) <= LIMIT

@@ -1,0 +1,137 @@
+"""In-place writes become rebindings where nobody else sees them, findings where somebody does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import function, rules_of
+
+HEAD = "def f(x: torch.Tensor, y: torch.Tensor, n: int, mask: torch.BoolTensor):\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param(
+            ["z = x + 1", "z.add_(y)", "return z"], "z = x + 1\nz = z + y\nreturn z", id="method"
+        ),
+        pytest.param(
+            ["z = x * 2", "z[0] = y", "return z"],
+            "z = x * 2\nz = z.at[0].set(y)\nreturn z",
+            id="item",
+        ),
+        pytest.param(
+            ["z = x * 2", "z[0] += 1", "return z"],
+            "z = x * 2\nz = z.at[0].add(1)\nreturn z",
+            id="augmented item",
+        ),
+        pytest.param(
+            ["z = x * 2", "z[z > 0] = 1.0", "return z"],
+            "z = x * 2\nz = jnp.where(z > 0, 1.0, z)\nreturn z",
+            id="mask computed from the tensor itself",
+        ),
+        pytest.param(
+            ["z = x + 1", "z += y", "return z"], "z = x + 1\nz += y\nreturn z", id="augmented name"
+        ),
+        pytest.param(
+            ["z = torch.empty(3)", "torch.add(x, y, out=z)", "return z"],
+            "z = jnp.empty((3,))\nz = x + y\nreturn z",
+            id="out",
+        ),
+        pytest.param(["return (x + 1).mul_(y)"], "return (x + 1) * y", id="temporary"),
+    ],
+)
+def test_rewrite(lines: list[str], expected: str) -> None:
+    assert function(*lines) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "rule"),
+    [
+        pytest.param(
+            ["z = x + 1", "w = z[0]", "w += 1", "return z"],
+            "MUT001",
+            id="a view is written, its base is read",
+        ),
+        pytest.param(["z = x + 1", "w = z", "w.mul_(2)", "return z"], "MUT001", id="another name"),
+        pytest.param(
+            ["z = x + 1", "w = z.view(-1)", "z[0] = 1", "return w"],
+            "MUT001",
+            id="a view of the written",
+        ),
+        pytest.param(
+            ["z = x + 1", "for row in z:", "    row.add_(1)", "return z"],
+            "MUT001",
+            id="rows in a loop",
+        ),
+        pytest.param(
+            ["z = x + 1", "y = F.relu(z, inplace=True)", "return y + z"],
+            "MUT002",
+            id="inplace=True, old value read",
+        ),
+        pytest.param(
+            ["z = x + 1", "z[mask] = y", "return z"], "DYN001", id="values placed by a mask"
+        ),
+    ],
+)
+def test_somebody_else_sees_the_write(lines: list[str], rule: str) -> None:
+    assert rule in rules_of(HEAD + "".join(f"    {line}\n" for line in lines))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(["z = [x, y]", "z[0] = y", "return z[0]"], id="a list's item"),
+        pytest.param(["z = {}", "z['a'] = x", "return z['a']"], id="a dict's item"),
+        pytest.param(["n += 1", "return n"], id="a number"),
+        pytest.param(["z = []", "z.append(x)", "return z"], id="a list's method"),
+    ],
+)
+def test_not_a_tensor(lines: list[str]) -> None:
+    assert function(*lines) == "\n".join(lines)
+
+
+def test_an_argument_may_be_changed_when_no_caller_looks_again() -> None:
+    safe = """
+    class Add(nn.Module):
+        def forward(self, x):
+            x += 1
+            return x
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.add = Add()
+
+        def forward(self, x):
+            x = x * 2
+            x = self.add(x)
+            return x
+    """
+    assert rules_of(safe) == []
+    assert "MUT003" in rules_of(safe.replace("x = self.add(x)", "x = x + self.add(x) + x"))
+
+
+def test_a_sequential_that_starts_with_an_in_place_layer() -> None:
+    source = """
+    class Residual(nn.Module):
+        def __init__(self, d):
+            super().__init__()
+            self.block = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(d, d))
+
+        def forward(self, x):
+            return x + self.block(x)
+    """
+    assert "MUT002" in rules_of(source)
+    assert rules_of(source.replace("inplace=True", "inplace=False")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("x = x + F.relu(x, inplace=True)", id="the same tensor left of the write"),
+        pytest.param("x = x * x.add_(1)", id="a method in the middle"),
+    ],
+)
+def test_the_written_tensor_stands_in_the_same_expression(line: str) -> None:
+    assert rules_of(HEAD + f"    x = y + 1\n    {line}\n    return x\n") == ["MUT002"]

@@ -1,0 +1,152 @@
+"""What inference settles: shapes, methods that strings and tensors share, attributes, calls, containers."""
+
+from __future__ import annotations
+
+import textwrap
+
+import libcst as cst
+import pytest
+
+from migrator.infer import infer
+from migrator.infer import kinds as k
+from migrator.source import Source
+from migrator.syntax import walk
+
+HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nfrom functools import partial\n\n"
+
+
+def kind_of(source: str, name: str) -> k.Kind:
+    """The kind of the last assignment to a name."""
+    parsed = Source(HEAD + textwrap.dedent(source))
+    facts = infer(parsed)
+    targets = [n.target for n in walk(parsed.tree) if isinstance(n, cst.AssignTarget)]
+    found = [n for t in targets for n in walk(t) if isinstance(n, cst.Name) and n.value == name]
+    return facts.kind(found[-1])
+
+
+FUNCTION = "def f(x: torch.Tensor, s: str, n: int):\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("r = x.size(0)", k.INT),
+        ("r, T, C = x.shape", k.INT),
+        ("r = x.shape[1] // 2", k.INT),
+        ("r = s.split(',')", k.Sequence(k.STR)),
+        ("r = x.dtype", k.DType()),
+        ("r = x.device", k.Device()),
+        ("r = x > 0", k.Tensor(dtype="bool")),
+        ("r = x.view(n, -1)", k.Tensor(rank=2)),
+        ("r = torch.zeros(2, 3)[0]", k.Tensor(rank=1)),
+        ("r = n / 2", k.FLOAT),
+        ("r = [x, x]", k.Sequence(k.TENSOR)),
+        ("r = None if n else x", k.Optional(k.TENSOR)),
+    ],
+)
+def test_expressions(line: str, expected: k.Kind) -> None:
+    found = kind_of(f"{FUNCTION}    {line}\n", "r")
+    if isinstance(expected, k.Tensor):
+        assert isinstance(found, k.Tensor)
+        assert expected.rank in (None, found.rank)
+        assert expected.dtype in (None, found.dtype)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "r = x.split(2, dim=1)[0]",
+        "q, r, v = x.chunk(3, -1)",
+        "r = x.max(1)[0]",
+        "r = x.max(1).values",
+    ],
+)
+def test_pieces_are_tensors(line: str) -> None:
+    assert isinstance(kind_of(f"{FUNCTION}    {line}\n", "r"), k.Tensor)
+
+
+MODULE = """
+class Block(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+
+    def forward(self, x):
+        return self.fc(x), 1
+
+class Net(nn.Module):
+    def __init__(self, d, norm=nn.LayerNorm, blocks=(1, 2)):
+        super().__init__()
+        self.layers = nn.ModuleList([Block(d) for _ in blocks])
+        stages = []
+        for _ in blocks:
+            stages.append(nn.Linear(d, d))
+        self.stages = nn.Sequential(*stages)
+        self.lstm = nn.LSTM(d, d, batch_first=True)
+        self.norm = norm(d)
+        self.down = None
+        if d > 3:
+            self.down = nn.Linear(d, d)
+        self.register_buffer("mask", torch.ones(d))
+
+    def forward(self, x, hidden=None):
+        {line}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("r, _ = self.layers[0](x)", k.Tensor),
+        ("r = self.stages(x)", k.Tensor),
+        ("out, (r, c) = self.lstm(x)", k.Tensor),
+        ("r = self.norm", k.Module),
+        ("r = self.norm(x)", k.Tensor),
+        ("r = self.mask", k.Tensor),
+        ("r = self.down", k.Optional),
+        ("r = [layer(x)[0] for layer in self.layers]", k.Sequence),
+        ("r = self.training", k.Scalar),
+    ],
+)
+def test_attributes_across_methods(line: str, expected: type) -> None:
+    assert isinstance(kind_of(MODULE.format(line=line), "r"), expected)
+
+
+def test_a_function_learns_from_the_calls_it_makes_and_gets() -> None:
+    source = """
+    def loss(logits, target):
+        r = target
+        return F.cross_entropy(logits, target)
+
+    def helper(a):
+        s = a
+        return a
+
+    def main(x: torch.Tensor):
+        t = helper(x)
+    """
+    for name in ("r", "s", "t"):
+        assert isinstance(kind_of(source, name), k.Tensor)
+
+
+def test_an_unknown_stays_unknown() -> None:
+    assert kind_of("def f(a, b):\n    r = a.max(b)\n", "r") == k.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "joined"),
+    [
+        (k.INT, k.INT, k.INT),
+        (k.Const(1), k.Const(2), k.INT),
+        (k.NONE, k.TENSOR, k.Optional(k.TENSOR)),
+        (k.Tensor(2, "float"), k.Tensor(3, "float"), k.Tensor(None, "float")),
+        (k.TENSOR, k.INT, k.UNKNOWN),
+        (k.Module("torch.nn.Linear"), k.Module("torch.nn.ReLU"), k.Module("torch.nn.Module")),
+        (k.Tuple((k.INT, k.STR)), k.Tuple((k.INT, k.STR)), k.Tuple((k.INT, k.STR))),
+    ],
+)
+def test_join(a: k.Kind, b: k.Kind, joined: k.Kind) -> None:
+    assert k.join(a, b) == joined
+    assert k.join(b, a) == joined

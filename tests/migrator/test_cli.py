@@ -1,0 +1,297 @@
+"""What a user sees: exit statuses, output formats, and one clear line for each mistake."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from migrator.cli import main
+
+MODEL = """import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 3)
+
+    def forward(self, x):
+        return torch.relu(self.fc(x))
+"""
+MASKED = MODEL.replace("torch.relu(self.fc(x))", "self.fc(x)[x[:, 0] > 0]")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.py").write_text(MODEL)
+    (tmp_path / "masked.py").write_text(MASKED)
+    (tmp_path / "plain.py").write_text("x = 1\n")
+    return tmp_path
+
+
+def migrate(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, catch_exceptions=False)
+
+
+def error_line(result: Result) -> str:
+    """The one line a failed command prints."""
+    assert result.exit_code == 2, result.output
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    return lines[0]
+
+
+# --- exit statuses and output -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("analyze plain.py", 0),
+        ("analyze masked.py", 1),
+        ("analyze absent.py", 2),
+        ("convert net.py -o out", 0),
+        ("convert masked.py -o out", 1),
+        ("convert absent.py -o out", 2),
+        ("convert net.py", 2),
+        ("convert net.py --no-such-option", 2),
+    ],
+)
+def test_exit_status(here: Path, command: str, status: int) -> None:
+    assert migrate(*command.split()).exit_code == status
+
+
+def test_analyze_shows_the_line_and_what_to_do(here: Path) -> None:
+    output = migrate("analyze", "masked.py").stdout
+    assert "masked.py:11:" in output
+    assert "11 |         return self.fc(x)[x[:, 0] > 0]" in output
+    assert "^" in output
+    assert "jnp.where" in output
+    assert "1 file" in output.splitlines()[-1]
+
+
+def test_quiet_leaves_out_the_summary(here: Path) -> None:
+    assert migrate("analyze", "-q", "plain.py").stdout == ""
+
+
+def test_analyze_json(here: Path) -> None:
+    document = json.loads(migrate("analyze", "masked.py", "--format", "json").stdout)
+    assert document["command"] == "analyze"
+    finding = document["findings"][0]
+    assert finding["path"] == "masked.py"
+    assert finding["line"] == 11
+    assert finding["rule"].startswith("DYN")
+    assert {"column", "end_line", "end_column", "message", "severity", "advice"} <= set(finding)
+
+
+def test_convert_writes_and_says_where(here: Path) -> None:
+    result = migrate("convert", "net.py", "-o", "out")
+    assert "1 of 1 file converted: out/net.py" in result.stdout
+    assert "class Net(nnx.Module):" in (here / "out" / "net.py").read_text()
+
+
+def test_what_is_left_is_marked_and_reported(here: Path) -> None:
+    result = migrate("convert", "masked.py", "-o", "out")
+    assert "masked.py:11:" in result.stdout
+    assert "TODO(migrate)" in result.stdout.splitlines()[-1]
+    assert "# TODO(migrate):" in (here / "out" / "masked.py").read_text()
+
+
+def test_convert_json(here: Path) -> None:
+    result = migrate("convert", "net.py", "masked.py", "-o", "out", "--format", "json")
+    document = json.loads(result.stdout)
+    assert document["complete"] is False
+    assert document["files"][0] == {"source": "net.py", "output": "out/net.py", "complete": True}
+    assert document["files"][1]["complete"] is False
+
+
+@pytest.mark.parametrize("option", ["--diff", "--dry-run"])
+def test_looking_writes_nothing(here: Path, option: str) -> None:
+    result = migrate("convert", "net.py", "-o", "out", option)
+    assert result.exit_code == 0
+    assert not (here / "out").exists()
+    assert ("+class Net(nnx.Module):" in result.stdout) == (option == "--diff")
+
+
+def test_a_pipe_gets_no_colours(here: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "migrator", "analyze", "masked.py"], capture_output=True, text=True
+    )
+    assert run.returncode == 1
+    assert "\x1b" not in run.stdout + run.stderr
+
+
+# --- verify and weights -------------------------------------------------------------------------
+
+
+QUICK = "verify --torch net.py:Net --input B,2 --examples 3"
+
+
+@pytest.mark.slow
+def test_verify_converts_and_compares(here: Path) -> None:
+    result = migrate(*QUICK.split(), "-v")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Net  equal")
+    assert "train gradients" in result.stdout
+
+
+@pytest.mark.slow
+def test_verify_names_the_submodule_that_differs(here: Path) -> None:
+    migrate("convert", "net.py", "-o", "port")
+    port = here / "port" / "net.py"
+    port.write_text(port.read_text().replace("self.fc(x)", "self.fc(-x)"))
+    result = migrate(*QUICK.split(), "--jax", "port/net.py:Net", "--format", "json")
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)["cases"][0]
+    assert report["verdict"] == "different"
+    assert report["first_divergence"] == ""
+
+
+@pytest.mark.slow
+def test_weights_become_a_checkpoint(here: Path) -> None:
+    import orbax.checkpoint as ocp
+    import torch
+
+    migrate("convert", "net.py", "-o", "port")
+    weight = torch.arange(6.0).reshape(3, 2)
+    torch.save({"fc.weight": weight, "fc.bias": torch.ones(3)}, "net.pt")
+    command = ["weights", "net.pt", "--module", "port/net.py:Net", "--out", "checkpoint"]
+    assert "2 arrays written to checkpoint" in migrate(*command).stdout
+    tree = ocp.StandardCheckpointer().restore(here / "checkpoint")
+    assert (tree["fc"]["kernel"] == weight.numpy().T).all()
+    assert "--force" in error_line(migrate(*command))
+
+
+# --- mistakes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["analyze {}", "convert {} -o out"])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        pytest.param("absent.py", None, "absent.py: no such file", id="no such file"),
+        pytest.param("latin.py", b"x = 1\ny = '\xe9'\n", "latin.py:2: not UTF-8", id="not UTF-8"),
+        pytest.param("broken.py", b"x = 1\ndef f(:\n", "broken.py:2:", id="syntax error"),
+        pytest.param("empty", b"", "empty: a directory with no Python", id="no Python"),
+    ],
+)
+def test_sources_that_cannot_be_read(
+    here: Path, command: str, name: str, content: bytes | None, message: str
+) -> None:
+    if name == "empty":
+        (here / name).mkdir()
+    elif content is not None:
+        (here / name).write_bytes(content)
+    assert message in error_line(migrate(*command.format(name).split()))
+
+
+def test_an_edited_output(here: Path) -> None:
+    migrate("convert", "net.py", "-o", "out")
+    (here / "out" / "net.py").write_text("# mine\n")
+    assert "was edited" in error_line(migrate("convert", "net.py", "-o", "out"))
+    assert migrate("convert", "net.py", "-o", "out", "--force").exit_code == 0
+
+
+def test_an_output_that_cannot_be_written(here: Path) -> None:
+    assert "plain.py" in error_line(migrate("convert", "net.py", "-o", "plain.py/out"))
+
+
+def test_debug_shows_the_traceback(here: Path) -> None:
+    from migrator.errors import UserError
+
+    with pytest.raises(UserError):
+        migrate("analyze", "absent.py", "--debug")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("verify --torch net.py:Nett", "net.py has no 'Nett'; it has Net"),
+        ("verify --torch absent.py:Net", "absent.py: no such file"),
+        ("verify --torch masked.py:Net", "masked.py does not convert whole"),
+        ("verify --torch net.py:Net --init 3=", "--init '3=': write constructor arguments"),
+        ("verify --torch net.py:Net --input B:int64:0", "--input 'B:int64:0': write SHAPE"),
+        ("verify --torch net.py:Net --input B --dim B=x", "--dim 'B=x': write NAME=LOW:HIGH"),
+        ("verify", "no case to verify"),
+        ("verify nothing", "no case 'nothing'"),
+        ("weights net.pt --module net.py --out x", "write file.py:Class"),
+        ("weights net.pt --module plain.py:Net --out x", "plain.py has no 'Net'"),
+        ("weights net.pt --module net.py:Net --out x", "not an nnx.Module"),
+    ],
+)
+def test_commands_that_cannot_run(here: Path, command: str, message: str) -> None:
+    assert message in error_line(migrate(*command.split()))
+
+
+@pytest.mark.parametrize(
+    ("command", "library"),
+    [
+        ("weights model.pt --module net.py:Net --out ckpt", "torch"),
+        ("weights model.pt --module net.py:Net --out ckpt", "jax"),
+        ("verify --torch net.py:Net --input B,2", "torch"),
+    ],
+)
+def test_a_missing_library_is_named(here: Path, command: str, library: str) -> None:
+    (here / "model.pt").touch()
+    (here / "lib" / library).mkdir(parents=True)
+    (here / "lib" / library / "__init__.py").write_text(f"raise ImportError('no {library} here')\n")
+    run = subprocess.run(
+        [sys.executable, "-m", "migrator", *command.split()],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(here / "lib")},
+    )
+    assert run.returncode == 2
+    assert len(run.stderr.splitlines()) == 1, run.stderr
+    assert f"{library} cannot be imported (no {library} here)" in run.stderr
+
+
+# --- progress -----------------------------------------------------------------------------------
+
+SLOW = """
+import time
+from migrator.report.progress import track
+
+for item in track(["one", "two"], "verify"):
+    time.sleep({seconds})
+    print("result", item)
+"""
+
+
+def on_terminal(program: str) -> str:
+    """What a terminal shows while a program runs."""
+    reader, writer = os.openpty()
+    run = subprocess.Popen([sys.executable, "-c", program], stdout=writer, stderr=writer)
+    os.close(writer)
+    shown = b""
+    with contextlib.suppress(OSError):  # how Linux says that the other end is closed
+        while chunk := os.read(reader, 4096):
+            shown += chunk
+    run.wait()
+    os.close(reader)
+    return shown.decode()
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0.0, False), (1.6, True)])
+def test_a_terminal_shows_progress_after_a_second(seconds: float, expected: bool) -> None:
+    shown = on_terminal(SLOW.format(seconds=seconds))
+    assert ("verify one" in shown) is expected
+    assert "result one" in shown
+    assert "result two" in shown
+
+
+def test_a_pipe_sees_results_only() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", SLOW.format(seconds=1.1)], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "result one\nresult two\n"
+    assert run.stderr == ""

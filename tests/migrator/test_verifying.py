@@ -1,0 +1,277 @@
+"""Cases from a project on disk: built, verified, reported; the user's files keep their names."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+from flax import nnx
+
+from migrator.cli import main
+from migrator.config import load_config
+from migrator.errors import UserError
+from migrator.report import json as json_report
+from migrator.report import verification, verify_github, verify_junit
+from migrator.verifying import load_case, verify, verify_cases
+from numerics.inputs import Example
+
+TORCH = """
+import torch
+from torch import nn
+
+class Config:
+    def __init__(self, width=6):
+        self.width = width
+
+class Scale(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(config.width, 4))
+        self.register_buffer("shift", torch.ones(4))
+
+    def forward(self, x):
+        return x @ self.weight + self.shift
+"""
+
+FLAX = """
+import jax.numpy as jnp
+from flax import nnx
+
+class Config:
+    def __init__(self, width=6):
+        self.width = width
+
+class Scale(nnx.Module):
+    def __init__(self, config, *, rngs: nnx.Rngs):
+        assert type(config) is Config, "the port gets the port's own config"
+        self.weight = nnx.Param(rngs.normal((config.width, 4)))
+        self.shift = nnx.Variable(jnp.ones(4))
+
+    def __call__(self, x):
+        return x @ self.weight[...] + self.shift[...]
+"""
+
+PROJECT = """
+[tool.migrate]
+output = "ported"
+
+[[tool.migrate.case]]
+name = "scale"
+torch = "model.py:Scale"
+init = { args = [{ call = "Config", kwargs = { width = 5 } }] }
+dims = { B = [1, 3] }
+inputs = [{ shape = ["B", 5] }]
+examples = 4
+shapes = 2
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "ported").mkdir()
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    (tmp_path / "model.py").write_text(TORCH)
+    (tmp_path / "ported" / "model.py").write_text(FLAX)
+    return tmp_path
+
+
+def reports(project: Path, **options: Any) -> list[Any]:
+    return verify_cases(load_config(project / "pyproject.toml"), **options)
+
+
+def test_a_case_is_built_on_both_sides_and_equal(project: Path) -> None:
+    (report,) = reports(project)
+    assert report.verdict == "equal", report.notes or str(report)
+    assert report.name == "scale"
+
+
+def test_a_wrong_port_comes_with_a_program_that_shows_it(project: Path) -> None:
+    port = project / "ported" / "model.py"
+    port.write_text(port.read_text().replace("+ self.shift", "- self.shift"))
+    (report,) = reports(project)
+    assert report.verdict == "different"
+    assert report.failure is not None
+    shown: list[str] = []
+    exec(report.failure.snippet, {"print": lambda value: shown.append(str(value))})
+    assert "different" in shown[0]
+
+
+def test_the_users_own_rules_numerics_and_tests_are_the_users(project: Path) -> None:
+    (project / "rules.py").write_text("WIDTH = 5\n")
+    (project / "numerics.py").write_text("from rules import WIDTH as ADD\n")
+    (project / "tests").mkdir()
+    (project / "tests" / "__init__.py").write_text("")
+    (project / "tests" / "helper.py").write_text("ONE = 1\n")
+    head = "from numerics import ADD\nfrom tests.helper import ONE\nimport rules\nassert ADD == 5\n"
+    lazy = "        import rules; assert rules.WIDTH == 5\n        return x"
+    for file, text in (("model.py", TORCH), ("ported/model.py", FLAX)):
+        (project / file).write_text(head + text.replace("        return x", lazy))
+    before = {name: sys.modules[name] for name in ("numerics", "numerics.inputs")}
+    (report,) = reports(project)
+    assert report.verdict == "equal", report.notes or str(report)
+    assert {name: sys.modules[name] for name in before} == before
+    import numerics
+
+    assert "migrat" not in str(numerics.__file__ or "")
+    assert numerics.__path__
+
+
+def test_two_directories_may_hold_files_of_one_name(project: Path) -> None:
+    (project / "layers.py").write_text("SIDE = 'torch'\n")
+    (project / "ported" / "layers.py").write_text("SIDE = 'flax'\n")
+    (project / "model.py").write_text("import layers\nassert layers.SIDE == 'torch'\n" + TORCH)
+    (project / "ported" / "model.py").write_text(
+        "import layers\nassert layers.SIDE == 'flax'\n" + FLAX
+    )
+    (report,) = reports(project)
+    assert report.verdict == "equal", report.notes or str(report)
+    assert "layers" not in sys.modules
+
+
+def test_a_hook_draws_what_a_table_cannot_say(project: Path) -> None:
+    config = (project / "pyproject.toml").read_text()
+    config = config.replace('inputs = [{ shape = ["B", 5] }]', 'inputs = "hook.py:inputs"')
+    (project / "pyproject.toml").write_text(config)
+    (project / "hook.py").write_text(
+        "import numpy as np\n"
+        "def inputs(rng, sizes, profile):\n"
+        "    return (rng.standard_normal((sizes['B'], 5)).astype(np.float32),)\n"
+    )
+    (report,) = reports(project)
+    assert report.verdict == "equal", report.notes or str(report)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("model.py", None, None), ["model.py", "no such file"]),
+        (("model.py", "class Scale", "class Scales"), ["no 'Scale'", "Scales"]),
+        (("model.py", "import torch\n", "import torhc\n"), ["line 2", "torhc"]),
+        (("model.py", "super().__init__()", "1 / 0"), ["cannot be built", "ZeroDivisionError"]),
+        (("ported/model.py", None, None), ["ported/model.py", "migrate convert"]),
+    ],
+    ids=["no file", "no class", "import error", "constructor error", "not converted"],
+)
+def test_what_cannot_run_says_why_in_one_line(
+    project: Path, change: tuple[str, str | None, str | None], words: list[str]
+) -> None:
+    file, old, new = change
+    if old is None or new is None:
+        (project / file).unlink()
+    else:
+        (project / file).write_text((project / file).read_text().replace(old, new))
+    (report,) = reports(project)
+    assert report.verdict == "error"
+    (note,) = report.notes
+    assert "\n" not in note
+    for word in words:
+        assert word in note
+
+
+def test_a_port_that_cannot_be_built_is_the_ports_fault(project: Path) -> None:
+    port = project / "ported" / "model.py"
+    port.write_text(port.read_text().replace("jnp.ones(4)", "jnp.onse(4)"))
+    (report,) = reports(project)
+    assert report.verdict == "raises"
+    assert "onse" in report.failure.reason
+
+
+def test_weights_without_a_place_are_named(project: Path) -> None:
+    port = project / "ported" / "model.py"
+    port.write_text(port.read_text().replace("shift", "offset"))
+    (report,) = reports(project)
+    assert report.verdict == "raises"
+    assert "shift" in report.failure.reason
+
+
+def test_a_name_no_case_has(project: Path) -> None:
+    with pytest.raises(UserError, match=r"no case 'scael'.*scale"):
+        reports(project, names=["scael"])
+
+
+def test_a_case_that_must_be_flagged(project: Path) -> None:
+    config = (project / "pyproject.toml").read_text() + 'expect = "flagged"\n'
+    (project / "pyproject.toml").write_text(config)
+    (report,) = reports(project)
+    assert report.verdict == "not flagged"
+    (project / "model.py").write_text(TORCH.replace("return x", "return x[x > 0].sum() * x"))
+    (report,) = reports(project)
+    assert report.verdict == "flagged", report.notes
+
+
+def test_load_case_gives_both_modules_and_the_inputs(project: Path) -> None:
+    torch_module, flax_module, inputs = load_case("scale", project / "pyproject.toml")
+    assert isinstance(torch_module, torch.nn.Module)
+    assert isinstance(flax_module, nnx.Module)
+    report = verify(torch_module, flax_module, inputs, example=Example((("B", 2),)))
+    assert report.ok
+    assert report.examples == 1
+
+
+def test_plain_arrays_with_the_public_function(project: Path) -> None:
+    torch_module, flax_module, _ = load_case("scale", project / "pyproject.toml")
+    report = verify(torch_module, flax_module, inputs=[np.ones((2, 5), np.float32)], train=True)
+    assert report.ok, str(report)
+
+
+def broken(project: Path) -> list[Any]:
+    port = project / "ported" / "model.py"
+    port.write_text(port.read_text().replace("+ self.shift", "- self.shift"))
+    return reports(project)
+
+
+def test_the_text_report_has_one_line_a_case_and_says_what_differs(project: Path) -> None:
+    (line,) = verification.lines(reports(project)[0], ["scale"])
+    assert "equal" in line
+    text = "\n".join(verification.lines(broken(project)[0], ["scale"]))
+    for words in ("different", "first difference in: the module itself", "expected", "load_case("):
+        assert words in text
+
+
+def test_the_json_report(project: Path) -> None:
+    cases = [report.to_dict() for report in broken(project)]
+    document = json.loads(json_report.document("verify", (), cases=cases))
+    (case,) = document["cases"]
+    assert case["verdict"] == "different"
+    assert case["checks"][0]["name"] == "state_dict round trip"
+    assert case["failure"]["example"]["profile"] == "normal"
+
+
+def test_a_junit_file_has_a_test_for_each_check(project: Path) -> None:
+    suites = ElementTree.fromstring(verify_junit.render(reports(project)))
+    (suite,) = suites
+    assert suite.get("name") == "scale"
+    assert suite.get("tests") == str(len(suite)) == "6"
+    assert not suite.findall("testcase/failure")
+    (failed,) = ElementTree.fromstring(verify_junit.render(broken(project))).iter("failure")
+    assert failed.get("type") == "different"
+    assert "load_case" in (failed.text or "")
+
+
+def test_github_annotations_point_at_the_port(project: Path) -> None:
+    config = load_config(project / "pyproject.toml")
+    assert verify_github.render(reports(project), config) == ""
+    line = verify_github.render(broken(project), config)
+    assert line.startswith("::error file=ported/model.py,title=scale%3A different::")
+    assert line.count("\n") == 1
+
+
+def test_the_command_line_writes_every_report(project: Path) -> None:
+    broken(project)
+    junit = project / "report.xml"
+    options = ["--config", str(project / "pyproject.toml"), "--junit", str(junit), "--github"]
+    options += ["--html", str(project / "report.html")]
+    result = CliRunner().invoke(main, ["verify", *options])
+    assert result.exit_code == 1, result.output
+    assert "::error file=ported/model.py" in result.output
+    assert ElementTree.parse(junit).getroot().get("failures") == "1"
+    assert "<svg" in (project / "report.html").read_text()
+    options[3] = str(project / "absent" / "report.xml")
+    assert CliRunner().invoke(main, ["verify", *options]).exit_code == 2

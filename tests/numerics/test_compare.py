@@ -1,0 +1,115 @@
+"""The measure: what counts as equal, tensor by tensor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from numerics.compare import compare, compare_all
+
+EPS = 2.0**-23
+BASE = np.linspace(-2, 2, 41)
+
+
+def own(error: float) -> list[np.ndarray]:
+    """Two float32 runs of torch that are off by ``error`` somewhere."""
+    second = BASE.copy()
+    second[3] += error
+    return [BASE.astype(np.float32).astype(np.float64), second]
+
+
+@pytest.mark.parametrize(
+    ("torch_error", "port_error", "ok"),
+    [
+        (1e-6, 0.9e-5, True),
+        (1e-6, 1.1e-5, False),
+        (1e-3, 0.9e-2, True),
+        (0.0, 7 * EPS, True),  # the floor: 4 ulp of the largest value, which is 2
+        (0.0, 9 * EPS, False),
+    ],
+)
+def test_ten_times_torchs_own_error_or_a_few_ulp(
+    torch_error: float, port_error: float, ok: bool
+) -> None:
+    port = BASE.copy()
+    port[-1] += port_error
+    exact = [BASE, own(torch_error)[1]]
+    assert compare("x", BASE, exact, port).ok is ok
+
+
+def test_errors_are_relative_to_the_largest_value_and_placed() -> None:
+    port = BASE.copy()
+    port[7] += 0.2
+    found = compare("x", BASE, own(1e-6), port)
+    assert found.error == pytest.approx(0.1)
+    assert found.where == (7,)
+    assert found.expected == pytest.approx(BASE[7])
+    assert "expected" in str(found)
+
+
+def test_a_tensor_torch_itself_gets_wrong_is_ill_conditioned() -> None:
+    assert compare("x", BASE, own(0.5), BASE).ill_conditioned
+    assert not compare("x", BASE, own(1e-4), BASE).ill_conditioned
+
+
+@pytest.mark.parametrize(
+    ("torch_value", "port_value", "ok"),
+    [
+        (np.nan, np.nan, True),
+        (np.nan, 0.0, False),
+        (0.0, np.nan, False),
+        (np.inf, np.inf, True),
+        (np.inf, -np.inf, False),
+        (np.inf, 1e38, False),
+    ],
+)
+def test_nan_and_infinity_stand_in_the_same_places(
+    torch_value: float, port_value: float, ok: bool
+) -> None:
+    expected, port = BASE.copy(), BASE.copy()
+    expected[5], port[5] = torch_value, port_value
+    assert compare("x", expected, [expected, expected], port).ok is ok
+
+
+def test_where_torchs_runs_disagree_about_infinity_nothing_is_asked() -> None:
+    first, second, port = BASE.copy(), BASE.copy(), BASE.copy()
+    second[5] = np.inf
+    port[5] = np.nan
+    assert compare("x", BASE, [first, second], port).ok
+
+
+def test_integers_are_equal_where_torch_is_sure() -> None:
+    first, second = np.array([1, 2, 3]), np.array([1, 2, 4])
+    assert compare("i", first, [first, first], np.array([1, 2, 3])).ok
+    assert not compare("i", first, [first, first], np.array([1, 2, 4])).ok
+    assert compare("i", first, [first, second], np.array([1, 2, 4])).ok
+
+
+def test_a_constant_that_depends_on_the_dtype_makes_float32_the_reference() -> None:
+    float64, float32 = BASE, BASE * 1.5
+    runs = [float32, float32 + 1e-7]
+    assert compare("x", float64, runs, float32 + 2e-7).ok
+    assert not compare("x", float64, runs, BASE * 1.2).ok
+
+
+def test_lower_precision_has_a_wider_floor() -> None:
+    port = BASE + 2.0**-7
+    assert compare("x", BASE, [BASE], port, dtype="bfloat16").ok
+    assert not compare("x", BASE, [BASE], port, dtype="float32").ok
+
+
+def test_names_on_one_side_only() -> None:
+    found = compare_all({"a": BASE, "b": BASE}, [{"a": BASE, "b": BASE}], {"a": BASE, "c": BASE})
+    problems = {difference.name: difference.problem for difference in found}
+    assert problems == {
+        "a": "",
+        "b": "torch has it, the port does not",
+        "c": "the port has it, torch does not",
+    }
+
+
+def test_an_exact_zero_may_be_noise_far_below_its_neighbours() -> None:
+    zero = np.zeros(4)
+    runs = [{"a": BASE, "z": zero}]
+    assert all(d.ok for d in compare_all(runs[0], runs, {"a": BASE, "z": zero + 1e-11}))
+    assert not all(d.ok for d in compare_all(runs[0], runs, {"a": BASE, "z": zero + 1e-6}))

@@ -1,0 +1,105 @@
+"""What is drawn: shapes from few sizes, values of each profile, always inside their bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+from numerics.inputs import PROFILES, Example, draw_array, examples, jittered, materialise
+from numerics.spec import Array, Constant, Group, InputSpec, SpecError, evaluate, size_choices
+
+SIZES = {"B": 3, "T": 5}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    "array",
+    [
+        Array(("B", "T")),
+        Array(("B", "2*T+1"), low=0.0, high=1.0),
+        Array(("B",), low=2.0),
+        Array(("T", "B"), "int64", 0, "T"),
+        Array(("T", "B"), "int32", -3, 4, sorted=True),
+        Array(("B", "T"), "bool", density=0.1),
+        Array((2,), "bfloat16"),
+    ],
+    ids=lambda array: f"{array.dtype} {array.shape}",
+)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 999))
+def test_arrays_have_their_shape_dtype_and_bounds(array: Array, profile: str, seed: int) -> None:
+    value = draw_array(array, SIZES, profile, np.random.default_rng(seed))
+    assert value.shape == tuple(evaluate(size, SIZES) for size in array.shape)
+    assert value.dtype.name == array.dtype
+    if array.low is not None:
+        assert (value >= array.low).all()
+    if array.high is not None:
+        high = evaluate(array.high, SIZES)
+        assert (value < high).all() if "int" in array.dtype else (value <= high).all()
+    if array.dtype == "bool":
+        assert value.any(axis=-1).all()
+    if array.sorted:
+        assert (np.diff(value, axis=-1) >= 0).all()
+
+
+def test_profiles_are_what_they_say() -> None:
+    drawn = {p: draw_array(Array((400,)), {}, p, np.random.default_rng(0)) for p in PROFILES}
+    assert not drawn["zeros"].any()
+    assert len(np.unique(drawn["ties"])) <= 6
+    assert drawn["tiny"].std() < 2e-3
+    assert drawn["large"].std() > 5
+    assert drawn["offset"].mean() > 50 * drawn["offset"].std()
+    assert np.ptp(np.log10(np.abs(drawn["mixed"]))) > 4
+
+
+def test_nested_arguments_keywords_and_constants() -> None:
+    spec = InputSpec(
+        (
+            Group("tuple", (Array(("B",)), Group("dict", (Array((2,), name="a"),)))),
+            Constant(None),
+            Array((1,), name="mask"),
+        )
+    )
+    (pair, nothing), kwargs = materialise(spec, Example((("B", 4),)))
+    assert pair[0].shape == (4,)
+    assert pair[1]["a"].shape == (2,)
+    assert nothing is None
+    assert set(kwargs) == {"mask"}
+
+
+def test_the_same_example_is_the_same_numbers() -> None:
+    spec, example = InputSpec((Array((8,)),)), Example(seed=3)
+    np.testing.assert_array_equal(
+        materialise(spec, example)[0][0], materialise(spec, example)[0][0]
+    )
+
+
+def test_jitter_keeps_zeros_and_ties() -> None:
+    value = np.array([0, 1.5, 1.5, -2, np.inf, np.nan], np.float32)
+    moved = jittered(value, 1)
+    assert moved[0] == 0
+    assert moved[1] == moved[2] != 1.5
+    assert abs(moved[3] + 2) < 1e-4
+    np.testing.assert_array_equal(moved[4:], value[4:])
+    np.testing.assert_array_equal(jittered(np.arange(3), 1), np.arange(3))
+
+
+def test_shrinking_leads_to_small_sizes_and_plain_values() -> None:
+    sizes = size_choices(InputSpec((Array(("B",)),), {"B": range(1, 9)}))
+    smallest = find(examples(sizes, PROFILES, ("fresh", "small")), lambda example: True)
+    assert smallest == Example((("B", 1),))
+
+
+@pytest.mark.parametrize("size", ["X", "T**2", "T.real", "f(T)", "T +", "[1]"])
+def test_a_size_that_cannot_be_read_is_an_error(size: str) -> None:
+    with pytest.raises(SpecError, match="dimensions declared: B, T"):
+        evaluate(size, SIZES)
+
+
+def test_an_integer_input_needs_a_range() -> None:
+    with pytest.raises(SpecError, match="range"):
+        draw_array(Array((2,), "int64"), {}, "normal", np.random.default_rng(0))
+    with pytest.raises(SpecError, match="empty"):
+        draw_array(Array((2,), "int64", 3, 3), {}, "normal", np.random.default_rng(0))

@@ -1,0 +1,84 @@
+"""torch run more exactly (float64 throughout) and less exactly (random rounding)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from numerics.rounding import Float64, RoundingNoise
+
+torch.set_num_threads(1)
+X = torch.randn(6, 8, generator=torch.Generator().manual_seed(0))
+EPS = 2.0**-23
+
+
+def noisy(function: Callable[[torch.Tensor], torch.Tensor], seed: int = 0) -> torch.Tensor:
+    with RoundingNoise(seed):
+        return function(X.clone())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 1.1,
+        lambda x: x @ x.T,
+        lambda x: x.sum(1),
+        lambda x: x.mean(0),
+        torch.exp,
+        lambda x: torch.softmax(x, -1),
+        lambda x: torch.nn.functional.layer_norm(x, (8,)),
+        lambda x: torch.nn.functional.group_norm(x, 2),
+        lambda x: torch.nn.functional.batch_norm(x, None, None, training=True),
+        lambda x: torch.nn.functional.conv1d(x[None], torch.ones(2, 6, 3)),
+    ],
+)
+def test_inexact_operations_move_by_an_ulp_or_a_few(
+    function: Callable[[torch.Tensor], torch.Tensor],
+) -> None:
+    plain, moved = function(X), noisy(function)
+    step = (plain - moved).abs().max() / plain.abs().max()
+    assert 0 < step < 32 * EPS
+    assert not torch.equal(moved, noisy(function, seed=1))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.relu().t().reshape(-1)[3:],
+        lambda x: torch.cat([x, -x]).abs().sort(0).values,
+        lambda x: torch.where(x > 0, x, 0),
+        lambda x: x.argmax(1),
+        lambda x: (x > 0).float().sum(1),  # counts are exact
+        lambda x: torch.arange(10.0),
+        lambda x: x.double() * 1.1,
+    ],
+)
+def test_exact_operations_stay(function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    assert torch.equal(function(X), noisy(function))
+
+
+def test_equal_numbers_move_alike() -> None:
+    moved = noisy(lambda x: torch.full((4,), 0.3) * 1.7)
+    assert len(moved.unique()) == 1
+
+
+def test_gradients_are_noisy_too() -> None:
+    def gradient(x: torch.Tensor) -> torch.Tensor:
+        x.requires_grad_()
+        (x.sigmoid() @ x.T).sum().backward()
+        assert x.grad is not None
+        return x.grad
+
+    assert 0 < (noisy(gradient) - gradient(X.clone())).abs().max() < 1e-4
+
+
+def test_float64_reaches_what_the_program_writes_as_float32() -> None:
+    with Float64():
+        assert torch.zeros(2).dtype == torch.float64
+        assert X.double().float().dtype == torch.float64
+        assert X.double().to(torch.float32).dtype == torch.float64
+        assert torch.ones(2, dtype=torch.float32).dtype == torch.float64
+        assert torch.ones(2, dtype=torch.int32).dtype == torch.int32
+    assert torch.get_default_dtype() == torch.float32

@@ -1,0 +1,73 @@
+"""Flag rules by their examples: the first is found, the second is not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from migrator.analyze import analyze_source, load_flags
+from migrator.analyze.docs import FOLDER, pages
+from migrator.convert import convert_source
+from rules.registry import FLAGS, Flag
+
+load_flags()
+HEADER = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n"
+CHECKED = [flag for flag in FLAGS.values() if flag.check is not None]
+RAISED = [flag for flag in FLAGS.values() if flag.check is None]
+
+
+def ids(flag: Flag) -> str:
+    return f"{flag.code}-{flag.name}"
+
+
+def codes(text: str) -> set[str]:
+    return {finding.rule for finding in analyze_source(HEADER + text)}
+
+
+def converted(text: str) -> set[str]:
+    return {finding.rule for finding in convert_source(HEADER + text).findings}
+
+
+@pytest.mark.parametrize("flag", CHECKED, ids=ids)
+def test_found(flag: Flag) -> None:
+    assert flag.code in codes(flag.example)
+
+
+@pytest.mark.parametrize("flag", CHECKED, ids=ids)
+def test_not_found(flag: Flag) -> None:
+    assert flag.code not in codes(flag.instead)
+
+
+@pytest.mark.parametrize("flag", RAISED, ids=ids)
+def test_raised_by_the_converter(flag: Flag) -> None:
+    assert flag.code in converted(flag.example)
+
+
+@pytest.mark.parametrize("flag", RAISED, ids=ids)
+def test_not_raised_by_the_converter(flag: Flag) -> None:
+    assert flag.code not in converted(flag.instead)
+
+
+@pytest.mark.parametrize("flag", FLAGS.values(), ids=ids)
+def test_the_alternative_blocks_nothing(flag: Flag) -> None:
+    assert not [f for f in analyze_source(HEADER + flag.instead) if f.blocks]
+
+
+@pytest.mark.parametrize("flag", FLAGS.values(), ids=ids)
+def test_declared_in_full(flag: Flag) -> None:
+    assert re.fullmatch(r"(DYN|TRC|MUT|DTY|API)\d{3}|CUDA\d{3}", flag.code)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", flag.name)
+    assert flag.severity in ("error", "warning", "info")
+    assert not flag.blocks or flag.severity == "error"
+    assert not flag.what.endswith(".")
+    assert flag.why.endswith(".")
+
+
+def test_names_are_unique() -> None:
+    assert len({flag.name for flag in FLAGS.values()}) == len(FLAGS)
+
+
+def test_the_documentation_is_what_the_declarations_say() -> None:
+    written = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
+    assert written == pages(), "run python -m migrator.analyze.docs"

@@ -1,0 +1,79 @@
+"""Every layer definition computes what torch computes, on the samples of torch's own module database.
+
+A tenth of the classes runs by default, another one each day, a few samples each; ``MODULEDB_SEED=3`` picks one,
+and ``-m sweep`` runs all classes on all samples. ``python -m tests.rules.moduledb`` reports in detail.
+"""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import os
+import zlib
+from typing import Any
+
+import pytest
+import torch
+
+from rules import definitions
+from rules.registry import LAYERS
+from tests.rules import moduledb
+
+moduledb.definitions()
+SEED = int(os.environ.get("MODULEDB_SEED", datetime.date.today().toordinal() % 10))
+INFOS = moduledb.infos()
+CHOSEN = [name for name in INFOS if zlib.crc32(name.encode()) % 10 == SEED]
+STATE_ONLY = {"torch.nn.Embedding.from_pretrained"}
+
+
+def torch_class(name: str) -> Any:
+    value: Any = torch
+    for part in name.split(".")[1:]:
+        value = getattr(value, part)
+    return value
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_layer_agrees_with_torch_on_some_samples(name: str) -> None:
+    outcome = moduledb.check(INFOS[name], limit=3, seed=SEED)
+    assert outcome.status in ("verified", "flagged"), outcome.why
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", INFOS)
+def test_layer_agrees_with_torch(name: str) -> None:
+    outcome = moduledb.check(INFOS[name])
+    assert outcome.status == "verified", outcome.why
+
+
+def test_every_class_of_the_database_has_a_definition() -> None:
+    assert [name for name in INFOS if f"torch.{name}" not in LAYERS] == []
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+def test_definitions_take_torchs_arguments(name: str) -> None:
+    target = torch_class(name)
+    wanted = inspect.signature(target)
+    if name.startswith(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")) and "Cell" not in name:
+        return  # their torch signature is (*args, **kwargs)
+    rules = definitions.layers(name)
+    known = {p.name for rule in rules for p in rule.params}
+    missing = [
+        p.name
+        for p in wanted.parameters.values()
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.name not in known
+    ]
+    assert missing in ([], ["threshold"]), f"{name} takes {missing}"
+
+
+def test_defaults_are_torchs() -> None:
+    differ = []
+    for name, found in sorted(LAYERS.items()):
+        ours = inspect.signature(found[0].function).parameters
+        for parameter in inspect.signature(torch_class(name)).parameters.values():
+            mine = ours.get(parameter.name)
+            if mine is None or parameter.default is parameter.empty or callable(parameter.default):
+                continue
+            if mine.default != parameter.default:
+                differ.append(f"{name}({parameter.name}={mine.default}), not {parameter.default}")
+    assert differ == []
