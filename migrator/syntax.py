@@ -261,6 +261,11 @@ def literal(node: cst.Integer | cst.Float | cst.SimpleString) -> Any:
     return node.evaluated_value
 
 
+def is_true(node: cst.CSTNode) -> bool:
+    """Whether a node is the constant True."""
+    return isinstance(node, cst.Name) and node.value == "True"
+
+
 def is_cheap(node: cst.BaseExpression) -> bool:
     """Whether writing an expression twice costs nothing and changes nothing: names, attributes, literals."""
     if isinstance(node, (cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Ellipsis)):

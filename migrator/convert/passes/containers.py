@@ -160,13 +160,9 @@ def comprehension(rw: Rewriter, node: cst.CompFor) -> Any:
     inner = node.inner_for_in
     return node.with_changes(
         iter=syntax.fitted(node, "iter", layers_of(rw, node.iter)),
-        ifs=[new for new in map(rw.visit, node.ifs) if not _is_true(new.test)],
+        ifs=[new for new in map(rw.visit, node.ifs) if not syntax.is_true(new.test)],
         inner_for_in=rw.visit(inner) if inner is not None else None,
     )
-
-
-def _is_true(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Name) and node.value == "True"
 
 
 @converts(cst.Call)

@@ -81,7 +81,7 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
     if not isinstance(call, cst.Call):
         return None
     name = in_place_name(rw, call)
-    if rw.ctx.facts.callee(call) == "Tensor.requires_grad_":
+    if rw.ctx.facts.callee(call) == "Tensor.requires_grad_" and _changes_training(rw, call):
         raise Failure(
             node,
             "API001",
@@ -103,6 +103,12 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
         check_mutation(rw.ctx, call, out)
         return targets.assign(rw, out, rw.visit(_without_out(call)))
     return None
+
+
+def _changes_training(rw: Rewriter, call: cst.Call) -> bool:
+    """Whether ``requires_grad_`` freezes or may thaw a parameter, rather than asks for an input's gradient."""
+    frozen = bool(call.args) and not syntax.is_true(call.args[0].value)
+    return frozen or getattr(rw.ctx.kind(_receiver(call)), "role", None) == "param"
 
 
 def _out_argument(rw: Rewriter, call: cst.Call) -> cst.BaseExpression | None:
