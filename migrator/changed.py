@@ -51,17 +51,26 @@ def affected(config: Config, names: Sequence[str], revision: str) -> list[str]:
 
 def _reach(config: Config, case: Case) -> set[Path]:
     """Every file of the project that a case can execute."""
-    targets = [case.torch, case.jax, case.hook]
+    targets = [case.torch, case.jax, case.hook, case.init_hook]
     names = [target.partition(":")[0] for target in targets if target]
     names += [converted for name in names[:1] if (converted := config.converted(name))]
-    waiting = [_module_file(config.root, name) for name in names]
+    return reach(config.root, [_module_file(config.root, name) for name in names])
+
+
+def reach(root: Path, files: Sequence[Path | None]) -> set[Path]:
+    """The files, those of the project that they import, and the ``__init__.py`` of their packages."""
+    waiting = list(files)
     reached: set[Path] = set()
     while waiting:
         path = waiting.pop()
         if path is None or path in reached:
             continue
         reached.add(path)
-        waiting.extend(_imported(config.root, path))
+        waiting.extend(_imported(root, path))
+        package = path.parent
+        while (package / "__init__.py").is_file():
+            waiting.append(package / "__init__.py")
+            package = package.parent
     return reached
 
 

@@ -146,9 +146,9 @@ def convert(
 
 
 @main.command(cls=_Command)
-@click.argument("cases", nargs=-1, metavar="[CASE]...")
+@click.argument("cases", nargs=-1, metavar="[CASE|FILE[:CLASS]]...")
 @click.option("--config", type=click.Path(), help="pyproject.toml with the cases.")
-@click.option("--torch", metavar="FILE:NAME", help="Without a case: the torch class or factory.")
+@click.option("--torch", metavar="FILE:NAME", help="The torch class or factory, as CASE.")
 @click.option("--jax", metavar="FILE:NAME", help="Its port; without it the file is converted.")
 @click.option("--init", default="", metavar="ARGS", help="Constructor arguments: '32, heads=4'.")
 @click.option("--input", "inputs", multiple=True, metavar="SPEC", help="'B,T,32', 'B,T:int64:0:9'.")
@@ -189,7 +189,8 @@ def verify(
 ) -> None:
     """Do both versions compute the same, on every input we can think of?
 
-    Runs the cases of [[tool.migrate.case]] in pyproject.toml, or the model given by --torch.
+    Runs the cases of [[tool.migrate.case]] in pyproject.toml, or those named, or files: a file with a
+    get_inputs() says itself what its model takes; for others --init and --input do.
     Imports and runs your code. Status: 0 equal, 1 not equal, 2 could not run.
     """
     from migrator.changed import affected

@@ -63,8 +63,8 @@ class Reference:
 class Case:
     """One model and how to exercise it.
 
-    ``init_args`` and ``init_kwargs`` hold plain values and ``Reference`` objects. ``inputs`` is None when the
-    table names a hook, whose place ``hook`` gives.
+    ``init_args`` and ``init_kwargs`` hold plain values and ``Reference`` objects; ``init_hook`` names a function
+    that makes them instead, ``hook`` one that makes the inputs.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Case:
     init_kwargs: Mapping[str, Any] = field(default_factory=dict)
     inputs: InputSpec = field(default_factory=InputSpec)
     hook: str | None = None
+    init_hook: str | None = None
     train: bool = True
     grad: bool = True
     examples: int = 12
@@ -177,7 +178,9 @@ def parse_case(entry: Mapping[str, Any], root: Path, where: str) -> Case:
     expect = _take(entry, "expect", str, "equal", where)
     if expect not in EXPECTATIONS:
         raise UserError(f"{where}: expect = {expect!r}; write one of {', '.join(EXPECTATIONS)}")
-    init = _take(entry, "init", dict, {}, where)
+    init = entry.get("init", {})
+    init_hook = init if isinstance(init, str) else None
+    init = {} if init_hook else _take(entry, "init", dict, {}, where)
     _known(init, frozenset({"args", "kwargs"}), f"{where}, init")
     inputs = entry.get("inputs", [])
     dims = _dims(_take(entry, "dims", dict, {}, where), where)
@@ -194,6 +197,7 @@ def parse_case(entry: Mapping[str, Any], root: Path, where: str) -> Case:
         },
         inputs=InputSpec(items=items, dims=dims, profiles=profiles),
         hook=hook,
+        init_hook=init_hook,
         train=_take(entry, "train", bool, True, where),
         grad=_take(entry, "grad", bool, True, where),
         examples=_take(entry, "examples", int, 12, where),

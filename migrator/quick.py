@@ -7,15 +7,19 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from migrator.building import PortError, build_flax, require, target_file
+from migrator.changed import reach
 from migrator.config import Case, Config, load_config, parse_case
+from migrator.convention import INIT, INPUTS, main_class, missing_inputs, outline
 from migrator.errors import UserError
-from migrator.project import convert_path
-from migrator.verifying import PortError, build_flax, require, select, verify_cases
+from migrator.project import File, convert_files, discover, write_text
+from migrator.verifying import select, verify_cases
 
 if TYPE_CHECKING:
     from numerics.report import Report
@@ -80,47 +84,123 @@ def _dims(inputs: Sequence[dict[str, Any]], given: Sequence[str]) -> dict[str, A
 def selection(
     config: str | None, names: Sequence[str], torch: str | None, **flags: Any
 ) -> Iterator[tuple[Config, list[str]]]:
-    """The configuration and the names of the cases to run: those of pyproject.toml, or one made of flags."""
-    if torch is not None:
-        require("torch")
-        with quick_case(torch, **flags) as case:
-            yield Config(root=Path.cwd(), cases=(case,)), [case.name]
-        return
-    settings = load_config(Path(config) if config else None)
-    chosen = [case.name for case in select(settings, names)]
-    if not chosen:
-        raise UserError(
-            "no case to verify: add a [[tool.migrate.case]] to pyproject.toml, or use --torch"
-        )
-    yield settings, chosen
+    """The configuration and the names of the cases to run.
 
-
-@contextmanager
-def quick_case(
-    torch: str,
-    *,
-    jax: str | None = None,
-    init: str = "",
-    inputs: Sequence[str] = (),
-    dims: Sequence[str] = (),
-) -> Iterator[Case]:
-    """A case from flags. Where no port is named, the torch file is converted for the occasion.
+    Names are those of pyproject.toml's cases, or files, directories and ``file:Class``, which become cases.
 
     Raises:
-      UserError: flags that cannot be read, or a file that does not convert whole.
+      UserError: no such case or file, flags that cannot be read, a file that does not convert whole.
     """
-    entries = [parse_input(text) for text in inputs]
-    entry: dict[str, Any] = {
-        "torch": torch,
-        "init": parse_init(init),
-        "inputs": entries,
-        "dims": _dims(entries, dims),
-    }
+    settings = load_config(Path(config) if config else None)
+    targets = [torch] if torch is not None else [n for n in names if _is_target(n, settings)]
+    named = [name for name in names if name not in targets]
+    chosen = [case.name for case in select(settings, named)] if named or not targets else []
     with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
-        if jax is None:
-            file, _, name = torch.partition(":")
-            jax = f"{_converted(Path(file), Path(directory))}:{name}"
-        yield parse_case({**entry, "jax": jax}, Path.cwd(), "command line")
+        for target in targets:
+            for case in _cases(settings, target, Path(directory), flags):
+                if case not in settings.cases:
+                    settings = replace(settings, cases=(*settings.cases, _named(case, settings)))
+                    case = settings.cases[-1]
+                chosen.append(case.name)
+        if not chosen:
+            raise UserError(
+                "no case to verify: name a file (migrate verify model.py), or add a"
+                " [[tool.migrate.case]] to pyproject.toml"
+            )
+        yield settings, list(dict.fromkeys(chosen))
+
+
+def _is_target(name: str, settings: Config) -> bool:
+    if any(case.name == name for case in settings.cases):
+        return False
+    return ":" in name or name.endswith(".py") or Path(name).is_dir()
+
+
+def _named(case: Case, settings: Config) -> Case:
+    """The case under a name of its own: with its file where the class alone is taken."""
+    taken = {other.name for other in settings.cases}
+    return replace(case, name=case.torch) if case.name in taken else case
+
+
+def _cases(
+    settings: Config, target: str, directory: Path, flags: Mapping[str, Any]
+) -> Iterator[Case]:
+    """The cases that a file, a directory or ``file:Class`` stands for: those of pyproject.toml, or new ones."""
+    place, _, name = target.partition(":")
+    if Path(place).is_dir() and not name:
+        files = [f.path for f in discover([place]) if outline(f.path).has_inputs]
+        if not files:
+            raise UserError(f"{place}: no file with a {INPUTS}() in it")
+        for file in files:
+            yield from _cases(settings, str(file), directory, flags)
+        return
+    path = _module_path(place, settings)
+    own = [case for case in settings.cases if target_file(case.torch, settings) == path]
+    if own and not name and not any(flags.values()):
+        yield from own
+    else:
+        yield _file_case(settings, path, name, Path(tempfile.mkdtemp(dir=directory)), flags)
+
+
+def _module_path(place: str, settings: Config) -> Path:
+    """The file of ``dir/model.py`` (from here) or ``package.module`` (from the project's root)."""
+    here = Path(place).resolve()
+    return here if here.is_file() else target_file(place, settings)
+
+
+def _file_case(
+    settings: Config, path: Path, name: str, directory: Path, flags: Mapping[str, Any]
+) -> Case:
+    """A case for a class of a file: arguments and inputs from flags, else from the file's own functions.
+
+    Where no port is named and none was converted before, the file is converted for the occasion.
+
+    Raises:
+      UserError: flags that cannot be read, inputs nobody describes, or a file that does not convert whole.
+    """
+    offered = outline(path)
+    name = name or main_class(offered)
+    jax = flags.get("jax") or f"{_port_of(path, settings, directory)}:{name}"
+    inputs: Any = [parse_input(text) for text in flags.get("inputs") or ()]
+    dims = _dims(inputs, flags.get("dims") or ())
+    init: Any = parse_init(flags.get("init") or "")
+    if not inputs and offered.has_inputs:
+        inputs = f"{path}:{INPUTS}"
+    elif not inputs and (message := missing_inputs(offered, name)) is not None:
+        raise UserError(message)
+    if not flags.get("init") and INIT in offered.functions:
+        init = f"{path}:{INIT}"
+    entry = {"name": name, "torch": f"{path}:{name}", "jax": jax}
+    entry |= {"init": init, "inputs": inputs, "dims": dims}
+    return parse_case(entry, settings.root, "command line")
+
+
+def _port_of(path: Path, settings: Config, directory: Path) -> Path:
+    """The converted file, where ``[tool.migrate] output`` has it; else one written to ``directory``."""
+    if path.is_relative_to(settings.root):
+        converted = settings.converted(path.relative_to(settings.root).as_posix())
+        if converted is not None and (settings.root / converted).is_file():
+            return settings.root / converted
+    return _converted(path, directory)
+
+
+def _converted(source: Path, directory: Path) -> Path:
+    """A file converted into ``directory``, with the files of its project that it imports."""
+    base = source.parent
+    while (base / "__init__.py").is_file():
+        base = base.parent
+    reached = sorted(path for path in reach(base, [source]) if path.is_relative_to(base))
+    conversion = convert_files([File(path, path.relative_to(base)) for path in reached])
+    left = [finding for finding in conversion.findings if finding.blocks]
+    if not conversion.complete:
+        left = left or conversion.findings
+        raise UserError(
+            f"{source} does not convert whole, so there is nothing to compare yet: {left[0]}"
+            f" ({len(left)} in all; `migrate analyze {source}` lists them)"
+        )
+    for file in conversion.files:
+        write_text(directory / file.file.name, file.code)
+    return directory / source.relative_to(base)
 
 
 def verify_each(
@@ -145,17 +225,6 @@ def verify_each(
 
 def _verify_one(config: Config, options: Mapping[str, Any], name: str) -> Report:
     return verify_cases(config, [name], **options)[0]
-
-
-def _converted(source: Path, directory: Path) -> Path:
-    conversion = convert_path([source], directory)
-    if not conversion.complete:
-        left = [f for f in conversion.findings if f.blocks] or conversion.findings
-        raise UserError(
-            f"{source} does not convert whole, so there is nothing to compare yet: {left[0]}"
-            f" ({len(left)} in all; `migrate analyze {source}` lists them)"
-        )
-    return conversion.written[0].resolve()
 
 
 def abstract_port(target: str, init: str) -> Any:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from migrator.config import Case, Config, Reference, load_config
+from migrator.building import PortError, build_flax, build_torch, require, spec_of, target_file
+from migrator.config import Case, Config, load_config
 from migrator.errors import UserError
 from migrator.usercode import UserCode, describe
 
@@ -100,9 +99,9 @@ def load_case(case: Case | str, config: Config | Path | str | None = None) -> Lo
     if isinstance(case, str):
         case = select(config, [case])[0]
     require("torch")
-    code = UserCode(config.root, _file(case.torch, config).parent)
-    torch_module = _build_torch(case, config, code)
-    return LoadedCase(torch_module, build_flax(case, config), _inputs(case, config, code), code)
+    code = UserCode(config.root, target_file(case.torch, config).parent)
+    torch_module = build_torch(case, config, code)
+    return LoadedCase(torch_module, build_flax(case, config), spec_of(case, config, code), code)
 
 
 def select(config: Config, names: Sequence[str]) -> list[Case]:
@@ -195,15 +194,13 @@ def _verified(case: Case, config: Config, budget: float | None, layers: bool) ->
         budget=budget,
         layers=layers,
     )
-    setup = (
-        ""
-        if config.path is None
-        else (
+    setup = ""
+    if config.path is not None and any(c.name == case.name for c in load_config(config.path).cases):
+        setup = (
             "from migrator.verifying import load_case\n\n"
             f"case = load_case({case.name!r}, {str(config.path)!r})\n"
             "torch_module, flax_module, inputs = case"
         )
-    )
     engine = _engine()
     with loaded.code.active():
         try:
@@ -227,7 +224,7 @@ def _flagged(case: Case, config: Config) -> Report:
     from migrator.convert import convert_source
     from numerics.report import Report
 
-    path = _file(case.torch, config)
+    path = target_file(case.torch, config)
     result = convert_source(_read(path), path=str(path))
     blocking = [finding for finding in result.findings if finding.blocks]
     lines = ", ".join(f"line {finding.line} {finding.rule}" for finding in blocking[:8])
@@ -247,174 +244,3 @@ def _read(path: Path) -> str:
         raise UserError(f"{path}: no such file") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: not UTF-8 text") from None
-
-
-# --- building both sides ----------------------------------------------------------------------------------------
-
-
-class PortError(UserError):
-    """The converted file cannot be imported or its module not built: a fault of the port, not of the case."""
-
-
-def require(package: str) -> None:
-    """Import a package, or say in one line what it is needed for and how to get it."""
-    try:
-        import_module(package)
-    except ImportError as error:
-        raise UserError(
-            f"{package} cannot be imported ({error}), and this command runs the model;"
-            f" install it: pip install {package}"
-        ) from error
-
-
-def _file(target: str, config: Config) -> Path:
-    """The file of ``"dir/file.py:Name"`` or ``"package.module:Name"``."""
-    where = target.partition(":")[0]
-    if where.endswith(".py"):
-        return (config.root / where).resolve()
-    relative = Path(*where.split("."))
-    for candidate in (relative.with_suffix(".py"), relative / "__init__.py"):
-        for base in (config.root, config.root / "src"):
-            if (base / candidate).is_file():
-                return (base / candidate).resolve()
-    return (config.root / relative.with_suffix(".py")).resolve()
-
-
-def _attribute(case: Case, target: str, code: UserCode, config: Config) -> Any:
-    """The object ``file.py:Name`` names.
-
-    Raises:
-      UserError: no such file or name.
-    """
-    where, _, name = target.partition(":")
-    path = _file(target, config)
-    if where.endswith(".py") or path.is_file():
-        module = code.load(path)
-    else:
-        module = code.load_name(where)
-    value: Any = module
-    for part in name.split("."):
-        if not hasattr(value, part):
-            public = [n for n, v in vars(module).items() if inspect.isclass(v) or callable(v)]
-            near = get_close_matches(name, public, 3) or [
-                n for n in public if not n.startswith("_")
-            ]
-            raise UserError(
-                f"case {case.name}: {where} has no {name!r}; it has {', '.join(near[:6]) or 'no class'}"
-            )
-        value = getattr(value, part)
-    return value
-
-
-def _resolved(value: Any, lookup: Callable[[str], Any]) -> Any:
-    """A constructor argument with its references looked up and called."""
-    if isinstance(value, Reference):
-        found = lookup(value.target)
-        if not value.call:
-            return found
-        args = [_resolved(part, lookup) for part in value.args]
-        return found(*args, **_resolved(dict(value.kwargs), lookup))
-    if isinstance(value, list | tuple):
-        return type(value)(_resolved(part, lookup) for part in value)
-    if isinstance(value, Mapping):
-        return {key: _resolved(part, lookup) for key, part in value.items()}
-    return value
-
-
-def _build_torch(case: Case, config: Config, code: UserCode) -> Any:
-    import torch
-
-    factory = _attribute(case, case.torch, code, config)
-    own = case.torch.partition(":")[0]
-
-    def lookup(target: str) -> Any:
-        return _attribute(case, target if ":" in target else f"{own}:{target}", code, config)
-
-    torch.manual_seed(case.seed)
-    try:
-        with code.active():
-            module = factory(
-                *_resolved(case.init_args, lookup), **_resolved(case.init_kwargs, lookup)
-            )
-    except UserError:
-        raise
-    except Exception as error:
-        where = describe(error, _file(case.torch, config))
-        raise UserError(f"case {case.name}: {case.torch} cannot be built: {where}") from error
-    if not isinstance(module, torch.nn.Module):
-        raise UserError(
-            f"case {case.name}: {case.torch} gives a {type(module).__name__}, not a torch.nn.Module"
-        )
-    return module
-
-
-def _jax_target(case: Case, config: Config) -> str:
-    if case.jax is not None:
-        return case.jax
-    where, _, name = case.torch.partition(":")
-    source = _file(case.torch, config)
-    if source.is_relative_to(config.root):
-        where = source.relative_to(config.root).as_posix()
-    converted = config.converted(where)
-    if converted is None:
-        raise UserError(
-            f'case {case.name}: where is the port? Write jax = "file.py:{name}" in the case,'
-            " or [tool.migrate] output"
-        )
-    if not (config.root / converted).is_file():
-        raise UserError(
-            f"case {case.name}: {converted} does not exist; run"
-            f" `migrate convert {where} -o {config.output}` first"
-        )
-    return f"{converted}:{name}"
-
-
-def build_flax(case: Case, config: Config) -> Any:
-    """The port of a case, constructed with fresh random numbers.
-
-    Raises:
-      PortError: its file cannot be imported, has no such name, or raises.
-    """
-    from flax import nnx
-
-    target = _jax_target(case, config)
-    own = target.partition(":")[0]
-    code = UserCode(config.root, _file(target, config).parent)
-
-    def lookup(name: str) -> Any:
-        if ":" not in name:
-            return _attribute(case, f"{own}:{name}", code, config)
-        file, _, attribute = name.partition(":")
-        converted = config.converted(file)
-        exists = converted is not None and (config.root / converted).is_file()
-        return _attribute(case, f"{converted}:{attribute}" if exists else name, code, config)
-
-    try:
-        factory = _attribute(case, target, code, config)
-        with code.active():
-            kwargs = _resolved(dict(case.init_kwargs), lookup)
-            if _takes_rngs(factory):
-                kwargs["rngs"] = nnx.Rngs(case.seed)
-            module = factory(*_resolved(case.init_args, lookup), **kwargs)
-    except UserError as error:
-        raise PortError(str(error)) from error
-    except Exception as error:
-        where = describe(error, _file(target, config))
-        raise PortError(f"{target} cannot be built: {where}") from error
-    if not isinstance(module, nnx.Module):
-        raise PortError(f"{target} gives a {type(module).__name__}, not an nnx.Module")
-    return module
-
-
-def _takes_rngs(factory: Any) -> bool:
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):
-        return True
-    return any(p.name == "rngs" or p.kind is p.VAR_KEYWORD for p in parameters)
-
-
-def _inputs(case: Case, config: Config, code: UserCode) -> InputSpec:
-    if case.hook is None:
-        return case.inputs
-    return replace(case.inputs, hook=_attribute(case, case.hook, code, config))

@@ -20,6 +20,7 @@ from numerics.spec import (
     SpecError,
     evaluate,
 )
+from numerics.tree import mapped
 
 PROFILES = ("normal", "zeros", "ties", "tiny", "large", "offset", "mixed")
 """Kinds of values, simplest first: hypothesis shrinks towards the front.
@@ -79,25 +80,19 @@ def materialise(spec: InputSpec, example: Example) -> tuple[tuple[Any, ...], dic
         args = tuple(value for name, value in drawn if name is None)
         kwargs = {name: value for name, value in drawn if name is not None}
     if example.jitter:
-        args = _map(lambda x: jittered(x, example.jitter), args)
-        kwargs = _map(lambda x: jittered(x, example.jitter), kwargs)
+        args, kwargs = mapped(lambda x: jittered(x, example.jitter), (args, kwargs))
     return args, kwargs
 
 
 def _from_hook(result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
+    if isinstance(result, dict):
+        return (), result
+    if not isinstance(result, tuple | list):
+        raise SpecError(f"an input hook returns a tuple of arguments, not {type(result).__name__}")
+    pair = len(result) == 2 and isinstance(result[0], tuple | list) and isinstance(result[1], dict)
+    if pair and all(isinstance(key, str) for key in result[1]):
         return tuple(result[0]), result[1]
-    if isinstance(result, tuple | list):
-        return tuple(result), {}
-    raise SpecError(f"an input hook returns a tuple of arguments, not {type(result).__name__}")
-
-
-def _map(function: Any, value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _map(function, part) for key, part in value.items()}
-    if isinstance(value, tuple | list):
-        return type(value)(_map(function, part) for part in value)
-    return function(value)
+    return tuple(result), {}
 
 
 def jittered(value: Any, seed: int) -> Any:

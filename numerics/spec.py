@@ -75,7 +75,7 @@ class InputSpec:
     """All arguments of one call and the choices for every named dimension.
 
     ``hook`` replaces ``items`` for what a table cannot say: ``hook(rng, sizes, profile)`` returns the
-    positional arguments (a tuple) or ``(args, kwargs)`` as numpy arrays.
+    positional arguments (a tuple or list), those by name (a dict), or ``(args, kwargs)``, as numpy arrays.
     """
 
     items: tuple[Item, ...] = ()

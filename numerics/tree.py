@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,17 @@ def flatten(value: Any, path: str = "") -> dict[str, Any]:
     if not parts:
         return {f"{path or 'output'} is empty": np.zeros(0, np.float32)}
     return {key: leaf for name, part in parts for key, leaf in flatten(part, name).items()}
+
+
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """``function`` of every leaf of nested tuples, lists and dicts."""
+    if isinstance(value, dict):
+        return {key: mapped(function, part) for key, part in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(mapped(function, part) for part in value))
+    if isinstance(value, tuple | list):
+        return type(value)(mapped(function, part) for part in value)
+    return function(value)
 
 
 def dtype_name(value: Any) -> str:

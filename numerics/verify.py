@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import hypothesis
-import ml_dtypes
 import numpy as np
 import torch
 from flax import nnx
@@ -22,6 +21,7 @@ from numerics.inputs import Example
 from numerics.localize import first_divergence, layer_errors
 from numerics.pair import Outcome, Pair, TorchRaises
 from numerics.parameters import VARIANTS
+from numerics.recipes import as_numpy
 from numerics.report import Check, Failure, Report
 from numerics.runners import Dump, Load
 from numerics.spec import FLOATS, Array, Constant, Group, InputSpec, Item, size_choices
@@ -71,19 +71,7 @@ def as_spec(inputs: Any) -> InputSpec:
 def _as_item(value: Any, name: str | None) -> Item:
     if isinstance(value, Array | Constant | Group):
         return value if name is None else replace(value, name=name)
-    return Constant(_as_numpy(value), name)
-
-
-def _as_numpy(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        if value.dtype == torch.bfloat16:
-            return value.detach().float().numpy().astype(ml_dtypes.bfloat16)
-        return value.detach().cpu().numpy()
-    if isinstance(value, tuple | list):
-        return type(value)(_as_numpy(part) for part in value)
-    if isinstance(value, dict):
-        return {key: _as_numpy(part) for key, part in value.items()}
-    return np.asarray(value) if hasattr(value, "dtype") else value
+    return Constant(as_numpy(value), name)
 
 
 def verify(

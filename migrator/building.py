@@ -1,0 +1,227 @@
+"""Building both sides of a case: the torch module, its port, the inputs they take."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from migrator.config import Case, Config, Reference
+from migrator.convention import init_call, is_plain
+from migrator.errors import UserError
+from migrator.usercode import UserCode, describe
+
+if TYPE_CHECKING:
+    from numerics.spec import InputSpec
+
+
+class PortError(UserError):
+    """The converted file cannot be imported or its module not built: a fault of the port, not of the case."""
+
+
+def require(package: str) -> None:
+    """Import a package, or say in one line what it is needed for and how to get it."""
+    try:
+        import_module(package)
+    except ImportError as error:
+        raise UserError(
+            f"{package} cannot be imported ({error}), and this command runs the model;"
+            f" install it: pip install {package}"
+        ) from error
+
+
+def target_file(target: str, config: Config) -> Path:
+    """The file of ``"dir/file.py:Name"`` or ``"package.module:Name"``."""
+    where = target.partition(":")[0]
+    if where.endswith(".py"):
+        return (config.root / where).resolve()
+    relative = Path(*where.split("."))
+    for candidate in (relative.with_suffix(".py"), relative / "__init__.py"):
+        for base in (config.root, config.root / "src"):
+            if (base / candidate).is_file():
+                return (base / candidate).resolve()
+    return (config.root / relative.with_suffix(".py")).resolve()
+
+
+def _attribute(case: Case, target: str, code: UserCode, config: Config) -> Any:
+    """The object ``file.py:Name`` names.
+
+    Raises:
+      UserError: no such file or name.
+    """
+    where, _, name = target.partition(":")
+    path = target_file(target, config)
+    if where.endswith(".py") or path.is_file():
+        module = code.load(path)
+    else:
+        module = code.load_name(where)
+    value: Any = module
+    for part in name.split("."):
+        if not hasattr(value, part):
+            public = [n for n, v in vars(module).items() if inspect.isclass(v) or callable(v)]
+            near = get_close_matches(name, public, 3) or [
+                n for n in public if not n.startswith("_")
+            ]
+            raise UserError(
+                f"case {case.name}: {where} has no {name!r}; it has {', '.join(near[:6]) or 'no class'}"
+            )
+        value = getattr(value, part)
+    return value
+
+
+def _resolved(value: Any, lookup: Callable[[str], Any]) -> Any:
+    """A constructor argument with its references looked up and called."""
+    if isinstance(value, Reference):
+        found = lookup(value.target)
+        if not value.call:
+            return found
+        args = [_resolved(part, lookup) for part in value.args]
+        return found(*args, **_resolved(dict(value.kwargs), lookup))
+    if isinstance(value, list | tuple):
+        return type(value)(_resolved(part, lookup) for part in value)
+    if isinstance(value, Mapping):
+        return {key: _resolved(part, lookup) for key, part in value.items()}
+    return value
+
+
+def _arguments(
+    case: Case, factory: Any, code: UserCode, config: Config, lookup: Callable[[str], Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The constructor's arguments: those of the table, or what the case's function makes."""
+    if case.init_hook is None:
+        return _resolved(case.init_args, lookup), _resolved(dict(case.init_kwargs), lookup)
+    make = _attribute(case, case.init_hook, code, config)
+    with code.active():
+        return init_call(factory, make())
+
+
+def build_torch(case: Case, config: Config, code: UserCode) -> Any:
+    """The torch side of a case.
+
+    Raises:
+      UserError: it cannot be built, with what its construction raised and where.
+    """
+    import torch
+
+    factory = _attribute(case, case.torch, code, config)
+    own = case.torch.partition(":")[0]
+
+    def lookup(target: str) -> Any:
+        return _attribute(case, target if ":" in target else f"{own}:{target}", code, config)
+
+    torch.manual_seed(case.seed)
+    try:
+        with code.active():
+            args, kwargs = _arguments(case, factory, code, config, lookup)
+            module = factory(*args, **kwargs)
+    except UserError:
+        raise
+    except Exception as error:
+        where = describe(error, target_file(case.torch, config))
+        raise UserError(f"case {case.name}: {case.torch} cannot be built: {where}") from error
+    if not isinstance(module, torch.nn.Module):
+        raise UserError(
+            f"case {case.name}: {case.torch} gives a {type(module).__name__}, not a torch.nn.Module"
+        )
+    return module
+
+
+def _jax_target(case: Case, config: Config) -> str:
+    if case.jax is not None:
+        return case.jax
+    where, _, name = case.torch.partition(":")
+    source = target_file(case.torch, config)
+    if source.is_relative_to(config.root):
+        where = source.relative_to(config.root).as_posix()
+    converted = config.converted(where)
+    if converted is None:
+        raise UserError(
+            f'case {case.name}: where is the port? Write jax = "file.py:{name}" in the case,'
+            " or [tool.migrate] output"
+        )
+    if not (config.root / converted).is_file():
+        raise UserError(
+            f"case {case.name}: {converted} does not exist; run"
+            f" `migrate convert {where} -o {config.output}` first"
+        )
+    return f"{converted}:{name}"
+
+
+def build_flax(case: Case, config: Config) -> Any:
+    """The port of a case, constructed with fresh random numbers.
+
+    Raises:
+      PortError: its file cannot be imported, has no such name, or raises.
+    """
+    from flax import nnx
+
+    target = _jax_target(case, config)
+    own = target.partition(":")[0]
+    code = UserCode(config.root, target_file(target, config).parent)
+
+    def lookup(name: str) -> Any:
+        if ":" not in name:
+            return _attribute(case, f"{own}:{name}", code, config)
+        file, _, attribute = name.partition(":")
+        converted = config.converted(file)
+        exists = converted is not None and (config.root / converted).is_file()
+        return _attribute(case, f"{converted}:{attribute}" if exists else name, code, config)
+
+    try:
+        factory = _attribute(case, target, code, config)
+        with code.active():
+            args, kwargs = _port_arguments(case, factory, code, config, lookup)
+            if _takes_rngs(factory):
+                kwargs["rngs"] = nnx.Rngs(case.seed)
+            module = factory(*args, **kwargs)
+    except UserError as error:
+        raise PortError(str(error)) from error
+    except Exception as error:
+        where = describe(error, target_file(target, config))
+        raise PortError(f"{target} cannot be built: {where}") from error
+    if not isinstance(module, nnx.Module):
+        raise PortError(f"{target} gives a {type(module).__name__}, not an nnx.Module")
+    return module
+
+
+def _takes_rngs(factory: Any) -> bool:
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(p.name == "rngs" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _port_arguments(
+    case: Case, factory: Any, code: UserCode, config: Config, lookup: Callable[[str], Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The torch side's arguments where they are plain values, else what the port's own function makes."""
+    from flax import nnx
+
+    if case.init_hook is None:
+        return _arguments(case, factory, code, config, lookup)
+    torch_code = UserCode(config.root, target_file(case.init_hook, config).parent)
+    given = _arguments(case, factory, torch_code, config, lookup)
+    if is_plain(given):
+        return given
+    make = lookup(case.init_hook.partition(":")[2])
+    return init_call(factory, make(rngs=nnx.Rngs(case.seed)) if _takes_rngs(make) else make())
+
+
+def spec_of(case: Case, config: Config, code: UserCode) -> InputSpec:
+    """The inputs of a case, with its hook loaded; one that takes no arguments gets its values varied."""
+    if case.hook is None:
+        return case.inputs
+    from numerics.recipes import as_hook
+
+    function = _attribute(case, case.hook, code, config)
+    takes = [
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    return replace(case.inputs, hook=function if takes else as_hook(function))

@@ -1,0 +1,174 @@
+"""Models that say themselves how they are called: a module with ``get_inputs()`` and ``get_init_inputs()``."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from migrator.errors import UserError
+
+INPUTS, INIT = "get_inputs", "get_init_inputs"
+MAIN = "Model"
+"""The class such a file is about, where it has one of this name."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a file offers, read without importing it: its classes and functions at module level."""
+
+    path: Path
+    classes: Mapping[str, ast.ClassDef]
+    functions: frozenset[str]
+
+    @property
+    def has_inputs(self) -> bool:
+        """Whether the file makes its own inputs."""
+        return INPUTS in self.functions
+
+
+def outline(path: Path) -> Outline:
+    """Read a file's outline.
+
+    Raises:
+      UserError: no such file, or not Python.
+    """
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not Python: {error}") from None
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    functions = {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
+    return Outline(path, classes, frozenset(functions))
+
+
+def main_class(file: Outline) -> str:
+    """The class the file is about: ``Model``, else the only one with a ``forward`` that no other makes use of.
+
+    Raises:
+      UserError: there is none, or it is not clear which.
+    """
+    if MAIN in file.classes:
+        return MAIN
+    models = [name for name, node in file.classes.items() if _forward(node) is not None]
+    used = {
+        name
+        for owner in models
+        for name in _names(file.classes[owner])
+        if name != owner and name in models
+    }
+    tops = [name for name in models if name not in used]
+    if len(tops) == 1:
+        return tops[0]
+    if not models:
+        raise UserError(f"{file.path}: no class with a forward method in it")
+    choice = ", ".join(f"{file.path}:{name}" for name in (tops or models)[:6])
+    raise UserError(f"{file.path}: which class? Write one of {choice}")
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+def _forward(node: ast.ClassDef) -> ast.FunctionDef | None:
+    found = (n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "forward")
+    return next(found, None)
+
+
+# --- a model without inputs ---------------------------------------------------------------------------------
+
+
+def missing_inputs(file: Outline, name: str) -> str | None:
+    """What to tell a person whose model has arguments that nothing describes; None when it needs none.
+
+    The line shows the table to write, with the parameters of ``forward`` filled in.
+    """
+    node = file.classes.get(name)
+    forward = _forward(node) if node is not None else None
+    if forward is None and name not in file.functions:
+        return None  # inherited, or no such name: running it will tell
+    parameters = [] if forward is None else _required(forward)
+    if forward is not None and not parameters:
+        return None
+    tables = ", ".join(_table(parameter) for parameter in parameters) or '{ shape = ["B", 3] }'
+    place = os.path.relpath(file.path)
+    return (
+        f"what does {name} take? {place} has no {INPUTS}(), so write the case in pyproject.toml:"
+        f' [[tool.migrate.case]] torch = "{place}:{name}", dims = {{ B = [1, 4] }},'
+        f" inputs = [{tables}]; or on the command line:"
+        f" {' '.join(f'--input {_flag(p)}' for p in parameters) or '--input B,3'}"
+    )
+
+
+def _required(forward: ast.FunctionDef) -> list[ast.arg]:
+    arguments = [*forward.args.posonlyargs, *forward.args.args]
+    positional = arguments[1 : len(arguments) - len(forward.args.defaults)]
+    pairs = zip(forward.args.kwonlyargs, forward.args.kw_defaults, strict=True)
+    return positional + [argument for argument, default in pairs if default is None]
+
+
+def _is_index(parameter: ast.arg) -> bool:
+    annotation = ast.unparse(parameter.annotation) if parameter.annotation else ""
+    words = ("ids", "idx", "index", "token", "label", "target")
+    return "Long" in annotation or "Int" in annotation or any(w in parameter.arg for w in words)
+
+
+def _table(parameter: ast.arg) -> str:
+    if _is_index(parameter):
+        extra = ', dtype = "int64", range = [0, 100]'
+    else:
+        extra = ', dtype = "bool"' if "mask" in parameter.arg else ""
+    return f'{{ name = "{parameter.arg}", shape = ["B", 8]{extra} }}'
+
+
+def _flag(parameter: ast.arg) -> str:
+    if _is_index(parameter):
+        return "B,8:int64:0:100"
+    return "B,8:bool" if "mask" in parameter.arg else "B,8"
+
+
+# --- constructor arguments ------------------------------------------------------------------------------------
+
+
+def init_call(factory: Callable[..., Any], given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """``(args, kwargs)`` meant by what ``get_init_inputs`` returns.
+
+    A list holds the arguments, a dict those passed by name; ``[[…], {…}]`` is both, if the constructor takes
+    it so.
+    """
+    if given is None:
+        return (), {}
+    if isinstance(given, Mapping):
+        return (), dict(given)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        return (given,), {}
+    if len(given) == 2 and isinstance(given[0], list | tuple) and isinstance(given[1], Mapping):
+        args, kwargs = tuple(given[0]), dict(given[1])
+        if _binds(factory, args, kwargs):
+            return args, kwargs
+    return tuple(given), {}
+
+
+def _binds(factory: Callable[..., Any], args: Any, kwargs: Any) -> bool:
+    if not all(isinstance(key, str) for key in kwargs):
+        return False
+    try:
+        inspect.signature(factory).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a constructor argument means the same to both sides: numbers, strings, and containers of them."""
+    if isinstance(value, Mapping):
+        return type(value) is dict and all(is_plain(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return type(value) in (list, tuple) and all(is_plain(part) for part in value)
+    return value is None or isinstance(value, bool | int | float | complex | str)

@@ -1,0 +1,153 @@
+"""Files that make their own inputs, and what is said where nobody describes any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner, Result
+
+from migrator.cli import main
+from migrator.config import load_config
+from migrator.convention import init_call, main_class, outline
+from migrator.errors import UserError
+from migrator.quick import selection
+from numerics.inputs import PROFILES
+from numerics.recipes import as_hook
+
+MODEL = """
+import torch
+import torch.nn as nn
+from parts import OUT
+
+class Part(nn.Module):
+    def forward(self, x):
+        return torch.tanh(x)
+
+class Net(nn.Module):
+    def __init__(self, width, depth=1, act=None):
+        super().__init__()
+        self.part = Part()
+        self.head = nn.Linear(width, OUT)
+
+    def forward(self, x, ids):
+        return self.head(self.part(x)) * ids
+
+width = 6
+
+def get_inputs():
+    return [torch.randn(3, width), torch.randint(0, 5, (3, 1))]
+
+def get_init_inputs():
+    return [width, {}]
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.py").write_text(MODEL.replace("return [width, {}]", "return [[width], {}]"))
+    (tmp_path / "parts.py").write_text("OUT = 2\n")
+    return tmp_path
+
+
+def migrate(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+@pytest.mark.slow
+def test_a_file_with_get_inputs_needs_no_configuration(here: Path) -> None:
+    result = migrate("verify", "net.py", "--examples", "3")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Net  equal")
+
+
+@pytest.mark.slow
+def test_a_directory_means_its_files_and_a_written_port_is_found(here: Path) -> None:
+    (here / "pyproject.toml").write_text('[tool.migrate]\noutput = "port"\n')
+    migrate("convert", ".", "-o", "port")
+    port = here / "port" / "net.py"
+    port.write_text(port.read_text().replace("jnp.tanh(x)", "jnp.sin(x)"))
+    result = migrate("verify", ".", "--examples", "3")
+    assert result.exit_code == 1, result.output
+    assert "first difference in: part" in result.stdout
+
+
+def test_a_file_that_has_cases_means_those(here: Path) -> None:
+    case = '[[tool.migrate.case]]\nname = "mine"\ntorch = "net.py:Net"\n'
+    (here / "pyproject.toml").write_text(case)
+    with selection(None, ["net.py"], None) as (_, names):
+        assert names == ["mine"]
+
+
+def test_functions_in_the_table(here: Path) -> None:
+    table = '[[tool.migrate.case]]\ntorch = "net.py:Net"\ninit = "net.py:get_init_inputs"\n'
+    (here / "pyproject.toml").write_text(table + 'inputs = "net.py:get_inputs"\n')
+    (case,) = load_config().cases
+    assert (case.init_hook, case.hook) == ("net.py:get_init_inputs", "net.py:get_inputs")
+
+
+def test_a_file_without_get_inputs_is_told_the_table_to_write(here: Path) -> None:
+    (here / "net.py").write_text(MODEL.replace("def get_inputs", "def other"))
+    result = migrate("verify", "net.py")
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    for words in ("[[tool.migrate.case]]", 'torch = "net.py:Net"', 'name = "ids", shape', "int64"):
+        assert words in line
+
+
+def test_the_class_meant(here: Path) -> None:
+    assert main_class(outline(here / "net.py")) == "Net"
+    two = MODEL + "\nclass Other(nn.Module):\n    def forward(self, x):\n        return x\n"
+    (here / "net.py").write_text(two)
+    with pytest.raises(UserError, match=r"which class\? Write one of .*net.py:Net, .*net.py:Other"):
+        main_class(outline(here / "net.py"))
+    (here / "net.py").write_text(two.replace("Other", "Model"))
+    assert main_class(outline(here / "net.py")) == "Model"
+    (here / "net.py").write_text("x = 1\n")
+    with pytest.raises(UserError, match="no class with a forward"):
+        main_class(outline(here / "net.py"))
+
+
+def keywords(a: int, b: int = 2) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], ((), {})),
+        (None, ((), {})),
+        ([1, 2], ((1, 2), {})),
+        ({"a": 1}, ((), {"a": 1})),
+        ([[], {"a": 1, "b": 3}], ((), {"a": 1, "b": 3})),
+        ([[1, 2], {"c": 1}], (([1, 2], {"c": 1}), {})),
+        ([[1], [2]], (([1], [2]), {})),
+    ],
+    ids=str,
+)
+def test_constructor_arguments(given: Any, expected: Any) -> None:
+    assert init_call(keywords, given) == expected
+
+
+def test_made_inputs_vary_inside_what_they_show() -> None:
+    def made() -> list[Any]:
+        x, p = torch.randn(40, 8), torch.rand(40, 8)
+        return [x, p, torch.randint(0, 9, (40,)), (torch.rand(40) > 0.5).float(), 3]
+
+    hook = as_hook(made)
+    state = torch.get_rng_state()
+    for profile in PROFILES:
+        x, p, ids, mask, three = hook(np.random.default_rng(7), {}, profile)
+        assert p.min() >= 0
+        assert p.max() <= 1
+        assert set(mask) <= {0.0, 1.0}
+        assert ids.dtype == np.int64
+        assert three == 3
+        again = hook(np.random.default_rng(7), {}, profile)
+        assert (again[0] == x).all()
+        spread = {"zeros": 0.0, "tiny": 1e-3, "large": 10.0, "offset": 0.1}.get(profile)
+        assert spread is None or 0.5 * spread <= x.std() <= 2 * spread
+    assert (torch.get_rng_state() == state).all()
