@@ -305,7 +305,7 @@ def _import(node: cst.Import | cst.ImportFrom) -> Found | None:
     else:
         return None
     for module in modules:
-        if module.partition(".")[0] in BASED_ON_TORCH or module == "einops.layers.torch":
+        if module.partition(".")[0] in BASED_ON_TORCH:
             what = f"{module} is built on torch and has no converted counterpart here"
             advice = "port what is used of it, or copy its source into the project and convert that"
             return _found(node, "API004", what, advice)

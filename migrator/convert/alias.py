@@ -136,8 +136,7 @@ class Aliases:
 
     def _bind(self, target: cst.CSTNode, memory: frozenset[str], state: State) -> None:
         if isinstance(target, cst.Name):
-            plain = k.scalar_type(self.ctx.kind(target)) is not None
-            state[target.value] = frozenset() if plain else memory
+            state[target.value] = frozenset() if _is_plain(self.ctx.kind(target)) else memory
         elif isinstance(target, (cst.Tuple, cst.List)):
             for element in target.elements:
                 self._bind(element.value, memory, state)
@@ -147,7 +146,7 @@ class Aliases:
     def memory(self, node: cst.CSTNode, state: State) -> frozenset[str]:
         """The memory an expression's result may share."""
         kind = self.ctx.kind(node)
-        if k.scalar_type(kind) or isinstance(kind, (k.DType, k.Device)):
+        if _is_plain(kind):
             return frozenset()
         if isinstance(node, cst.Name):
             return state.get(node.value, frozenset())
@@ -185,6 +184,8 @@ class Aliases:
             if short in VIEWS or (short.endswith("_") and not short.endswith("__")):
                 return self.memory(node.func.value, state)
             return self._new()
+        if name == "einops.pack":
+            return self._new()  # always a copy; the shapes beside it share nothing
         if name.startswith(("torch.", "einops.")):
             in_place = _inplace_keyword(node)
             cls = short.removesuffix("()")
@@ -272,6 +273,15 @@ def _reads(node: cst.CSTNode) -> set[str]:
                 found |= set(syntax.names(target.target))
         return found
     return set(syntax.names(node))
+
+
+def _is_plain(kind: k.Kind) -> bool:
+    """Whether a value holds no memory of a tensor: a number, a shape, a list of shapes."""
+    if isinstance(kind, k.Tuple):
+        return bool(kind.items) and all(map(_is_plain, kind.items))
+    if isinstance(kind, k.Sequence):
+        return _is_plain(kind.item)
+    return k.scalar_type(kind) is not None or isinstance(kind, (k.DType, k.Device))
 
 
 def _merged(a: State, b: State) -> State:

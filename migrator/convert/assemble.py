@@ -8,6 +8,7 @@ from functools import cache
 import libcst as cst
 
 from migrator.convert.context import Context
+from migrator.infer.symbols import of_torch
 from migrator.source import dotted
 
 _STANDARD = ("functools", "math")
@@ -121,9 +122,9 @@ def _imports_torch(node: cst.CSTNode) -> bool:
     if len(node.body) != 1:
         return False
     if isinstance(small, cst.Import):
-        return all((dotted(a.name) or "").partition(".")[0] == "torch" for a in small.names)
+        return all(of_torch(dotted(a.name) or "") for a in small.names)
     if isinstance(small, cst.ImportFrom) and small.module is not None and not small.relative:
-        return (dotted(small.module) or "").partition(".")[0] == "torch"
+        return of_torch(dotted(small.module) or "")
     return False
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from migrator.convert.values import Code, Lit, Open, Seq, Star, Value, kind_of, lift
+from migrator.convert.values import Code, Lit, Open, Seq, Star, Value, code, kind_of, lift
 from migrator.infer import kinds as k
 from migrator.infer.signatures import fits, spelled
 from rules.definitions import Param, Rule
@@ -43,6 +43,7 @@ def bind(rule: Rule, args: Sequence[Argument]) -> dict[str, Value] | None:
     vararg = next((p for p in rule.params if p.mode == "*"), None)
     kwarg = next((p for p in rule.params if p.mode == "**"), None)
     rest: list[Value] = []
+    extra: dict[str, Value] = {}
     queue = list(positional)
     for argument in args:
         if argument.keyword == "**":
@@ -69,9 +70,10 @@ def bind(rule: Rule, args: Sequence[Argument]) -> dict[str, Value] | None:
                 rest.append(argument.value)
                 continue
             if name not in known:
-                if kwarg is None:
+                if kwarg is None or name in extra:
                     return None
-                raise Open
+                extra[name] = argument.value
+                continue
             if name in bound:
                 return None
             bound[name] = argument.value
@@ -79,7 +81,8 @@ def bind(rule: Rule, args: Sequence[Argument]) -> dict[str, Value] | None:
     if vararg is not None:
         bound[vararg.name] = Seq(tuple(rest))
     if kwarg is not None:
-        bound[kwarg.name] = Code(ast.Dict([], []))
+        keys: list[ast.expr | None] = [ast.Constant(name) for name in extra]
+        bound[kwarg.name] = Code(ast.Dict(keys, [code(value) for value in extra.values()]))
     for param in rule.params:
         if param.name in bound:
             continue

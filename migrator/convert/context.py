@@ -14,7 +14,8 @@ from migrator.convert.randomness import RngPlan
 from migrator.findings import Finding
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
-from migrator.source import Source
+from migrator.infer.symbols import of_torch
+from migrator.source import Source, dotted
 
 
 class Failure(Exception):
@@ -324,10 +325,8 @@ def bound_in_file(tree: cst.Module) -> frozenset[str]:
 
 
 def _from_torch(node: cst.CSTNode) -> bool:
-    module: cst.CSTNode | None = getattr(node, "module", None)
-    while isinstance(module, cst.Attribute):
-        module = module.value
-    return isinstance(module, cst.Name) and module.value == "torch"
+    module = getattr(node, "module", None)
+    return module is not None and of_torch(dotted(module) or "")
 
 
 def bound_names(function: cst.FunctionDef) -> frozenset[str]:

@@ -396,6 +396,9 @@ class Evaluator(Words):
         keywords = []
         for keyword in node.keywords:
             value = self.eval(keyword.value)
+            if keyword.arg is None and isinstance(value, Code) and isinstance(value.node, ast.Dict):
+                keywords += _opened(value.node)
+                continue
             target = function
             if args and ast.unparse(function) == "functools.partial":
                 target = args[0]
@@ -428,6 +431,14 @@ class Evaluator(Words):
         except Open:
             return isinstance(value, Code) and ast.unparse(value.node) == defaults[keyword]
         return type(known) is type(defaults[keyword]) and known == defaults[keyword]
+
+
+def _opened(arguments: ast.Dict) -> list[ast.keyword]:
+    """``**{"a": x}`` as keywords, where every key is written out."""
+    names = [key.value if isinstance(key, ast.Constant) else None for key in arguments.keys]
+    if not all(isinstance(name, str) for name in names):
+        raise Open
+    return [ast.keyword(name, value) for name, value in zip(names, arguments.values, strict=True)]  # type: ignore[arg-type]
 
 
 def _is_none(value: Value) -> bool | None:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.infer.symbols import of_torch
 from migrator.source import dotted
 
 _HOLDS_STATEMENTS = (
@@ -55,11 +56,11 @@ def _torch_names(tree: cst.Module) -> set[str]:
         if isinstance(node, cst.Import):
             for alias in node.names:
                 path = dotted(alias.name) or ""
-                if path.partition(".")[0] == "torch":
+                if of_torch(path):
                     asname = alias.asname.name if alias.asname is not None else None
                     found.add(asname.value if isinstance(asname, cst.Name) else "torch")
         elif isinstance(node, cst.ImportFrom) and node.module is not None and not node.relative:
-            if (dotted(node.module) or "").partition(".")[0] == "torch":
+            if of_torch(dotted(node.module) or ""):
                 for alias in node.names if not isinstance(node.names, cst.ImportStar) else ():
                     name = alias.asname.name if alias.asname is not None else alias.name
                     if isinstance(name, cst.Name):

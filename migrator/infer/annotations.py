@@ -9,6 +9,7 @@ from functools import cache
 import libcst as cst
 
 from migrator.infer import kinds as k
+from migrator.infer.symbols import LAYERS
 
 _SCALARS = {"int": k.INT, "float": k.FLOAT, "bool": k.BOOL, "str": k.STR}
 _DTYPES = ("int", "float", "bool", "complex")
@@ -173,7 +174,7 @@ def instance(name: str) -> k.Kind:
         return special[name]
     if name.startswith("torch.nn.utils.rnn."):
         return k.Other(name)
-    if name.startswith("torch.nn."):
+    if name.startswith(LAYERS):
         return k.Module(name)
     return k.Other(name) if name else k.UNKNOWN
 

@@ -9,10 +9,11 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.annotations import dtype_class, from_definition
+from migrator.infer.einops import einops_result
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.python import Python, is_self, widen
 from migrator.infer.signatures import Args, signature_fits
-from migrator.infer.symbols import tensor_attribute
+from migrator.infer.symbols import LAYERS, tensor_attribute
 from rules import definitions
 from rules.definitions import Rule
 
@@ -73,7 +74,7 @@ class Calls(Python):
 
     def _learn(self, node: cst.Call, callee: k.Kind) -> None:
         """Layers and torch functions say what their arguments are."""
-        if isinstance(callee, k.Module) and callee.cls.startswith("torch.nn.") and node.args:
+        if isinstance(callee, k.Module) and callee.cls.startswith(LAYERS) and node.args:
             self._prove(node.args[0].value, k.TENSOR)
         if not isinstance(callee, k.Function):
             return
@@ -155,11 +156,7 @@ class Calls(Python):
                 else k.FLOAT
             )
         if name.startswith("einops."):
-            return (
-                k.Tensor(None, self._first_dtype(args))
-                if name != "einops.unpack"
-                else k.Sequence(k.TENSOR)
-            )
+            return einops_result(name, args)
         if name in ("copy.deepcopy", "copy.copy") and args:
             return args[0][1]
         if name in ("functools.partial",) and args:
@@ -223,13 +220,6 @@ class Calls(Python):
     def statement(self, node: cst.CSTNode) -> None:
         """Walk one statement."""
         raise NotImplementedError
-
-    @staticmethod
-    def _first_dtype(args: Args) -> str | None:
-        for _, kind in args:
-            if isinstance(kind, k.Tensor):
-                return kind.dtype
-        return None
 
     def call_op(self, name: str, args: Args) -> k.Kind:
         """The result kind of a torch function or method by its definitions."""
@@ -369,7 +359,7 @@ class Calls(Python):
             if name == "torch.nn.Sequential" and all(keyword is None for keyword, _ in args):
                 children += tuple((str(i), kind) for i, (_, kind) in enumerate(args))
             return k.Module(name, self._children(args), children)
-        if name.startswith("torch.nn."):
+        if name.startswith(LAYERS):
             rules = definitions.layers(name)
             if self.function is not None and (not rules or any(rule.draws for rule in rules)):
                 self.function.builds = True

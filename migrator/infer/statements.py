@@ -15,7 +15,7 @@ from migrator.infer.evidence import gather, guess, written_attributes
 from migrator.infer.expressions import Env
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.python import widen
-from migrator.infer.symbols import symbol
+from migrator.infer.symbols import LAYERS, symbol
 from migrator.source import dotted
 
 
@@ -374,7 +374,7 @@ class Statements(Calls):
                 return {}
         if not path or not names:
             return {}
-        if len(names) > 1 and all(n.startswith("torch.nn.") for n in names):
+        if len(names) > 1 and all(n.startswith(LAYERS) for n in names):
             return {path: k.Module("|".join(names))}
         return {path: self.instance_of(names[0])} if len(names) == 1 else {}
 
@@ -439,7 +439,7 @@ class Statements(Calls):
             if parent is not None and parent is not info:
                 info.parents.append(parent)
                 info.torch_base = info.torch_base or parent.torch_base
-            elif base.name.startswith("torch.nn.") and not base.name.startswith("torch.nn.utils"):
+            elif base.name.startswith(LAYERS) and not base.name.startswith("torch.nn.utils"):
                 info.torch_base = info.torch_base or base.name
         self.env[node.name.value] = k.Class(name)
         if info.torch_base is not None and info.state is None:

@@ -9,6 +9,9 @@ from migrator.infer import kinds as k
 from rules import definitions
 from rules.torch_names import table
 
+LAYERS = ("torch.nn.", "einops.layers.torch.")
+"""How the qualified names of layers begin."""
+
 _CANONICAL = (
     (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)*(\w+)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
@@ -30,6 +33,11 @@ _MODULE_METHODS = frozenset(
     "bfloat16 cpu cuda double float half ipu mtia requires_grad_ to type xpu apply".split()
 )
 _COMMON = frozenset("name names grad data next storage add_ register_hook is_shared".split())
+
+
+def of_torch(module: str) -> bool:
+    """Whether an import of a module goes: torch's own, and the layers that einops makes of torch's."""
+    return module.partition(".")[0] == "torch" or module == "einops.layers.torch"
 
 
 def canonical(name: str) -> str:

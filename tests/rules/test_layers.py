@@ -9,11 +9,11 @@ from __future__ import annotations
 import datetime
 import inspect
 import os
+import pydoc
 import zlib
 from typing import Any
 
 import pytest
-import torch
 
 from rules import definitions
 from rules.registry import LAYERS
@@ -27,10 +27,7 @@ STATE_ONLY = {"torch.nn.Embedding.from_pretrained"}
 
 
 def torch_class(name: str) -> Any:
-    value: Any = torch
-    for part in name.split(".")[1:]:
-        value = getattr(value, part)
-    return value
+    return pydoc.locate(name)
 
 
 @pytest.mark.parametrize("name", CHOSEN)

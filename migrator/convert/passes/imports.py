@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer.symbols import of_torch
 from migrator.source import dotted
 
 BASED_ON_TORCH = frozenset(
@@ -22,10 +23,11 @@ def plain_import(rw: Rewriter, node: cst.Import) -> Any:
     """``import torch``, ``import torch.nn as nn`` go; other modules in the same statement stay."""
     kept = []
     for alias in node.names:
-        head = (dotted(alias.name) or "").partition(".")[0]
+        module = dotted(alias.name) or ""
+        head = module.partition(".")[0]
         if head in BASED_ON_TORCH:
             raise _foreign(node, head)
-        if head != "torch":
+        if not of_torch(module):
             kept.append(alias)
     if len(kept) == len(node.names):
         return node
@@ -41,10 +43,9 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
     if node.relative or node.module is None:
         return node
     module = dotted(node.module) or ""
-    head = module.partition(".")[0]
-    if head == "torch":
+    if of_torch(module):
         return []
-    if head in BASED_ON_TORCH or module == "einops.layers.torch":
+    if module.partition(".")[0] in BASED_ON_TORCH:
         raise _foreign(node, module)
     return node
 

@@ -15,6 +15,7 @@ from migrator.convert.passes.containers import NAMES, _is_symbol
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
 from migrator.infer import kinds as k
+from migrator.infer.symbols import LAYERS
 from rules import definitions
 
 
@@ -35,7 +36,7 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
     """``nn.Linear(…)``."""
     ctx = rw.ctx
     kind = ctx.facts.kind(node.func)
-    if not isinstance(kind, k.Class) or not kind.name.startswith("torch.nn."):
+    if not isinstance(kind, k.Class) or not kind.name.startswith(LAYERS):
         return None
     if kind.name in NAMES or not _is_symbol(rw, node.func):
         return None

@@ -13,6 +13,7 @@ from migrator.convert.passes.containers import NAMES
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.symbols import LAYERS
 from rules.definitions import module_file
 
 _SUPPORTED_API = frozenset(
@@ -164,7 +165,7 @@ def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
         if info.torch_base and takes_rngs(ctx, info):
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
         return made
-    torch_class = kind.name.startswith("torch.nn.") or not kind.name
+    torch_class = kind.name.startswith(LAYERS) or not kind.name
     if torch_class and not _is_imported(rw, node.func):
         # a class held in a variable: every converted module and every factory takes rngs
         if kind.name in NAMES:

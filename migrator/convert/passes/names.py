@@ -15,6 +15,7 @@ from migrator.convert.passes.annotations import _CLASSES
 from migrator.convert.passes.functions import may_hold_tensor, stopped
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.symbols import LAYERS
 from rules import definitions
 from rules.definitions import module_file
 
@@ -77,7 +78,7 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     kind = rw.ctx.facts.kind(node)
     if isinstance(kind, k.DType) and kind.name:
         return _dtype(rw, node, f"torch.{kind.name}")
-    if isinstance(kind, (k.Function, k.Class)) and kind.name.startswith("torch."):
+    if isinstance(kind, (k.Function, k.Class)) and kind.name.startswith(("torch.", *LAYERS)):
         return value_of(rw, node, kind)
     if isinstance(kind, k.Namespace) and kind.name.startswith("torch"):
         raise Failure(node, "API001", f"{kind.name} as a value has no conversion", "")
@@ -129,7 +130,7 @@ def value_of(rw: Rewriter, node: cst.CSTNode, kind: k.Function | k.Class) -> cst
     if name in _CLASSES:
         ctx.helpers.use(_CLASSES[name].partition(".")[0])
         return syntax.parse(_CLASSES[name])
-    if isinstance(kind, k.Class) and name.startswith("torch.nn."):
+    if isinstance(kind, k.Class) and name.startswith(LAYERS):
         from migrator.convert.passes.layers import factory
 
         return factory(rw, node, name)

@@ -8,6 +8,7 @@ from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
+from migrator.infer.symbols import LAYERS
 from rules import definitions
 from rules.definitions import module_file
 
@@ -33,7 +34,7 @@ def layer_weight(ctx: Context, node: cst.Attribute) -> tuple[str, bool] | None:
         cls = info.torch_base or ""
     found = set()
     for one in cls.split("|"):
-        if one == "torch.nn.Module" or not one.startswith("torch.nn."):
+        if one == "torch.nn.Module" or not one.startswith(LAYERS):
             return None
         rules = definitions.layers(one)
         spec = rules[0].weights.get(node.attr.value, node.attr.value) if rules else node.attr.value
