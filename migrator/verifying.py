@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
@@ -127,9 +127,8 @@ def verify_cases(
     *,
     examples: int | None = None,
     seed: int | None = None,
-    budget: float | None = None,
-    layers: bool = False,
     progress: Progress | None = None,
+    **settings: Any,
 ) -> list[Report]:
     """Verify cases one after the other.
 
@@ -138,9 +137,8 @@ def verify_cases(
 
     Args:
       examples, seed: override what the case says.
-      budget: seconds for each case.
-      layers: measure every submodule's error too.
       progress: called with the case's name and what is done with it.
+      settings: more fields of ``numerics.verify.Settings``, for every case.
 
     Raises:
       UserError: no such case, or torch or jax cannot be imported.
@@ -151,6 +149,7 @@ def verify_cases(
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
         for package in ("torch", "jax", "flax", "hypothesis"):
             require(package)
+        keep_compilations()
     reports = []
     for case in cases:
         if progress is not None:
@@ -160,25 +159,47 @@ def verify_cases(
             examples=case.examples if examples is None else examples,
             seed=case.seed if seed is None else seed,
         )
-        reports.append(verify_case(case, config, budget, layers))
+        reports.append(verify_case(case, config, **settings))
     return reports
 
 
-def verify_case(
-    case: Case, config: Config, budget: float | None = None, layers: bool = False
-) -> Report:
-    """Verify one case; errors of the user's files end up in the report."""
+def cache_directory() -> Path:
+    """Where things are kept that a second run need not do again."""
+    return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "migrate"
+
+
+def keep_compilations() -> None:
+    """Let XLA's compilations outlive the process, unless the user has told JAX what to do about that."""
+    import jax
+
+    if jax.config.jax_compilation_cache_dir or not jax.config.jax_enable_compilation_cache:
+        return
+    directory = cache_directory() / "xla"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return  # a home that cannot be written to costs time, nothing else
+    jax.config.update("jax_compilation_cache_dir", str(directory))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def verify_case(case: Case, config: Config, **settings: Any) -> Report:
+    """Verify one case; errors of the user's files end up in the report.
+
+    ``settings`` are fields of ``numerics.verify.Settings`` that the case has no say in.
+    """
     from numerics.report import Report
 
     try:
         if case.expect == "flagged":
             return _flagged(case, config)
-        return _verified(case, config, budget, layers)
+        return _verified(case, config, settings)
     except UserError as error:
         return Report(name=case.name, verdict="error", notes=[str(error)])
 
 
-def _verified(case: Case, config: Config, budget: float | None, layers: bool) -> Report:
+def _verified(case: Case, config: Config, options: Mapping[str, Any]) -> Report:
     from numerics.verify import Settings
 
     try:
@@ -191,8 +212,7 @@ def _verified(case: Case, config: Config, budget: float | None, layers: bool) ->
         seed=case.seed,
         train=case.train,
         grad=case.grad,
-        budget=budget,
-        layers=layers,
+        **options,
     )
     setup = ""
     if config.path is not None and any(c.name == case.name for c in load_config(config.path).cases):

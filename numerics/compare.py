@@ -38,7 +38,8 @@ class Difference:
 
     ``error`` and ``torch_error`` are relative to the largest value of the tensor, ``ratio`` is error over
     allowance (above 1: not equal). ``problem`` tells of a difference that is no matter of digits (a missing
-    tensor, a shape, a dtype, NaN where torch has none). ``where`` is the index of the largest error.
+    tensor, a shape, a dtype, NaN where torch has none), ``structural`` that rounding cannot explain it.
+    ``where`` is the index of the largest error.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Difference:
     got: float = 0.0
     problem: str = ""
     ill_conditioned: bool = False
+    structural: bool = False
 
     @property
     def ok(self) -> bool:
@@ -84,7 +86,8 @@ def compare(
       context: largest value among the tensors of the check.
     """
     if port.shape != own[0].shape:
-        return Difference(name, problem=f"shape {port.shape} where torch has {own[0].shape}")
+        problem = f"shape {port.shape} where torch has {own[0].shape}"
+        return Difference(name, problem=problem, structural=True)
     if port.size == 0:
         return Difference(name)
     if not np.issubdtype(reference.dtype, np.inexact):
@@ -186,17 +189,22 @@ def compare_all(
     context = max((_magnitude(value) for value in reference.values()), default=0.0)
     for name, value in reference.items():
         if name not in port:
-            found.append(Difference(name, problem="torch has it, the port does not"))
+            found.append(missing(name))
             continue
         runs = [run[name] for run in own]
         dtype = (dtypes or {}).get(name, "float32")
         found.append(compare(name, value, runs, port[name], dtype, context))
     found += [
-        Difference(name, problem="the port has it, torch does not")
+        Difference(name, problem="the port has it, torch does not", structural=True)
         for name in port
         if name not in reference
     ]
     return found
+
+
+def missing(name: str) -> Difference:
+    """A tensor that the port has not got."""
+    return Difference(name, problem="torch has it, the port does not", structural=True)
 
 
 def _magnitude(value: np.ndarray) -> float:

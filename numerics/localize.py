@@ -84,6 +84,10 @@ class TorchCalls:
                 stack.callback(after.remove)
             yield
 
+    def current(self) -> str:
+        """The path of the submodule that runs now."""
+        return self._open[-1][0][0] if self._open else ""
+
     def _before(self, path: str) -> Callable[..., Any]:
         def hook(module: Any, args: Any, kwargs: Any) -> Any:
             count = self._counts.get(path, 0)
@@ -172,6 +176,11 @@ class FlaxCalls:
         self._taps = taps or {}
         self._paths: dict[int, str] = {}
         self._counts: dict[str, int] = {}
+        self._open: list[str] = []
+
+    def current(self) -> str:
+        """The path of the submodule that runs now."""
+        return self._open[-1] if self._open else ""
 
     @contextmanager
     def watching(self, module: nnx.Module, paths: Sequence[str]) -> Iterator[None]:
@@ -218,7 +227,11 @@ class FlaxCalls:
         if self._taps:
             args, kwargs = self._tapped((args, kwargs), path, count, "in")
         inputs = leaves((args, kwargs))
-        result = function(*args, **kwargs)
+        self._open.append(path)
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            self._open.pop()
         if self._taps:
             result = self._tapped(result, path, count, "out")
         self.calls[path, count] = (inputs, leaves(result))
@@ -413,10 +426,13 @@ def _forward(found: Trace) -> str | None:
 
 
 def _backward(found: Trace, outcome: Outcome) -> str | None:
-    """The deepest call whose output gradients agree while its input or own parameter gradients do not."""
+    """The deepest call whose output gradients agree, while what it makes of them does not.
+
+    That is: its inputs' gradients, those of its own parameters, or those that reach the outputs of a submodule.
+    """
     wrong = {difference.name for difference in outcome.checks[outcome.failed] if not difference.ok}
     owners = {name.rpartition(".")[0] for name in wrong if not name.startswith("input ")}
-    suspects = []
+    agreeing, wrong_before, wrong_after = [], set(), set()
     for key in found.own[0]:
         if key not in found.port or key not in found.reference:
             continue
@@ -425,14 +441,23 @@ def _backward(found: Trace, outcome: Outcome) -> str | None:
             found.port[key],
             found.reference[key],
         )
-        after = _agree_by_index(
+        if _agree_by_index(
             reference.output_gradients, [c.output_gradients for c in own], port.output_gradients
-        )
-        before = _agree_by_index(
+        ):
+            agreeing.append(key)
+        else:
+            wrong_after.add(key[0])
+        if not _agree_by_index(
             reference.input_gradients, [c.input_gradients for c in own], port.input_gradients
-        )
-        if after and (not before or key[0] in owners):
-            suspects.append(key[0])
+        ):
+            wrong_before.add(key)
+    suspects = [
+        key[0]
+        for key in agreeing
+        if key in wrong_before
+        or key[0] in owners
+        or any(path.startswith(key[0] + "." if key[0] else "") for path in wrong_after - {key[0]})
+    ]
     if not suspects:
         return _owner(outcome, list(found.own[0]))
     return max(suspects, key=lambda path: path.count(".") + bool(path))

@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from flax import nnx
 
-from numerics.compare import Difference, compare_all
+from numerics.compare import Difference, compare_all, missing
 from numerics.inputs import Example, materialise
 from numerics.parameters import copied, perturbed
 from numerics.randomness import ReplayMismatch
 from numerics.runners import Dump, FlaxRunner, Load, Run, TorchMode, run_torch, to_numpy
 from numerics.spec import InputSpec
+from numerics.spread import compare_distributions
 from numerics.tree import same_dtype
 
 
@@ -51,10 +52,7 @@ class Outcome:
     @property
     def structural(self) -> bool:
         """Whether the difference is one no rounding explains: the port raises, or shapes or names differ."""
-        problems = [d.problem for d in self.checks.get(self.failed, [])]
-        return self.error is not None or any(
-            word in problem for problem in problems for word in ("shape", "dtype", "does not")
-        )
+        return self.error is not None or any(d.structural for d in self.checks.get(self.failed, []))
 
     def passed(self) -> dict[str, list[Difference]]:
         """The checks that agree."""
@@ -83,8 +81,13 @@ class Pair:
     notes: list[str] = field(default_factory=list)
     skipped: set[str] = field(default_factory=set)
     without_dropout: bool = False
+    eval_gradients_at: tuple[tuple[str, int], ...] | None = None
+    """Sizes at which gradients are compared in eval mode too, though train mode has them: a compilation."""
 
     def __post_init__(self) -> None:
+        self.original = self.torch, self.port
+        self._distributions: dict[str, list[Difference]] = {}
+        self._trainable: list[Difference] | None = None
         self.flax = FlaxRunner(self.port, self.load, self.dump)
         self._variants: dict[tuple[str, int], torch.nn.Module] = {}
         self._loaded: tuple[str, int] | None = None
@@ -103,10 +106,33 @@ class Pair:
             self._loaded, self._returned = key, _returned(state, self.dump(self.port))
         return self._variants[key]
 
-    def modes(self) -> list[tuple[bool, bool]]:
+    def _compare_trainable(self) -> list[Difference]:
+        """Which parameters an optimiser would change, on each side."""
+        own = {
+            name: parameter.requires_grad
+            for name, parameter in self.torch.named_parameters(remove_duplicate=False)
+            if parameter.dtype.is_floating_point
+        }
+        if own and not any(own.values()):
+            return []  # frozen as a whole, for a run: that is no property of the model
+        buffers = {name for name, _ in self.torch.named_buffers(remove_duplicate=False)}
+        port = set(self.dump(nnx.state(self.port, nnx.Param), like=self.port))
+        found = []
+        for name in [*own, *sorted(buffers & port)]:
+            problem = ""
+            if own.get(name, False) and name not in port:
+                problem = "torch trains it, the port does not"
+            elif not own.get(name, False) and name in port:
+                what = "a buffer" if name in buffers else "frozen"
+                problem = f"the port trains it, in torch it is {what}"
+            found.append(Difference(name, problem=problem, structural=bool(problem)))
+        return found
+
+    def modes(self, example: Example) -> list[tuple[bool, bool]]:
         """(train, grad) to run: gradients in train mode where that is compared, else in eval mode."""
         train = self.wanted.train and "train" not in self.skipped
-        modes = [] if "eval" in self.skipped else [(False, self.wanted.grad and not train)]
+        eval_too = not train or example.sizes == self.eval_gradients_at
+        modes = [] if "eval" in self.skipped else [(False, self.wanted.grad and eval_too)]
         return modes + ([(True, self.wanted.grad)] if train else [])
 
     def run(self, example: Example, noise: int) -> Outcome:
@@ -118,8 +144,12 @@ class Pair:
         args, kwargs = materialise(self.spec, example)
         self.weighted(example)  # weights that do not fit are the caller's error, not the port's
         checks = {"state_dict round trip": self._returned} if self._returned else {}
+        if self._trainable is None:
+            self._trainable = self._compare_trainable()
+        if self._trainable:
+            checks["trainable parameters"] = self._trainable
         failures: list[TorchRaises] = []
-        for train, grad in self.modes():
+        for train, grad in self.modes(example):
             mode = "train" if train else "eval"
             try:
                 runs = self._runs_shared(example, args, kwargs, train, grad, noise)
@@ -129,11 +159,14 @@ class Pair:
                 continue
             except ReplayMismatch as mismatch:
                 self._skip(mode, mismatch)
+                checks |= self._distribution(mode, example, args, kwargs)
                 continue
             except Exception as error:
                 checks[f"{mode} outputs"] = [Difference("output", problem=_one_line(error))]
                 return Outcome(example, checks, error)
             checks.update(_compared(mode, runs, grad))
+            if train and self.without_dropout:
+                checks |= self._distribution(mode, example, args, kwargs)
             if Outcome(example, checks).failed:
                 break  # what follows from a difference need not be compiled to be known
         if failures and not checks:
@@ -150,6 +183,24 @@ class Pair:
                 raise
             self._switch_dropout_off()
             return self.runs(example, *call)
+
+    def _distribution(
+        self, mode: str, example: Example, args: Any, kwargs: Any
+    ) -> dict[str, list[Difference]]:
+        """How random outputs are distributed, measured on the first example that comes here."""
+        name = f"{mode} distribution"
+        if name not in self._distributions:
+            module, port = perturbed(self.original[0], example.weights), self.original[1]
+            self.load(port, module.state_dict())
+            try:
+                found = compare_distributions(module, port, args, kwargs, mode == "train")
+            except Exception as error:
+                self.notes.append(f"{name}: not compared ({_one_line(error)})")
+                found = []
+            self._distributions[name] = found
+            self._loaded = None
+        found = self._distributions[name]
+        return {name: found} if found else {}
 
     def _skip(self, mode: str, mismatch: ReplayMismatch) -> None:
         self.skipped.add(mode)
@@ -228,7 +279,9 @@ def _compared(mode: str, runs: Runs, grad: bool) -> dict[str, list[Difference]]:
         runs.reference.outputs, [run.outputs for run in runs.own], runs.port.outputs, plain.dtypes
     )
     outputs += [
-        Difference(path, problem=f"dtype {runs.port.dtypes[path]} where torch has {dtype}")
+        Difference(
+            path, problem=f"dtype {runs.port.dtypes[path]} where torch has {dtype}", structural=True
+        )
         for path, dtype in plain.dtypes.items()
         if path in runs.port.dtypes and not same_dtype(dtype, runs.port.dtypes[path])
     ]
@@ -253,7 +306,7 @@ def _returned(given: Mapping[str, Any], back: Mapping[str, Any]) -> list[Differe
             continue
         expected = to_numpy(value.float() if value.dtype == torch.float64 else value)
         if name not in back:
-            found.append(Difference(name, problem="torch has it, the port does not"))
+            found.append(missing(name))
         elif not np.array_equal(
             to_numpy(back[name]), expected, equal_nan=expected.dtype.kind in "fc"
         ):

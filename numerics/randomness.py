@@ -48,6 +48,12 @@ class ReplayMismatch(RuntimeError):
     """The port asks for random numbers in another order, kind or shape than torch did."""
 
 
+def kind_of(func: Any) -> str | None:
+    """The distribution an ATen operation draws from; None when it draws nothing, or nothing known here."""
+    seeded = torch.Tag.nondeterministic_seeded in func.tags
+    return _KINDS.get(func.overloadpacket.__name__) if seeded else None
+
+
 class Recorder(TorchDispatchMode):
     """Notes every draw torch makes; ``unknown`` names draws whose kind has no counterpart here."""
 
@@ -109,17 +115,17 @@ class Replayer(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        name = func.overloadpacket.__name__
-        if torch.Tag.nondeterministic_seeded not in func.tags or name not in _KINDS:
+        kind = kind_of(func)
+        if kind is None:
             return result
         recorded = next(self._raw, None)
         if recorded is None or recorded.shape != result.shape:
-            raise ReplayMismatch(f"torch itself draws differently on a second run ({name})")
+            raise ReplayMismatch(f"torch itself draws differently on a second run ({kind})")
         result.copy_(recorded)
         return result
 
 
-class _Tape:
+class Tape:
     """The draws a traced function takes as arguments, consumed in order."""
 
     def __init__(self, kinds: Sequence[str], values: Sequence[jax.Array]) -> None:
@@ -148,7 +154,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
     return (int(shape),) if isinstance(shape, int | np.integer) else tuple(shape)
 
 
-def _substitutes(tape: _Tape) -> dict[str, Callable[..., Any]]:
+def _substitutes(tape: Tape) -> dict[str, Callable[..., Any]]:
     """jax.random's functions with its signatures, fed from the tape."""
 
     def normal(key: Any, shape: Any = (), dtype: Any = None, **_: Any) -> jax.Array:
@@ -208,7 +214,15 @@ def replaying(kinds: Sequence[str], values: Sequence[jax.Array]) -> Iterator[Non
     Raises:
       ReplayMismatch: order, kind or number of elements differ from what torch drew.
     """
-    tape = _Tape(kinds, values)
+    tape = Tape(kinds, values)
+    with substituted(tape):
+        yield
+    tape.finish()
+
+
+@contextmanager
+def substituted(tape: Tape) -> Iterator[None]:
+    """While active, jax.random and nnx.Rngs take their numbers from the tape."""
     substitutes = _substitutes(tape)
     saved: list[tuple[Any, str, Any]] = []
 
@@ -222,7 +236,6 @@ def replaying(kinds: Sequence[str], values: Sequence[jax.Array]) -> Iterator[Non
                 setattr(owner, name, function if owner is jax.random else as_method(function))
     try:
         yield
-        tape.finish()
     finally:
         for owner, name, original in saved:
             setattr(owner, name, original)

@@ -62,7 +62,7 @@ def to_numpy(value: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class TorchMode:
-    """How torch runs: ``noise`` seeds random rounding; ``replay`` gives recorded draws again."""
+    """How torch runs: ``noise`` seeds random rounding, ``seed`` what it draws; ``replay`` gives recorded draws again."""
 
     train: bool = False
     grad: bool = False
@@ -70,6 +70,7 @@ class TorchMode:
     noise: int | None = None
     replay: tuple[torch.Tensor, ...] | None = None
     cotangent_seed: int = 0
+    seed: int = 0
 
 
 def run_torch(
@@ -88,7 +89,7 @@ def run_torch(
     with ExitStack() as stack:
         generator = torch.default_generator
         stack.callback(generator.set_state, generator.get_state())
-        generator.manual_seed(0)
+        generator.manual_seed(mode.seed)
         if mode.float64:
             stack.enter_context(Float64())
         if mode.noise is not None:

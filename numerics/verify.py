@@ -19,6 +19,7 @@ from numerics import inputs as drawing
 from numerics.compare import Difference
 from numerics.inputs import Example
 from numerics.localize import first_divergence, layer_errors
+from numerics.localize_draws import first_unshared
 from numerics.pair import Outcome, Pair, TorchRaises
 from numerics.parameters import VARIANTS
 from numerics.recipes import as_numpy
@@ -145,6 +146,7 @@ class _Verification:
         self.deadline = started + (self.settings.budget or float("inf"))
         self.sizes = size_choices(self.pair.spec, self.settings.shapes)
         self.profiles = profiles_for(self.pair.spec)
+        self.pair.eval_gradients_at = tuple(self.sizes[0].items())
         failing = self._fails(only, confirm=False) if only else self._search()
         failure = self._failure(failing, shrink=only is None) if failing else None
         report = Report(
@@ -305,9 +307,20 @@ class _Verification:
         if outcome.error is not None:
             failure.reason = f"{type(outcome.error).__name__}: {outcome.error}".splitlines()[0]
             failure.traceback = "".join(traceback.format_exception(outcome.error))
-        failure.submodule = first_divergence(self.pair, outcome)
+        failure.submodule = _where(self.pair, outcome)
         failure.snippet = snippet(self.setup, outcome.example)
         return failure
+
+
+def _where(pair: Pair, outcome: Outcome) -> str | None:
+    """The submodule where a failing example starts to differ."""
+    mode, _, kind = outcome.failed.partition(" ")
+    if kind != "distribution":
+        return first_divergence(pair, outcome)
+    try:
+        return first_unshared(pair, outcome.example, mode == "train")
+    except Exception:
+        return None  # the difference stands; only its place is not known
 
 
 def _boundary_note(outcomes: Sequence[Outcome]) -> str:

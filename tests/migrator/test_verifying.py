@@ -248,7 +248,7 @@ def test_a_junit_file_has_a_test_for_each_check(project: Path) -> None:
     suites = ElementTree.fromstring(verify_junit.render(reports(project)))
     (suite,) = suites
     assert suite.get("name") == "scale"
-    assert suite.get("tests") == str(len(suite)) == "6"
+    assert suite.get("tests") == str(len(suite)) == "8"
     assert not suite.findall("testcase/failure")
     (failed,) = ElementTree.fromstring(verify_junit.render(broken(project))).iter("failure")
     assert failed.get("type") == "different"

@@ -49,8 +49,10 @@ def test_a_right_port_is_equal_in_everything() -> None:
     assert report.verdict == "equal"
     assert {check.name for check in report.checks} == {
         "state_dict round trip",
+        "trainable parameters",
         "eval outputs",
         "eval state",
+        "eval gradients",
         "train outputs",
         "train state",
         "train gradients",
