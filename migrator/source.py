@@ -14,7 +14,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrator.errors import UserError
-from migrator.syntax import children
+from migrator.tree import Tree
 
 
 class SourceError(UserError):
@@ -77,6 +77,11 @@ class Source:
         return cls(read_text(path), path, module)
 
     @cached_property
+    def index(self) -> Tree:
+        """All nodes of the file in one list."""
+        return Tree(self.tree)
+
+    @cached_property
     def lines(self) -> list[str]:
         return self.text.splitlines()
 
@@ -99,7 +104,9 @@ class Source:
             theirs = list(_in_order(ast.parse(self.text)))
         except (SyntaxError, ValueError):
             return {}
-        ours = [n for n in _preorder(self.tree) if isinstance(n, _STATEMENTS)]
+        nodes, ends = self.index.nodes, self.index.ends
+        kinds = {kind for kind in map(type, nodes) if issubclass(kind, _STATEMENTS)}
+        ours = [i for i, node in enumerate(nodes) if type(node) in kinds]
         if len(ours) != len(theirs):
             return {}
         lines = self.text.encode().splitlines()
@@ -107,8 +114,9 @@ class Source:
         for mine, other in zip(ours, theirs, strict=True):
             first = min([other.lineno, *[d.lineno for d in getattr(other, "decorator_list", [])]])
             before = lines[first - 1][: other.col_offset].decode(errors="replace")
-            for node in _preorder(mine):
-                found[node] = mine, first, len(before)  # inner statements come later and overwrite
+            place = nodes[mine], first, len(before)
+            # inner statements come later and overwrite
+            found.update(dict.fromkeys(nodes[mine : ends[mine]], place))
         return found
 
     def span(self, node: cst.CSTNode) -> Span:
@@ -165,12 +173,6 @@ def _alone(node: cst.CSTNode, indent: str) -> cst.Module:
     if not indent:
         return cst.Module([statement])
     return cst.Module([cst.If(cst.Name("_"), cst.IndentedBlock([statement], indent=indent))])
-
-
-def _preorder(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in children(node):
-        yield from _preorder(child)
 
 
 def _in_order(node: ast.AST) -> Iterator[Any]:

@@ -260,7 +260,7 @@ def flag(
     Args:
       code: stable code in its family: ``DYN001``.
       name: kebab-case name: ``boolean-mask-indexing``.
-      nodes: libcst node types it wants to see.
+      nodes: libcst node types it wants to see; of Name and Attribute those only that stand for a dtype.
       severity: ``"error"`` (does not run in JAX), ``"warning"`` (runs, may differ or be slow), ``"info"``.
       blocks: the statement cannot be converted as it stands.
       effort: hours of work a person should plan for one occurrence.

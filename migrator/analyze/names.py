@@ -81,7 +81,7 @@ def unknown_names(source: Source, facts: Facts, taken: Collection[cst.CSTNode]) 
     """
     load_flags()
     seen = set(taken)
-    imports = imported(source.tree)
+    imports = imported(source.index)
     for found in _visit(source.tree, facts, seen):
         # a variable that holds a torch function was reported where it was given its value
         named = found.node.func if isinstance(found.node, cst.Call) else found.node

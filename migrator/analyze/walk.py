@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -52,6 +51,7 @@ _TRAINING_NAMES = frozenset(
     ]
 )
 _LONGEST = 72
+_UNASKED = "?"
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class Found:
     blocks: bool
 
 
+@cache
 def load_flags() -> None:
     """Import every flag rule, which registers it."""
     package = import_module("rules.flags")
@@ -87,7 +88,10 @@ class FlagWalk:
         load_flags()
         self.source = source
         self.facts = facts
-        self.parents: list[cst.CSTNode] = []
+        self._at = 0
+        self._node: cst.CSTNode = source.tree
+        self._callee: str | None = _UNASKED
+        self._parents: list[cst.CSTNode] | None = None
         self.memo: dict[str, Any] = {}
         self._functions: list[FunctionInfo | None] = []
         self._traced: dict[FunctionInfo, bool] = {}
@@ -127,11 +131,22 @@ class FlagWalk:
 
     def callee(self, call: cst.Call) -> str | None:
         """The name that a call reaches."""
-        return self.facts.callee(call)
+        if call is not self._node:
+            return self.facts.callee(call)
+        if self._callee is _UNASKED:  # a score of rules ask about each call
+            self._callee = self.facts.callee(call)
+        return self._callee
 
     def text(self, node: cst.CSTNode) -> str:
         """The source of an expression on one line."""
         return one_line(node)
+
+    @property
+    def parents(self) -> list[cst.CSTNode]:
+        """The nodes around the one a rule is asked about, the file first."""
+        if self._parents is None:
+            self._parents = self.source.index.ancestors(self._at)
+        return self._parents
 
     @property
     def _outermost(self) -> FunctionInfo | None:
@@ -169,7 +184,7 @@ class FlagWalk:
             return False
         if info.owner is not None and info.owner.torch_base is not None:
             return True
-        if _trains(info, self.facts):
+        if _trains(info, self.source, self.facts):
             return False
         callers = info.call_sites.values()
         return not callers or any(c is not None and self._is_traced(c) for c in callers)
@@ -185,32 +200,33 @@ class FlagWalk:
     def run(self) -> list[Found]:
         """Everything the rules find, in the order of the source."""
         found: list[Found] = []
-        self._visit(self.source.tree, found)
+        tree = self.source.index
+        ends, by_type, kinds = tree.ends, self._by_type, self.facts.kinds
+        open_functions: list[tuple[int, dict[str, Any]]] = []  # where each ends; the memo around it
+        wanted = {*by_type, cst.FunctionDef} - {cst.Name, cst.Attribute}
+        dtypes = {id(node) for node, kind in kinds.items() if type(kind) is k.DType}
+        shown = [
+            (index, node)
+            for index, node in enumerate(tree.nodes)
+            if type(node) in wanted or id(node) in dtypes
+        ]
+        for index, node in shown:
+            while open_functions and index >= open_functions[-1][0]:
+                self._functions.pop()
+                self.memo = open_functions.pop()[1]
+            kind = type(node)
+            flags = by_type.get(kind)
+            if flags is not None:
+                self._at, self._node, self._parents, self._callee = index, node, None, _UNASKED
+                for flag in flags:
+                    result = flag.check(node, self) if flag.check is not None else None
+                    if result is not None:
+                        found.append(_found(node, flag, result))
+            if kind is cst.FunctionDef:
+                open_functions.append((ends[index], self.memo))
+                self._functions.append(self.facts.functions.get(node))
+                self.memo = dict(self.memo) if len(self._functions) > 1 else {}
         return found
-
-    def _visit(self, node: cst.CSTNode, found: list[Found]) -> None:
-        for flag in self._by_type.get(type(node), ()):
-            result = flag.check(node, self) if flag.check is not None else None
-            if result is not None:
-                found.append(_found(node, flag, result))
-        if isinstance(node, cst.FunctionDef):
-            self._function(node, found)
-            return
-        self.parents.append(node)
-        for child in syntax.children(node):
-            self._visit(child, found)
-        self.parents.pop()
-
-    def _function(self, node: cst.FunctionDef, found: list[Found]) -> None:
-        saved = self.memo
-        self._functions.append(self.facts.functions.get(node))
-        self.memo = dict(saved) if len(self._functions) > 1 else {}
-        self.parents.append(node)
-        for child in syntax.children(node):
-            self._visit(child, found)
-        self.parents.pop()
-        self._functions.pop()
-        self.memo = saved
 
 
 def _found(node: cst.CSTNode, flag: Flag, result: str | Advice) -> Found:
@@ -227,16 +243,12 @@ def _found(node: cst.CSTNode, flag: Flag, result: str | Advice) -> Found:
     )
 
 
-def _trains(info: FunctionInfo, facts: Facts) -> bool:
+def _trains(info: FunctionInfo, source: Source, facts: Facts) -> bool:
     """Whether a plain function is the program around a model: it trains, loads or saves one."""
-
-    def calls(node: cst.CSTNode) -> Iterator[cst.Call]:
-        for item in syntax.walk(node):
-            if isinstance(item, cst.Call):
-                yield item
-
-    for call in calls(info.node.body):
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _TRAINING_CALLS:
+    for call in source.index.below(info.node.body):
+        if type(call) is not cst.Call:
+            continue
+        if type(call.func) is cst.Attribute and call.func.attr.value in _TRAINING_CALLS:
             return True
         if facts.callee(call) in _TRAINING_NAMES:
             return True

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from migrator.convert.assemble import assemble
+from migrator.convert.assemble import assemble, with_helpers
 from migrator.convert.context import Context
-from migrator.convert.layout import wrapped
+from migrator.convert.layout import parses, wrapped
 from migrator.convert.leftovers import check_leftovers
 from migrator.convert.passes import load
 from migrator.convert.rewriter import Rewriter
@@ -81,8 +82,14 @@ def _convert(source: Source) -> ConvertResult:
     _block_flagged(ctx)
     rewriter = Rewriter(ctx)
     body = rewriter.body(source.tree.body)
-    code = wrapped(assemble(ctx, source.tree.with_changes(body=body)), source.text)
-    check_leftovers(ctx, code)
+    helpers = ctx.helpers.text()
+    own = assemble(ctx, source.tree.with_changes(body=body), helpers)
+    text = wrapped(own, source.text)
+    if not parses(text):
+        text = own
+        ast.parse(text)  # what the passes made always parses: an error here is ours
+    code = with_helpers(text, helpers)
+    check_leftovers(ctx, own, code)
     findings = ordered(ctx.findings)
     return ConvertResult(code, findings, not any(f.blocks for f in findings))
 

@@ -335,7 +335,7 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
                 f"writing `{name.value}` in place also changes `{other}`, which is read later",
                 f"copy first (`{name.value} = {name.value}.clone()`) or write the change to both",
             )
-    for one in memory:
+    for one in sorted(memory):  # a set of strings has another order in every process
         if one.startswith("attr:"):
             raise Failure(
                 node,

@@ -7,6 +7,7 @@ from functools import cache
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer.symbols import of_torch
 from migrator.source import dotted
@@ -15,10 +16,9 @@ _STANDARD = ("functools", "math")
 _ORDER = ("jax", "jnp", "np", "nnx", "lax")
 
 
-def assemble(ctx: Context, tree: cst.Module) -> str:
-    """The text of the module with what it needs."""
+def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
+    """The text of the module with the imports it needs and a mark where the helpers go."""
     body: list[cst.BaseStatement] = list(tree.body)
-    helpers = ctx.helpers.text()
     present = _bindings(body)
     needed = {n: line for n, line in ctx.helpers.imports.items() if n not in present}
     at, leading = _torch_import(ctx, body)
@@ -50,12 +50,15 @@ def assemble(ctx: Context, tree: cst.Module) -> str:
         body = _with_mark(body)
     if ctx.module_rngs:
         body = _with_rngs(body)
-    header_lines = tree.header
-    code: str = tree.with_changes(body=body, header=header_lines).code
-    if helpers:
-        gap = "" if helpers.startswith("_") and "=" in helpers.split("\n")[0] else "\n"
-        code = code.replace(f"{_MARK}\n", f"{gap}{helpers}".rstrip("\n") + "\n", 1)
-    return code
+    return syntax.module_code(tree.with_changes(body=body))
+
+
+def with_helpers(code: str, helpers: str) -> str:
+    """The text with the helpers in the place of their mark."""
+    if not helpers:
+        return code
+    gap = "" if helpers.startswith("_") and "=" in helpers.split("\n")[0] else "\n"
+    return code.replace(f"{_MARK}\n", f"{gap}{helpers}".rstrip("\n") + "\n", 1)
 
 
 @cache

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import libcst as cst
 
@@ -16,6 +17,7 @@ from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.symbols import of_torch
 from migrator.source import Source, dotted
+from migrator.tree import Tree
 
 
 class Failure(Exception):
@@ -55,14 +57,14 @@ class Context:
         self.source = source
         self.facts = facts
         self.findings: list[Finding] = []
-        self.helpers = Helpers(used_names(source.tree), bound_in_file(source.tree))
+        self.helpers = Helpers(used_names(source.index), bound_in_file(source.index))
         self.plan = RngPlan(facts)
         self.blocked: dict[cst.CSTNode, tuple[str, str, str]] = {}
         self.dropped: set[cst.CSTNode] = set()
         self.classes: list[ClassInfo] = []
         self.frames: list[Frame] = []
         self.statements: list[Statement] = []
-        self.torch_names = imported(source.tree)
+        self.torch_names = imported(source.index)
         self.module_rngs = False
         self.no_grad = 0
         self.iterates_dicts: bool | None = None
@@ -183,7 +185,7 @@ class Context:
         name, number = hint, 2
         while name in self.helpers.taken:
             name, number = f"{hint}{number}", number + 1
-        self.helpers.taken.add(name)
+        self.helpers.take(name)
         return name
 
     @contextmanager
@@ -272,17 +274,20 @@ _VALUE_PLACES = (
 )
 
 
-def used_names(tree: cst.Module) -> set[str]:
+def used_names(tree: Tree) -> frozenset[str]:
     """Every identifier in a file, so that new names do not clash."""
-    return {n.value for n in syntax.walk(tree) if type(n) is cst.Name}
+    return frozenset({n.value for n in tree.of_type(cst.Name)})
 
 
-def imported(tree: cst.Module) -> set[str]:
+def imported(tree: Tree) -> set[str]:
     """Names that an import of torch (or anything else) binds, anywhere in the file."""
+    return imported_by(tree.of_type(cst.Import, cst.ImportFrom))
+
+
+def imported_by(imports: Iterable[cst.CSTNode]) -> set[str]:
+    """Names that import statements bind."""
     found: set[str] = set()
-    for node in syntax.walk(tree):
-        if type(node) is not cst.Import and type(node) is not cst.ImportFrom:
-            continue
+    for node in imports:
         if isinstance(node, cst.Import):
             for alias in node.names:
                 if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
@@ -301,7 +306,7 @@ def imported(tree: cst.Module) -> set[str]:
     return found
 
 
-def bound_in_file(tree: cst.Module) -> frozenset[str]:
+def bound_in_file(tree: Tree) -> frozenset[str]:
     """Every name that the file binds somewhere, imports of torch left out."""
     found: set[str] = set()
 
@@ -312,16 +317,12 @@ def bound_in_file(tree: cst.Module) -> frozenset[str]:
             for element in node.elements:
                 targets(element.value)
 
-    imports: list[cst.CSTNode] = []
-    for node in syntax.walk(tree):
-        kind = type(node)
-        if kind in _BINDING:
-            targets(node.target)  # type: ignore[attr-defined]
-        elif kind is cst.FunctionDef or kind is cst.ClassDef or kind is cst.Param:
-            found.add(node.name.value)  # type: ignore[attr-defined]
-        elif kind is cst.Import or (kind is cst.ImportFrom and not _from_torch(node)):
-            imports.append(node)
-    return frozenset(found | imported(cst.Module(imports)))  # type: ignore[arg-type]
+    for node in tree.of_type(*_BINDING):
+        targets(node.target)
+    for named in tree.of_type(cst.FunctionDef, cst.ClassDef, cst.Param):
+        found.add(named.name.value)
+    imports = [n for n in tree.of_type(cst.Import, cst.ImportFrom) if not _from_torch(n)]
+    return frozenset(found | imported_by(imports))
 
 
 def _from_torch(node: cst.CSTNode) -> bool:
@@ -329,7 +330,7 @@ def _from_torch(node: cst.CSTNode) -> bool:
     return module is not None and of_torch(dotted(module) or "")
 
 
-def bound_names(function: cst.FunctionDef) -> frozenset[str]:
+def bound_names(tree: Tree, function: cst.FunctionDef) -> frozenset[str]:
     """The names a function binds: parameters, assignments, loops, withs (imports left out)."""
     found: set[str] = set()
     imports: list[cst.CSTNode] = []
@@ -347,17 +348,22 @@ def bound_names(function: cst.FunctionDef) -> frozenset[str]:
     for star in (params.star_arg, params.star_kwarg):
         if isinstance(star, cst.Param):
             found.add(star.name.value)
-    for node in syntax.walk(function.body):
+    for node in tree.below(function.body):
         kind = type(node)
         if kind in _BINDING:
-            targets(node.target)  # type: ignore[attr-defined]
+            targets(node.target)
         elif kind is cst.AsName:
-            targets(node.name)  # type: ignore[attr-defined]
+            targets(node.name)
         elif kind is cst.Import or kind is cst.ImportFrom:
             imports.append(node)
-    return frozenset(found) - imported(cst.Module(imports)) if imports else frozenset(found)  # type: ignore[arg-type]
+    return frozenset(found - imported_by(imports))
 
 
-_BINDING = frozenset(
-    {cst.AssignTarget, cst.For, cst.CompFor, cst.AugAssign, cst.AnnAssign, cst.NamedExpr}
+_BINDING: Any = (
+    cst.AssignTarget,
+    cst.For,
+    cst.CompFor,
+    cst.AugAssign,
+    cst.AnnAssign,
+    cst.NamedExpr,
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from migrator.convert.layout import fitted
 from rules.definitions import WORDS, RuleFile, module_file
 
 LIBRARIES = {
@@ -33,7 +34,7 @@ class Helpers:
       wanted: that name → (file, its name there), in the order of first use.
     """
 
-    taken: set[str]
+    taken: frozenset[str]
     bound: frozenset[str] = frozenset()
     names: dict[tuple[Path, str], str] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
@@ -41,13 +42,19 @@ class Helpers:
     factories: set[str] = field(default_factory=set)
     """Layer definitions used as values: they accept ``rngs`` whether they need it or not."""
 
-    def snapshot(self) -> tuple[dict[str, str], dict, dict, set[str]]:
-        """The state to return to when a statement turns out not to convert."""
-        return dict(self.imports), dict(self.wanted), dict(self.names), set(self.taken)
+    def snapshot(self) -> tuple[dict[str, str], dict, dict, frozenset[str]]:
+        """The state to return to when a statement turns out not to convert.
 
-    def restore(self, state: tuple[dict[str, str], dict, dict, set[str]]) -> None:
+        Tables are replaced, never changed, so that this costs nothing; it is asked for at every statement."""
+        return self.imports, self.wanted, self.names, self.taken
+
+    def restore(self, state: tuple[dict[str, str], dict, dict, frozenset[str]]) -> None:
         """Forget what was asked for since a snapshot."""
         self.imports, self.wanted, self.names, self.taken = state
+
+    def take(self, name: str) -> None:
+        """Use an identifier for something new in the file."""
+        self.taken |= {name}
 
     def need(self, file: RuleFile, name: str) -> str:
         """Make a global name of a rule file available in the output; returns the name it has there."""
@@ -72,7 +79,8 @@ class Helpers:
                 if attribute
                 else f"import {module}{alias}"
             )
-        self.imports[name] = line
+        if self.imports.get(name) != line:
+            self.imports = {**self.imports, name: line}
 
     def use(self, *names: str) -> None:
         """Import ``jax``, ``jnp``, ``nnx``, ``lax``, ``functools`` or ``math``."""
@@ -101,9 +109,9 @@ class Helpers:
             new = f"{name}_"
             while new in self.taken:
                 new += "_"
-        self.names[key] = new
-        self.wanted[new] = (file, name)
-        self.taken.add(new)
+        self.names = {**self.names, key: new}
+        self.wanted = {**self.wanted, new: (file, name)}
+        self.take(new)
         for dependency in sorted(_needs(file, name)):
             self.need(file, dependency)
         return new
@@ -217,7 +225,7 @@ def _plain_signature(definition: ast.FunctionDef, text: str, factory: bool) -> s
             lines[first:last] = [""] * (last - first)
     body = lines[body_start:]
     header = f"def {definition.name}({ast.unparse(args)}):".replace("'", '"')
-    return header + "\n" + "".join(body)
+    return "\n".join(fitted(header)) + "\n" + "".join(body)
 
 
 def _is_rare(statement: ast.stmt) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import warnings
 from itertools import pairwise
 
 LIMIT = 100
@@ -10,29 +12,58 @@ _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
 def wrapped(code: str, source: str) -> str:
-    """The code with its new lines of more than LIMIT columns broken; lines of the source stay as they are."""
-    known = set(source.splitlines())
+    """The code with its new lines of more than LIMIT columns broken; lines of the source stay as they are.
+
+    An f-string that nests its own quotes may be taken apart: the caller looks whether the result parses."""
     lines = code.split("\n")
-    if not any(len(line) > LIMIT and line not in known for line in lines):
+    long = [i for i, line in enumerate(lines) if len(line) > LIMIT]
+    if not long:
         return code
-    made = [
-        piece
-        for line in lines
-        for piece in (_broken(line) if len(line) > LIMIT and line not in known else [line])
-    ]
-    text = "\n".join(made)
-    # a line inside a string or an open bracket may have been taken for a statement
-    return text if _same(text, code) else code
+    known = set(source.splitlines())
+    inside = _in_strings(code)
+    for i in long:
+        if lines[i] not in known and i not in inside:
+            lines[i] = "\n".join(_broken(lines[i]))
+    return "\n".join(lines)
 
 
-def _same(a: str, b: str) -> bool:
+def parses(code: str) -> bool:
+    """Whether Python's own parser takes the code. Compiling costs half of building Python objects for its tree."""
     try:
-        return ast.dump(ast.parse(a)) == ast.dump(ast.parse(b))
-    except SyntaxError:
-        return False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(code, "<converted>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        try:  # such as a return outside a function, which the source may hold as well
+            ast.parse(code)
+        except (SyntaxError, ValueError):
+            return False
+    return True
 
 
-def _fitted(line: str) -> list[str]:
+def _in_strings(code: str) -> set[int]:
+    """The 0-based numbers of lines that begin inside a string."""
+    found: set[int] = set()
+    line, at = 0, 0
+    for match in TOKENS.finditer(code):
+        text = match[0]
+        if "\n" in text:
+            line += code.count("\n", at, match.start())
+            at = match.start()
+            found.update(range(line + 1, line + 1 + text.count("\n")))
+    return found
+
+
+TOKENS = re.compile(
+    r"""#[^\n]*|([A-Za-z]{0,2})(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}"""
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""",
+    re.DOTALL,
+)
+"""Comments and strings of Python source; the group is a string's prefix, empty or None."""
+
+
+def fitted(line: str) -> list[str]:
+    """A line that starts outside of strings, over several lines when it is too long."""
     return _broken(line) if len(line) > LIMIT else [line]
 
 
@@ -54,7 +85,7 @@ def _broken(line: str) -> list[str]:
     items = [item for item in items if item]
     if len(items) < 2 or line[start] != "(":
         return [line]
-    rows = [row for item in items for row in _fitted(f"{deeper}{item},")]
+    rows = [row for item in items for row in fitted(f"{deeper}{item},")]
     return [head, *rows, f"{indent}{tail}"]
 
 

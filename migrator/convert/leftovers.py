@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.layout import TOKENS
 from migrator.infer.symbols import of_torch
 from migrator.source import dotted
-
-_HOLDS_STATEMENTS = (
-    cst.BaseStatement,
-    cst.BaseSmallStatement,
-    cst.BaseSuite,
-    cst.Else,
-    cst.Finally,
-    cst.ExceptHandler,
-    cst.ExceptStarHandler,
-    cst.MatchCase,
-)
+from migrator.tree import Tree
 
 
-def check_leftovers(ctx: Context, code: str) -> None:
-    """Report torch names that the output still reads, where nothing else says that a part was left."""
-    output = ast.parse(code)  # the output always parses: an error here is ours
+def check_leftovers(ctx: Context, own: str, code: str) -> None:
+    """Report torch names that the output still reads, where nothing else says that a part was left.
+
+    Args:
+      own: the output without its helpers.
+      code: the output.
+    """
     if any(finding.blocks for finding in ctx.findings):
         return
-    names = _torch_names(ctx.source.tree) & _read_unbound(output)
+    names = _mentioned(_torch_names(ctx.source.index), own)
+    if names:
+        names &= _read_unbound(ast.parse(code))
     if not names:
         return
     pending: list[cst.CSTNode] = [ctx.source.tree]
@@ -49,32 +47,37 @@ def check_leftovers(ctx: Context, code: str) -> None:
         )
 
 
-def _torch_names(tree: cst.Module) -> set[str]:
+def _torch_names(tree: Tree) -> set[str]:
     """The names that imports of torch bind in the source."""
     found: set[str] = set()
-    for node in _statements(tree):
-        if isinstance(node, cst.Import):
-            for alias in node.names:
-                path = dotted(alias.name) or ""
-                if of_torch(path):
-                    asname = alias.asname.name if alias.asname is not None else None
-                    found.add(asname.value if isinstance(asname, cst.Name) else "torch")
-        elif isinstance(node, cst.ImportFrom) and node.module is not None and not node.relative:
-            if of_torch(dotted(node.module) or ""):
-                for alias in node.names if not isinstance(node.names, cst.ImportStar) else ():
-                    name = alias.asname.name if alias.asname is not None else alias.name
-                    if isinstance(name, cst.Name):
-                        found.add(name.value)
+    for node in tree.of_type(cst.Import):
+        for alias in node.names:
+            path = dotted(alias.name) or ""
+            if of_torch(path):
+                asname = alias.asname.name if alias.asname is not None else None
+                found.add(asname.value if isinstance(asname, cst.Name) else "torch")
+    for line in tree.of_type(cst.ImportFrom):
+        if line.module is None or line.relative or isinstance(line.names, cst.ImportStar):
+            continue
+        if of_torch(dotted(line.module) or ""):
+            for alias in line.names:
+                name = alias.asname.name if alias.asname is not None else alias.name
+                if isinstance(name, cst.Name):
+                    found.add(name.value)
     return found
 
 
-def _statements(tree: cst.Module) -> list[cst.CSTNode]:
-    """All statements at any depth; expressions, which hold none, are not looked into."""
-    found: list[cst.CSTNode] = list(tree.body)
-    for node in found:
-        if not isinstance(node, cst.BaseSmallStatement):
-            found.extend(c for c in syntax.children(node) if isinstance(c, _HOLDS_STATEMENTS))
-    return found
+def _mentioned(names: set[str], code: str) -> set[str]:
+    """The names that stand in the code somewhere, as a whole word outside comments and plain strings."""
+    if not names:
+        return set()
+    words = "|".join(sorted(map(re.escape, names)))
+    text = TOKENS.sub(_without_text, code)
+    return set(re.findall(rf"(?<![\w.])(?:{words})(?!\w)", text))
+
+
+def _without_text(token: re.Match[str]) -> str:
+    return token[0] if "f" in (token[1] or "").lower() else '""'
 
 
 def _read_unbound(tree: ast.Module) -> set[str]:

@@ -17,7 +17,7 @@ def infer(source: Source) -> Facts:
     Functions are walked, ``__init__`` first, until attributes, parameters and results stand still: what a
     method learns of ``self.x``, another one uses. Only what has changed is walked again.
     """
-    facts = Facts()
+    facts = Facts(source.index)
     walker = Statements(facts, source.module)
     for _ in range(MAX_ROUNDS):
         walker = Statements(facts, source.module)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.symbols import tensor_attribute, tensor_only
-from migrator.syntax import children, walk
+from migrator.tree import Tree
 
 _CONTAINER = frozenset("items keys values get append pop extend insert update setdefault".split())
 _SHAPED = frozenset("shape size dim ndim device dtype".split())
@@ -17,10 +19,24 @@ _LAYERS = frozenset(
 )
 _SIZED = _LAYERS | frozenset("zeros ones empty randn rand Tensor FloatTensor".split())
 """Calls whose positional arguments are sizes."""
-_LEAVES = frozenset({cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Param})
+_TELLING: frozenset[type] = frozenset(
+    {
+        cst.Attribute,
+        cst.Subscript,
+        cst.Slice,
+        cst.For,
+        cst.CompFor,
+        cst.Call,
+        cst.BinaryOperation,
+        cst.Assign,
+        cst.If,
+        cst.While,
+        cst.IfExp,
+    }
+)
 
 
-def gather(function: cst.FunctionDef) -> dict[str, set[str]]:
+def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
     """Parameter or local name → how it is used: "tensor", "shaped", "iterated", "mapping", "called"…"""
     found: dict[str, set[str]] = {}
 
@@ -28,10 +44,9 @@ def gather(function: cst.FunctionDef) -> dict[str, set[str]]:
         if isinstance(node, cst.Name):
             found.setdefault(node.value, set()).add(use)
 
-    def visit(node: cst.CSTNode) -> None:
-        if type(node) in _LEAVES:
-            return
-        if type(node) is cst.Attribute:
+    def look(node: Any) -> None:
+        kind = type(node)
+        if kind is cst.Attribute:
             name = node.attr.value
             if tensor_only(name):
                 note(node.value, "tensor")
@@ -41,7 +56,7 @@ def gather(function: cst.FunctionDef) -> dict[str, set[str]]:
                 note(node.value, "shaped")
             elif not tensor_attribute(name):
                 note(node.value, "attribute")
-        elif type(node) is cst.Subscript:
+        elif kind is cst.Subscript:
             index = node.slice[0].slice
             if len(node.slice) > 1:
                 note(node.value, "tensor")
@@ -51,19 +66,19 @@ def gather(function: cst.FunctionDef) -> dict[str, set[str]]:
                 note(node.value, "tensor")
             else:
                 note(node.value, "indexed")
-        elif type(node) is cst.Slice:
+        elif kind is cst.Slice:
             for part in (node.lower, node.upper, node.step):
                 inner = part.expression if isinstance(part, cst.UnaryOperation) else part
                 if inner is not None:
                     note(inner, "int")
-        elif type(node) is cst.For:
+        elif kind is cst.For:
             note(node.iter, "iterated")
             if isinstance(node.iter, cst.Call):
                 for item in node.iter.args:
                     note(item.value, "iterated")
-        elif type(node) is cst.CompFor:
+        elif kind is cst.CompFor:
             note(node.iter, "iterated")
-        elif type(node) is cst.Call:
+        elif kind is cst.Call:
             note(node.func, "called")
             maker = node.func.attr.value if type(node.func) is cst.Attribute else ""
             if maker in _SIZED and (len(node.args) > 1 or maker in _LAYERS):
@@ -79,17 +94,17 @@ def gather(function: cst.FunctionDef) -> dict[str, set[str]]:
             for item in node.args:
                 if item.star:
                     note(item.value, "iterated")
-        elif type(node) is cst.BinaryOperation:
+        elif kind is cst.BinaryOperation:
             note(node.left, "arithmetic")
             note(node.right, "arithmetic")
-        elif type(node) is cst.Assign and isinstance(node.targets[0].target, cst.Tuple):
+        elif kind is cst.Assign and isinstance(node.targets[0].target, cst.Tuple):
             note(node.value, "unpacked")
-        elif isinstance(node, (cst.If, cst.While, cst.IfExp)):
+        elif kind is cst.If or kind is cst.While or kind is cst.IfExp:
             note(node.test, "tested")
-        for child in children(node):
-            visit(child)
 
-    visit(function.body)
+    for node in tree.below(function.body, cst.Param):
+        if type(node) in _TELLING:
+            look(node)
     return found
 
 
@@ -116,7 +131,16 @@ _BUILDERS = frozenset(
 )
 
 
-def written_attributes(node: cst.ClassDef) -> frozenset[str]:
+def asks_training(tree: Tree, node: cst.ClassDef) -> bool:
+    """Whether a method of a class reads ``self.training``."""
+    return any(
+        item.attr.value == "training" and isinstance(item.value, cst.Name)
+        for item in tree.below(node.body)
+        if type(item) is cst.Attribute
+    )
+
+
+def written_attributes(tree: Tree, node: cst.ClassDef) -> frozenset[str]:
     """Attributes that ``__init__`` assigns and that another method assigns or writes in place."""
     first: set[str] = set()
     later: set[str] = set()
@@ -124,19 +148,20 @@ def written_attributes(node: cst.ClassDef) -> frozenset[str]:
         if not isinstance(method, cst.FunctionDef):
             continue
         built = method.name.value in _BUILDERS
-        for item in walk(method.body):
+        for item in tree.below(method.body):
             target: cst.CSTNode | None = None
-            if isinstance(item, cst.Assign) and built:
+            kind = type(item)
+            if kind is cst.Assign and built:
                 none = isinstance(item.value, cst.Name) and item.value.value == "None"
                 target = item.targets[0].target if not none else None
-            elif isinstance(item, cst.AugAssign) or (
-                isinstance(item, cst.AssignTarget) and not built
-            ):
+            elif kind is cst.AugAssign or (kind is cst.AssignTarget and not built):
                 target = item.target
-            elif isinstance(item, cst.Call) and isinstance(item.func, cst.Attribute):
+            elif kind is cst.Call and type(item.func) is cst.Attribute:
                 name = item.func.attr.value
                 if name.endswith("_") and not name.endswith("__"):
                     target = item.func.value
+            if target is None:
+                continue
             while isinstance(target, cst.Subscript):
                 target = target.value
             if (

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrator.infer import kinds as k
+from migrator.tree import Tree
 
 
 @dataclass(eq=False)
@@ -72,6 +73,8 @@ class ClassInfo:
     parents: list[ClassInfo] = field(default_factory=list)
     state: frozenset[str] | None = None
     """Plain tensor attributes that methods of the forward pass write: buffers without a key."""
+    asks_training: bool = False
+    """Whether a method of its own reads ``self.training``."""
     torch_base: str | None = None
     """The torch.nn class it derives from, directly or not; None when it is no module."""
 
@@ -110,6 +113,7 @@ class ClassInfo:
 class Facts:
     """The result of inference over one file."""
 
+    tree: Tree
     kinds: dict[cst.CSTNode, k.Kind] = field(default_factory=dict)
     classes: dict[str, ClassInfo] = field(default_factory=dict)
     functions: dict[cst.FunctionDef, FunctionInfo] = field(default_factory=dict)

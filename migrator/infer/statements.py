@@ -11,7 +11,7 @@ import libcst as cst
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
 from migrator.infer.calls import CONTAINERS, Calls
-from migrator.infer.evidence import gather, guess, written_attributes
+from migrator.infer.evidence import asks_training, gather, guess, written_attributes
 from migrator.infer.expressions import Env
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.python import widen
@@ -427,7 +427,7 @@ class Statements(Calls):
             self.eval(decorator.decorator)
         info = self.facts.classes.get(name)
         if info is None or info.node is not node:
-            info = ClassInfo(name, node)
+            info = ClassInfo(name, node, asks_training=asks_training(self.facts.tree, node))
             self.facts.classes[name] = info
         info.bases = [self.eval(base.value) for base in node.bases]
         info.parents = []
@@ -443,7 +443,7 @@ class Statements(Calls):
                 info.torch_base = info.torch_base or base.name
         self.env[node.name.value] = k.Class(name)
         if info.torch_base is not None and info.state is None:
-            info.state = written_attributes(node)
+            info.state = written_attributes(self.facts.tree, node)
         self._class_body(info, node)
 
     def _class_body(self, info: ClassInfo, node: cst.ClassDef) -> None:
@@ -509,7 +509,7 @@ class Statements(Calls):
                     k.Module(owner.name, item) if owner.torch_base else k.Other(owner.name)
                 )
         if info.uses is None:
-            info.uses = gather(info.node)
+            info.uses = gather(self.facts.tree, info.node)
         uses = info.uses
         forward = (
             info.owner is not None and info.owner.torch_base is not None and info.short == "forward"

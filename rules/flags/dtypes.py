@@ -25,7 +25,7 @@ code(
 
 def _dtype(node: Any, ctx: FlagContext) -> str | None:
     """The dtype that an attribute or name stands for, outside of imports and longer names."""
-    if type(ctx.kind(node)).__name__ != "DType":  # nearly all names: this is the walk's inner loop
+    if type(ctx.kind(node)).__name__ != "DType":
         return None
     if ctx.parents and isinstance(ctx.parents[-1], (cst.ImportAlias, cst.Annotation)):
         return None
@@ -109,7 +109,7 @@ def int64(node: Any, ctx: FlagContext) -> str | None:
         if ctx.callee(node) != "torch.iinfo" or not node.args:
             return None
         return advice if _dtype(node.args[0].value, ctx) in ("int64", "long") else None
-    if node.evaluated_value < _LIMIT:
+    if len(node.value) < len(str(_LIMIT)) or node.evaluated_value < _LIMIT:
         return None
     for parent in reversed(ctx.parents):
         if isinstance(parent, (cst.BinaryOperation, cst.Comparison)) and ctx.is_tensor(parent):

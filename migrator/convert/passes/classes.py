@@ -96,27 +96,14 @@ def is_named(ctx: Context, info: ClassInfo | None) -> bool:
     return False
 
 
-def uses_training(info: ClassInfo) -> bool:
-    """Whether a class of the file asks ``self.training`` itself."""
-    for method in info.methods.values():
-        for node in syntax.walk(method.node):
-            if (
-                isinstance(node, cst.Attribute)
-                and node.attr.value == "training"
-                and isinstance(node.value, cst.Name)
-            ):
-                return True
-    return False
-
-
 def needs_constructor(ctx: Context, info: ClassInfo) -> bool:
     """Whether a module class without ``__init__`` must get one."""
     if info.method("__init__") is not None and "__init__" not in info.methods:
         inherited = info.lineage()[1:]
-        return (uses_training(info) and not any(uses_training(c) for c in inherited)) or (
+        return (info.asks_training and not any(c.asks_training for c in inherited)) or (
             ctx.plan.stores(info) and not any(ctx.plan.stores(c) for c in inherited)
         )
-    return uses_training(info) or ctx.plan.stores(info) or info.name in ctx.class_values
+    return info.asks_training or ctx.plan.stores(info) or info.name in ctx.class_values
 
 
 def takes_rngs(ctx: Context, info: ClassInfo) -> bool:
@@ -131,7 +118,7 @@ def extra_lines(ctx: Context, info: ClassInfo) -> list[cst.BaseStatement]:
     """What a module's constructor sets up beyond the user's own statements."""
     lines = []
     parents = info.lineage()[1:]
-    if uses_training(info) and not any(uses_training(p) for p in parents):
+    if info.asks_training and not any(p.asks_training for p in parents):
         lines.append("self.deterministic = False")
     if ctx.plan.stores(info) and not any(ctx.plan.stores(p) for p in parents):
         lines.append("self.rngs = rngs")

@@ -54,15 +54,14 @@ def order_matters(rw: Rewriter) -> bool:
     """Whether the file may iterate over a ModuleDict: nnx.Dict forgets the order of its keys under jit."""
     ctx = rw.ctx
     if ctx.iterates_dicts is None:
-        ctx.iterates_dicts = any(_iterates_dict(rw, n) for n in syntax.walk(ctx.source.tree))
+        nodes = ctx.source.index.of_type(cst.For, cst.CompFor, cst.Call)
+        ctx.iterates_dicts = any(_iterates_dict(rw, n) for n in nodes)
     return ctx.iterates_dicts
 
 
-def _iterates_dict(rw: Rewriter, node: cst.CSTNode) -> bool:
-    if isinstance(node, (cst.For, cst.CompFor)):
-        return _is_dict(rw, node.iter)
+def _iterates_dict(rw: Rewriter, node: cst.For | cst.CompFor | cst.Call) -> bool:
     if not isinstance(node, cst.Call):
-        return False
+        return _is_dict(rw, node.iter)
     if isinstance(node.func, cst.Attribute) and node.func.attr.value in _DICT_METHODS:
         kind = rw.ctx.kind(node.func.value)
         return isinstance(kind, k.Unknown) or kind == k.Module() or _is_dict(rw, node.func.value)

@@ -35,7 +35,7 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     if returns is not None:
         hint = convert_hint(rw, returns.annotation)
         returns = returns.with_changes(annotation=hint) if hint is not None else None
-    frame = Frame(info, info.owner, bound_names(node), no_grad)
+    frame = Frame(info, info.owner, bound_names(ctx.source.index, node), no_grad)
     ctx.frames.append(frame)
     try:
         body = rw.block(node.body)

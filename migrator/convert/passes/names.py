@@ -71,9 +71,9 @@ def tensor_attribute(rw: Rewriter, node: cst.Attribute) -> Any:
 def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     """A function, class, dtype or constant of torch used as a value."""
     head: cst.BaseExpression = node
-    while isinstance(head, cst.Attribute):
+    while type(head) is cst.Attribute:
         head = head.value
-    if not isinstance(head, cst.Name) or not rw.ctx.is_import(head.value):
+    if type(head) is not cst.Name or not rw.ctx.is_import(head.value):
         return None
     kind = rw.ctx.facts.kind(node)
     if isinstance(kind, k.DType) and kind.name:

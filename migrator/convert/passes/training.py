@@ -8,7 +8,6 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
-from migrator.convert.passes.classes import uses_training
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
@@ -24,7 +23,7 @@ def _is_training(rw: Rewriter, node: cst.CSTNode) -> bool:
 def _flag(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression:
     info = rw.ctx.class_of(rw.ctx.kind(node.value))
     if not rw.ctx.is_self(node.value):
-        if info is None or not any(uses_training(c) for c in info.lineage()):
+        if info is None or not any(c.asks_training for c in info.lineage()):
             raise Failure(
                 node,
                 "API010",

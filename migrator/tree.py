@@ -1,0 +1,108 @@
+"""All nodes of a file in one list, built once, so that many questions need no walk of their own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import libcst as cst
+
+from migrator.syntax import child_getter, is_node, walk
+
+N = TypeVar("N", bound=cst.CSTNode)
+
+
+class Tree:
+    """The nodes of a tree in preorder, whitespace and punctuation left out.
+
+    What lies below a node is a slice of the list, and the nodes of one type are at hand.
+    """
+
+    def __init__(self, root: cst.CSTNode) -> None:
+        self.root = root
+        self.nodes: list[Any] = []
+        self.parents: list[int] = []
+        """For each node the index of its parent; -1 for the root."""
+        nodes, parents = self.nodes, self.parents
+        pending: list[Any] = [root]
+        above = [-1]
+        while pending:
+            node = pending.pop()
+            parent = above.pop()
+            here = len(nodes)
+            nodes.append(node)
+            parents.append(parent)
+            getter = child_getter(type(node))
+            if getter is None:
+                continue
+            first = len(pending)
+            for value in getter(node):
+                kind: type = type(value)
+                if kind is list or kind is tuple:
+                    pending.extend(value)
+                elif is_node(kind):
+                    pending.append(value)
+            added = len(pending) - first
+            if added > 1:
+                pending[first:] = pending[: first - 1 : -1] if first else pending[::-1]
+            above.extend([here] * added)
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """For each node the index behind the last one below it."""
+        ends = list(range(1, len(self.nodes) + 1))
+        parents = self.parents
+        for index in range(len(ends) - 1, 0, -1):
+            parent = parents[index]
+            if ends[parent] < ends[index]:
+                ends[parent] = ends[index]
+        return ends
+
+    @cached_property
+    def _index(self) -> dict[int, int]:
+        return {id(node): index for index, node in enumerate(self.nodes)}
+
+    @cached_property
+    def _by_type(self) -> dict[type, list[Any]]:
+        found: dict[type, list[Any]] = defaultdict(list)
+        for node in self.nodes:
+            found[type(node)].append(node)
+        return found
+
+    def below(self, node: cst.CSTNode, without: type | None = None) -> Sequence[Any]:
+        """A node and all nodes below it, parts of one type left out."""
+        index = self._index.get(id(node))
+        if index is None:  # a node of another tree
+            found: Sequence[Any] = walk(node)
+            return found if without is None else [n for n in found if type(n) is not without]
+        end = self.ends[index]
+        found = self.nodes[index:end]
+        if without is None or without not in self._by_type:
+            return found
+        kept: list[Any] = []
+        while index < end:
+            item = self.nodes[index]
+            if type(item) is without:
+                index = self.ends[index]
+            else:
+                kept.append(item)
+                index += 1
+        return kept
+
+    def of_type(self, *types: type[N]) -> Sequence[N]:
+        """All nodes of exactly these types, type by type."""
+        if len(types) == 1:
+            return self._by_type.get(types[0], [])
+        return [node for kind in types for node in self._by_type.get(kind, ())]
+
+    def ancestors(self, index: int) -> list[Any]:
+        """The nodes around the node at an index, the root first."""
+        found = []
+        parent = self.parents[index]
+        while parent >= 0:
+            found.append(self.nodes[parent])
+            parent = self.parents[parent]
+        found.reverse()
+        return found
