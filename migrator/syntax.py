@@ -178,13 +178,76 @@ def _all_fields(kind: type[cst.CSTNode]) -> tuple[tuple[str, ...], Callable[[Any
     return names, attrgetter(*names) if len(names) > 1 else lambda node: (getattr(node, names[0]),)
 
 
-def changed(node: N, changes: Mapping[str, Any]) -> N:
-    """``node.with_changes(**changes)`` without its checks of every field, for children that are known to fit."""
+_SPACED = frozenset(
+    {
+        cst.Assert,
+        cst.Await,
+        cst.BooleanOperation,
+        cst.ClassDef,
+        cst.CompFor,
+        cst.CompIf,
+        cst.Comparison,
+        cst.ComparisonTarget,
+        cst.Del,
+        cst.DictComp,
+        cst.ExceptHandler,
+        cst.For,
+        cst.From,
+        cst.GeneratorExp,
+        cst.If,
+        cst.IfExp,
+        cst.Lambda,
+        cst.ListComp,
+        cst.Match,
+        cst.MatchCase,
+        cst.NamedExpr,
+        cst.Raise,
+        cst.Return,
+        cst.SetComp,
+        cst.UnaryOperation,
+        cst.While,
+        cst.With,
+        cst.WithItem,
+        cst.Yield,
+    }
+)
+"""Nodes with keywords that a bracket may follow without a space: ``return(x)``, ``not(x)``."""
+
+
+def changed(node: N, **changes: Any) -> N:
+    """A node with other fields; the node itself when nothing differs.
+
+    ``with_changes`` checks every field, which takes longer than all else: done only where a keyword could run
+    into its neighbour. There an expression that lost its parentheses gets them back.
+    """
+    if all(getattr(node, name) is value for name, value in changes.items()):
+        return node
+    if type(node) in _SPACED:
+        try:
+            return node.with_changes(**changes)
+        except cst.CSTValidationError:
+            new = {n: v for n, v in changes.items() if v is not getattr(node, n)}
+            return node.with_changes(**{n: _enclosed(value) for n, value in new.items()})
     names, values = _all_fields(type(node))
     made: N = object.__new__(type(node))
     for name, value in zip(names, values(node), strict=True):
         object.__setattr__(made, name, changes.get(name, value))
     return made
+
+
+def _enclosed(value: Any) -> Any:
+    """Expressions in parentheses, also those in lists and in parts of comparisons and comprehensions."""
+    if isinstance(value, (list, tuple)):
+        return [_enclosed(item) for item in value]
+    if isinstance(value, cst.BaseExpression):
+        return value if getattr(value, "lpar", None) else parenthesized(value)
+    if isinstance(value, cst.ComparisonTarget):
+        return value.with_changes(comparator=_enclosed(value.comparator))
+    if isinstance(value, cst.CompFor):
+        return value.with_changes(iter=_enclosed(value.iter))
+    if isinstance(value, cst.CompIf):
+        return value.with_changes(test=_enclosed(value.test))
+    return value
 
 
 def rebuild(node: N, transform: Callable[[cst.CSTNode], cst.CSTNode]) -> N:
@@ -202,7 +265,7 @@ def rebuild(node: N, transform: Callable[[cst.CSTNode], cst.CSTNode]) -> N:
             new = transform(value)
             if new is not value:
                 changes[name] = fitted(node, name, new)
-    return changed(node, changes) if changes else node
+    return changed(node, **changes) if changes else node
 
 
 _EXPONENT = re.compile(r"(?<=[\d.])e([+-])0+(?=\d)")
@@ -270,12 +333,12 @@ def substitute(node: N, mapping: Mapping[str, cst.BaseExpression]) -> N:
             return item
         if kind is cst.Arg:
             value = visit(item.value)
-            return item if value is item.value else changed(item, {"value": value})
+            return item if value is item.value else changed(item, value=value)
         if kind is cst.Attribute:
             value = visit(item.value)
             if value is item.value:
                 return item
-            return changed(item, {"value": fitted(item, "value", value)})
+            return changed(item, value=fitted(item, "value", value))
         return rebuild(item, visit)
 
     return visit(node)  # type: ignore[return-value]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from migrator import syntax
 from migrator.convert.assemble import assemble, with_helpers
 from migrator.convert.context import Context
 from migrator.convert.layout import parses, wrapped
@@ -83,7 +84,7 @@ def _convert(source: Source) -> ConvertResult:
     rewriter = Rewriter(ctx)
     body = rewriter.body(source.tree.body)
     helpers = ctx.helpers.text()
-    own = assemble(ctx, source.tree.with_changes(body=body), helpers)
+    own = assemble(ctx, syntax.changed(source.tree, body=body), helpers)
     text = wrapped(own, source.text)
     if not parses(text):
         text = own

@@ -31,7 +31,7 @@ def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
     lines += sorted(needed.values())
     made = [_line(text) for text in lines]
     if made:
-        made[0] = made[0].with_changes(leading_lines=leading)
+        made[0] = syntax.changed(made[0], leading_lines=leading)
     header = list(made)
     body[at:at] = header
     if standard:
@@ -40,17 +40,17 @@ def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
         if place < len(body) and isinstance(body[place], cst.SimpleStatementLine) and place != at:
             first = body[place]
             assert isinstance(first, cst.SimpleStatementLine)
-            stdlib[0] = stdlib[0].with_changes(leading_lines=first.leading_lines)
-            body[place] = first.with_changes(leading_lines=[])
+            stdlib[0] = syntax.changed(stdlib[0], leading_lines=first.leading_lines)
+            body[place] = syntax.changed(first, leading_lines=[])
         elif header:
-            stdlib[0] = stdlib[0].with_changes(leading_lines=leading)
-            body[at] = header[0].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
+            stdlib[0] = syntax.changed(stdlib[0], leading_lines=leading)
+            body[at] = syntax.changed(header[0], leading_lines=[cst.EmptyLine(indent=False)])
         body[place:place] = stdlib
     if helpers:
         body = _with_mark(body)
     if ctx.module_rngs:
         body = _with_rngs(body)
-    return syntax.module_code(tree.with_changes(body=body))
+    return syntax.module_code(syntax.changed(tree, body=body))
 
 
 def with_helpers(code: str, helpers: str) -> str:
@@ -173,7 +173,7 @@ def _with_mark(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
         lines = list(rest[0].leading_lines)
         while lines and lines[0].comment is None:
             lines.pop(0)
-        rest[0] = rest[0].with_changes(leading_lines=[blank, blank, *lines])
+        rest[0] = syntax.changed(rest[0], leading_lines=[blank, blank, *lines])
     return [*body[:at], mark, *rest]
 
 

@@ -141,7 +141,7 @@ def _without_value(node: Any) -> Any:
         and isinstance(made.value.slice[0].slice, cst.Index)
         and isinstance(made.value.slice[0].slice.value, cst.Ellipsis)
     ):
-        return made.with_changes(value=made.value.value)
+        return syntax.changed(made, value=made.value.value)
     return made
 
 

@@ -59,7 +59,7 @@ class Rewriter:
             made = self.statement(statement)
             if made and self.pending and hasattr(made[0], "leading_lines"):
                 lines = [*self.pending, *made[0].leading_lines]
-                made = [made[0].with_changes(leading_lines=lines), *made[1:]]
+                made = [syntax.changed(made[0], leading_lines=lines), *made[1:]]
                 self.pending = []
             found.extend(made)
         self.pending = []
@@ -82,8 +82,8 @@ class Rewriter:
         first, *rest = statement.before
         if made and isinstance(made[0], (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
             leading = made[0].leading_lines
-            first = first.with_changes(leading_lines=leading)
-            made = [made[0].with_changes(leading_lines=[]), *made[1:]]
+            first = syntax.changed(first, leading_lines=leading)
+            made = [syntax.changed(made[0], leading_lines=[]), *made[1:]]
         return [first, *rest, *made]
 
     def _statement(self, node: cst.BaseStatement) -> list[cst.BaseStatement]:
@@ -121,9 +121,9 @@ class Rewriter:
                 cst.SimpleStatementLine(body, trailing_whitespace=node.trailing_whitespace)
             )
         elif lines and isinstance(lines[-1], cst.SimpleStatementLine):
-            lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
+            lines[-1] = syntax.changed(lines[-1], trailing_whitespace=node.trailing_whitespace)
         if lines:
-            lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
+            lines[0] = syntax.changed(lines[0], leading_lines=node.leading_lines)
         else:
             self.pending.extend(line for line in node.leading_lines if line.comment is not None)
         return lines
@@ -139,7 +139,7 @@ class Rewriter:
             text += f"; {failure.advice}"
         comment = cst.EmptyLine(comment=cst.Comment(" ".join(text.split())))
         lines = list(getattr(node, "leading_lines", ()))
-        return node.with_changes(leading_lines=[*lines, comment])
+        return syntax.changed(node, leading_lines=[*lines, comment])
 
     def block(self, node: cst.BaseSuite) -> cst.BaseSuite:
         """Convert a suite; an empty one becomes ``pass``."""
@@ -151,14 +151,14 @@ class Rewriter:
                 and isinstance(made[0], cst.SimpleStatementLine)
                 and not made[0].leading_lines
             ):
-                return node.with_changes(body=made[0].body)
+                return syntax.changed(node, body=made[0].body)
             return cst.IndentedBlock(made)
         made = self.body(node.body)  # type: ignore[arg-type]
-        return node.with_changes(body=made or [PASS])
+        return syntax.changed(node, body=made or [PASS])
 
 
 def _alone(node: cst.BaseSmallStatement) -> cst.BaseSmallStatement:
-    return node.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+    return syntax.changed(node, semicolon=cst.MaybeSentinel.DEFAULT)
 
 
 def _single_target(node: cst.CSTNode) -> str | None:

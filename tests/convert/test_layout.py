@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from migrator.convert.layout import LIMIT, wrapped
+from tests.convert.tools import function
 
 LONG = "value_" + "x" * 32
 
@@ -60,3 +61,23 @@ def test_meaning_and_limit() -> None:
     made = wrapped(code, "")
     assert ast.dump(ast.parse(made)) == ast.dump(ast.parse(code))
     assert max(map(len, made.splitlines())) <= LIMIT
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("return(x.view(1))", "return(x.reshape(1))"),
+        (
+            "y = x if(x.size(0) == 1)else(x.view(-1))",
+            "y = x if(x.shape[0] == 1)else(x.reshape(-1))",
+        ),
+        ("assert(x.dim() == 2)", "assert(x.ndim == 2)"),
+        ("w = (x.size(0))and(x.size(1))", "w = (x.shape[0])and(x.shape[1])"),
+        (
+            "z = [a for a in(x.unbind(0))if(a.size(0) > 1)]",
+            "z = [a for a in(jnp.unstack(x))if(a.shape[0] > 1)]",
+        ),
+    ],
+)
+def test_brackets_stay_where_a_keyword_has_no_space(source: str, expected: str) -> None:
+    assert function(source) == expected

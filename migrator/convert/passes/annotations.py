@@ -56,14 +56,14 @@ def _hint(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
         for element in node.slice:
             index = element.slice
             if isinstance(index, cst.Index):
-                index = index.with_changes(value=_hint(rw, index.value))
-            slices.append(element.with_changes(slice=index))
-        return node.with_changes(value=value, slice=slices)
+                index = syntax.changed(index, value=_hint(rw, index.value))
+            slices.append(syntax.changed(element, slice=index))
+        return syntax.changed(node, value=value, slice=slices)
     if isinstance(node, cst.BinaryOperation):
-        return node.with_changes(left=_hint(rw, node.left), right=_hint(rw, node.right))
+        return syntax.changed(node, left=_hint(rw, node.left), right=_hint(rw, node.right))
     if isinstance(node, (cst.List, cst.Tuple)):
-        elements = [e.with_changes(value=_hint(rw, e.value)) for e in node.elements]
-        return node.with_changes(elements=elements)
+        elements = [syntax.changed(e, value=_hint(rw, e.value)) for e in node.elements]
+        return syntax.changed(node, elements=elements)
     return node
 
 

@@ -99,7 +99,9 @@ def checkpointed(rw: Rewriter, node: cst.Call) -> Any:
         severity="info",
         blocks=False,
     )
-    call = cst.Call(function.value, [a.with_changes(comma=cst.MaybeSentinel.DEFAULT) for a in kept])
+    call = cst.Call(
+        function.value, [syntax.changed(a, comma=cst.MaybeSentinel.DEFAULT) for a in kept]
+    )
     rw.ctx.facts.kinds[call] = rw.ctx.facts.kind(node)
     made: cst.Call = rw.visit(call)
     return syntax.with_args(made, list(made.args)) if isinstance(made, cst.Call) else made
@@ -116,10 +118,11 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
     name = rw.ctx.facts.callee(node)
     if name in ("Tensor.item", "Tensor.tolist") and rw.ctx.in_init:
         assert isinstance(node.func, cst.Attribute)
-        return node.with_changes(
-            func=node.func.with_changes(
-                value=syntax.fitted(node.func, "value", rw.visit(node.func.value))
-            )
+        return syntax.changed(
+            node,
+            func=syntax.changed(
+                node.func, value=syntax.fitted(node.func, "value", rw.visit(node.func.value))
+            ),
         )
     if name == "builtins.hasattr" and len(node.args) == 2:
         return _has_torch_name(rw, node)

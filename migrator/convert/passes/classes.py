@@ -43,7 +43,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
         ctx.classes.pop()
     if info.torch_base is not None:
         body = _with_constructor(ctx, info, body)
-    return node.with_changes(bases=bases, keywords=keywords, decorators=decorators, body=body)
+    return syntax.changed(node, bases=bases, keywords=keywords, decorators=decorators, body=body)
 
 
 def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
@@ -51,15 +51,15 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
     name = kind.name if isinstance(kind, k.Class) else ""
     if name == "torch.nn.Sequential" and is_named(rw.ctx, rw.ctx.class_being_read):
         file = module_file("rules.compat.containers")
-        return arg.with_changes(value=cst.Name(rw.ctx.helpers.need(file, "NamedSequential")))
+        return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "NamedSequential")))
     if name.startswith("builtins."):
         return arg
     if name == "torch.nn.ModuleDict":
         file = module_file("rules.compat.containers")
-        return arg.with_changes(value=cst.Name(rw.ctx.helpers.need(file, "ModuleDict")))
+        return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "ModuleDict")))
     if name in _BASES:
         rw.ctx.helpers.use("nnx")
-        return arg.with_changes(value=syntax.parse(_BASES[name]))
+        return syntax.changed(arg, value=syntax.parse(_BASES[name]))
     if name.startswith("torch."):
         target = layer_class(rw, name) if definitions.layers(name) else None
         if target is None:
@@ -69,7 +69,7 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
                 f"a class that derives from {name} has no conversion",
                 "rewrite it by hand",
             )
-        return arg.with_changes(value=target)
+        return syntax.changed(arg, value=target)
     if isinstance(kind, k.Unknown) and not isinstance(arg.value, cst.Subscript):
         raise Failure(
             arg.value,
@@ -140,17 +140,19 @@ def _with_constructor(ctx: Context, info: ClassInfo, body: cst.BaseSuite) -> cst
     made = syntax.statement(f"{header}\n    pass\n")
     assert isinstance(made, cst.FunctionDef)
     if lines:
-        made = made.with_changes(body=cst.IndentedBlock(lines))
+        made = syntax.changed(made, body=cst.IndentedBlock(lines))
     statements: list[Any] = list(body.body)
     at = 0
     while at < len(statements) and not isinstance(statements[at], cst.FunctionDef):
         at += 1
     if at < len(statements):
         following = statements[at]
-        made = made.with_changes(leading_lines=following.leading_lines)
+        made = syntax.changed(made, leading_lines=following.leading_lines)
         blank = cst.EmptyLine(indent=False)
         comments = [x for x in following.leading_lines if x.comment is not None]
-        statements[at] = following.with_changes(leading_lines=[blank, *comments])
-        made = made.with_changes(leading_lines=[x for x in made.leading_lines if x.comment is None])
+        statements[at] = syntax.changed(following, leading_lines=[blank, *comments])
+        made = syntax.changed(
+            made, leading_lines=[x for x in made.leading_lines if x.comment is None]
+        )
     statements.insert(at, made)
-    return body.with_changes(body=statements)
+    return syntax.changed(body, body=statements)

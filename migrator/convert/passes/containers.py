@@ -46,8 +46,8 @@ def container(rw: Rewriter, node: cst.Call) -> Any:
         func = cst.Name(ctx.helpers.need(file, "ModuleDict"))
     if not node.args:
         empty = [cst.Arg(syntax.parse("[]"))] if name == "torch.nn.ModuleList" else []
-        return node.with_changes(func=func, args=empty)
-    return node.with_changes(func=func, args=[rw.visit(a) for a in node.args])
+        return syntax.changed(node, func=func, args=empty)
+    return syntax.changed(node, func=func, args=[rw.visit(a) for a in node.args])
 
 
 def order_matters(rw: Rewriter) -> bool:
@@ -95,12 +95,14 @@ def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
             or _is_ordered_dict(rw, node.args[0].value)
         ):
             helper = ctx.helpers.need(module_file("rules.compat.containers"), "NamedSequential")
-            return node.with_changes(func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
+            return syntax.changed(
+                node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args]
+            )
     args = [rw.visit(a) for a in node.args]
     if any(_returns_tuple(rw, kind) for kind in kinds):
         helper = ctx.helpers.need(module_file("rules.compat.containers"), "Sequential")
-        return node.with_changes(func=cst.Name(helper), args=args)
-    return node.with_changes(func=syntax.parse("nnx.Sequential"), args=args)
+        return syntax.changed(node, func=cst.Name(helper), args=args)
+    return syntax.changed(node, func=syntax.parse("nnx.Sequential"), args=args)
 
 
 def _is_ordered_dict(rw: Rewriter, node: cst.BaseExpression) -> bool:
@@ -136,7 +138,7 @@ def item(rw: Rewriter, node: cst.Subscript) -> Any:
             return cst.Call(syntax.parse("nnx.List"), [cst.Arg(rw.rebuild(node))])
         return None
     layers = cst.Attribute(rw.visit(node.value), cst.Name("layers"))
-    made = node.with_changes(value=layers, slice=[rw.visit(s) for s in node.slice])
+    made = syntax.changed(node, value=layers, slice=[rw.visit(s) for s in node.slice])
     if isinstance(node.slice[0].slice, cst.Slice):
         return cst.Call(syntax.parse("nnx.Sequential"), [cst.Arg(made, star="*")])
     return made
@@ -157,7 +159,8 @@ _ATTRIBUTE = cst.Attribute(cst.Name("x"), cst.Name("layers"))
 def comprehension(rw: Rewriter, node: cst.CompFor) -> Any:
     """``for layer in self.net`` in a comprehension; the target is bound, not read."""
     inner = node.inner_for_in
-    return node.with_changes(
+    return syntax.changed(
+        node,
         iter=syntax.fitted(node, "iter", layers_of(rw, node.iter)),
         ifs=[new for new in map(rw.visit, node.ifs) if not syntax.is_true(new.test)],
         inner_for_in=rw.visit(inner) if inner is not None else None,
@@ -170,8 +173,8 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
     ctx = rw.ctx
     builtin = isinstance(node.func, cst.Name) and node.func.value in _ITERATING
     if builtin and any(is_sequential(rw, a.value) for a in node.args):
-        return node.with_changes(
-            args=[a.with_changes(value=layers_of(rw, a.value)) for a in node.args]
+        return syntax.changed(
+            node, args=[syntax.changed(a, value=layers_of(rw, a.value)) for a in node.args]
         )
     if isinstance(node.func, cst.Attribute) and is_sequential(rw, node.func.value):
         method = node.func.attr.value
@@ -179,16 +182,19 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
             layers = layers_of(rw, node.func.value)
             if method == "children":
                 return layers
-            return node.with_changes(
-                func=node.func.with_changes(value=layers), args=[rw.visit(a) for a in node.args]
+            return syntax.changed(
+                node,
+                func=syntax.changed(node.func, value=layers),
+                args=[rw.visit(a) for a in node.args],
             )
         if method == "named_children":
             raise Failure(node, "API007", "children of a Sequential have no names here", "")
     if any(a.star == "*" and is_sequential(rw, a.value) for a in node.args):
         ctx_args = [
-            a.with_changes(value=layers_of(rw, a.value)) if a.star == "*" else a for a in node.args
+            syntax.changed(a, value=layers_of(rw, a.value)) if a.star == "*" else a
+            for a in node.args
         ]
-        kept = node.with_changes(args=ctx_args)
+        kept = syntax.changed(node, args=ctx_args)
         ctx.facts.kinds[kept] = ctx.facts.kind(node)
         for a in ctx_args:
             ctx.facts.kinds.setdefault(a.value, k.Sequence(k.Module(), "iter"))

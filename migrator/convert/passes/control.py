@@ -25,8 +25,8 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
     ctx = rw.ctx
     names = [_context_name(rw, item.item) for item in node.items]
     if not any(name and name.startswith("torch.") for name in names):
-        items = [item.with_changes(item=rw.visit(item.item)) for item in node.items]
-        return node.with_changes(items=items, body=rw.block(node.body))
+        items = [syntax.changed(item, item=rw.visit(item.item)) for item in node.items]
+        return syntax.changed(node, items=items, body=rw.block(node.body))
     if len(names) == 1 and names[0] in _NO_GRAD:
         ctx.no_grad += 1
         try:
@@ -74,8 +74,9 @@ def _opened(rw: Rewriter, node: cst.With) -> list[cst.BaseStatement]:
     comments = [line for line in node.leading_lines if line.comment is not None]
     blank = [line for line in node.leading_lines if line.comment is None][:1]
     if body and hasattr(body[0], "leading_lines"):
-        body[0] = body[0].with_changes(
-            leading_lines=[*blank, *comments, *[x for x in body[0].leading_lines if x.comment]]
+        body[0] = syntax.changed(
+            body[0],
+            leading_lines=[*blank, *comments, *[x for x in body[0].leading_lines if x.comment]],
         )
     return body
 
@@ -124,18 +125,24 @@ def layer_groups(rw: Rewriter, node: cst.If) -> Any:
     if isinstance(made, cst.If):
         made = if_(rw, made)
     elif made is not None:
-        made = made.with_changes(body=rw.block(made.body))
+        made = syntax.changed(made, body=rw.block(made.body))
     for number, members in reversed(list(enumerate(groups.values()))):
         rw.ctx.narrowed["|".join(union)] = "|".join(union[i] for i in members)
         try:
             elements = [
-                classes.elements[i].with_changes(comma=cst.MaybeSentinel.DEFAULT) for i in members
+                syntax.changed(classes.elements[i], comma=cst.MaybeSentinel.DEFAULT)
+                for i in members
             ]
             only: cst.BaseExpression = (
-                elements[0].value if len(elements) == 1 else classes.with_changes(elements=elements)
+                elements[0].value
+                if len(elements) == 1
+                else syntax.changed(classes, elements=elements)
             )
-            one = test.with_changes(args=[test.args[0], test.args[1].with_changes(value=only)])
-            made = node.with_changes(
+            one = syntax.changed(
+                test, args=[test.args[0], syntax.changed(test.args[1], value=only)]
+            )
+            made = syntax.changed(
+                node,
                 test=rw.visit(one),
                 body=rw.block(node.body),
                 orelse=made,
@@ -181,8 +188,8 @@ def if_(rw: Rewriter, node: cst.If) -> Any:
             made = if_(rw, orelse)
         orelse = made if isinstance(made, cst.If) else None if made == [] else orelse
     elif orelse is not None:
-        orelse = orelse.with_changes(body=rw.block(orelse.body))
-    new = node.with_changes(test=test, body=body, orelse=orelse)
+        orelse = syntax.changed(orelse, body=rw.block(orelse.body))
+    new = syntax.changed(node, test=test, body=body, orelse=orelse)
     return new if comment is None else rw.left_in_place(new, comment)
 
 
@@ -198,8 +205,8 @@ def while_(rw: Rewriter, node: cst.While) -> Any:
             comment = failure
     orelse = node.orelse
     if orelse is not None:
-        orelse = orelse.with_changes(body=rw.block(orelse.body))
-    new = node.with_changes(test=test, body=rw.block(node.body), orelse=orelse)
+        orelse = syntax.changed(orelse, body=rw.block(orelse.body))
+    new = syntax.changed(node, test=test, body=rw.block(node.body), orelse=orelse)
     return new if comment is None else rw.left_in_place(new, comment)
 
 
@@ -214,22 +221,22 @@ def for_(rw: Rewriter, node: cst.For) -> Any:
         comment = failure
     orelse = node.orelse
     if orelse is not None:
-        orelse = orelse.with_changes(body=rw.block(orelse.body))
-    new = node.with_changes(iter=iterator, body=rw.block(node.body), orelse=orelse)
+        orelse = syntax.changed(orelse, body=rw.block(orelse.body))
+    new = syntax.changed(node, iter=iterator, body=rw.block(node.body), orelse=orelse)
     return new if comment is None else rw.left_in_place(new, comment)
 
 
 @converts(cst.Else, cst.Finally)
 def else_(rw: Rewriter, node: cst.Else) -> Any:
     """Convert the suite of an ``else`` or ``finally``."""
-    return node.with_changes(body=rw.block(node.body))
+    return syntax.changed(node, body=rw.block(node.body))
 
 
 @converts(cst.Try)
 def try_(rw: Rewriter, node: cst.Try) -> Any:
     """Convert the suites of a ``try``; one whose imports all went away goes itself."""
     body = rw.block(node.body)
-    handlers = [h.with_changes(body=rw.block(h.body)) for h in node.handlers]
+    handlers = [syntax.changed(h, body=rw.block(h.body)) for h in node.handlers]
     only_imports = all(
         isinstance(s, cst.SimpleStatementLine)
         and all(isinstance(x, (cst.Import, cst.ImportFrom)) for x in s.body)
@@ -237,7 +244,8 @@ def try_(rw: Rewriter, node: cst.Try) -> Any:
     )
     if only_imports and list(body.body) == [PASS] and node.orelse is None:
         return []
-    return node.with_changes(
+    return syntax.changed(
+        node,
         body=body,
         handlers=handlers,
         orelse=rw.visit(node.orelse) if node.orelse else None,
@@ -248,8 +256,8 @@ def try_(rw: Rewriter, node: cst.Try) -> Any:
 @converts(cst.Match)
 def match_(rw: Rewriter, node: cst.Match) -> Any:
     """Convert the suites of a ``match``."""
-    cases = [c.with_changes(body=rw.block(c.body)) for c in node.cases]
-    return node.with_changes(subject=rw.visit(node.subject), cases=cases)
+    cases = [syntax.changed(c, body=rw.block(c.body)) for c in node.cases]
+    return syntax.changed(node, subject=rw.visit(node.subject), cases=cases)
 
 
 @converts(cst.Assert)
@@ -272,7 +280,7 @@ def assert_(rw: Rewriter, node: cst.Assert) -> Any:
         msg = rw.visit(node.msg) if node.msg is not None else None
     if test is node.test and msg is node.msg:
         return node
-    return node.with_changes(test=syntax.unparenthesized(test), msg=msg)
+    return syntax.changed(node, test=syntax.unparenthesized(test), msg=msg)
 
 
 @converts(cst.IfExp)
@@ -281,7 +289,8 @@ def if_exp(rw: Rewriter, node: cst.IfExp) -> Any:
     test = _test(rw, node.test)
     with rw.ctx.no_hoisting():
         body, orelse = rw.visit(node.body), rw.visit(node.orelse)
-    return node.with_changes(
+    return syntax.changed(
+        node,
         test=syntax.fitted(node, "test", test),
         body=syntax.fitted(node, "body", body),
         orelse=syntax.fitted(node, "orelse", orelse),
@@ -304,8 +313,8 @@ def boolean(rw: Rewriter, node: cst.BooleanOperation) -> Any:
         right = rw.visit(node.right)
     if left is node.left and right is node.right:
         return node
-    return node.with_changes(
-        left=syntax.fitted(node, "left", left), right=syntax.fitted(node, "right", right)
+    return syntax.changed(
+        node, left=syntax.fitted(node, "left", left), right=syntax.fitted(node, "right", right)
     )
 
 

@@ -34,7 +34,7 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     returns = node.returns
     if returns is not None:
         hint = convert_hint(rw, returns.annotation)
-        returns = returns.with_changes(annotation=hint) if hint is not None else None
+        returns = syntax.changed(returns, annotation=hint) if hint is not None else None
     frame = Frame(info, info.owner, bound_names(ctx.source.index, node), no_grad)
     ctx.frames.append(frame)
     try:
@@ -50,9 +50,9 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
         if info.short == "__init__":
             body = _constructor_body(ctx, info, body)
         elif info.short == "forward":
-            name = name.with_changes(value="__call__")
-    return node.with_changes(
-        decorators=decorators, params=params, returns=returns, body=body, name=name
+            name = syntax.changed(name, value="__call__")
+    return syntax.changed(
+        node, decorators=decorators, params=params, returns=returns, body=body, name=name
     )
 
 
@@ -81,13 +81,13 @@ def _params(rw: Rewriter, params: cst.Parameters) -> cst.Parameters:
                         cst.SimpleWhitespace(""), cst.SimpleWhitespace("")
                     )
             elif hint is not param.annotation.annotation:
-                changes["annotation"] = param.annotation.with_changes(annotation=hint)
+                changes["annotation"] = syntax.changed(param.annotation, annotation=hint)
         if param.default is not None:
             with rw.ctx.no_hoisting():
                 default = rw.visit(param.default)
             if default is not param.default:
                 changes["default"] = default
-        return param.with_changes(**changes) if changes else param
+        return syntax.changed(param, **changes) if changes else param
 
     changes: dict[str, Any] = {
         "params": [one(p) for p in params.params],
@@ -98,7 +98,7 @@ def _params(rw: Rewriter, params: cst.Parameters) -> cst.Parameters:
         changes["star_arg"] = one(params.star_arg)
     if params.star_kwarg is not None:
         changes["star_kwarg"] = one(params.star_kwarg)
-    return params.with_changes(**changes)
+    return syntax.changed(params, **changes)
 
 
 def with_rngs(params: cst.Parameters) -> cst.Parameters:
@@ -120,14 +120,14 @@ def with_rngs(params: cst.Parameters) -> cst.Parameters:
         tail = last.whitespace_after_param
         if not isinstance(comma, cst.Comma):
             comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        fixed = last.with_changes(comma=comma, whitespace_after_param=cst.SimpleWhitespace(""))
+        fixed = syntax.changed(last, comma=comma, whitespace_after_param=cst.SimpleWhitespace(""))
         for group in ("kwonly_params", "params", "posonly_params"):
             items = list(getattr(params, group))
             if items:
                 items[-1] = fixed
                 changes[group] = items
                 break
-        new = new.with_changes(comma=end, whitespace_after_param=tail)
+        new = syntax.changed(new, comma=end, whitespace_after_param=tail)
     if params.star_arg == cst.MaybeSentinel.DEFAULT and not params.kwonly_params:
         star_comma = (
             comma
@@ -137,7 +137,7 @@ def with_rngs(params: cst.Parameters) -> cst.Parameters:
         changes["star_arg"] = cst.ParamStar(comma=star_comma)
     kwonly = list(changes.get("kwonly_params", params.kwonly_params))
     changes["kwonly_params"] = [*kwonly, new]
-    return params.with_changes(**changes)
+    return syntax.changed(params, **changes)
 
 
 def _flat(whitespace: cst.BaseParenthesizableWhitespace) -> bool:
@@ -161,8 +161,8 @@ def _constructor_body(ctx: Context, info: FunctionInfo, body: cst.BaseSuite) -> 
         first = statements[0]
         kept = [line for line in first.leading_lines if line.comment is not None]
         if len(kept) != len(first.leading_lines):
-            statements[0] = first.with_changes(leading_lines=kept)
-    return body.with_changes(body=statements or [PASS])
+            statements[0] = syntax.changed(first, leading_lines=kept)
+    return syntax.changed(body, body=statements or [PASS])
 
 
 def _is_docstring(node: cst.CSTNode) -> bool:
@@ -191,10 +191,10 @@ def return_(rw: Rewriter, node: cst.Return) -> Any:
     if frame is not None and (frame.no_grad or rw.ctx.no_grad) and may_hold_tensor(rw, node.value):
         value = stopped(rw, value)
     elif isinstance(node.value, cst.Call) and isinstance(value, cst.Tuple) and value.lpar:
-        value = value.with_changes(lpar=[], rpar=[])
+        value = syntax.changed(value, lpar=[], rpar=[])
     elif value is not node.value:
         value = syntax.unparenthesized(value)
-    return node if value is node.value else node.with_changes(value=value)
+    return node if value is node.value else syntax.changed(node, value=value)
 
 
 def stopped(rw: Rewriter, value: cst.BaseExpression) -> cst.Call:
@@ -243,4 +243,4 @@ def _without_dead_devices(
                     if reads.get(target.value, 0) <= 1:
                         continue
         kept.append(statement)
-    return body.with_changes(body=kept or [PASS])
+    return syntax.changed(body, body=kept or [PASS])

@@ -6,6 +6,7 @@ from typing import Any
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer.symbols import of_torch
@@ -33,8 +34,8 @@ def plain_import(rw: Rewriter, node: cst.Import) -> Any:
         return node
     if not kept:
         return []
-    kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-    return node.with_changes(names=kept)
+    kept[-1] = syntax.changed(kept[-1], comma=cst.MaybeSentinel.DEFAULT)
+    return syntax.changed(node, names=kept)
 
 
 @converts(cst.ImportFrom)

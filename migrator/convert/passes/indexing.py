@@ -63,7 +63,7 @@ def _component(rw: Rewriter, node: cst.Subscript) -> cst.BaseExpression | None:
         return None
     if len(result.nodes) == 1 and not _whole(rw, node.value, result.nodes[0]):
         return result.nodes[0]
-    return node.with_changes(value=syntax.fitted(node, "value", result.nodes[0]))
+    return syntax.changed(node, value=syntax.fitted(node, "value", result.nodes[0]))
 
 
 def _whole(rw: Rewriter, call: cst.Call, made: cst.BaseExpression) -> bool:
@@ -78,8 +78,8 @@ def rw_index(rw: Rewriter, node: cst.Subscript) -> cst.BaseExpression:
     value = rw.visit(node.value)
     if targets.is_variable(rw.ctx, node.value) and isinstance(value, cst.Subscript):
         value = value.value  # a Variable is indexed like the array it holds
-    return node.with_changes(
-        value=syntax.fitted(node, "value", value), slice=convert_slices(rw, node)
+    return syntax.changed(
+        node, value=syntax.fitted(node, "value", value), slice=convert_slices(rw, node)
     )
 
 
@@ -91,8 +91,10 @@ def convert_slices(
     for element in node.slice:
         index = element.slice
         if isinstance(index, cst.Index):
-            new: Any = index.with_changes(value=_index(rw, index.value, writing))
-            found.append(element if new.value is index.value else element.with_changes(slice=new))
+            new: Any = syntax.changed(index, value=_index(rw, index.value, writing))
+            found.append(
+                element if new.value is index.value else syntax.changed(element, slice=new)
+            )
             continue
         assert isinstance(index, cst.Slice)
         for part in (index.lower, index.upper, index.step):
@@ -104,7 +106,7 @@ def convert_slices(
                     "use lax.dynamic_slice with a fixed size, or a mask",
                 )
         new = rw.rebuild(index)
-        found.append(element if new is index else element.with_changes(slice=new))
+        found.append(element if new is index else syntax.changed(element, slice=new))
     return found
 
 
@@ -119,8 +121,8 @@ def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExp
             "use jnp.where(mask, x, fill), or a reduction over x * mask",
         )
     if isinstance(node, cst.Tuple):
-        elements = [e.with_changes(value=_index(rw, e.value, writing)) for e in node.elements]
-        return node.with_changes(elements=elements)
+        elements = [syntax.changed(e, value=_index(rw, e.value, writing)) for e in node.elements]
+        return syntax.changed(node, elements=elements)
     made: cst.BaseExpression = rw.visit(node)
     if isinstance(node, (cst.List, cst.ListComp)) or (
         isinstance(kind, k.Sequence) and kind.type == "list"
@@ -264,7 +266,7 @@ def update_items(rw: Rewriter, target: cst.Subscript, node: cst.AugAssign) -> An
     if basic and operator in _UPDATES:
         made = _at(rw, target, slices, _UPDATES[operator], value)
     elif operator in _OPERATORS:
-        read = target.with_changes(value=rw.visit(target.value), slice=slices)
+        read = syntax.changed(target, value=rw.visit(target.value), slice=slices)
         made = _at(rw, target, slices, "set", _binary(read, operator, value))
     else:
         raise Failure(
@@ -277,8 +279,8 @@ def _binary(
     left: cst.BaseExpression, operator: str, right: cst.BaseExpression
 ) -> cst.BinaryOperation:
     made = cst.BinaryOperation(cst.Name("a"), _OPERATORS[operator](), cst.Name("b"))
-    return made.with_changes(
-        left=syntax.fitted(made, "left", left), right=syntax.fitted(made, "right", right)
+    return syntax.changed(
+        made, left=syntax.fitted(made, "left", left), right=syntax.fitted(made, "right", right)
     )
 
 

@@ -73,12 +73,12 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
 def _applied(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     """``nn.Softmax(dim=1)(x)`` → ``jax.nn.softmax(x, axis=1)``, not a partial that is called at once."""
     func = rw.visit(node.func)
-    args = [a.with_changes(value=rw.visit(a.value)) for a in node.args]
+    args = [syntax.changed(a, value=rw.visit(a.value)) for a in node.args]
     if isinstance(func, cst.Call) and syntax.code(func.func) == "functools.partial":
         function, *rest = func.args
         if all(a.keyword is not None for a in rest) and not any(a.star for a in args):
-            return syntax.with_args(node.with_changes(func=function.value), [*args, *rest])
-    return node.with_changes(func=syntax.fitted(node, "func", func), args=args)
+            return syntax.with_args(syntax.changed(node, func=function.value), [*args, *rest])
+    return syntax.changed(node, func=syntax.fitted(node, "func", func), args=args)
 
 
 def factory(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:

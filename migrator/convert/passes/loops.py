@@ -35,7 +35,7 @@ def over_modules(rw: Rewriter, node: cst.For) -> Any:
         lpar=[],
         rpar=[],
     )
-    return node.with_changes(target=target, iter=iterator, body=rw.block(node.body))
+    return syntax.changed(node, target=target, iter=iterator, body=rw.block(node.body))
 
 
 @converts(cst.For)
@@ -43,4 +43,4 @@ def loop(rw: Rewriter, node: cst.For) -> Any:
     """``for layer in self.net:``."""
     if not is_sequential(rw, node.iter):
         return None
-    return node.with_changes(iter=layers_of(rw, node.iter), body=rw.block(node.body))
+    return syntax.changed(node, iter=layers_of(rw, node.iter), body=rw.block(node.body))

@@ -45,12 +45,12 @@ def super_init(rw: Rewriter, node: cst.Expr) -> Any:
             return [] if not others and not call.args else None
         if owner.torch_base in NAMES:
             args = [rw.visit(a) for a in call.args]
-            return node.with_changes(value=call.with_changes(func=func, args=args))
-        return node.with_changes(value=_layer_super(rw, owner.torch_base, call))
-    made = call.with_changes(func=func, args=[rw.visit(a) for a in call.args])
+            return syntax.changed(node, value=syntax.changed(call, func=func, args=args))
+        return syntax.changed(node, value=_layer_super(rw, owner.torch_base, call))
+    made = syntax.changed(call, func=func, args=[rw.visit(a) for a in call.args])
     if takes_rngs(ctx, parents[0]):
         made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
-    return node.with_changes(value=made)
+    return syntax.changed(node, value=made)
 
 
 def _layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
@@ -62,7 +62,7 @@ def _layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
     made = convert_call(rw, call, base, rules, call_args(rw, call.args)).node
     if not isinstance(made, cst.Call):
         raise Failure(call, "API001", f"a subclass of {base} has no conversion", "")
-    return made.with_changes(func=syntax.parse("super().__init__"))
+    return syntax.changed(made, func=syntax.parse("super().__init__"))
 
 
 def _is_super_call(node: cst.CSTNode, method: str) -> bool:
@@ -81,7 +81,7 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
     """``super().forward(x)`` → ``super().__call__(x)``."""
     if _is_super_call(node, "forward"):
         func = syntax.parse("super().__call__")
-        return node.with_changes(func=func, args=[rw.visit(a) for a in node.args])
+        return syntax.changed(node, func=func, args=[rw.visit(a) for a in node.args])
     if isinstance(node.func, cst.Attribute) and _is_super_call(node, node.func.attr.value):
         method = node.func.attr.value
         owner = rw.ctx.owner
@@ -117,11 +117,11 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
         if info.owner is not None and info.owner.torch_base and info.short == "forward":
             ctx.effect(node)
             assert isinstance(node.func, cst.Attribute)
-            return node.with_changes(
-                func=rw.visit(node.func.value), args=[rw.visit(a) for a in node.args]
+            return syntax.changed(
+                node, func=rw.visit(node.func.value), args=[rw.visit(a) for a in node.args]
             )
         kept = _without_devices(rw, node, info)
-        made = node.with_changes(func=_function(rw, node.func), args=[rw.visit(a) for a in kept])
+        made = syntax.changed(node, func=_function(rw, node.func), args=[rw.visit(a) for a in kept])
         ctx.effect(node)
         if ctx.plan.how(info) == "param":
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
@@ -146,13 +146,13 @@ def _without_devices(rw: Rewriter, node: cst.Call, info: FunctionInfo) -> list[c
             break
         kept.pop()
         if kept:
-            kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+            kept[-1] = syntax.changed(kept[-1], comma=cst.MaybeSentinel.DEFAULT)
     return kept
 
 
 def _function(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
     if isinstance(node, cst.Attribute):
-        return node.with_changes(value=syntax.fitted(node, "value", rw.visit(node.value)))
+        return syntax.changed(node, value=syntax.fitted(node, "value", rw.visit(node.value)))
     return node
 
 
@@ -161,7 +161,7 @@ def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
     info = ctx.facts.classes.get(kind.name)
     args = [rw.visit(a) for a in node.args]
     if info is not None:
-        made = node.with_changes(func=_callee(rw, node.func), args=args)
+        made = syntax.changed(node, func=_callee(rw, node.func), args=args)
         if info.torch_base and takes_rngs(ctx, info):
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
         return made
@@ -169,8 +169,8 @@ def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
     if torch_class and not _is_imported(rw, node.func):
         # a class held in a variable: every converted module and every factory takes rngs
         if kind.name in NAMES:
-            return node.with_changes(func=rw.visit(node.func), args=args)
-        made = node.with_changes(func=rw.visit(node.func), args=args)
+            return syntax.changed(node, func=rw.visit(node.func), args=args)
+        made = syntax.changed(node, func=rw.visit(node.func), args=args)
         return syntax.add_keyword(made, "rngs", ctx.rngs(node))
     return None
 
@@ -194,7 +194,7 @@ def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
     ctx = rw.ctx
     if method in ("forward", "__call__"):
         ctx.effect(node)
-        return node.with_changes(func=rw.visit(receiver), args=[rw.visit(a) for a in node.args])
+        return syntax.changed(node, func=rw.visit(receiver), args=[rw.visit(a) for a in node.args])
     if method in ("modules", "children"):
         ctx.helpers.use("nnx")
         function = "nnx.iter_modules" if method == "modules" else "nnx.iter_children"
@@ -240,7 +240,7 @@ def apply(rw: Rewriter, node: cst.Expr) -> Any:
     receiver = syntax.code(rw.visit(call.func.value))
     loop = syntax.statement(f"for _, module in nnx.iter_modules({receiver}):\n    pass\n")
     body = cst.IndentedBlock([cst.SimpleStatementLine([cst.Expr(inner)])])
-    return [loop.with_changes(body=body)]
+    return [syntax.changed(loop, body=body)]
 
 
 _CALL = cst.Call(cst.Name("f"))
@@ -255,12 +255,12 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
         return None
     classes = node.args[1].value
     if isinstance(classes, cst.Tuple):
-        elements = [e.with_changes(value=_class(rw, e.value)) for e in classes.elements]
-        new: cst.BaseExpression = classes.with_changes(elements=elements)
+        elements = [syntax.changed(e, value=_class(rw, e.value)) for e in classes.elements]
+        new: cst.BaseExpression = syntax.changed(classes, elements=elements)
     else:
         new = _class(rw, classes)
-    first = node.args[0].with_changes(value=rw.visit(node.args[0].value))
-    return node.with_changes(args=[first, node.args[1].with_changes(value=new)])
+    first = syntax.changed(node.args[0], value=rw.visit(node.args[0].value))
+    return syntax.changed(node, args=[first, syntax.changed(node.args[1], value=new)])
 
 
 def _class(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:

@@ -125,8 +125,8 @@ def _without_out(call: cst.Call) -> cst.Call:
     """The call without ``out=``; it keeps its kinds because its parts are the same nodes."""
     kept = [a for a in call.args if not (a.keyword is not None and a.keyword.value == "out")]
     if kept:
-        kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-    return call.with_changes(args=kept)
+        kept[-1] = syntax.changed(kept[-1], comma=cst.MaybeSentinel.DEFAULT)
+    return syntax.changed(call, args=kept)
 
 
 @converts(cst.Call)
@@ -235,17 +235,19 @@ def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
             reference, transposed = targets.variable_reference(rw, target)
             if transposed:
                 raise Failure(node, "MUT001", "a layer's weight is written in place", "")
-            return node.with_changes(
-                target=targets.dereferenced(reference), value=rw.visit(node.value)
+            return syntax.changed(
+                node, target=targets.dereferenced(reference), value=rw.visit(node.value)
             )
         if isinstance(target, cst.Attribute) and target.attr.value == "data":
             if targets.is_variable(ctx, target.value):
                 reference, _ = targets.variable_reference(rw, target.value)
-                return node.with_changes(
-                    target=targets.dereferenced(reference), value=rw.visit(node.value)
+                return syntax.changed(
+                    node, target=targets.dereferenced(reference), value=rw.visit(node.value)
                 )
-            return node.with_changes(target=rw.visit(target.value), value=rw.visit(node.value))
+            return syntax.changed(node, target=rw.visit(target.value), value=rw.visit(node.value))
         if isinstance(node.operator, (cst.MatrixMultiplyAssign,)):
             raise Failure(node, "MUT002", "in-place matmul has no counterpart", "write x = x @ y")
     value = rw.visit(node.value)
-    return node if value is node.value else node.with_changes(value=syntax.unparenthesized(value))
+    return (
+        node if value is node.value else syntax.changed(node, value=syntax.unparenthesized(value))
+    )

@@ -207,15 +207,15 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
         new = _only_used(node, value)
         if new is not None:
             return new
-        value = value.with_changes(lpar=[], rpar=[])
+        value = syntax.changed(value, lpar=[], rpar=[])
     elif value is not node.value:
         value = syntax.unparenthesized(value)
-    made = [t.with_changes(target=target_of(rw, t.target)) for t in node.targets]
+    made = [syntax.changed(t, target=target_of(rw, t.target)) for t in node.targets]
     if value is node.value and all(
         a.target is b.target for a, b in zip(made, node.targets, strict=True)
     ):
         return node
-    return node.with_changes(targets=made, value=value)
+    return syntax.changed(node, targets=made, value=value)
 
 
 def target_of(rw: Rewriter, node: Any) -> Any:
@@ -225,13 +225,13 @@ def target_of(rw: Rewriter, node: Any) -> Any:
         return (
             node
             if value is node.value
-            else node.with_changes(value=syntax.fitted(node, "value", value))
+            else syntax.changed(node, value=syntax.fitted(node, "value", value))
         )
     if isinstance(node, (cst.Tuple, cst.List)):
-        elements = [e.with_changes(value=target_of(rw, e.value)) for e in node.elements]
+        elements = [syntax.changed(e, value=target_of(rw, e.value)) for e in node.elements]
         if all(a.value is b.value for a, b in zip(elements, node.elements, strict=True)):
             return node
-        return node.with_changes(elements=elements)
+        return syntax.changed(node, elements=elements)
     if isinstance(node, cst.Name):
         return node
     return rw.visit(node)
@@ -247,8 +247,9 @@ def _only_used(node: cst.Assign, value: cst.Tuple) -> cst.Assign | None:
     used = [i for i, n in enumerate(names) if isinstance(n, cst.Name) and n.value != "_"]
     if len(used) != 1:
         return None
-    return node.with_changes(
-        targets=[node.targets[0].with_changes(target=names[used[0]])],
+    return syntax.changed(
+        node,
+        targets=[syntax.changed(node.targets[0], target=names[used[0]])],
         value=value.elements[used[0]].value,
     )
 
@@ -265,6 +266,9 @@ def annotated_assignment(rw: Rewriter, node: cst.AnnAssign) -> Any:
         if value is None:
             return []
         return cst.Assign([cst.AssignTarget(target)], value)
-    return node.with_changes(
-        target=target, annotation=node.annotation.with_changes(annotation=hint), value=value
+    return syntax.changed(
+        node,
+        target=target,
+        annotation=syntax.changed(node.annotation, annotation=hint),
+        value=value,
     )

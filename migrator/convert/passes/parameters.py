@@ -33,9 +33,10 @@ def parameter(rw: Rewriter, node: cst.Call) -> Any:
     rw.ctx.helpers.use("nnx")
     value = rw.visit(node.args[0].value)
     return syntax.with_args(
-        node.with_changes(func=syntax.parse(f"nnx.{kind}")),
+        syntax.changed(node, func=syntax.parse(f"nnx.{kind}")),
         [
-            node.args[0].with_changes(
+            syntax.changed(
+                node.args[0],
                 value=value,
                 keyword=None,
                 equal=cst.MaybeSentinel.DEFAULT,
@@ -76,16 +77,18 @@ def registration(rw: Rewriter, node: cst.Expr) -> Any:
         and str(kind.value).isidentifier()
     ):
         if is_sequential(rw, call.func.value):
-            new = call.with_changes(
-                func=call.func.with_changes(value=receiver, attr=cst.Name("add_module")),
+            new = syntax.changed(
+                call,
+                func=syntax.changed(call.func, value=receiver, attr=cst.Name("add_module")),
                 args=[rw.visit(a) for a in call.args],
             )
             return cst.Expr(new)
         target = cst.Attribute(receiver, cst.Name(str(kind.value)))
         return cst.Assign([cst.AssignTarget(target)], made)
     if is_sequential(rw, call.func.value):
-        new = call.with_changes(
-            func=call.func.with_changes(value=receiver, attr=cst.Name("add_module")),
+        new = syntax.changed(
+            call,
+            func=syntax.changed(call.func, value=receiver, attr=cst.Name("add_module")),
             args=[rw.visit(a) for a in call.args],
         )
         return cst.Expr(new)
@@ -173,7 +176,7 @@ def none_test(rw: Rewriter, node: cst.Comparison) -> Any:
     if not identity or not targets.is_variable(rw.ctx, node.left):
         return None
     reference, _ = targets.variable_reference(rw, node.left)
-    return node if reference is node.left else node.with_changes(left=reference)
+    return node if reference is node.left else syntax.changed(node, left=reference)
 
 
 @converts(cst.Attribute)
@@ -186,7 +189,7 @@ def static_fact(rw: Rewriter, node: cst.Attribute) -> Any:
     if isinstance(node.value, cst.Attribute):
         reference, transposed = targets.variable_reference(rw, node.value)
         if not transposed:
-            return node.with_changes(value=reference)
+            return syntax.changed(node, value=reference)
     return None
 
 
@@ -212,18 +215,18 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         inner = known.inner if isinstance(known, k.Optional) else None
         if isinstance(inner, (k.Tensor, k.Module)) and not _in_branch(rw, node):
             ctx.helpers.use("nnx")
-            return node.with_changes(value=syntax.parse("nnx.data(None)"))
+            return syntax.changed(node, value=syntax.parse("nnx.data(None)"))
         return node
     if _is_empty_list(node.value) and isinstance(known, k.Module):
         ctx.helpers.use("nnx")
-        return node.with_changes(value=syntax.parse("nnx.List([])"))
+        return syntax.changed(node, value=syntax.parse("nnx.List([])"))
     if _shares(rw, target, node.value):
         return _share(rw, node, target)
     if isinstance(kind, k.Sequence) and isinstance(kind.item, k.Tensor) and kind.type == "list":
         if ctx.is_self(target.value) and ctx.in_init:
             ctx.helpers.use("nnx")
             value = rw.visit(node.value)
-            return node.with_changes(value=cst.Call(syntax.parse("nnx.List"), [cst.Arg(value)]))
+            return syntax.changed(node, value=cst.Call(syntax.parse("nnx.List"), [cst.Arg(value)]))
     if isinstance(kind, k.Sequence) and isinstance(kind.item, k.Module) and kind.type == "list":
         if ctx.is_self(target.value):
             raise Failure(
@@ -241,8 +244,10 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             ctx.helpers.use("nnx")
             made = cst.Call(syntax.parse("nnx.Variable"), [cst.Arg(_in_parens(value))])
             made = syntax.add_keyword(made, "persistent", cst.Name("False"))
-            return node.with_changes(
-                targets=[node.targets[0].with_changes(target=_plain_target(rw, target))], value=made
+            return syntax.changed(
+                node,
+                targets=[syntax.changed(node.targets[0], target=_plain_target(rw, target))],
+                value=made,
             )
         return targets.assign(rw, _as_variable(rw, target, inner_known), value)
     if targets.layer_weight(ctx, target) is not None and isinstance(kind, k.Tensor):
@@ -290,7 +295,7 @@ def _in_parens(value: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _plain_target(rw: Rewriter, target: cst.Attribute) -> cst.Attribute:
-    return target.with_changes(value=rw.visit(target.value))
+    return syntax.changed(target, value=rw.visit(target.value))
 
 
 def _as_variable(rw: Rewriter, target: cst.Attribute, kind: k.Tensor) -> cst.Attribute:
@@ -326,8 +331,8 @@ def _share(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
         new_value, _ = targets.variable_reference(rw, value)
         ctx.facts.kinds[target] = k.Tensor(role="param")
         new_target, _ = targets.variable_reference(rw, target)
-        return node.with_changes(
-            targets=[node.targets[0].with_changes(target=new_target)], value=new_value
+        return syntax.changed(
+            node, targets=[syntax.changed(node.targets[0], target=new_target)], value=new_value
         )
     from migrator.convert.passes.tying import tie
 

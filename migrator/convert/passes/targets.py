@@ -18,7 +18,7 @@ FULL = syntax.parse("_[...]")
 def dereferenced(node: cst.BaseExpression) -> cst.Subscript:
     """``node[...]``: the array a Variable holds."""
     assert isinstance(FULL, cst.Subscript)
-    return FULL.with_changes(value=node)
+    return syntax.changed(FULL, value=node)
 
 
 def layer_weight(ctx: Context, node: cst.Attribute) -> tuple[str, bool] | None:
@@ -61,9 +61,9 @@ def variable_reference(rw: Rewriter, node: cst.BaseExpression) -> tuple[cst.Base
     if isinstance(node, cst.Attribute):
         weight = layer_weight(rw.ctx, node)
         value = rw.visit(node.value)
-        base = node.with_changes(value=syntax.fitted(node, "value", value))
+        base = syntax.changed(node, value=syntax.fitted(node, "value", value))
         if weight is not None:
-            return base.with_changes(attr=cst.Name(weight[0])), weight[1]
+            return syntax.changed(base, attr=cst.Name(weight[0])), weight[1]
         return base, False
     return node, False
 

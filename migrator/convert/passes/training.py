@@ -30,7 +30,7 @@ def _flag(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression:
                 "the training mode of another module is asked for",
                 "keep the mode in this module",
             )
-    return node.with_changes(value=rw.visit(node.value), attr=cst.Name("deterministic"))
+    return syntax.changed(node, value=rw.visit(node.value), attr=cst.Name("deterministic"))
 
 
 @converts(cst.UnaryOperation)
@@ -56,9 +56,10 @@ def set_training(rw: Rewriter, node: cst.Assign) -> Any:
     if len(node.targets) != 1 or not _is_training(rw, target):
         return None
     value = syntax.fitted(_NOT, "expression", rw.visit(node.value))
-    return node.with_changes(
+    return syntax.changed(
+        node,
         targets=[cst.AssignTarget(_flag(rw, target))],  # type: ignore[arg-type]
-        value=_NOT.with_changes(expression=value),
+        value=syntax.changed(_NOT, expression=value),
     )
 
 

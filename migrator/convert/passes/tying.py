@@ -73,7 +73,7 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
         )
     embed = rw.visit(pair[1].value)
     head = cst.Attribute(cst.Name("self"), cst.Name(pair[0]))
-    return node.with_changes(targets=[node.targets[0].with_changes(target=head)], value=embed)
+    return syntax.changed(node, targets=[syntax.changed(node.targets[0], target=head)], value=embed)
 
 
 def head_of(rw: Rewriter, node: cst.CSTNode) -> str | None:
@@ -100,8 +100,8 @@ def call(rw: Rewriter, node: cst.Call) -> Any:
     """``self.head(x)`` → ``self.head.attend(x)``."""
     if head_of(rw, node.func) is None:
         return None
-    args = [a.with_changes(value=rw.visit(a.value)) for a in node.args]
-    return node.with_changes(func=cst.Attribute(node.func, cst.Name("attend")), args=args)
+    args = [syntax.changed(a, value=rw.visit(a.value)) for a in node.args]
+    return syntax.changed(node, func=cst.Attribute(node.func, cst.Name("attend")), args=args)
 
 
 def attribute(rw: Rewriter, node: cst.Attribute) -> Any:
