@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import libcst as cst
 
 from migrator.syntax import child_getter, is_node, walk
-
-N = TypeVar("N", bound=cst.CSTNode)
 
 
 class Tree:
@@ -34,7 +32,7 @@ class Tree:
             here = len(nodes)
             nodes.append(node)
             parents.append(parent)
-            getter = child_getter(type(node))
+            getter = child_getter(type(node))  # type: ignore[arg-type]
             if getter is None:
                 continue
             first = len(pending)
@@ -91,7 +89,7 @@ class Tree:
                 index += 1
         return kept
 
-    def of_type(self, *types: type[N]) -> Sequence[N]:
+    def of_type(self, *types: type[cst.CSTNode]) -> Sequence[Any]:
         """All nodes of exactly these types, type by type."""
         if len(types) == 1:
             return self._by_type.get(types[0], [])

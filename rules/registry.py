@@ -165,8 +165,10 @@ def is_complex(value: Any) -> bool:
 class FlagContext(Protocol):
     """What a flag rule may ask about the file. Nodes are libcst nodes."""
 
-    parents: list[Any]
-    """The ancestors of the node, outermost first."""
+    @property
+    def parents(self) -> list[Any]:
+        """The ancestors of the node, outermost first."""
+
     memo: dict[str, Any]
     """What rules noted about names of the function around the node, in the order of the source."""
 
