@@ -9,6 +9,8 @@ import json
 from functools import cache
 from pathlib import Path
 
+VERSION = "2.13.0"
+"""The torch whose names these are; what a program asks of ``torch.__version__``."""
 PATH = Path(__file__).with_name("torch_names.json")
 ROOTS = (
     "torch",

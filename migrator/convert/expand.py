@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -55,11 +56,54 @@ def call_args(rw: Rewriter, args: Sequence[cst.Arg]) -> list[CallArg]:
     """The arguments of a call, converted, with their kinds. A star of known length stays one argument."""
     found = []
     for item in args:
+        if item.star == "**":
+            options = known_options(rw, item.value)
+            if options is not None:
+                found += options
+                continue
         keyword = item.star or (item.keyword.value if item.keyword else None)
         found.append(
             CallArg(keyword, item.value, rw.visit(item.value), rw.ctx.facts.kind(item.value))
         )
     return found
+
+
+def known_options(rw: Rewriter, node: cst.BaseExpression) -> list[CallArg] | None:
+    """``**options`` as ``device=options["device"], …`` where the dict is written out once and never changed."""
+    kind = rw.ctx.facts.kind(node)
+    if not isinstance(kind, k.Mapping) or not kind.items or not isinstance(node, cst.Name):
+        return None
+    frame = rw.ctx.frame
+    if frame is None or node.value not in only_spread(frame.info.node):
+        return None
+    found = []
+    for key, one in kind.items:
+        index = cst.SubscriptElement(cst.Index(cst.SimpleString(f'"{key}"')))
+        entry = cst.Subscript(node, [index])
+        found.append(CallArg(str(key), entry, entry, one))
+    return found
+
+
+@lru_cache(maxsize=64)
+def only_spread(function: cst.FunctionDef) -> frozenset[str]:
+    """Local names that a function assigns once and then uses as ``**name`` only."""
+    spread: dict[str, int] = {}
+    for node in syntax.walk(function.body):
+        if isinstance(node, cst.Arg) and node.star == "**" and isinstance(node.value, cst.Name):
+            spread[node.value.value] = spread.get(node.value.value, 0) + 1
+    if not spread:
+        return frozenset()
+    uses = syntax.names(function)
+    bound = [
+        node.targets[0].target.value
+        for node in syntax.walk(function.body)
+        if isinstance(node, cst.Assign)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0].target, cst.Name)
+    ]
+    return frozenset(
+        n for n, count in spread.items() if bound.count(n) == 1 and uses[n] == count + 1
+    )
 
 
 def convert_call(

@@ -17,7 +17,9 @@ from migrator.infer.symbols import LAYERS, tensor_attribute
 from rules import definitions
 from rules.definitions import Rule
 
-CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
+PARAMETERS = ("torch.nn.ParameterList", "torch.nn.ParameterDict")
+"""Containers that make parameters of the tensors they are given."""
+CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", *PARAMETERS)
 
 
 class Calls(Python):
@@ -33,6 +35,9 @@ class Calls(Python):
             keyword = item.star or (item.keyword.value if item.keyword else None)
             if item.star == "*" and isinstance(kind, k.Tuple):
                 found.extend((None, one) for one in kind.items)
+                continue
+            if item.star == "**" and isinstance(kind, k.Mapping) and kind.items:
+                found.extend((str(key), one) for key, one in kind.items)
                 continue
             found.append((keyword, kind))
         return found
@@ -349,6 +354,8 @@ class Calls(Python):
             return k.Tensor(tensor.rank, tensor.dtype, "param")
         if name == "torch.autograd.Variable" and args:
             return args[0][1]
+        if name in PARAMETERS:
+            return k.Module(name, _as_parameter(self._children(args)))
         if name in CONTAINERS:
             first = args[0][1] if args and args[0][0] is None else k.UNKNOWN
             in_place = isinstance(first, k.Module) and ("inplace", True) in first.args
@@ -508,6 +515,7 @@ class Calls(Python):
                 return k.NONE
             if isinstance(receiver, k.Module) and receiver.cls in CONTAINERS:
                 known_item = receiver.item
+                item = _as_parameter(item) if receiver.cls in PARAMETERS else item
                 new = (
                     item
                     if known_item is None or isinstance(known_item, k.Unknown)
@@ -585,6 +593,10 @@ def _joined(kinds: Iterable[k.Kind]) -> k.Kind:
         if not isinstance(kind, k.Unknown):
             result = kind if result is None else k.join(result, kind)
     return result if result is not None else k.UNKNOWN
+
+
+def _as_parameter(kind: k.Kind) -> k.Kind:
+    return replace(kind, role="param") if isinstance(kind, k.Tensor) else kind
 
 
 def _is_docstring(node: cst.CSTNode) -> bool:

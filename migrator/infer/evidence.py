@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator.infer import kinds as k
-from migrator.infer.symbols import tensor_attribute, tensor_only
+from migrator.infer.symbols import tensor_attribute, tensor_method, tensor_only
 from migrator.tree import Tree
 
 _CONTAINER = frozenset("items keys values get append pop extend insert update setdefault".split())
@@ -39,6 +39,7 @@ _TELLING: frozenset[type] = frozenset(
 def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
     """Parameter or local name → how it is used: "tensor", "shaped", "iterated", "mapping", "called"…"""
     found: dict[str, set[str]] = {}
+    called: set[cst.CSTNode] = set()
 
     def note(node: cst.CSTNode, use: str) -> None:
         if isinstance(node, cst.Name):
@@ -48,7 +49,9 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
         kind = type(node)
         if kind is cst.Attribute:
             name = node.attr.value
-            if tensor_only(name):
+            if node not in called and tensor_method(name):
+                note(node.value, "attribute")  # a method of tensors that nobody calls
+            elif tensor_only(name):
                 note(node.value, "tensor")
             elif name in _CONTAINER:
                 note(node.value, "container")
@@ -80,6 +83,7 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             note(node.iter, "iterated")
         elif kind is cst.Call:
             note(node.func, "called")
+            called.add(node.func)
             maker = node.func.attr.value if type(node.func) is cst.Attribute else ""
             if maker in _SIZED and (len(node.args) > 1 or maker in _LAYERS):
                 for item in node.args:

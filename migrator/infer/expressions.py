@@ -145,7 +145,8 @@ class Expressions:
                 if isinstance(key, k.Const):
                     items.append((key.value, kind))
             value = kind if value is None else k.join(value, kind)
-        return k.Mapping(value if value is not None else k.UNKNOWN, tuple(items))
+        known = tuple(items) if len(items) == len(node.elements) else ()
+        return k.Mapping(value if value is not None else k.UNKNOWN, known)
 
     def _comprehension(self, clause: cst.CompFor) -> None:
         self.bind_target(clause.target, k.element(self.eval(clause.iter)))

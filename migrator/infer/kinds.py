@@ -220,7 +220,7 @@ def element(kind: Kind) -> Kind:
     if isinstance(kind, Tensor):
         return Tensor(kind.rank - 1 if kind.rank else None, kind.dtype)
     if isinstance(kind, Module) and kind.item is not None:
-        return STR if kind.cls == "torch.nn.ModuleDict" else kind.item
+        return STR if kind.cls.endswith("Dict") else kind.item
     return UNKNOWN
 
 

@@ -64,15 +64,16 @@ class Python(Expressions):
             item = self.call(first, [(None, k.element(kind)) for _, kind in args[1:]])
             return k.Sequence(item, "iter")
         if name == "dict":
-            if isinstance(first, k.Mapping):
-                return first
+            if isinstance(first, k.Mapping) and args[0][0] != "**":
+                return first if len(args) == 1 else k.Mapping(first.value)
             value: k.Kind | None = None
             pairs = []
             for keyword, kind in args:
                 if keyword not in (None, "*", "**"):
                     pairs.append((keyword, kind))
                     value = kind if value is None else k.join(value, kind)
-            return k.Mapping(value if value is not None else k.UNKNOWN, tuple(pairs))
+            known = tuple(pairs) if len(pairs) == len(args) else ()
+            return k.Mapping(value if value is not None else k.UNKNOWN, known)
         if name in ("max", "min", "sum"):
             items = [kind for _, kind in args if _ is None]
             if len(items) == 1 or name == "sum":

@@ -10,7 +10,7 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
-from migrator.infer.calls import CONTAINERS, Calls
+from migrator.infer.calls import CONTAINERS, PARAMETERS, Calls
 from migrator.infer.evidence import asks_training, gather, guess, written_attributes
 from migrator.infer.expressions import Env
 from migrator.infer.facts import ClassInfo, FunctionInfo
@@ -78,6 +78,8 @@ class Statements(Calls):
     def do_Assign(self, node: cst.Assign) -> None:
         kind = self.eval(node.value)
         for target in node.targets:
+            if isinstance(node.value, cst.Tuple) and isinstance(target.target, cst.Tuple):
+                kind = self._spread(node.value, kind, len(target.target.elements))
             # a local name holds the value; only an attribute is the parameter or buffer itself
             plain = not isinstance(target.target, cst.Attribute)
             self.bind_target(target.target, _value(kind) if plain else kind)
@@ -134,12 +136,29 @@ class Statements(Calls):
             self.facts.kinds[target] = kind
             if isinstance(value, k.Mapping):
                 new = kind if isinstance(value.value, k.Unknown) else k.join(value.value, kind)
-                self.bind_target(target.value, k.Mapping(new, value.items))
+                self.bind_target(target.value, k.Mapping(new))
+            elif isinstance(value, k.Module) and value.cls in PARAMETERS:
+                new = k.Tensor(role="param")
+                self.bind_target(target.value, k.Module(value.cls, new))
             elif isinstance(value, k.Module) and value.cls in CONTAINERS:
                 new = kind if value.item in (None, k.UNKNOWN) else k.join(value.item or kind, kind)
                 self.bind_target(target.value, k.Module(value.cls, new))
         elif isinstance(target, cst.StarredElement):
             self.bind_target(target.value, kind)
+
+    def _spread(self, display: cst.Tuple, kind: k.Kind, count: int) -> k.Kind:
+        """``*x.shape, x.device`` unpacked into ``count`` targets: one star takes what the others leave."""
+        stars = [isinstance(e, cst.StarredElement) for e in display.elements]
+        if isinstance(kind, k.Tuple) or sum(stars) != 1:
+            return kind
+        items: list[k.Kind] = []
+        for element in display.elements:
+            one = self.facts.kind(element.value)
+            if isinstance(element, cst.StarredElement):
+                items += [k.element(one)] * (count - len(stars) + 1)
+            else:
+                items.append(one)
+        return k.Tuple(tuple(items))
 
     def _forget(self, name: str) -> None:
         for path in [p for p in self.env if p.startswith(f"{name}.")]:

@@ -60,6 +60,8 @@ def symbol(name: str) -> k.Kind:
         return _foreign(name)
     if name in table()["dtype"]:
         return k.DType(name.removeprefix("torch."))
+    if name == "torch.__version__":
+        return k.STR
     if name in table()["constant"]:
         return k.FLOAT if name != "torch.newaxis" else k.NONE
     if definitions.layers(name) or name in table()["class"]:
@@ -95,6 +97,12 @@ def tensor_only(attribute: str) -> bool:
         or attribute in _MODULE_METHODS
         or attribute in _COMMON
     )
+
+
+@cache
+def tensor_method(name: str) -> bool:
+    """Whether a name is a method of tensors, which is called wherever it is used."""
+    return name in table()["method"] and name not in table()["attribute"]
 
 
 @cache

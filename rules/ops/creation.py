@@ -41,7 +41,7 @@ def from_numpy(ndarray) -> Tensor:
 
 
 @op("torch.Tensor", "torch.FloatTensor")
-def FloatTensor(data: tuple | list) -> Tensor["float"]:
+def FloatTensor(data: tuple | list, *, device=None) -> Tensor["float"]:
     """The legacy constructor with values."""
     return jnp.array(data, jnp.float32)
 
@@ -51,19 +51,19 @@ def FloatTensor(data: tuple | list) -> Tensor["float"]:
     "torch.FloatTensor",
     example={"torch.Tensor(2, 3)": "jnp.empty((2, 3), jnp.float32)"},
 )
-def FloatTensor_of_size(*size: int) -> Tensor["float"]:
+def FloatTensor_of_size(*size: int, device=None) -> Tensor["float"]:
     """The legacy constructor with sizes."""
     return jnp.empty(size, jnp.float32)
 
 
 @op("torch.LongTensor", example={"torch.LongTensor([1, 2])": "jnp.array([1, 2], jnp.int32)"})
-def LongTensor(data: tuple | list) -> Tensor["int"]:
+def LongTensor(data: tuple | list, *, device=None) -> Tensor["int"]:
     """The legacy constructor of an integer tensor."""
     return jnp.array(data, jnp.int32)
 
 
 @op("torch.BoolTensor", example={"torch.BoolTensor([True])": "jnp.array([True], jnp.bool_)"})
-def BoolTensor(data: tuple | list) -> Tensor["bool"]:
+def BoolTensor(data: tuple | list, *, device=None) -> Tensor["bool"]:
     """The legacy constructor of a boolean tensor."""
     return jnp.array(data, jnp.bool_)
 

@@ -26,3 +26,23 @@ def cuda_is_available() -> Bool:
 def device_count() -> Int:
     """How many devices JAX sees."""
     return jax.device_count()
+
+
+@op(
+    "torch.jit.is_scripting",
+    "torch.jit.is_tracing",
+    "torch.compiler.is_compiling",
+    "torch.compiler.is_dynamo_compiling",
+    "torch._dynamo.is_compiling",
+    "torch.onnx.is_in_onnx_export",
+    example={"torch.jit.is_scripting()": "False"},
+)
+def is_tracing_torch() -> Bool:
+    """Whether one of torch's own compilers or exporters runs the program: never under JAX."""
+    return False
+
+
+@op("torch.is_autocast_enabled", "torch.is_autocast_cpu_enabled")
+def is_autocast_enabled(device_type=None) -> Bool:
+    """Mixed precision by context, which JAX does not have."""
+    return False

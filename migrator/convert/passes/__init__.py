@@ -13,6 +13,7 @@ ORDER = (
     "mutation",
     "parameters",
     "training",
+    "parameter_lists",
     "containers",
     "layers",
     "modules",

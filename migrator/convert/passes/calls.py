@@ -113,6 +113,17 @@ _CHECKPOINT_OPTIONS = frozenset(
 
 
 @converts(cst.Call)
+def compiled(rw: Rewriter, node: cst.Call) -> Any:
+    """``torch.compile(f)``, ``torch.jit.script(f)`` → ``f``: what is compiled is chosen by nnx.jit."""
+    if rw.ctx.facts.callee(node) not in COMPILERS or not node.args or node.args[0].keyword:
+        return None
+    return rw.visit(node.args[0].value)
+
+
+COMPILERS = frozenset("torch.compile torch.jit.script torch.jit.export torch.jit.ignore".split())
+
+
+@converts(cst.Call)
 def plain_value(rw: Rewriter, node: cst.Call) -> Any:
     """``x.item()`` while a module is built, where arrays are concrete; ``Variable(x)``, which is x."""
     name = rw.ctx.facts.callee(node)

@@ -10,15 +10,18 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.calls import PARAMETERS
 from rules.definitions import module_file
 
 NAMES = {
     "torch.nn.Sequential": "nnx.Sequential",
     "torch.nn.ModuleList": "nnx.List",
     "torch.nn.ModuleDict": "nnx.Dict",
+    "torch.nn.ParameterList": "nnx.List",
+    "torch.nn.ParameterDict": "nnx.Dict",
 }
 _ITERATING = frozenset("enumerate len zip reversed list iter tuple map".split())
-_LIST_METHODS = frozenset("append extend insert pop".split())
+LIST_METHODS = frozenset("append extend insert pop".split())
 
 
 def is_sequential(rw: Rewriter, node: cst.CSTNode) -> bool:
@@ -35,7 +38,7 @@ def container(rw: Rewriter, node: cst.Call) -> Any:
     """The constructor of a container."""
     ctx = rw.ctx
     name = ctx.facts.callee(node) or ""
-    if name not in NAMES or not _is_symbol(rw, node.func):
+    if name not in NAMES or name in PARAMETERS or not is_symbol(rw, node.func):
         return None
     ctx.helpers.use("nnx")
     if name == "torch.nn.Sequential":
@@ -78,7 +81,7 @@ def _is_dict(rw: Rewriter, node: cst.CSTNode) -> bool:
 _DICT_METHODS = frozenset("items keys values children named_children".split())
 
 
-def _is_symbol(rw: Rewriter, node: cst.BaseExpression) -> bool:
+def is_symbol(rw: Rewriter, node: cst.BaseExpression) -> bool:
     head = node
     while isinstance(head, cst.Attribute):
         head = head.value
@@ -178,7 +181,7 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
         )
     if isinstance(node.func, cst.Attribute) and is_sequential(rw, node.func.value):
         method = node.func.attr.value
-        if method in _LIST_METHODS or method in ("children", "modules_list"):
+        if method in LIST_METHODS or method in ("children", "modules_list"):
             layers = layers_of(rw, node.func.value)
             if method == "children":
                 return layers

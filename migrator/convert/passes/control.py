@@ -33,7 +33,7 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
             return _opened(rw, node)
         finally:
             ctx.no_grad -= 1
-    if len(names) == 1 and _is_disabled_autocast(node.items[0].item, names[0]):
+    if len(names) == 1 and is_disabled_autocast(node.items[0].item, names[0]):
         return _opened(rw, node)
     if len(names) == 1 and names[0] in _NEUTRAL and node.items[0].asname is None:
         if names[0] == "torch.enable_grad" or "grad_enabled" not in str(names[0]):
@@ -51,7 +51,7 @@ def _context_name(rw: Rewriter, node: cst.BaseExpression) -> str | None:
     return rw.ctx.facts.qualified_name(target)
 
 
-def _is_disabled_autocast(node: cst.BaseExpression, name: str | None) -> bool:
+def is_disabled_autocast(node: cst.BaseExpression, name: str | None) -> bool:
     if name is None or not name.endswith("autocast") or not isinstance(node, cst.Call):
         return False
     return any(

@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Context, Frame, bound_names
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
+from migrator.convert.passes.control import is_disabled_autocast
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -64,7 +65,7 @@ def _decorators(rw: Rewriter, node: cst.FunctionDef) -> tuple[list[cst.Decorator
         name = rw.ctx.facts.qualified_name(target) or ""
         if name in _NO_GRAD:
             no_grad = True
-        elif name not in _DROPPED:
+        elif name not in _DROPPED and not is_disabled_autocast(inner, name):
             kept.append(rw.visit(decorator))
     return kept, no_grad
 

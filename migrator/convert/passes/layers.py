@@ -11,7 +11,7 @@ from migrator.convert.alias import check_in_place_layer
 from migrator.convert.context import Failure
 from migrator.convert.expand import call_args, convert_call
 from migrator.convert.passes import tying
-from migrator.convert.passes.containers import NAMES, _is_symbol
+from migrator.convert.passes.containers import NAMES, is_symbol
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
 from migrator.infer import kinds as k
@@ -38,7 +38,7 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
     kind = ctx.facts.kind(node.func)
     if not isinstance(kind, k.Class) or not kind.name.startswith(LAYERS):
         return None
-    if kind.name in NAMES or not _is_symbol(rw, node.func):
+    if kind.name in NAMES or not is_symbol(rw, node.func):
         return None
     if kind.name == "torch.nn.Module" and not node.args:
         ctx.helpers.use("nnx")

@@ -159,7 +159,7 @@ def in_place_call(rw: Rewriter, node: cst.Call) -> Any:
         return target
     if isinstance(target, cst.Call):
         # the tensor is a temporary: nobody else sees the change
-        if _is_view(rw, target):
+        if _is_view(rw, target) and not _is_new(rw, target):
             raise Failure(node, "MUT001", "a view is written in place", "write to its base")
         return new_value(rw, node, name)
     if isinstance(target, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
@@ -177,6 +177,25 @@ def _is_view(rw: Rewriter, call: cst.Call) -> bool:
 
     name = rw.ctx.facts.callee(call) or ""
     return name.rpartition(".")[2] in VIEWS
+
+
+def _is_new(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether a chain of views hangs on a tensor made in this very expression: ``torch.zeros(n).float()``."""
+    while isinstance(node, cst.Call):
+        name = rw.ctx.facts.callee(node) or ""
+        if name in _CREATIONS:
+            return True
+        if not name.startswith("Tensor.") or not isinstance(node.func, cst.Attribute):
+            return False
+        node = node.func.value
+    return False
+
+
+_CREATIONS = frozenset(
+    f"torch.{name}{like}"
+    for name in "zeros ones empty full rand randn randint".split()
+    for like in ("", "_like")
+) | frozenset("torch.arange torch.linspace torch.eye torch.tensor torch.FloatTensor".split())
 
 
 def _read_elsewhere(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:

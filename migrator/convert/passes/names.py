@@ -13,11 +13,13 @@ from migrator.convert.expand import CallArg, convert_call
 from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.annotations import _CLASSES
 from migrator.convert.passes.functions import may_hold_tensor, stopped
+from migrator.convert.passes.parameter_lists import is_entry
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
 from rules import definitions
 from rules.definitions import module_file
+from rules.torch_names import VERSION
 
 
 @converts(cst.Attribute)
@@ -80,6 +82,8 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
         return _dtype(rw, node, f"torch.{kind.name}")
     if isinstance(kind, (k.Function, k.Class)) and kind.name.startswith(("torch.", *LAYERS)):
         return value_of(rw, node, kind)
+    if isinstance(node, cst.Attribute) and node.attr.value == "__version__" and kind == k.STR:
+        return cst.SimpleString(f'"{VERSION}"')
     if isinstance(kind, k.Namespace) and kind.name.startswith("torch"):
         raise Failure(node, "API001", f"{kind.name} as a value has no conversion", "")
     if isinstance(node, cst.Attribute) and isinstance(rw.ctx.facts.kind(node.value), k.Namespace):
@@ -234,6 +238,8 @@ def target_of(rw: Rewriter, node: Any) -> Any:
         return syntax.changed(node, elements=elements)
     if isinstance(node, cst.Name):
         return node
+    if isinstance(node, cst.Subscript) and is_entry(rw, node):
+        return rw.rebuild(node)
     return rw.visit(node)
 
 

@@ -65,6 +65,8 @@ def variable_reference(rw: Rewriter, node: cst.BaseExpression) -> tuple[cst.Base
         if weight is not None:
             return syntax.changed(base, attr=cst.Name(weight[0])), weight[1]
         return base, False
+    if isinstance(node, cst.Subscript):
+        return rw.rebuild(node), False
     return node, False
 
 
@@ -97,6 +99,8 @@ def assign(
             return [_assign(dereferenced(reference), value)]
         if isinstance(ctx.kind(target), k.Tensor) and ctx.class_of(ctx.kind(target.value)):
             return [_assign(rw.rebuild(target), value)]
+    if isinstance(target, cst.Subscript) and is_variable(ctx, target):
+        return [_assign(dereferenced(rw.rebuild(target)), value)]
     if isinstance(target, cst.Subscript) and isinstance(ctx.kind(target.value), k.Tensor):
         from migrator.convert.passes.indexing import set_items
 
