@@ -193,7 +193,7 @@ def _is_rule(decorator: ast.expr) -> bool:
     )
 
 
-_UNSUPPORTED = re.compile(r"\bunsupported\(")
+_UNSUPPORTED = re.compile(r"\b(?:return )?unsupported\(")
 _ANNOTATION = re.compile(r"\) -> [^\n:]*(?:\[[^\n]*\])?:\n")
 
 

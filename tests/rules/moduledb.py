@@ -265,6 +265,13 @@ def check_sample(info: Any, sample: ModuleInput, training: bool) -> list[str]:
     if info.is_lazy:
         module(*forward, **options)
         port(*(to_jax(a) for a in forward), **to_jax(options))
+    return disagreements(module, port, forward, options, training)
+
+
+def disagreements(
+    module: torch.nn.Module, port: Any, forward: tuple, options: dict, training: bool
+) -> list[str]:
+    """Differences between a torch module and its port, given the same state, in one call."""
     if isinstance(port, nnx.Module):
         port.train() if training else port.eval()
         load_state_dict(port, module.state_dict())

@@ -13,20 +13,22 @@ import zlib
 import pytest
 
 from rules.registry import OPS, Unsupported
-from tests.rules import opdb
+from tests.rules import database, opdb
 from tests.rules.dispatch import fits
 
-opdb.load()
+database.load()
 SEED = os.environ.get("OPDB_SEED", str(datetime.date.today().toordinal() % 10))
 COVERED = [
-    n for n, infos in sorted(opdb.entries().items()) if any(any(opdb.forms(i, None)) for i in infos)
+    n
+    for n, infos in sorted(database.entries().items())
+    if any(any(database.forms(i, None)) for i in infos)
 ]
 CHOSEN = [n for n in COVERED if SEED == "all" or zlib.crc32(n.encode()) % 10 == int(SEED)]
 
 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_definition_agrees_with_torch(name: str) -> None:
-    dtypes = list(opdb.DTYPES) if zlib.crc32(name.encode()) % 3 == 0 else ["float32", "int64"]
+    dtypes = list(database.DTYPES) if zlib.crc32(name.encode()) % 3 == 0 else ["float32", "int64"]
     result = opdb.sweep(name, dtypes, limit=40)
     wrong = {n: where for one in result["dtypes"].values() for n, where in one["notes"].items()}
     assert result["status"] != "wrong", wrong

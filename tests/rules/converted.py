@@ -1,0 +1,278 @@
+"""Converts the source a user would write for each entry of torch's op database and runs both on its samples.
+
+``python -m tests.rules.converted NAME…`` reports on single names; ``--show`` prints the conversion.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import inspect
+import re
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import torch
+from flax import nnx
+
+from migrator.convert import convert_source
+from tests.rules import opdb  # first: it sets how XLA compiles
+from tests.rules.database import (
+    DTYPES,
+    Call,
+    entries,
+    load,
+    names_of,
+    samples_of,
+)
+from tests.rules.judge import Outcome, Trial, Wrong, described, judge, recorded, sample_text, usable
+from tests.rules.values import leaves, to_jax
+from tests.rules.written import Unwritable, body, parameters, shapes_told
+
+HEADER = "import torch\nimport torch.nn.functional as F\n\n"
+LIMIT = 6
+"""Most keyword arguments of one call of jax.lax in converted code."""
+
+
+@dataclass
+class Written:
+    """One function of the source and the samples that it was written for."""
+
+    name: str
+    text: str
+    form: str
+    samples: list[tuple[Any, list[torch.Tensor], Call]] = field(default_factory=list)
+
+
+@dataclass
+class Pair:
+    """The functions of a converted file beside the original's; ``flagged`` says why one was left."""
+
+    code: str
+    original: dict[str, Any]
+    port: dict[str, Any]
+    flagged: dict[str, str]
+
+
+def variants(info: Any) -> Iterator[tuple[Callable[..., Any], bool]]:
+    """Every way to call an entry, with whether it works in place."""
+    seen: set[str] = set()
+    ways = [(info.op, False), (info.method_variant, False), (info.operator_variant, False)]
+    for alias in info.aliases:
+        ways += [(alias.op, False), (alias.method_variant, False), (alias.inplace_variant, True)]
+    ways += [(info.inplace_variant, True), (info.inplace_operator_variant, True)]
+    for function, mutates in ways:
+        if function is None:
+            continue
+        names = names_of(function)
+        key = names[0] if names else f"{id(function)}"
+        if key not in seen:
+            seen.add(key)
+            yield function, mutates
+
+
+def write(
+    info: Any, dtype: str, limit: int | None, precise: bool
+) -> tuple[list[Written], Counter[str]]:
+    """The functions of an entry's source in one dtype; equal texts share one."""
+    functions: dict[str, Written] = {}
+    skipped: Counter[str] = Counter()
+    for function, mutates in variants(info):
+        for number, sample in enumerate(samples_of(info, DTYPES[dtype])):
+            if number == limit:
+                break
+            try:
+                args, kwargs, calls = recorded(function, sample, info)
+                inputs = list({id(t): t for t in leaves((args, kwargs))}.values())
+                usable(inputs, [*args, *kwargs.values()])
+                lines = body(calls, inputs, mutates)
+            except (Outcome, Unwritable) as reason:
+                skipped[str(reason)] += 1
+                continue
+            told = shapes_told(inputs) if precise else []
+            text = "".join(f"    {line}\n" for line in [*told, *lines])
+            key = f"({parameters(inputs, precise)}):\n{text}"
+            if key not in functions:
+                functions[key] = Written(f"f{len(functions)}", key, calls[-1].names[0])
+            functions[key].samples.append((sample, inputs, calls[-1]))
+    return list(functions.values()), skipped
+
+
+def source_of(functions: list[Written]) -> str:
+    """One file with all functions."""
+    return HEADER + "\n\n".join(f"def {one.name}{one.text}" for one in functions)
+
+
+def convert(source: str, names: list[str]) -> Pair:
+    """Convert a file and load both versions; ``names`` are its functions or classes."""
+    result = convert_source(source)
+    flagged: dict[str, str] = {}
+    starts = [
+        (number, re.split(r"[ (]", line)[1])
+        for number, line in enumerate(source.split("\n"), 1)
+        if line.startswith(("def ", "class "))
+    ]
+    for finding in result.findings:
+        if finding.blocks:
+            within = [name for number, name in starts if number <= finding.line]
+            for name in within[-1:] or names:
+                flagged.setdefault(name, f"{finding.rule} {finding.message}")
+    if result.complete == bool(flagged):
+        raise Wrong("complete, with a blocking finding" if flagged else "not complete, no finding")
+    original: dict[str, Any] = {}
+    port: dict[str, Any] = {}
+    exec(compile(source, "<original>", "exec"), original)
+    exec(compile(result.code, "<converted>", "exec"), port)
+    return Pair(result.code, original, port, flagged)
+
+
+_draws = iter(range(10**9))
+
+
+def runner(function: Callable[..., Any]) -> tuple[Callable[[list[Any]], Any], bool]:
+    """A converted function of a list of arrays, and whether it draws random numbers."""
+    draws = "rngs" in inspect.signature(function).parameters
+    if draws:
+        return lambda arrays: function(*arrays, rngs=nnx.Rngs(next(_draws))), True
+    return lambda arrays: function(*arrays), False
+
+
+def check_function(
+    info: Any, one: Written, pair: Pair, gradients: bool, seen: Callable[[str, str, str], None]
+) -> None:
+    """Run one converted function on its samples."""
+    function = pair.original[one.name]
+    compute, draws = runner(pair.port[one.name])
+    for number, (sample, inputs, _) in enumerate(one.samples):
+        where = f"{one.form} {sample_text(sample)}"
+        try:
+            if number == 0 and not draws:
+                check_traces(compute, inputs)
+            draw = (lambda inputs=inputs: function(*inputs)) if draws else None
+            run_torch = lambda tensors: function(*tensors)
+            judge(Trial(info, sample, inputs, run_torch, compute, draw), gradients)
+            seen("verified", "", where)
+        except Outcome as reason:
+            seen("skipped", str(reason), where)
+        except Wrong as error:
+            seen("wrong", str(error), f"{where}\n{one.text}")
+        except Exception as error:
+            seen("raises", described(error), f"{where}\n{one.text}")
+        if draws and number >= 2:
+            break
+
+
+def check_traces(compute: Callable[[list[Any]], Any], inputs: list[torch.Tensor]) -> None:
+    """Raise unless the function can be traced, as ``jit`` does."""
+    arrays = [to_jax(t) for t in inputs]
+    abstract = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays]
+    jax.eval_shape(compute, abstract)
+
+
+def crowded(code: str) -> str | None:
+    """A call of jax.lax with more keyword arguments than a reader takes in, or None."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = ast.unparse(node.func.value)
+            if owner in ("lax", "jax.lax") and len(node.keywords) > LIMIT:
+                return ast.unparse(node)[:120]
+    return None
+
+
+def check(
+    info: Any, dtype: str, limit: int | None = None, precise: bool = False, show: bool = False
+) -> tuple[Counter[str], dict[str, str]]:
+    """All forms of one entry in one dtype: counts of outcomes, an example of each kind of trouble."""
+    counts: Counter[str] = Counter()
+    notes: dict[str, str] = {}
+
+    def seen(outcome: str, note: str, where: str) -> None:
+        counts[outcome] += 1
+        if note:
+            notes.setdefault(f"{outcome}: {note}"[:300], where)
+
+    wide = jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext()
+    gradients = info.supports_autograd and dtype in ("float32", "float64", "complex64")
+    with wide, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        functions, skipped = write(info, dtype, limit, precise)
+        for reason, number in skipped.items():
+            counts["skipped"] += number
+            notes.setdefault(f"skipped: {reason}", "")
+        if not functions:
+            return counts, notes
+        try:
+            pair = convert(source_of(functions), [one.name for one in functions])
+        except Exception as error:
+            seen("wrong", f"conversion: {described(error)}", source_of(functions)[:400])
+            return counts, notes
+        if show:
+            print(pair.code)
+        if (call := crowded(pair.code)) is not None:
+            seen("wrong", f"{call} has more than {LIMIT} keyword arguments", info.name)
+        for one in functions:
+            if one.name in pair.flagged:
+                counts["flagged"] += len(one.samples)
+                notes.setdefault(f"flagged: {pair.flagged[one.name]}"[:300], one.text)
+            else:
+                check_function(info, one, pair, gradients, seen)
+    return counts, notes
+
+
+def sweep(
+    name: str, dtypes: list[str], limit: int | None = None, **options: bool
+) -> dict[str, Any]:
+    """All variants of one name in all dtypes: its status and what was seen."""
+    started = time.time()
+    found: dict[str, Any] = {}
+    for dtype in dtypes:
+        counts: Counter[str] = Counter()
+        notes: dict[str, str] = {}
+        for info in entries()[name]:
+            if DTYPES[dtype] in info.dtypes:
+                more, text = check(info, dtype, limit, **options)
+                counts.update(more)
+                notes.update(text)
+        if counts:
+            found[dtype] = {"counts": dict(counts), "notes": notes}
+    return {
+        "status": opdb._status(found),
+        "dtypes": found,
+        "absent": [],
+        "seconds": round(time.time() - started, 1),
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line: 0 when nothing is wrong, 1 otherwise."""
+    parser = argparse.ArgumentParser(prog="python -m tests.rules.converted", description=__doc__)
+    parser.add_argument("names", nargs="*", help="op_db names; all by default")
+    parser.add_argument("--dtype", default="float32", help="comma separated, or 'all'")
+    parser.add_argument("--limit", type=int, help="samples per form and variant")
+    parser.add_argument(
+        "--precise", action="store_true", help="dtypes and ranks are told in the source"
+    )
+    parser.add_argument("--show", action="store_true", help="print the converted source")
+    parser.add_argument("--verbose", action="store_true", help="flagged and skipped samples too")
+    options = parser.parse_args(argv)
+    torch.set_num_threads(1)
+    load()
+    dtypes = list(DTYPES) if options.dtype == "all" else options.dtype.split(",")
+    totals: Counter[str] = Counter()
+    for name in options.names or sorted(entries()):
+        result = sweep(name, dtypes, options.limit, precise=options.precise, show=options.show)
+        totals[result["status"]] += 1
+        opdb.show(name, result, options.verbose)
+    print(dict(totals))
+    return int(totals["wrong"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
