@@ -8,14 +8,18 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import functools
+import hashlib
 import inspect
+import itertools
 import re
 import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -32,7 +36,17 @@ from tests.rules.database import (
     names_of,
     samples_of,
 )
-from tests.rules.judge import Outcome, Trial, Wrong, described, judge, recorded, sample_text, usable
+from tests.rules.judge import (
+    Outcome,
+    Trial,
+    Wrong,
+    described,
+    judge,
+    recorded,
+    sample_text,
+    status_of,
+    usable,
+)
 from tests.rules.values import leaves, to_jax
 from tests.rules.written import Unwritable, body, parameters, shapes_told
 
@@ -186,10 +200,37 @@ def crowded(code: str) -> str | None:
     return None
 
 
-def check(
-    info: Any, dtype: str, limit: int | None = None, precise: bool = False, show: bool = False
-) -> tuple[Counter[str], dict[str, str]]:
-    """All forms of one entry in one dtype: counts of outcomes, an example of each kind of trouble."""
+@dataclass
+class Prepared:
+    """An entry's source in one dtype, converted and loaded; ``problem`` says why it could not be."""
+
+    info: Any
+    functions: list[Written]
+    skipped: Counter[str]
+    pair: Pair | None = None
+    problem: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the outcome depends on besides the samples: the source and what became of it."""
+        source = source_of(self.functions)
+        return source + (self.pair.code + repr(self.pair.flagged) if self.pair else self.problem)
+
+
+def prepare(info: Any, dtype: str, limit: int | None = None, precise: bool = False) -> Prepared:
+    """Write and convert the source of an entry."""
+    functions, skipped = write(info, dtype, limit, precise)
+    made = Prepared(info, functions, skipped)
+    if functions:
+        try:
+            made.pair = convert(source_of(functions), [one.name for one in functions])
+        except Exception as error:  # a conversion that fails is the worst result there is
+            made.problem = f"conversion: {described(error)}"
+    return made
+
+
+def check(made: Prepared, dtype: str) -> tuple[Counter[str], dict[str, str]]:
+    """Run what was prepared: counts of outcomes, an example of each kind of trouble."""
     counts: Counter[str] = Counter()
     notes: dict[str, str] = {}
 
@@ -198,56 +239,84 @@ def check(
         if note:
             notes.setdefault(f"{outcome}: {note}"[:300], where)
 
-    wide = jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext()
-    gradients = info.supports_autograd and dtype in ("float32", "float64", "complex64")
-    with wide, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        functions, skipped = write(info, dtype, limit, precise)
-        for reason, number in skipped.items():
-            counts["skipped"] += number
-            notes.setdefault(f"skipped: {reason}", "")
-        if not functions:
-            return counts, notes
-        try:
-            pair = convert(source_of(functions), [one.name for one in functions])
-        except Exception as error:
-            seen("wrong", f"conversion: {described(error)}", source_of(functions)[:400])
-            return counts, notes
-        if show:
-            print(pair.code)
-        if (call := crowded(pair.code)) is not None:
-            seen("wrong", f"{call} has more than {LIMIT} keyword arguments", info.name)
-        for one in functions:
-            if one.name in pair.flagged:
-                counts["flagged"] += len(one.samples)
-                notes.setdefault(f"flagged: {pair.flagged[one.name]}"[:300], one.text)
-            else:
-                check_function(info, one, pair, gradients, seen)
+    gradients = made.info.supports_autograd and dtype in ("float32", "float64", "complex64")
+    for reason, number in made.skipped.items():
+        counts["skipped"] += number
+        notes.setdefault(f"skipped: {reason}", "")
+    if made.problem:
+        seen("wrong", made.problem, source_of(made.functions)[:400])
+    if made.pair is None:
+        return counts, notes
+    if (call := crowded(made.pair.code)) is not None:
+        seen("wrong", f"{call} has more than {LIMIT} keyword arguments", made.info.name)
+    for one in made.functions:
+        if one.name in made.pair.flagged:
+            counts["flagged"] += len(one.samples)
+            notes.setdefault(f"flagged: {made.pair.flagged[one.name]}"[:300], one.text)
+        else:
+            check_function(made.info, one, made.pair, gradients, seen)
     return counts, notes
 
 
 def sweep(
-    name: str, dtypes: list[str], limit: int | None = None, **options: bool
+    name: str,
+    dtypes: list[str],
+    limit: int | None = None,
+    precise: bool = False,
+    show: bool = False,
+    known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """All variants of one name in all dtypes: its status and what was seen."""
+    """All variants of one name in all dtypes: its status and what was seen.
+
+    Args:
+      precise: the source tells dtypes and ranks.
+      show: print what the source became.
+      known: an earlier result, which still stands if source and conversion are what they were.
+    """
     started = time.time()
     found: dict[str, Any] = {}
-    for dtype in dtypes:
-        counts: Counter[str] = Counter()
-        notes: dict[str, str] = {}
-        for info in entries()[name]:
-            if DTYPES[dtype] in info.dtypes:
-                more, text = check(info, dtype, limit, **options)
-                counts.update(more)
-                notes.update(text)
-        if counts:
-            found[dtype] = {"counts": dict(counts), "notes": notes}
+    digest = hashlib.sha256(harness())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        variants_of = {
+            dtype: [
+                prepare(info, dtype, limit, precise)
+                for info in entries()[name]
+                if DTYPES[dtype] in info.dtypes
+            ]
+            for dtype in dtypes
+        }
+        for made in itertools.chain.from_iterable(variants_of.values()):
+            digest.update(made.text.encode())
+            if show and made.pair:
+                print(made.pair.code)
+        if known is not None and known.get("fingerprint") == digest.hexdigest():
+            return dict(known)
+        for dtype, prepared in variants_of.items():
+            counts: Counter[str] = Counter()
+            notes: dict[str, str] = {}
+            wide = jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext()
+            with wide:
+                for made in prepared:
+                    more, text = check(made, dtype)
+                    counts.update(more)
+                    notes.update(text)
+            if counts:
+                found[dtype] = {"counts": dict(counts), "notes": notes}
     return {
-        "status": opdb._status(found),
+        "status": status_of(found),
         "dtypes": found,
         "absent": [],
+        "fingerprint": digest.hexdigest(),
         "seconds": round(time.time() - started, 1),
     }
+
+
+@functools.cache
+def harness() -> bytes:
+    """The files that decide what is compared, and how."""
+    names = ("database", "freedom", "judge", "values", "written", "converted", "convertedmodules")
+    return b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in names)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,9 +23,9 @@ from tests.rules import (
     moduledb,
     opdb,  # first: it sets how XLA compiles
 )
-from tests.rules.converted import Pair, convert, crowded
+from tests.rules.converted import Pair, convert, crowded, harness
 from tests.rules.database import load
-from tests.rules.judge import Wrong, described
+from tests.rules.judge import described
 from tests.rules.moduledb import Outcome, constructor_arguments, disagreements, infos
 from tests.rules.values import leaves, to_jax
 from tests.rules.written import Unwritable, Writer, parameters
@@ -117,43 +119,68 @@ def check_one(one: WrittenModule, pair: Pair) -> list[str]:
     return disagreements(module, port, tuple(one.called_with), {}, one.training)
 
 
-def check(info: Any, limit: int | None = None, seed: int = 0, show: bool = False) -> Outcome:
-    """All samples of a class (``limit``: that many, drawn by ``seed``) in eval and train mode."""
-    try:
-        classes = list(written(info))
-    except Unwritable as reason:
-        return Outcome(info.name, "flagged", f"not written: {reason}")
+@dataclass
+class Prepared:
+    """The classes of one layer, converted and loaded; ``problem`` says why they could not be."""
+
+    info: Any
+    classes: list[WrittenModule]
+    source: str = ""
+    pair: Pair | None = None
+    problem: str = ""
+
+
+def prepare(info: Any, limit: int | None = None, seed: int = 0) -> Prepared:
+    """Write and convert the source of a layer (``limit``: that many samples, drawn by ``seed``)."""
+    classes = list(written(info))
     if limit is not None and len(classes) > limit:
         picked = np.random.default_rng(seed).choice(len(classes), limit, replace=False)
         classes = [classes[i] for i in sorted(picked)]
-    source = source_of(classes)
+    made = Prepared(info, classes, source_of(classes))
     try:
-        pair = convert(source, sorted({one.name for one in classes}))
+        made.pair = convert(made.source, sorted({one.name for one in classes}))
     except Exception as error:  # a conversion that fails is the worst result there is
-        return Outcome(info.name, "wrong", f"conversion: {described(error)}")
-    if show:
-        print(pair.code)
-    if (call := crowded(pair.code)) is not None:
-        return Outcome(info.name, "wrong", f"{call}: too many keyword arguments")
+        made.problem = f"conversion: {described(error)}"
+    return made
+
+
+def check(made: Prepared) -> Outcome:
+    """Run what was prepared in eval and train mode."""
+    name = made.info.name
+    if made.pair is None:
+        return Outcome(name, "wrong", made.problem)
+    if (call := crowded(made.pair.code)) is not None:
+        return Outcome(name, "wrong", f"{call}: too many keyword arguments")
     count, flagged, raises = 0, "", ""
-    for one in classes:
-        if one.name in pair.flagged:
-            flagged = f"{one.where}: {pair.flagged[one.name]}"
+    for one in made.classes:
+        if one.name in made.pair.flagged:
+            flagged = f"{one.where}: {made.pair.flagged[one.name]}"
             continue
         try:
-            wrong = check_one(one, pair)
-        except Wrong as error:
-            wrong = [str(error)]
+            wrong = check_one(one, made.pair)
         except Exception as error:
             raises = f"{one.where}: {described(error)}\n{one.text}"
             continue
         if wrong:
-            return Outcome(
-                info.name, "wrong", f"{one.where}: {'; '.join(wrong)}\n{one.text}", count
-            )
+            return Outcome(name, "wrong", f"{one.where}: {'; '.join(wrong)}\n{one.text}", count)
         count += 1
     status = "raises" if raises else "flagged" if flagged else "verified"
-    return Outcome(info.name, status, raises or flagged, count)
+    return Outcome(name, status, raises or flagged, count)
+
+
+def sweep(name: str, known: dict[str, Any] | None = None) -> dict[str, Any]:
+    """All samples of a class; ``known`` stands if source and conversion are what they were."""
+    started = time.time()
+    try:
+        made = prepare(infos()[name])
+    except Unwritable as reason:
+        return moduledb.result(Outcome(name, "flagged", f"not written: {reason}"), "", started)
+    after = repr((made.pair.code, made.pair.flagged)) if made.pair else made.problem
+    text = made.source + after
+    mark = hashlib.sha256(harness() + text.encode()).hexdigest()
+    if known is not None and known["fingerprint"] == mark:
+        return known
+    return moduledb.result(check(made), mark, started)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -170,7 +197,14 @@ def main(argv: list[str] | None = None) -> int:
     for name, info in infos().items():
         if options.names and name.removeprefix("nn.") not in options.names:
             continue
-        outcome = check(info, show=options.show)
+        try:
+            made = prepare(info)
+        except Unwritable as reason:
+            print(f"{name:32} not written: {reason}")
+            continue
+        if options.show and made.pair:
+            print(made.pair.code)
+        outcome = check(made)
         jax.clear_caches()
         totals[outcome.status] = totals.get(outcome.status, 0) + 1
         print(f"{name:32} {outcome.status:9} {outcome.samples:4} {outcome.why}", flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -255,3 +256,14 @@ def sample_text(sample: Any) -> str:
 
     parts = [show(v) for v in (sample.input, *sample.args)]
     return ", ".join(parts + [f"{k}={show(v)}" for k, v in sample.kwargs.items()])[:300]
+
+
+def status_of(found: dict[str, Any]) -> str:
+    """The worst outcome of a name over all dtypes."""
+    total: Counter[str] = Counter()
+    for one in found.values():
+        total.update(one["counts"])
+    for status in ("wrong", "raises", "missing", "flagged", "verified"):
+        if total[status]:
+            return status
+    return "not applicable" if total else "missing"

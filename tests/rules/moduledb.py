@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import importlib
 import pkgutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -25,6 +28,7 @@ import rules.layers
 from migrator.weights import load_state_dict, to_state_dict
 from rules.registry import LAYERS, Unsupported
 
+ROOT = Path(__file__).resolve().parents[2]
 REFUSED = frozenset({"nn.Softmax", "nn.LogSoftmax", "nn.Softmin"})
 """Classes whose 0-d samples raise in JAX."""
 FACTOR, FLOOR = 10, 16 * float(np.finfo(np.float32).eps)
@@ -315,16 +319,49 @@ def check(info: Any, limit: int | None = None, seed: int = 0) -> Outcome:
     return Outcome(info.name, "flagged" if flagged else "verified", flagged or note, count)
 
 
+def result(outcome: Outcome, fingerprint: str, started: float) -> dict[str, Any]:
+    """An outcome in the form in which the sweep keeps results."""
+    notes = {f"{outcome.status}: {outcome.why}": ""} if outcome.why else {}
+    counts = {outcome.status: 1} | ({"verified": outcome.samples} if outcome.samples else {})
+    return {
+        "status": outcome.status,
+        "dtypes": {"float32": {"counts": counts, "notes": notes}},
+        "fingerprint": fingerprint,
+        "seconds": round(time.time() - started, 1),
+    }
+
+
+def attempt(info: Any) -> Outcome:
+    """``check``, an exception being a wrong result."""
+    try:
+        return check(info)
+    except Exception as error:  # the report goes on with the next class
+        return Outcome(info.name, "wrong", f"{type(error).__name__}: {str(error)[:300]}")
+
+
+def sweep(name: str, known: dict[str, Any] | None = None) -> dict[str, Any]:
+    """All samples of a class; ``known`` stands if the definition is what it was."""
+    started = time.time()
+    mark = fingerprint(definitions()[f"torch.{name}"].__module__)
+    if known is not None and known["fingerprint"] == mark:
+        return known
+    return result(attempt(infos()[name]), mark, started)
+
+
+def fingerprint(module: str) -> str:
+    """A hash of a file of definitions, of the compat files it may use and of this file."""
+    paths = [ROOT.joinpath(*module.split(".")).with_suffix(".py"), Path(__file__)]
+    paths += sorted(ROOT.joinpath("rules", "compat").glob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+
 def main(names: list[str]) -> int:
     """Print a line for each class and the totals."""
     totals: dict[str, int] = {}
     for name, info in infos().items():
         if names and name.removeprefix("nn.") not in names:
             continue
-        try:
-            outcome = check(info)
-        except Exception as error:  # the report goes on with the next class
-            outcome = Outcome(name, "wrong", f"{type(error).__name__}: {str(error)[:300]}")
+        outcome = attempt(info)
         jax.clear_caches()
         totals[outcome.status] = totals.get(outcome.status, 0) + 1
         print(f"{name:32} {outcome.status:9} {outcome.samples:4} {outcome.why}", flush=True)

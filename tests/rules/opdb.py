@@ -44,7 +44,16 @@ from tests.rules.database import (
     tied_samples,
 )
 from tests.rules.dispatch import call, is_random
-from tests.rules.judge import Outcome, Trial, described, judge, recorded, sample_text, usable
+from tests.rules.judge import (
+    Outcome,
+    Trial,
+    described,
+    judge,
+    recorded,
+    sample_text,
+    status_of,
+    usable,
+)
 from tests.rules.values import leaves, replace, to_jax
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -150,21 +159,11 @@ def sweep(
         if counts:
             found[dtype] = {"counts": dict(counts), "notes": notes}
     return {
-        "status": _status(found),
+        "status": status_of(found),
         "dtypes": found,
         "absent": absent,
         "seconds": round(time.time() - started, 1),
     }
-
-
-def _status(found: dict[str, Any]) -> str:
-    total: Counter[str] = Counter()
-    for one in found.values():
-        total.update(one["counts"])
-    for status in ("wrong", "raises", "missing", "flagged", "verified"):
-        if total[status]:
-            return status
-    return "not applicable" if total else "missing"
 
 
 @functools.cache

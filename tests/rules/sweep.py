@@ -1,0 +1,182 @@
+"""Runs every definition, and every conversion, over torch's whole op and module databases.
+
+``python -m tests.rules.sweep`` runs in parallel, shows progress and goes on where it was interrupted: a result is
+kept in ``build/sweep`` until what it rests on changes. ``--write`` notes the outcomes in ``tests/rules/results.json``,
+from which ``docs/coverage.md`` is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import flax
+import jax
+import torch
+
+from tests.rules import (
+    converted,
+    convertedmodules,
+    database,
+    moduledb,
+    opdb,  # first: it sets how XLA compiles
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "build" / "sweep"
+RECORD = Path(__file__).with_name("results.json")
+ORACLES = ("definitions", "conversions", "conversions, kinds told", "layers", "converted layers")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One name of a database in one dtype, for one oracle."""
+
+    oracle: str
+    name: str
+    dtype: str
+
+    @property
+    def file(self) -> Path:
+        """Where its result is kept."""
+        folder = self.oracle.replace(", ", "-").replace(" ", "-")
+        return RESULTS / folder / f"{self.name}-{self.dtype}.json"
+
+
+def tasks(oracles: list[str], dtypes: list[str], names: list[str]) -> Iterator[Task]:
+    """What there is to do, the slow and the fast well mixed."""
+    found = []
+    for oracle in oracles:
+        if "layers" in oracle:
+            found += [Task(oracle, name, "float32") for name in moduledb.infos()]
+            continue
+        for name, infos in database.entries().items():
+            for dtype in dtypes:
+                if any(database.DTYPES[dtype] in info.dtypes for info in infos):
+                    found.append(Task(oracle, name, dtype))
+    found = [task for task in found if not names or task.name.removeprefix("nn.") in names]
+    yield from sorted(found, key=lambda task: zlib.crc32(repr(task).encode()))
+
+
+def run(task: Task) -> tuple[Task, dict[str, Any], bool]:
+    """The result of a task, kept or new, and whether it is new."""
+    known = json.loads(task.file.read_text()) if task.file.exists() else None
+    result = _result(task, known)
+    jax.clear_caches()
+    fresh = known is None or result["fingerprint"] != known["fingerprint"]
+    if fresh:
+        task.file.parent.mkdir(parents=True, exist_ok=True)
+        partial = task.file.with_suffix(f".{os.getpid()}")
+        partial.write_text(json.dumps(result, indent=1))
+        partial.replace(task.file)
+    return task, result, fresh
+
+
+def _result(task: Task, known: dict[str, Any] | None) -> dict[str, Any]:
+    if task.oracle.startswith("conversions"):
+        told = task.oracle.endswith("told")
+        return converted.sweep(task.name, [task.dtype], precise=told, known=known)
+    if task.oracle == "converted layers":
+        return convertedmodules.sweep(task.name, known)
+    if task.oracle == "layers":
+        return moduledb.sweep(task.name, known)
+    mark = opdb.fingerprint(task.name)
+    if known is not None and known["fingerprint"] == mark:
+        return known
+    return {**opdb.sweep(task.name, [task.dtype]), "fingerprint": mark}
+
+
+def _start() -> None:
+    torch.set_num_threads(1)
+    database.load()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line: 0 when nothing is wrong, 1 otherwise."""
+    parser = argparse.ArgumentParser(prog="python -m tests.rules.sweep", description=__doc__)
+    parser.add_argument("names", nargs="*", help="names of the databases; all by default")
+    parser.add_argument("--oracle", action="append", choices=ORACLES, help="all by default")
+    parser.add_argument("--dtype", default=",".join(database.DTYPES), help="comma separated")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--write", action="store_true", help=f"note the outcomes in {RECORD.name}")
+    options = parser.parse_args(argv)
+    todo = list(tasks(options.oracle or list(ORACLES), options.dtype.split(","), options.names))
+    results: dict[Task, dict[str, Any]] = {}
+    started = time.time()
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(options.jobs, _start, maxtasksperchild=60) as pool:
+        for task, result, fresh in pool.imap_unordered(run, todo):
+            results[task] = result
+            done = len(results)
+            rate = (time.time() - started) / done
+            if fresh or done == len(todo):
+                left = int(rate * (len(todo) - done) / 60)
+                where = f"[{done}/{len(todo)}, {left} min left]"
+                print(
+                    f"{where} {result['status']:9} {task.oracle}: {task.name} {task.dtype}",
+                    flush=True,
+                )
+                _show_trouble(result)
+    for oracle in ORACLES:
+        if counts := Counter(r["status"] for t, r in results.items() if t.oracle == oracle):
+            print(f"{oracle}: {dict(counts)}")
+    if options.write:
+        write_record(results)
+    return int(any(result["status"] in ("wrong", "raises") for result in results.values()))
+
+
+def _show_trouble(result: dict[str, Any]) -> None:
+    for one in result["dtypes"].values():
+        for note, where in one["notes"].items():
+            if note.startswith(("wrong", "raises")):
+                print(f"    {note}\n        " + where.strip().replace("\n", "\n        "))
+
+
+def versions() -> dict[str, str]:
+    """What the outcomes were measured with."""
+    return {"torch": torch.__version__, "jax": jax.__version__, "flax": flax.__version__}
+
+
+def write_record(results: dict[Task, dict[str, Any]]) -> None:
+    """Note status, number of samples and reason of every task, compactly."""
+    record: dict[str, Any] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    record["versions"] = versions()
+    for task, result in sorted(results.items(), key=lambda item: repr(item[0])):
+        outcomes = record.setdefault(task.oracle, {}).setdefault(task.name, {})
+        outcomes[task.dtype] = brief(result)
+    lines = []
+    for oracle, names in sorted(record.items()):
+        if oracle == "versions":
+            lines.append(f'"versions": {json.dumps(names)}')
+            continue
+        rows = ",\n".join(f" {json.dumps(n)}: {json.dumps(o)}" for n, o in sorted(names.items()))
+        lines.append(f"{json.dumps(oracle)}: {{\n{rows}\n}}")
+    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def brief(result: dict[str, Any]) -> str:
+    """``"verified 40"``, ``"flagged 3 of 40: why"``."""
+    status = result["status"]
+    counts: Counter[str] = Counter()
+    reasons = []
+    for one in result["dtypes"].values():
+        counts.update(one["counts"])
+        reasons += [n for n in one["notes"] if n.startswith(status)]
+    compared = sum(number for outcome, number in counts.items() if outcome != "skipped")
+    if status in ("verified", "not applicable") or not reasons:
+        return f"{status} {counts[status]}"
+    return f"{status} {counts[status]} of {compared}: {reasons[0].partition(': ')[2][:160]}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
