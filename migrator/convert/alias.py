@@ -14,6 +14,7 @@ from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from rules import definitions
 
 VIEWS = frozenset(
     "view view_as reshape reshape_as flatten unflatten transpose t permute squeeze unsqueeze expand expand_as "
@@ -187,11 +188,12 @@ class Aliases:
         if name == "einops.pack":
             return self._new()  # always a copy; the shapes beside it share nothing
         if name.startswith(("torch.", "einops.")):
-            in_place = _inplace_keyword(node)
+            in_place = inplace_argument(name, node) is not None
             cls = short.removesuffix("()")
             if name.endswith("()"):
                 passing = _may_pass(ctx, node, cls) or ("inplace", True) in _module_args(ctx, node)
                 return arguments if passing else self._new()
+            in_place = in_place or (short.endswith("_") and not short.endswith("__"))
             return arguments if short in VIEWS or in_place or short == "dropout" else self._new()
         kind = ctx.kind(node.func)
         info = ctx.facts.names.get(name)
@@ -244,13 +246,17 @@ def _module_args(ctx: Context, node: cst.Call) -> tuple[tuple[str, object], ...]
     return kind.args if isinstance(kind, k.Module) else ()
 
 
-def _inplace_keyword(node: cst.Call) -> bool:
-    return any(
-        a.keyword is not None
-        and a.keyword.value == "inplace"
-        and not (isinstance(a.value, cst.Name) and a.value.value == "False")
-        for a in node.args
-    )
+def inplace_argument(name: str, node: cst.Call) -> cst.Arg | None:
+    """The ``inplace`` argument of a call of a torch function, by keyword or by place; None for False."""
+    found = next((a for a in node.args if a.keyword and a.keyword.value == "inplace"), None)
+    for rule in definitions.ops(name) if found is None else ():
+        places = [p.name for p in rule.params if p.mode == "positional"]
+        at = places.index("inplace") if "inplace" in places else len(node.args)
+        if at < len(node.args) and all(a.keyword is None for a in node.args[: at + 1]):
+            found = node.args[at]
+    if found is None or (isinstance(found.value, cst.Name) and found.value.value == "False"):
+        return None
+    return found
 
 
 def _is_view_index(ctx: Context, node: cst.Subscript) -> bool:

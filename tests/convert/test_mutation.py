@@ -34,6 +34,21 @@ HEAD = "def f(x: torch.Tensor, y: torch.Tensor, n: int, mask: torch.BoolTensor):
             ["z = x + 1", "z += y", "return z"], "z = x + 1\nz += y\nreturn z", id="augmented name"
         ),
         pytest.param(
+            ["z = x + 1", "y = F.relu(z, inplace=True)", "return y + z"],
+            "z = x + 1\nz = jax.nn.relu(z)\ny = z\nreturn y + z",
+            id="inplace=True, the tensor read later",
+        ),
+        pytest.param(
+            ["z = x + 1", "F.elu(z, 0.5, True)", "torch.tanh_(z)", "return z"],
+            "z = x + 1\nz = jax.nn.elu(z, 0.5)\nz = jnp.tanh(z)\nreturn z",
+            id="functions that work in place",
+        ),
+        pytest.param(
+            ["z = x + 1", "z.gt_(0)", "return z"],
+            "z = x + 1\nz = (z > 0).astype(z.dtype)\nreturn z",
+            id="a comparison in place keeps the dtype",
+        ),
+        pytest.param(
             ["z = torch.empty(3)", "torch.add(x, y, out=z)", "return z"],
             "z = jnp.empty((3,))\nz = x + y\nreturn z",
             id="out",
@@ -65,9 +80,9 @@ def test_rewrite(lines: list[str], expected: str) -> None:
             id="rows in a loop",
         ),
         pytest.param(
-            ["z = x + 1", "y = F.relu(z, inplace=True)", "return y + z"],
+            ["z = x + 1", "y = F.dropout(z, 0.5, True, n > 1)", "return y + z"],
             "MUT002",
-            id="inplace=True, old value read",
+            id="perhaps in place, old value read",
         ),
         pytest.param(
             ["z = x + 1", "z[mask] = y", "return z"], "DYN001", id="values placed by a mask"

@@ -7,7 +7,6 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.alias import _inplace_keyword, check_in_place_layer
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
@@ -47,8 +46,6 @@ def torch_call(rw: Rewriter, node: cst.Call, only: int | None = None) -> Result 
             "out= in the middle of an expression",
             "give the call a statement of its own",
         )
-    if _inplace_keyword(node):
-        check_in_place_layer(rw.ctx, node)
     args = _arguments(rw, node, name, kind)
     if any(rule.draws for rule in rules):
         rw.ctx.effect(node)

@@ -62,12 +62,26 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
         return tied
     kind = rw.ctx.kind(node.func)
     if isinstance(kind, k.Module):
+        if kind.cls.startswith("torch.nn.") and any(_is_input(a) for a in node.args):
+            return rw.visit(_input_first(node))
         rw.ctx.effect(node)
         if ("inplace", True) in kind.args:
             check_in_place_layer(rw.ctx, node)
         if isinstance(node.func, cst.Call):
             return _applied(rw, node)
     return None
+
+
+def _is_input(arg: cst.Arg) -> bool:
+    return arg.keyword is not None and arg.keyword.value == "input"
+
+
+def _input_first(node: cst.Call) -> cst.Call:
+    """``layer(input=x)`` → ``layer(x)``: Flax layers give their first argument another name."""
+    given = next(a for a in node.args if _is_input(a))
+    rest = [a for a in node.args if a is not given]
+    first = cst.Arg(given.value)
+    return syntax.with_args(node, [first, *rest])
 
 
 def _applied(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.alias import check_mutation, reads_in
+from migrator.convert.alias import (
+    check_in_place_layer,
+    check_mutation,
+    inplace_argument,
+    reads_in,
+)
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets
@@ -27,6 +33,28 @@ def in_place_name(rw: Rewriter, node: cst.CSTNode) -> str | None:
     if name.startswith("Tensor.") and name.endswith("_") and not name.endswith("__"):
         return name
     return None
+
+
+def in_place_function(rw: Rewriter, node: cst.CSTNode) -> str | None:
+    """``torch.relu`` for ``torch.relu_(x)``, ``F.relu`` for ``F.relu(x, inplace=True)``: the name that makes the value."""
+    if not isinstance(node, cst.Call) or not node.args or node.args[0].star:
+        return None
+    name = rw.ctx.facts.callee(node) or ""
+    if not name.startswith("torch.") or name.endswith("()"):
+        return None
+    if node.args[0].keyword is not None and node.args[0].keyword.value != "input":
+        return None
+    if inplace_argument(name, node) is not None:
+        return name
+    plain = name.removesuffix("_")
+    if plain == name or name.startswith("torch.nn.init.") or definitions.ops(name):
+        return None
+    return plain if definitions.ops(plain) else None
+
+
+def _surely_in_place(rw: Rewriter, node: cst.Call) -> bool:
+    flag = inplace_argument(rw.ctx.facts.callee(node) or "", node)
+    return flag is None or rw.ctx.kind(flag.value) == k.Const(True)
 
 
 def functional(name: str) -> tuple[str, tuple[Rule, ...]]:
@@ -52,7 +80,35 @@ def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
     else:
         current = targets.current(rw, receiver)
     args = [CallArg(None, receiver, current, rw.ctx.kind(receiver)), *call_args(rw, node.args)]
-    return convert_call(rw, node, base, rules, args).node
+    value = convert_call(rw, node, base, rules, args).node
+    return _kept_dtype(rw, rules, receiver, current, value)
+
+
+def _kept_dtype(
+    rw: Rewriter,
+    rules: tuple[Rule, ...],
+    receiver: cst.BaseExpression,
+    current: cst.BaseExpression,
+    value: cst.BaseExpression,
+) -> cst.BaseExpression:
+    """``x.eq_(y)`` leaves x with the dtype it had: the one kind of in-place result that JAX gives another."""
+    kind = rw.ctx.kind(receiver)
+    boolean = all(rule.returns.replace("'", '"') == 'Tensor["bool"]' for rule in rules)
+    if not boolean or (isinstance(kind, k.Tensor) and kind.dtype == "bool"):
+        return value
+    if not syntax.is_cheap(current):
+        raise Failure(receiver, "MUT002", "a comparison in place keeps the dtype of its tensor", "")
+    made = syntax.parse("_value.astype(_current.dtype)")
+    return syntax.substitute(made, {"_value": value, "_current": current})
+
+
+def _function_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
+    """What a function that works in place writes into its first argument."""
+    target = node.args[0].value
+    first = CallArg(None, target, rw.visit(target), rw.ctx.kind(target))
+    flag = inplace_argument(rw.ctx.facts.callee(node) or "", node)
+    rest = call_args(rw, [a for a in node.args[1:] if a is not flag])
+    return convert_call(rw, node, name, definitions.ops(name), [first, *rest]).node
 
 
 def _receiver(call: cst.Call) -> cst.BaseExpression:
@@ -98,6 +154,11 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
             return targets.initialized(rw, unknown, value)
         check_mutation(rw.ctx, call, target)
         return targets.assign(rw, target, new_value(rw, call, name))
+    function = in_place_function(rw, call)
+    if function is not None and _surely_in_place(rw, call):
+        target = call.args[0].value
+        check_mutation(rw.ctx, call, target)
+        return targets.assign(rw, target, _function_value(rw, call, function))
     out = _out_argument(rw, call)
     if out is not None:
         check_mutation(rw.ctx, call, out)
@@ -133,16 +194,34 @@ def _without_out(call: cst.Call) -> cst.Call:
 def in_place_call(rw: Rewriter, node: cst.Call) -> Any:
     """An in-place call whose result is used."""
     name = in_place_name(rw, node)
-    if name is None:
+    if name is not None:
+        return _used_result(rw, node, written(rw, node), lambda: new_value(rw, node, name))
+    function = in_place_function(rw, node)
+    if function is None:
         return None
-    target = written(rw, node)
+    try:
+        check_in_place_layer(
+            rw.ctx, node
+        )  # nobody reads the old value: the new one need not replace it
+    except Failure:
+        if not _surely_in_place(rw, node):
+            raise
+        target = node.args[0].value
+        return _used_result(rw, node, target, lambda: _function_value(rw, node, function))
+    return _function_value(rw, node, function)
+
+
+def _used_result(
+    rw: Rewriter, node: cst.Call, target: cst.BaseExpression, value: Callable[[], Any]
+) -> cst.BaseExpression:
+    """The target, once the statement before has given it its new value; the value alone for a temporary."""
     ctx = rw.ctx
     if isinstance(target, cst.Name) and not targets.is_variable(ctx, target):
         statement = ctx.statements[-1] if ctx.statements else None
         check_mutation(ctx, node, target)
         alone = statement is not None and not _read_elsewhere(statement.node, node, target)
         if statement is not None and statement.target == target.value and alone:
-            return new_value(rw, node, name)
+            return value()
         if (
             statement is None
             or not statement.may_hoist
@@ -154,16 +233,16 @@ def in_place_call(rw: Rewriter, node: cst.Call) -> Any:
                 f"`{target.value}` is changed in the middle of an expression",
                 "give the change a statement of its own",
             )
-        line = cst.Assign([cst.AssignTarget(target)], new_value(rw, node, name))
+        line = cst.Assign([cst.AssignTarget(target)], value())
         statement.before.append(cst.SimpleStatementLine([line]))
         return target
     if isinstance(target, cst.Call):
         # the tensor is a temporary: nobody else sees the change
         if _is_view(rw, target) and not _is_new(rw, target):
             raise Failure(node, "MUT001", "a view is written in place", "write to its base")
-        return new_value(rw, node, name)
+        return value()
     if isinstance(target, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
-        return new_value(rw, node, name)
+        return value()
     raise Failure(
         node,
         "MUT002",
