@@ -30,7 +30,6 @@ from migrator.convert import convert_source
 from tests.rules import opdb  # first: it sets how XLA compiles
 from tests.rules.database import (
     DTYPES,
-    Call,
     entries,
     load,
     names_of,
@@ -51,6 +50,7 @@ from tests.rules.values import leaves, to_jax
 from tests.rules.written import Unwritable, body, parameters, shapes_told
 
 HEADER = "import torch\nimport torch.nn.functional as F\n\n"
+_TOLD = re.compile(r"\(?d0,.* = a\d+\.shape$")
 LIMIT = 6
 """Most keyword arguments of one call of jax.lax in converted code."""
 
@@ -62,7 +62,8 @@ class Written:
     name: str
     text: str
     form: str
-    samples: list[tuple[Any, list[torch.Tensor], Call]] = field(default_factory=list)
+    samples: list[tuple[int, Any, list[torch.Tensor]]] = field(default_factory=list)
+    """Number of the sample, the sample, its tensors."""
 
 
 @dataclass
@@ -73,6 +74,17 @@ class Pair:
     original: dict[str, Any]
     port: dict[str, Any]
     flagged: dict[str, str]
+
+    @functools.cached_property
+    def bodies(self) -> dict[str, str]:
+        """What each function does, whatever its name and however its parameters are annotated."""
+        found = {}
+        for node in ast.parse(self.code).body:
+            if isinstance(node, ast.FunctionDef):
+                names = ", ".join(a.arg for a in (*node.args.args, *node.args.kwonlyargs))
+                lines = [ast.unparse(one) for one in node.body]
+                found[node.name] = "\n".join([names, *(x for x in lines if not _TOLD.match(x))])
+        return found
 
 
 def variants(info: Any) -> Iterator[tuple[Callable[..., Any], bool]]:
@@ -92,10 +104,11 @@ def variants(info: Any) -> Iterator[tuple[Callable[..., Any], bool]]:
             yield function, mutates
 
 
-def write(
-    info: Any, dtype: str, limit: int | None, precise: bool
-) -> tuple[list[Written], Counter[str]]:
-    """The functions of an entry's source in one dtype; equal texts share one."""
+def write(info: Any, dtype: str, limit: int | None) -> tuple[list[Written], Counter[str]]:
+    """The functions of an entry's source in one dtype; equal texts share one.
+
+    Each stands there twice: with parameters that are tensors, and with dtypes and ranks told.
+    """
     functions: dict[str, Written] = {}
     skipped: Counter[str] = Counter()
     for function, mutates in variants(info):
@@ -110,12 +123,14 @@ def write(
             except (Outcome, Unwritable) as reason:
                 skipped[str(reason)] += 1
                 continue
-            told = shapes_told(inputs) if precise else []
-            text = "".join(f"    {line}\n" for line in [*told, *lines])
-            key = f"({parameters(inputs, precise)}):\n{text}"
-            if key not in functions:
-                functions[key] = Written(f"f{len(functions)}", key, calls[-1].names[0])
-            functions[key].samples.append((sample, inputs, calls[-1]))
+            for told in (False, True):
+                known = shapes_told(inputs) if told else []
+                text = "".join(f"    {line}\n" for line in [*known, *lines])
+                key = f"({parameters(inputs, told)}):\n{text}"
+                one = functions.setdefault(
+                    key, Written(f"f{len(functions)}", key, calls[-1].names[0])
+                )
+                one.samples.append((number, sample, inputs))
     return list(functions.values()), skipped
 
 
@@ -159,27 +174,40 @@ def runner(function: Callable[..., Any]) -> tuple[Callable[[list[Any]], Any], bo
 
 
 def check_function(
-    info: Any, one: Written, pair: Pair, gradients: bool, seen: Callable[[str, str, str], None]
+    info: Any,
+    one: Written,
+    pair: Pair,
+    gradients: bool,
+    seen: Callable[[str, str, str], None],
+    done: dict[tuple[int, str], str],
 ) -> None:
-    """Run one converted function on its samples."""
+    """Run one converted function on its samples, except on those that ``done`` says a like one ran on."""
     function = pair.original[one.name]
     compute, draws = runner(pair.port[one.name])
-    for number, (sample, inputs, _) in enumerate(one.samples):
+    for count, (number, sample, inputs) in enumerate(one.samples):
+        key = (number, pair.bodies[one.name])
+        if key in done:
+            seen(done[key], "", "")
+            continue
+        done[key] = "wrong"
         where = f"{one.form} {sample_text(sample)}"
         try:
-            if number == 0 and not draws:
+            if count == 0 and not draws:
                 check_traces(compute, inputs)
             draw = (lambda inputs=inputs: function(*inputs)) if draws else None
             run_torch = lambda tensors: function(*tensors)
             judge(Trial(info, sample, inputs, run_torch, compute, draw), gradients)
             seen("verified", "", where)
+            done[key] = "verified"
         except Outcome as reason:
             seen("skipped", str(reason), where)
+            done[key] = "skipped"
         except Wrong as error:
             seen("wrong", str(error), f"{where}\n{one.text}")
         except Exception as error:
             seen("raises", described(error), f"{where}\n{one.text}")
-        if draws and number >= 2:
+            done[key] = "raises"
+        if draws and count >= 2:
             break
 
 
@@ -217,9 +245,9 @@ class Prepared:
         return source + (self.pair.code + repr(self.pair.flagged) if self.pair else self.problem)
 
 
-def prepare(info: Any, dtype: str, limit: int | None = None, precise: bool = False) -> Prepared:
+def prepare(info: Any, dtype: str, limit: int | None = None) -> Prepared:
     """Write and convert the source of an entry."""
-    functions, skipped = write(info, dtype, limit, precise)
+    functions, skipped = write(info, dtype, limit)
     made = Prepared(info, functions, skipped)
     if functions:
         try:
@@ -249,12 +277,13 @@ def check(made: Prepared, dtype: str) -> tuple[Counter[str], dict[str, str]]:
         return counts, notes
     if (call := crowded(made.pair.code)) is not None:
         seen("wrong", f"{call} has more than {LIMIT} keyword arguments", made.info.name)
+    done: dict[tuple[int, str], str] = {}
     for one in made.functions:
         if one.name in made.pair.flagged:
             counts["flagged"] += len(one.samples)
             notes.setdefault(f"flagged: {made.pair.flagged[one.name]}"[:300], one.text)
         else:
-            check_function(made.info, one, made.pair, gradients, seen)
+            check_function(made.info, one, made.pair, gradients, seen, done)
     return counts, notes
 
 
@@ -262,14 +291,12 @@ def sweep(
     name: str,
     dtypes: list[str],
     limit: int | None = None,
-    precise: bool = False,
     show: bool = False,
     known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """All variants of one name in all dtypes: its status and what was seen.
 
     Args:
-      precise: the source tells dtypes and ranks.
       show: print what the source became.
       known: an earlier result, which still stands if source and conversion are what they were.
     """
@@ -280,7 +307,7 @@ def sweep(
         warnings.simplefilter("ignore")
         variants_of = {
             dtype: [
-                prepare(info, dtype, limit, precise)
+                prepare(info, dtype, limit)
                 for info in entries()[name]
                 if DTYPES[dtype] in info.dtypes
             ]
@@ -325,9 +352,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="op_db names; all by default")
     parser.add_argument("--dtype", default="float32", help="comma separated, or 'all'")
     parser.add_argument("--limit", type=int, help="samples per form and variant")
-    parser.add_argument(
-        "--precise", action="store_true", help="dtypes and ranks are told in the source"
-    )
     parser.add_argument("--show", action="store_true", help="print the converted source")
     parser.add_argument("--verbose", action="store_true", help="flagged and skipped samples too")
     options = parser.parse_args(argv)
@@ -336,7 +360,7 @@ def main(argv: list[str] | None = None) -> int:
     dtypes = list(DTYPES) if options.dtype == "all" else options.dtype.split(",")
     totals: Counter[str] = Counter()
     for name in options.names or sorted(entries()):
-        result = sweep(name, dtypes, options.limit, precise=options.precise, show=options.show)
+        result = sweep(name, dtypes, options.limit, show=options.show)
         totals[result["status"]] += 1
         opdb.show(name, result, options.verbose)
     print(dict(totals))

@@ -35,7 +35,7 @@ from tests.rules import (
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build" / "sweep"
 RECORD = Path(__file__).with_name("results.json")
-ORACLES = ("definitions", "conversions", "conversions, kinds told", "layers", "converted layers")
+ORACLES = ("definitions", "conversions", "layers", "converted layers")
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,8 @@ def run(task: Task) -> tuple[Task, dict[str, Any], bool]:
 
 
 def _result(task: Task, known: dict[str, Any] | None) -> dict[str, Any]:
-    if task.oracle.startswith("conversions"):
-        told = task.oracle.endswith("told")
-        return converted.sweep(task.name, [task.dtype], precise=told, known=known)
+    if task.oracle == "conversions":
+        return converted.sweep(task.name, [task.dtype], known=known)
     if task.oracle == "converted layers":
         return convertedmodules.sweep(task.name, known)
     if task.oracle == "layers":
