@@ -100,11 +100,18 @@ class Abstraction:
         return Seq(tuple(items), "list" if isinstance(original, cst.List) else "tuple", whole)
 
 
+_NOT_FINITE = {
+    f"float({quote}{text}{quote})": text for text in ("inf", "-inf", "nan") for quote in ("'", '"')
+}
+
+
 def _literal(node: cst.BaseExpression) -> k.Const | None:
     if isinstance(node, (cst.Integer, cst.Float)):
         return k.Const(syntax.literal(node))
     if isinstance(node, cst.SimpleString):
         return k.Const(syntax.literal(node))
+    if isinstance(node, cst.Call) and syntax.code(node) in _NOT_FINITE:
+        return k.Const(float(_NOT_FINITE[syntax.code(node)]))
     if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
         return k.Const({"True": True, "False": False, "None": None}[node.value])
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):

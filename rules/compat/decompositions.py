@@ -144,3 +144,10 @@ def reflections(a: jax.Array, tau: jax.Array) -> jax.Array:
         v = vectors[..., i : i + 1]
         q = q - tau[..., i, None, None] * v * (v.mT.conj() @ q)
     return q
+
+
+def lower_cholesky(matrix: jax.Array) -> jax.Array:
+    """Lower factor L of matrix (..., n, n) = L·Lᴴ, the upper triangle unread; the gradient is Hermitian as in torch."""
+    mean = (matrix + matrix.mT.conj()) / 2
+    read = jnp.tril(matrix) + jnp.tril(matrix, -1).mT.conj()
+    return jnp.linalg.cholesky(mean + jax.lax.stop_gradient(read - mean), symmetrize_input=False)

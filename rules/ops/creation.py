@@ -378,7 +378,8 @@ def arange_from(
     pin_memory=False,
 ) -> Tensor:
     """``start``, ``start + step``, … below ``end``."""
-    if surely(float in (type(start), type(end), type(step))) and dtype and is_integer(dtype):
+    fractional = isinstance(start, float) or isinstance(end, float) or isinstance(step, float)
+    if surely(fractional) and dtype is not None and is_integer(dtype):
         return jnp.arange(int(start), int(end), int(step), dtype=dtype)
     if isinstance(step, int) and step == 1:
         return jnp.arange(start, end, dtype=dtype)

@@ -2,7 +2,7 @@
 
 Where torch raises (a singular matrix, one that is not positive definite) JAX gives inf or NaN. Singular and
 eigenvectors are unique only up to sign or phase. ``cholesky`` reads one triangle in torch and the mean of both
-in JAX: the same for the symmetric matrices it is for.
+in JAX.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from jax import lax
 
 from rules.compat.decompositions import (
     full_svd,
+    lower_cholesky,
     lu_factor,
     lu_solve,
     lu_unpack,
@@ -168,13 +169,14 @@ def triangular_solve(
     "torch.cholesky",
     "Tensor.cholesky",
     example={
-        "torch.linalg.cholesky(x)": "jnp.linalg.cholesky(x)",
-        "torch.linalg.cholesky(x, upper=True)": "jnp.linalg.cholesky(x, upper=True)",
+        "torch.linalg.cholesky(x)": "lower_cholesky(x)",
     },
 )
 def cholesky(input, upper=False) -> Tensor["same"]:
-    """Triangular factor of a positive definite matrix; NaN where torch raises."""
-    return jnp.linalg.cholesky(input, upper=upper)
+    """Triangular factor of a positive definite matrix, of which one triangle is read; NaN where torch raises."""
+    if upper:
+        return lower_cholesky(input.mT.conj()).mT.conj()
+    return lower_cholesky(input)
 
 
 @op("torch.linalg.cholesky_ex", fields=("L", "info"))

@@ -48,15 +48,15 @@ def take(input, index) -> Tensor["same"]:
 @op(
     "torch.index_select",
     "Tensor.index_select",
-    example={"x.index_select(1, i)": "jnp.take(x, i, axis=1)"},
+    example={"x.index_select(1, i)": "jnp.take(x, jnp.atleast_1d(i), axis=1)"},
 )
 def index_select(input, dim, index) -> Tensor["same"]:
-    """Rows ``index`` of an axis, as a copy."""
+    """Rows ``index`` of an axis, as a copy; the axis stays for an index without axes."""
     if surely(input.ndim == 0):
         return input
-    if surely(index.ndim == 0):
-        return jnp.take(input, index[None], axis=dim)
-    return jnp.take(input, index, axis=dim)
+    if surely(index.ndim == 1):
+        return jnp.take(input, index, axis=dim)
+    return jnp.take(input, jnp.atleast_1d(index), axis=dim)
 
 
 @op(
@@ -242,12 +242,15 @@ def put(input, index, source, accumulate=False) -> Tensor["same"]:
     "Tensor.masked_fill",
     example={
         'x.masked_fill(mask, float("-inf"))': 'jnp.where(mask, float("-inf"), x)',
+        "i.masked_fill(mask, 1.5)": "jnp.where(mask, jnp.asarray(1.5, i.dtype), i)",
         "x.masked_fill(mask == 0, -1e9)": "jnp.where(mask == 0, -1e9, x)",
     },
 )
 def masked_fill(input, mask, value) -> Tensor["same"]:
     """``value`` where ``mask`` is true; the dtype stays the input's."""
-    if isinstance(value, float) or (isinstance(value, int) and surely(is_float(input))):
+    if surely(isinstance(value, float) and value - value != 0):  # torch refuses inf for integers
+        return jnp.where(mask, value, input)
+    if surely(is_float(input) and isinstance(value, (int, float))):
         return jnp.where(mask, value, input)
     return jnp.where(mask, jnp.asarray(value, input.dtype), input)
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from rules.compat.linalg import cdist as pairwise_distances
 from rules.compat.linalg import l2_norm, matrix_norm, norm, renorm, vector_norm
-from rules.registry import is_bool, is_integer, op, surely, unsupported
+from rules.registry import is_bool, is_float, op, surely, unsupported
 
 
 @op(
@@ -84,15 +84,14 @@ def outer(input, vec2) -> Tensor:
 )
 def addmm(input, mat1, mat2, *, beta=1, alpha=1) -> Tensor:
     """beta · input + alpha · (mat1 @ mat2); a beta of 0 ignores input, NaN included."""
-    if surely(is_integer(input)):
-        alpha, beta = int(alpha), int(beta)
+    known = surely((isinstance(alpha, int) and isinstance(beta, int)) or is_float(input))
     product = mat1 @ mat2
     if alpha != 1:
-        product = alpha * product
+        product = (alpha if known else jnp.asarray(alpha, input.dtype)) * product
     if beta == 0:
         return product
     if beta != 1:
-        return beta * input + product
+        return (beta if known else jnp.asarray(beta, input.dtype)) * input + product
     return input + product
 
 
@@ -103,15 +102,14 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1) -> Tensor:
 )
 def addmv(input, mat, vec, *, beta=1, alpha=1) -> Tensor:
     """beta · input + alpha · (mat @ vec)."""
-    if surely(is_integer(input)):
-        alpha, beta = int(alpha), int(beta)
+    known = surely((isinstance(alpha, int) and isinstance(beta, int)) or is_float(input))
     product = mat @ vec
     if alpha != 1:
-        product = alpha * product
+        product = (alpha if known else jnp.asarray(alpha, input.dtype)) * product
     if beta == 0:
         return product
     if beta != 1:
-        return beta * input + product
+        return (beta if known else jnp.asarray(beta, input.dtype)) * input + product
     return input + product
 
 
@@ -125,15 +123,14 @@ def addmv(input, mat, vec, *, beta=1, alpha=1) -> Tensor:
 )
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
     """beta · input + alpha · (batch1 @ batch2)."""
-    if surely(is_integer(input)):
-        alpha, beta = int(alpha), int(beta)
+    known = surely((isinstance(alpha, int) and isinstance(beta, int)) or is_float(input))
     product = batch1 @ batch2
     if alpha != 1:
-        product = alpha * product
+        product = (alpha if known else jnp.asarray(alpha, input.dtype)) * product
     if beta == 0:
         return product
     if beta != 1:
-        return beta * input + product
+        return (beta if known else jnp.asarray(beta, input.dtype)) * input + product
     return input + product
 
 
@@ -144,15 +141,14 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
 )
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
     """beta · input + alpha · Σ over the batch of batch1 @ batch2."""
-    if surely(is_integer(input)):
-        alpha, beta = int(alpha), int(beta)
+    known = surely((isinstance(alpha, int) and isinstance(beta, int)) or is_float(input))
     product = jnp.einsum("bij,bjk->ik", batch1, batch2)
     if alpha != 1:
-        product = alpha * product
+        product = (alpha if known else jnp.asarray(alpha, input.dtype)) * product
     if beta == 0:
         return product
     if beta != 1:
-        return beta * input + product
+        return (beta if known else jnp.asarray(beta, input.dtype)) * input + product
     return input + product
 
 
@@ -163,17 +159,16 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
 )
 def addr(input, vec1, vec2, *, beta=1, alpha=1) -> Tensor:
     """beta · input + alpha · (vec1 ⊗ vec2)."""
-    if surely(is_integer(input)):
-        alpha, beta = int(alpha), int(beta)
+    known = surely((isinstance(alpha, int) and isinstance(beta, int)) or is_float(input))
     if surely(is_bool(input)):
         alpha, beta = bool(alpha), bool(beta)
     product = jnp.outer(vec1, vec2)
     if alpha != 1:
-        product = alpha * product
+        product = (alpha if known else jnp.asarray(alpha, input.dtype)) * product
     if beta == 0:
         return product
     if beta != 1:
-        return beta * input + product
+        return (beta if known else jnp.asarray(beta, input.dtype)) * input + product
     return input + product
 
 

@@ -12,7 +12,7 @@ from rules.compat.windows import (
     general_cosine,
     kaiser,
 )
-from rules.registry import op, surely
+from rules.registry import op
 
 
 @op(
@@ -33,7 +33,7 @@ def hann_window(
     requires_grad=False,
 ) -> Tensor["float"]:
     """½ − ½·cos; one period by default, symmetric with periodic=False."""
-    if surely(window_length == 1):
+    if window_length == 1:
         window = jnp.ones(1)
     elif periodic:
         window = jnp.hanning(window_length + 1)[:-1]
@@ -62,7 +62,7 @@ def blackman_window(
     requires_grad=False,
 ) -> Tensor["float"]:
     """Three cosine terms."""
-    if surely(window_length == 1):
+    if window_length == 1:
         window = jnp.ones(1)
     elif periodic:
         window = jnp.blackman(window_length + 1)[:-1]
@@ -91,7 +91,7 @@ def bartlett_window(
     requires_grad=False,
 ) -> Tensor["float"]:
     """A triangle."""
-    if surely(window_length == 1):
+    if window_length == 1:
         window = jnp.ones(1)
     elif periodic:
         window = jnp.bartlett(window_length + 1)[:-1]

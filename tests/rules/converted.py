@@ -205,8 +205,10 @@ def check_function(
         except Wrong as error:
             seen("wrong", str(error), f"{where}\n{one.text}")
         except Exception as error:
-            seen("raises", described(error), f"{where}\n{one.text}")
-            done[key] = "raises"
+            # an axis of a tensor that has none: torch takes it, JAX says so
+            outcome = "0-d" if any(t.ndim == 0 for t in inputs) else "raises"
+            seen(outcome, described(error), f"{where}\n{one.text}")
+            done[key] = outcome
         if draws and count >= 2:
             break
 
