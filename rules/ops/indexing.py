@@ -243,7 +243,7 @@ def put(input, index, source, accumulate=False) -> Tensor["same"]:
     example={
         'x.masked_fill(mask, float("-inf"))': 'jnp.where(mask, float("-inf"), x)',
         "i.masked_fill(mask, 1.5)": "jnp.where(mask, jnp.asarray(1.5, i.dtype), i)",
-        "x.masked_fill(mask == 0, -1e9)": "jnp.where(mask == 0, -1e9, x)",
+        "x.masked_fill(mask == 0, -1e9)": "jnp.where(mask == 0, jnp.asarray(-1e9, x.dtype), x)",
     },
 )
 def masked_fill(input, mask, value) -> Tensor["same"]:

@@ -79,7 +79,7 @@ def outer(input, vec2) -> Tensor:
     "Tensor.addmm",
     example={
         "torch.addmm(x, y, z)": "x + y @ z",
-        "torch.addmm(x, y, z, beta=0.5, alpha=2)": "0.5 * x + 2 * (y @ z)",
+        "torch.addmm(x, y, z, beta=3, alpha=2)": "3 * x + 2 * (y @ z)",
     },
 )
 def addmm(input, mat1, mat2, *, beta=1, alpha=1) -> Tensor:
@@ -118,7 +118,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1) -> Tensor:
     "Tensor.baddbmm",
     example={
         "torch.baddbmm(x, y, z)": "x + y @ z",
-        "torch.baddbmm(x, y, z, beta=0, alpha=0.5)": "0.5 * (y @ z)",
+        "torch.baddbmm(x, y, z, beta=0, alpha=2)": "2 * (y @ z)",
     },
 )
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:

@@ -18,7 +18,7 @@ from tests.convert.tools import HEADER, body, convert, function, module, rules_o
         ("return x.var(1)", "return jnp.var(x, axis=1, ddof=1)"),
         ("return F.gelu(x + 1)", "return jax.nn.gelu(x + 1, approximate=False)"),
         ("return x.unsqueeze(-1) @ y.T", "return x[..., None] @ y.T"),
-        ("return x.masked_fill(mask, 0.0)", "return jnp.where(mask, 0.0, x)"),
+        ("return x.masked_fill(mask, 0.0)", "return jnp.where(mask, jnp.asarray(0.0, x.dtype), x)"),
         ("return x[:, [0, 2]]", "return x[:, jnp.array([0, 2])]"),
         ("i = x.argmax(1)\nreturn i", "i = x.argmax(axis=1)\nreturn i"),
         ("return torch.cat([x, y], dim=1).to(x.device)", "return jnp.concatenate([x, y], axis=1)"),
