@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
+from migrator.convert.passes.functions import is_disabled_autocast
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import kinds as k
 from rules import definitions
@@ -49,18 +50,6 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
 def _context_name(rw: Rewriter, node: cst.BaseExpression) -> str | None:
     target = node.func if isinstance(node, cst.Call) else node
     return rw.ctx.facts.qualified_name(target)
-
-
-def is_disabled_autocast(node: cst.BaseExpression, name: str | None) -> bool:
-    if name is None or not name.endswith("autocast") or not isinstance(node, cst.Call):
-        return False
-    return any(
-        a.keyword is not None
-        and a.keyword.value == "enabled"
-        and isinstance(a.value, cst.Name)
-        and a.value.value == "False"
-        for a in node.args
-    )
 
 
 def _opened(rw: Rewriter, node: cst.With) -> list[cst.BaseStatement]:

@@ -10,7 +10,6 @@ from migrator import syntax
 from migrator.convert.context import Context, Frame, bound_names
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
-from migrator.convert.passes.control import is_disabled_autocast
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -68,6 +67,19 @@ def _decorators(rw: Rewriter, node: cst.FunctionDef) -> tuple[list[cst.Decorator
         elif name not in _DROPPED and not is_disabled_autocast(inner, name):
             kept.append(rw.visit(decorator))
     return kept, no_grad
+
+
+def is_disabled_autocast(node: cst.BaseExpression, name: str | None) -> bool:
+    """Whether an expression is ``autocast(…, enabled=False)``."""
+    if name is None or not name.endswith("autocast") or not isinstance(node, cst.Call):
+        return False
+    return any(
+        a.keyword is not None
+        and a.keyword.value == "enabled"
+        and isinstance(a.value, cst.Name)
+        and a.value.value == "False"
+        for a in node.args
+    )
 
 
 def _params(rw: Rewriter, params: cst.Parameters) -> cst.Parameters:
