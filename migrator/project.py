@@ -8,14 +8,17 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from migrator.errors import UserError
 from migrator.findings import Finding, ordered
+
+if TYPE_CHECKING:
+    from migrator.package.build import Outcome
+    from migrator.package.run import Project
 
 T = TypeVar("T")
 Track = Callable[[Sequence[T], str], Iterable[T]]
@@ -46,10 +49,16 @@ class Converted:
 
 @dataclass
 class Conversion:
-    """What became of all files; ``written`` are the outputs that exist now."""
+    """What became of all files; ``written`` are the outputs that exist now.
+
+    ``helpers`` are modules that several files import from: place below the output directory → source.
+    """
 
     files: list[Converted] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
+    helpers: dict[Path, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What a person should know of the project as a whole."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -88,29 +97,38 @@ class Conversion:
 # --- which files -----------------------------------------------------------------------------------
 
 
-def _python_files(directory: Path) -> Iterator[Path]:
+def _python_files(directory: Path, ignored: Callable[[Path], bool]) -> Iterator[Path]:
     for entry in sorted(directory.iterdir()):
-        if entry.name.startswith(".") or entry.name in _SKIPPED:
+        if entry.name.startswith(".") or entry.name in _SKIPPED or ignored(entry):
             continue
         if entry.is_dir():
             if not any((entry / name).exists() for name in ("pyvenv.cfg", MANIFEST)):
-                yield from _python_files(entry)
+                yield from _python_files(entry, ignored)
         elif entry.suffix == ".py":
             yield entry
 
 
-def discover(paths: Iterable[str | Path]) -> list[File]:
+def discover(
+    paths: Iterable[str | Path], include: Sequence[str] = (), exclude: Sequence[str] = ()
+) -> list[File]:
     """The Python files meant by files and directories, each once, in a fixed order.
 
-    Hidden directories, caches, virtual environments and what ``convert`` wrote are left out.
+    Hidden directories, caches, virtual environments, what ``convert`` wrote and what a .gitignore names are
+    left out.
+
+    Args:
+      include, exclude: patterns as in a .gitignore, for files of the directories.
 
     Raises:
       UserError: a path that does not exist, is no Python, or holds none.
     """
+    from migrator.package.ignore import Ignored, chosen
+
     found: dict[Path, File] = {}
     for path in map(Path, paths):
         if path.is_dir():
-            files = [File(p, p.relative_to(path)) for p in _python_files(path)]
+            names = ((p, p.relative_to(path)) for p in _python_files(path, Ignored(path)))
+            files = [File(p, name) for p, name in names if chosen(name, include, exclude)]
             if not files:
                 raise UserError(f"{path}: a directory with no Python file in it")
         elif not path.exists():
@@ -124,16 +142,6 @@ def discover(paths: Iterable[str | Path]) -> list[File]:
     return list(found.values())
 
 
-@contextmanager
-def _naming(file: File) -> Iterator[None]:
-    """Says in which file an error that is none of the user's happened."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"in {file.path}")
-        raise
-
-
 def _no_progress(items: Sequence[T], label: str) -> Iterable[T]:
     return items
 
@@ -142,33 +150,78 @@ def _no_progress(items: Sequence[T], label: str) -> Iterable[T]:
 
 
 def analyze_paths(
-    paths: Iterable[str | Path], track: Track[File] = _no_progress
+    paths: Iterable[str | Path], track: Track[File] = _no_progress, **options: Any
 ) -> tuple[list[File], list[Finding]]:
-    """Findings of all files under ``paths``, in order of file and line."""
-    from migrator.analyze import analyze_source
-    from migrator.source import read_text
+    """Findings of all files under ``paths``, in order of file and line.
 
-    files = discover(paths)
-    findings: list[Finding] = []
-    for file in track(files, "analyze"):
-        with _naming(file):
-            findings += analyze_source(read_text(file.path), path=str(file.path))
-    return files, ordered(findings)
+    ``options``: ``include`` and ``exclude`` of ``discover``, ``jobs`` and ``cache`` of ``convert_path``.
+    """
+    patterns = {key: options.pop(key) for key in ("include", "exclude") if key in options}
+    files = discover(paths, **patterns)
+    done = _project_outcomes(files, "analyze", None, track, **options)[1]
+    return files, ordered(f for outcome in done.values() for f in outcome.findings)
 
 
-def convert_files(files: Sequence[File], track: Track[File] = _no_progress) -> Conversion:
-    """Convert files; nothing is written."""
-    from migrator.convert import convert_source
-    from migrator.source import read_text
+def convert_files(
+    files: Sequence[File], track: Track[File] = _no_progress, out: Path | None = None, **options: Any
+) -> Conversion:
+    """Convert files that may import one another; nothing is written.
 
-    conversion = Conversion()
-    for file in track(files, "convert"):
-        text = read_text(file.path)
-        with _naming(file):
-            result = convert_source(text, path=str(file.path))
-        findings = tuple(ordered(result.findings))
-        conversion.files.append(Converted(file, text, result.code, findings, result.complete))
+    Args:
+      out: where the result will go; a package that gets another name there imports itself relatively.
+      options: ``jobs`` and ``cache`` of ``convert_path``.
+    """
+    from migrator.package.helpers import helper_modules
+
+    project, done = _project_outcomes(files, "convert", out, track, **options)
+    conversion = Conversion(helpers=helper_modules(project, list(done.values())))
+    for file, member in zip(files, project.members, strict=True):
+        one = done[member.module]
+        text = project.texts[member.module]
+        conversion.files.append(Converted(file, text, one.code, tuple(one.findings), one.complete))
     return conversion
+
+
+def _project_outcomes(
+    files: Sequence[File],
+    command: str,
+    out: Path | None,
+    track: Track[Any],
+    *,
+    jobs: int | None = None,
+    cache: Path | None = None,
+) -> tuple[Project, dict[str, Outcome]]:
+    """What becomes of the files of a project by module name, in the order of the files."""
+    from migrator.package.members import members
+    from migrator.package.run import outcomes, read_project
+    from migrator.source import read_text
+
+    every = members((file.path, file.name) for file in files)
+    cached = _cache_of(files, command, out, cache)
+    project = read_project(every, read_text, cached)
+    renamed = frozenset(
+        member.module.partition(".")[0]
+        for member in every
+        if out is not None and member.name == Path("__init__.py") and member.module != out.name
+    )
+    results = outcomes(project, command, renamed=renamed, jobs=jobs, cached=cached)
+    done = {}
+    for _ in track(files, command):
+        outcome = next(results)
+        done[outcome.module] = outcome
+    next(results, None)  # lets it tidy up
+    return project, {member.module: done[member.module] for member in every}
+
+
+def _cache_of(
+    files: Sequence[File], command: str, out: Path | None, cache: Path | None
+) -> Path | None:
+    """The directory of the cache for a project; a file alone is not worth one."""
+    if cache is None or len(files) < 2:
+        return None
+    roots = sorted({str(file.path.resolve()).removesuffix(str(file.name)) for file in files})
+    target = str(out.resolve()) if out is not None else ""
+    return cache / _digest("\0".join([*roots, target]).encode())[:24] / command
 
 
 def convert_path(
@@ -177,33 +230,53 @@ def convert_path(
     *,
     force: bool = False,
     track: Track[File] = _no_progress,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    jobs: int | None = None,
+    cache: Path | None = None,
 ) -> Conversion:
     """Convert the Python files under ``paths`` and write them to ``out``.
+
+    Files that import one another are converted together: what one defines, the others know.
 
     Args:
       out: a directory, which gets the layout of the sources; or, for one file, a name that ends in ``.py``;
         None writes nothing.
       force: overwrite outputs that were edited since they were generated.
+      include, exclude: patterns as in a .gitignore, for files of directories.
+      jobs: worker processes; by default as many as there are cores, when there is enough to do.
+      cache: directory that keeps results for the next run; None keeps none.
 
     Raises:
       UserError: unreadable sources, or an output that may not be overwritten (nothing is written then).
     """
-    files = discover(paths)
+    files = discover(paths, include, exclude)
     if out is None:
-        return convert_files(files, track)
+        return convert_files(files, track, jobs=jobs, cache=cache)
     out = Path(out)
     targets = _targets(files, out)
-    manifest = Manifest(out.parent if out.suffix == ".py" else out)
-    problems = [p for target in targets if (p := manifest.problem(target))]
-    if problems and not force:
-        raise UserError(f"{'; '.join(problems)}; --force overwrites")
-    conversion = convert_files(files, track)
+    directory = out.parent if out.suffix == ".py" else out
+    manifest = Manifest(directory)
+    _refuse(manifest, targets, force)
+    conversion = convert_files(files, track, out, jobs=jobs, cache=cache)
+    helpers = {directory / name: code for name, code in conversion.helpers.items()}
+    _refuse(manifest, list(helpers), force)
     for file, target in zip(conversion.files, targets, strict=True):
         write_text(target, file.code)
         manifest.record(target, file.code)
         conversion.written.append(target)
+    for target, code in helpers.items():
+        write_text(target, code)
+        manifest.record(target, code)
     manifest.save()
     return conversion
+
+
+def _refuse(manifest: Manifest, targets: Iterable[Path], force: bool) -> None:
+    """Raise UserError where a target may not be overwritten."""
+    problems = [p for target in targets if (p := manifest.problem(target))]
+    if problems and not force:
+        raise UserError(f"{'; '.join(problems)}; --force overwrites")
 
 
 # --- writing -----------------------------------------------------------------------------------------

@@ -51,7 +51,11 @@ def analyze_source(text: str, path: str | None = None) -> list[Finding]:
     source = Source(text, path)
     if "torch" not in text:
         return []
-    facts = infer(source)
+    return findings_of(source, infer(source))
+
+
+def findings_of(source: Source, facts: Facts) -> list[Finding]:
+    """What stands in the way in a file whose kinds are known."""
     flagged = run_flags(source, facts)
     taken = {node for node, finding in flagged if finding.blocks}
     suppressions = Suppressions(source)

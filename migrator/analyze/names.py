@@ -95,7 +95,7 @@ def _visit(root: cst.CSTNode, facts: Facts, taken: set[cst.CSTNode]) -> Iterator
     while pending:
         node = pending.pop()
         if isinstance(node, _SKIPPED):
-            found = _import(node) if isinstance(node, (cst.Import, cst.ImportFrom)) else None
+            found = _import(node, facts) if isinstance(node, (cst.Import, cst.ImportFrom)) else None
             if found is not None and node not in taken:
                 yield found
             continue
@@ -296,8 +296,9 @@ def _context(node: cst.BaseExpression, facts: Facts) -> Found | None:
     return _found(node, "API001", what, "write out what it changes")
 
 
-def _import(node: cst.Import | cst.ImportFrom) -> Found | None:
+def _import(node: cst.Import | cst.ImportFrom, facts: Facts) -> Found | None:
     """Imports of packages built on torch."""
+    linked = facts.linked
     if isinstance(node, cst.Import):
         modules = [dotted(alias.name) or "" for alias in node.names]
     elif node.module is not None and not node.relative:
@@ -305,6 +306,8 @@ def _import(node: cst.Import | cst.ImportFrom) -> Found | None:
     else:
         return None
     for module in modules:
+        if linked is not None and linked.place(facts.module, module, 0, None) != "outside":
+            continue
         if module.partition(".")[0] in BASED_ON_TORCH:
             what = f"{module} is built on torch and has no converted counterpart here"
             advice = "port what is used of it, or copy its source into the project and convert that"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from migrator import syntax
 from migrator.convert.assemble import assemble, with_helpers
@@ -14,13 +14,14 @@ from migrator.convert.context import Context
 from migrator.convert.layout import parses, wrapped
 from migrator.convert.leftovers import check_leftovers
 from migrator.convert.passes import load
+from migrator.convert.randomness import RngPlan
 from migrator.convert.rewriter import Rewriter
 from migrator.errors import UserError
 from migrator.findings import Finding, ordered
-from migrator.infer import infer
+from migrator.infer import FunctionInfo, Linked, infer, infer_together
 from migrator.source import Source
 
-__all__ = ["ConvertResult", "convert_source"]
+__all__ = ["ConvertResult", "convert_source", "convert_together"]
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,34 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
+def convert_together(
+    sources: Sequence[Source], linked: Linked, helpers: Mapping[str, str]
+) -> list[tuple[ConvertResult, Context]]:
+    """Convert files that import one another, with what is known of the rest of their project.
+
+    Args:
+      linked: answers for the other files.
+      helpers: module → the module it imports helpers from (``".._torch_compat"``); empty to carry them itself.
+    """
+    load()
+    every = infer_together(sources, linked)
+    plan = RngPlan(replace(every[0], functions={n: f for e in every for n, f in e.functions.items()}))
+    made = []
+    mutated: dict[FunctionInfo, set[str]] = {}
+    for source, facts in zip(sources, every, strict=True):
+        ctx = Context(source, facts, plan)
+        ctx.mutated = mutated
+        ctx.helpers.elsewhere = helpers.get(source.module, "")
+        ctx.helpers.unique = bool(ctx.helpers.elsewhere)
+        made.append((_rewritten(source, ctx), ctx))
+    return made
+
+
 def _convert(source: Source) -> ConvertResult:
-    facts = infer(source)
-    ctx = Context(source, facts)
+    return _rewritten(source, Context(source, infer(source)))
+
+
+def _rewritten(source: Source, ctx: Context) -> ConvertResult:
     _block_flagged(ctx)
     rewriter = Rewriter(ctx)
     body = rewriter.body(source.tree.body)

@@ -306,6 +306,8 @@ def aliases(ctx: Context, info: FunctionInfo) -> Aliases:
 
 def returns_argument(ctx: Context, info: FunctionInfo) -> bool:
     """Whether a function may return memory of one of its arguments (a recursive one is taken to)."""
+    if info.settled is not None:
+        return info.settled.returns_argument
     if info in ctx.aliases and ctx.aliases[info] is None:
         return True
     return any(m.startswith("param:") for m in aliases(ctx, info).returned)
@@ -361,14 +363,21 @@ def _outermost(ctx: Context) -> FunctionInfo:
 
 def _check_callers(ctx: Context, node: cst.CSTNode, param: str) -> None:
     """A function that writes to its argument is safe when no caller reads that argument afterwards."""
-    info = ctx.frames[-1].info
+    _check_calls(ctx, node, param, ctx.frames[-1].info)
+
+
+def _check_calls(ctx: Context, node: cst.CSTNode, param: str, info: FunctionInfo) -> None:
     if ctx.writers.get(info):
         return  # its callers take the result back
+    known = ctx.mutated.setdefault(info, set())
+    if param in known and info is not ctx.frames[-1].info:
+        return
+    known.add(param)
     for call, caller in info.call_sites.items():
         if not isinstance(call, cst.Call) or caller is None:
             continue
-        for item in call.args:
-            value = root_name(item.value)
+        for name, item in bound_arguments(call, info):
+            value = root_name(item.value) if name == param else None
             if value is None or not isinstance(ctx.kind(item.value), (k.Tensor, k.Unknown)):
                 continue
             facts = aliases(ctx, caller)
@@ -377,7 +386,7 @@ def _check_callers(ctx: Context, node: cst.CSTNode, param: str) -> None:
                 continue
             state = facts.before[statement]
             memory = state.get(value.value, frozenset())
-            later = facts.read_after(statement) - _rebound(statement)
+            later = facts.read_after(statement) - rebound(statement)
             if reads_in(statement, value.value) > syntax.names(call).get(value.value, 0):
                 later |= {value.value}
             if any(n in later and (m & memory) for n, m in state.items()):
@@ -388,6 +397,26 @@ def _check_callers(ctx: Context, node: cst.CSTNode, param: str) -> None:
                     f"{caller.short}()",
                     "work on a copy, or return the changed tensor",
                 )
+            for one in sorted(memory):
+                if one.startswith("param:") and caller is not info:
+                    _check_calls(ctx, node, one.removeprefix("param:"), caller)
+
+
+def bound_arguments(node: cst.Call, info: FunctionInfo) -> list[tuple[str, cst.Arg]]:
+    """The arguments of a call with the parameters they go to, up to the first starred one."""
+    queue = list(info.params)
+    if info.owner is None or "staticmethod" in info.decorators:
+        params = info.node.params
+        queue = [p.name.value for p in (*params.posonly_params, *params.params)]
+    found = []
+    for item in node.args:
+        if item.star:
+            break
+        if item.keyword is not None:
+            found.append((item.keyword.value, item))
+        elif queue:
+            found.append((queue.pop(0), item))
+    return found
 
 
 def reads_in(statement: cst.CSTNode, name: str) -> int:
@@ -398,7 +427,7 @@ def reads_in(statement: cst.CSTNode, name: str) -> int:
     return sum(syntax.names(part).get(name, 0) for part in parts)
 
 
-def _rebound(statement: cst.CSTNode) -> set[str]:
+def rebound(statement: cst.CSTNode) -> set[str]:
     found = set()
     for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
         if isinstance(small, cst.Assign):

@@ -53,12 +53,12 @@ class Statement:
 class Context:
     """State of one conversion."""
 
-    def __init__(self, source: Source, facts: Facts) -> None:
+    def __init__(self, source: Source, facts: Facts, plan: RngPlan | None = None) -> None:
         self.source = source
         self.facts = facts
         self.findings: list[Finding] = []
         self.helpers = Helpers(used_names(source.index), bound_in_file(source.index))
-        self.plan = RngPlan(facts)
+        self.plan = plan if plan is not None else RngPlan(facts)
         self.blocked: dict[cst.CSTNode, tuple[str, str, str]] = {}
         self.dropped: set[cst.CSTNode] = set()
         self.classes: list[ClassInfo] = []
@@ -69,11 +69,16 @@ class Context:
         self.no_grad = 0
         self.iterates_dicts: bool | None = None
         self.writers: dict[FunctionInfo, bool] = {}
+        self.mutated: dict[FunctionInfo, set[str]] = {}
+        """Parameters whose memory a function writes to in torch."""
         self.narrowed: dict[str, str] = {}
         """Several classes a module may have, as one string → the ones it has in this branch."""
         self.class_being_read: ClassInfo | None = None
         self.aliases: dict[FunctionInfo, object | None] = {}
         self.class_values = class_values(source.tree, facts)
+        if facts.linked is not None:
+            self.class_values |= facts.linked.handed_on
+            self.torch_names |= facts.linked.stars(source.module)
         self.tied_heads: dict[str, dict[str, cst.Attribute]] = {}
 
     # --- questions ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from migrator.convert.layout import fitted
-from rules.definitions import WORDS, RuleFile, module_file
+from rules.definitions import ROOT, WORDS, RuleFile, module_file, read
 
 LIBRARIES = {
     ("jax", None): "import jax",
@@ -41,6 +41,10 @@ class Helpers:
     wanted: dict[str, tuple[RuleFile, str]] = field(default_factory=dict)
     factories: set[str] = field(default_factory=set)
     """Layer definitions used as values: they accept ``rngs`` whether they need it or not."""
+    unique: bool = False
+    """Helpers have names that no two of all share, since many files get them from one module."""
+    elsewhere: str = ""
+    """The module that the file imports its helpers from, with dots; empty where it carries them itself."""
 
     def snapshot(self) -> tuple[dict[str, str], dict, dict, frozenset[str]]:
         """The state to return to when a statement turns out not to convert.
@@ -104,14 +108,16 @@ class Helpers:
         key = (file.path, name)
         if key in self.names:
             return self.names[key]
-        new = name
-        if name in self.bound or name in self.wanted:  # bound by the file, or of another rule file
-            new = f"{name}_"
+        new = wish = _unique_names()[key] if self.unique else name
+        if wish in self.bound or wish in self.wanted:  # bound by the file, or of another rule file
+            new = f"{wish}_"
             while new in self.taken:
                 new += "_"
         self.names = {**self.names, key: new}
         self.wanted = {**self.wanted, new: (file, name)}
         self.take(new)
+        if self.elsewhere:
+            return new
         for dependency in sorted(_needs(file, name)):
             self.need(file, dependency)
         return new
@@ -126,8 +132,22 @@ class Helpers:
             file, name = module_file(compat), attribute or name
         return self.names.get((file.path, name))
 
+    def import_line(self) -> str:
+        """The import of what another module carries; empty when nothing is needed of it."""
+        parts = []
+        for local, (file, name) in sorted(self.wanted.items()) if self.elsewhere else ():
+            there = _unique_names()[file.path, name]
+            parts.append(there if there == local else f"{there} as {local}")
+        line = f"from {self.elsewhere} import {', '.join(parts)}" if parts else ""
+        if len(line) <= 100:
+            return line
+        rows = "".join(f"    {part},\n" for part in parts)
+        return f"from {self.elsewhere} import (\n{rows})"
+
     def text(self) -> str:
         """The helpers as source, what others use first; empty when there are none."""
+        if self.elsewhere:
+            return ""
         done: list[str] = []
         order: dict[str, str] = {}
 
@@ -151,6 +171,22 @@ class Helpers:
         for output in list(self.wanted):
             place(output)
         return "\n\n".join(order.values())
+
+
+@cache
+def _unique_names() -> dict[tuple[Path, str], str]:
+    """Every definition of the rules → a name that no other one has."""
+    found: dict[tuple[Path, str], str] = {}
+    taken: set[str] = set()
+    for folder in ("compat", "ops", "layers"):
+        for path in sorted((ROOT / folder).glob("*.py")):
+            for name in read(path).definitions:
+                new = name
+                while new in taken:
+                    new = f"{new}_{path.stem}" if new == name else f"{new}_"
+                taken.add(new)
+                found[path, name] = new
+    return found
 
 
 @cache

@@ -22,6 +22,7 @@ class RngPlan:
     def _collect(self) -> None:
         functions = list(self.facts.functions.values())
         self._needs = {f for f in functions if f.draws or f.builds or self._is_init(f)}
+        self._needs |= {f for f in functions if self._overridden(f) == "param"}
         changed = True
         while changed:
             changed = False
@@ -29,7 +30,7 @@ class RngPlan:
                 if function in self._needs:
                     continue
                 for callee in function.calls:
-                    if isinstance(callee, FunctionInfo) and callee in self._needs:
+                    if isinstance(callee, FunctionInfo) and self._needy(callee):
                         if callee.owner is not None and self._is_method(callee):
                             continue  # settled below: methods may carry their own generator
                         self._needs.add(function)
@@ -53,6 +54,19 @@ class RngPlan:
                     self._needs.add(outer)
                     outer = outer.outer
 
+    def _needy(self, function: FunctionInfo) -> bool:
+        settled = function.settled
+        return settled.how is not None if settled is not None else function in self._needs
+
+    @staticmethod
+    def _overridden(function: FunctionInfo) -> str | None:
+        """How the method of another file's class that a method overrides gets at its ``nnx.Rngs``."""
+        for parent in function.owner.lineage()[1:] if function.owner is not None else ():
+            method = parent.methods.get(function.short)
+            if method is not None and method.settled is not None:
+                return method.settled.how
+        return None
+
     @staticmethod
     def _is_method(function: FunctionInfo) -> bool:
         return function.owner is not None and not (
@@ -70,7 +84,7 @@ class RngPlan:
     def _build_time(self, functions: list[FunctionInfo]) -> set[FunctionInfo]:
         """Methods that run only while a module is built."""
         methods = [f for f in functions if self._is_method(f) and f.owner and f.owner.torch_base]
-        reached = {f for f in methods if f.short == "__init__"}
+        reached = {f for f in methods if f.short == "__init__" or self._overridden(f) == "param"}
         grown = True
         while grown:
             more = {
@@ -95,12 +109,16 @@ class RngPlan:
 
     def builds_time(self, function: FunctionInfo) -> bool:
         """Whether a function runs while modules are built (no gradient, no jit)."""
+        if function.settled is not None:
+            return function.settled.builds_time
         if function.outer is not None:
             return self.builds_time(function.outer)
         return function in self._init
 
     def how(self, function: FunctionInfo) -> str | None:
         """ "param", "self" or None: where the function's ``nnx.Rngs`` comes from."""
+        if function.settled is not None:
+            return function.settled.how
         if function not in self._needs:
             return None
         if function.outer is not None:
@@ -111,6 +129,8 @@ class RngPlan:
 
     def stores(self, info: ClassInfo) -> bool:
         """Whether a module must keep its generator for the methods of its forward pass."""
+        if info.settled is not None:
+            return info.settled.stores
         return any(self.how(m) == "self" for m in info.methods.values())
 
 

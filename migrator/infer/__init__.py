@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from migrator.infer.facts import ClassInfo, Facts, FunctionInfo
+from collections.abc import Sequence
+from dataclasses import replace
+
+from migrator.infer.facts import ClassInfo, Facts, FunctionInfo, Linked
 from migrator.infer.statements import Statements
 from migrator.source import Source
 
-__all__ = ["ClassInfo", "Facts", "FunctionInfo", "infer"]
+__all__ = ["ClassInfo", "Facts", "FunctionInfo", "Linked", "infer", "infer_together"]
 
 MAX_ROUNDS = 8
 
@@ -17,15 +20,33 @@ def infer(source: Source) -> Facts:
     Functions are walked, ``__init__`` first, until attributes, parameters and results stand still: what a
     method learns of ``self.x``, another one uses. Only what has changed is walked again.
     """
-    facts = Facts(source.index)
-    walker = Statements(facts, source.module)
+    return infer_together([source])[0]
+
+
+def infer_together(sources: Sequence[Source], linked: Linked | None = None) -> list[Facts]:
+    """The kinds of files that import one another, in the order of the sources.
+
+    Args:
+      linked: answers for all other files of the project.
+    """
+    common = Facts(sources[0].index, linked=linked)
+    every = [replace(common, functions={}, module_env={}, module=s.module, tree=s.index) for s in sources]
     for _ in range(MAX_ROUNDS):
-        walker = Statements(facts, source.module)
-        walker.block(source.tree.body)
-        if not _settle(facts, walker):
+        walked = False
+        for source, facts in zip(sources, every, strict=True):
+            before = facts.module_env
+            walker = Statements(facts, source.module)
+            walker.block(source.tree.body)
+            facts.module_env = walker.env
+            if linked is not None:
+                linked.publish(source.module, walker.env)
+            if len(sources) > 1 and before != walker.env:
+                for info in (f for one in every for f in one.functions.values()):
+                    info.dirty = True  # what an import in a circle brings is known a round later
+            walked |= _settle(facts, walker)
+        if not walked:
             break
-    facts.module_env = walker.env
-    return facts
+    return every
 
 
 def _settle(facts: Facts, walker: Statements) -> bool:

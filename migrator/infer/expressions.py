@@ -457,7 +457,9 @@ class Expressions:
             return k.Class(name)
         if name in self.facts.names:
             return k.Function(name)
-        return symbol(name)
+        linked = self.facts.linked
+        kind = linked.lookup(self.facts, name) if linked is not None else None
+        return kind if kind is not None else symbol(name)
 
     def _tensor_attribute(self, value: k.Tensor, name: str) -> k.Kind:
         if name == "shape":

@@ -2,12 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.tree import Tree
+
+
+class Linked(Protocol):
+    """What a file may ask about the other files of its project; ``migrator.package.link`` answers."""
+
+    def bound(self, facts: Facts, importer: str, module: str, level: int, name: str) -> k.Kind | None:
+        """The kind that ``from module import name`` binds; None for what is not the project's."""
+
+    def star(self, facts: Facts, importer: str, module: str, level: int) -> Mapping[str, k.Kind]:
+        """What ``from module import *`` binds of the project's names."""
+
+    def lookup(self, facts: Facts, name: str) -> k.Kind | None:
+        """The kind of a dotted name; None for what is not the project's."""
+
+    def head(self, importer: str, module: str) -> str:
+        """The dotted name that ``import module`` means in a file."""
+
+    def shared(self, name: str) -> bool:
+        """Whether another file reads a definition, by its qualified name."""
+
+    def place(self, importer: str, module: str, level: int, name: str | None) -> str:
+        """Where an import leads: "own" or "outside" of the project, or "missing" from it."""
+
+    def spelled(self, importer: str, module: str, level: int) -> tuple[str, int]:
+        """The ``from`` clause that means the same file in the output: dotted name and number of dots."""
+
+    def stars(self, importer: str) -> frozenset[str]:
+        """The names that star imports bring into a file."""
+
+    @property
+    def handed_on(self) -> frozenset[str]:
+        """Qualified names of definitions that some file hands on as values."""
+
+    def publish(self, module: str, env: Mapping[str, k.Kind]) -> None:
+        """Make the names of a file known to those that it imports in a circle."""
+
+
+@dataclass(frozen=True)
+class SettledFunction:
+    """What the conversion of another file has decided about one of its functions.
+
+    ``how`` says where its ``nnx.Rngs`` comes from (``RngPlan.how``); ``mutates`` are parameters whose memory it
+    writes to in torch, and whose callers must not read them afterwards.
+    """
+
+    how: str | None = None
+    builds_time: bool = False
+    writes_first: bool = False
+    returns_argument: bool = True
+    mutates: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class SettledClass:
+    """What the conversion of another file has decided about one of its classes."""
+
+    stores: bool = False
+    constructor: bool = False
+    tied: tuple[tuple[str, str], ...] = ()
+    """Tied output layers and the source of the weight they share."""
 
 
 @dataclass(eq=False)
@@ -39,6 +101,10 @@ class FunctionInfo:
     callers: set[FunctionInfo] = field(default_factory=set)
     call_sites: dict[cst.CSTNode, FunctionInfo | None] = field(default_factory=dict)
     """Every call of the function in the file and the function that makes it."""
+    settled: SettledFunction | None = None
+    """Set for a function of another file."""
+    shared: bool = False
+    """Other files may call it, with arguments of which nothing is known here."""
 
     @property
     def short(self) -> str:
@@ -77,6 +143,8 @@ class ClassInfo:
     """Whether a method of its own reads ``self.training``."""
     torch_base: str | None = None
     """The torch.nn class it derives from, directly or not; None when it is no module."""
+    settled: SettledClass | None = None
+    """Set for a class of another file."""
 
     @property
     def short(self) -> str:
@@ -121,6 +189,10 @@ class Facts:
     lambdas: dict[str, tuple[cst.Lambda, dict[str, k.Kind]]] = field(default_factory=dict)
     """Lambda expressions by a made-up name, with the joined kinds of what they are called with."""
     module_env: dict[str, k.Kind] = field(default_factory=dict)
+    module: str = ""
+    """The dotted name of the file."""
+    linked: Linked | None = None
+    """The other files of the project, None for a file that is read alone."""
 
     def kind(self, node: cst.CSTNode) -> k.Kind:
         """The kind of an expression; Unknown when it was never reached."""

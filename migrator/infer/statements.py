@@ -402,19 +402,30 @@ class Statements(Calls):
     def do_Import(self, node: cst.Import) -> None:
         for alias in node.names:
             name = dotted(alias.name) or ""
+            linked = self.facts.linked
             if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                name = linked.head(self.module, name) if linked is not None else name
                 self.env[alias.asname.name.value] = self.lookup(name)
             else:
                 head = name.partition(".")[0]
-                self.env[head] = k.Namespace(head)
+                meant = linked.head(self.module, head) if linked is not None else head
+                self.env[head] = k.Namespace(meant)
 
     def do_ImportFrom(self, node: cst.ImportFrom) -> None:
         module = (dotted(node.module) or "") if node.module is not None else ""
+        linked, level = self.facts.linked, len(node.relative)
         if isinstance(node.names, cst.ImportStar):
+            if linked is not None:
+                self.env.update(linked.star(self.facts, self.module, module, level))
             return
         for alias in node.names:
             name = alias.name.value if isinstance(alias.name, cst.Name) else ""
             local = alias.asname.name.value if alias.asname else name  # type: ignore[union-attr]
+            if linked is not None and isinstance(local, str):
+                kind = linked.bound(self.facts, self.module, module, level, name)
+                if kind is not None:
+                    self.env[local] = kind
+                    continue
             if module == "__future__" or node.relative or not isinstance(local, str):
                 if isinstance(local, str):
                     self.env[local] = k.UNKNOWN
@@ -433,6 +444,7 @@ class Statements(Calls):
         if info is None:
             prefix = self.function.name if self.function else self.module
             info = FunctionInfo(f"{prefix}.{node.name.value}", node, None, self.function)
+            info.shared = self._shared(info.name) and self.function is None
             self.facts.functions[node] = info
             self.facts.names[info.name] = info
         info.closure = self.env
@@ -465,6 +477,9 @@ class Statements(Calls):
             info.state = written_attributes(self.facts.tree, node)
         self._class_body(info, node)
 
+    def _shared(self, name: str) -> bool:
+        return self.facts.linked is not None and self.facts.linked.shared(name)
+
     def _class_body(self, info: ClassInfo, node: cst.ClassDef) -> None:
         saved, outer = dict(self.env), self.owner
         self.owner = info
@@ -477,6 +492,7 @@ class Statements(Calls):
                     method = FunctionInfo(
                         f"{info.name}.{statement.name.value}", statement, info, self.function
                     )
+                    method.shared = self._shared(info.name)
                     self.facts.functions[statement] = method
                 self.facts.names[method.name] = method
                 method.closure = saved
@@ -548,6 +564,7 @@ class Statements(Calls):
         self, param: cst.Param, info: FunctionInfo, uses: dict[str, set[str]], forward: bool
     ) -> k.Kind:
         name = param.name.value
+        sites = info.sites if not info.shared else {n: _loose(s) for n, s in info.sites.items()}
         default = widen(self.eval(param.default)) if param.default is not None else None
         hinted: k.Kind = k.UNKNOWN
         if param.annotation is not None:
@@ -557,7 +574,7 @@ class Statements(Calls):
                 return k.join(hinted, k.NONE)
             if isinstance(hinted, (k.Function,)) and isinstance(default, (k.Class, k.Function)):
                 return default
-            site = info.sites.get(name)
+            site = sites.get(name)
             if isinstance(hinted, k.Function) and isinstance(site, (k.Class, k.Module)):
                 return site
             if (
@@ -573,7 +590,7 @@ class Statements(Calls):
             ):
                 return site
             return hinted
-        kind = info.sites.get(name)
+        kind = sites.get(name)
         if default is not None:
             if kind is None or isinstance(kind, k.Unknown):
                 kind = default
@@ -594,6 +611,17 @@ class Statements(Calls):
         if name == "device" and isinstance(kind, k.Unknown):
             return k.Device()
         return kind
+
+
+def _loose(kind: k.Kind) -> k.Kind:
+    """A kind without rank and dtype: what the calls in this file hand over says little about other files."""
+    if isinstance(kind, k.Tensor):
+        return k.Tensor(role=kind.role)
+    if isinstance(kind, k.Optional):
+        return k.Optional(_loose(kind.inner))
+    if isinstance(kind, k.Tuple):
+        return k.Tuple(tuple(_loose(i) for i in kind.items), kind.fields)
+    return k.Sequence(_loose(kind.item), kind.type) if isinstance(kind, k.Sequence) else kind
 
 
 def _value(kind: k.Kind) -> k.Kind:

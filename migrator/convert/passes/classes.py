@@ -98,6 +98,8 @@ def is_named(ctx: Context, info: ClassInfo | None) -> bool:
 
 def needs_constructor(ctx: Context, info: ClassInfo) -> bool:
     """Whether a module class without ``__init__`` must get one."""
+    if info.settled is not None:
+        return info.settled.constructor
     if info.method("__init__") is not None and "__init__" not in info.methods:
         inherited = info.lineage()[1:]
         return (info.asks_training and not any(c.asks_training for c in inherited)) or (

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
 from migrator.infer.symbols import of_torch
 from migrator.source import dotted
 
@@ -23,9 +24,13 @@ BASED_ON_TORCH = frozenset(
 def plain_import(rw: Rewriter, node: cst.Import) -> Any:
     """``import torch``, ``import torch.nn as nn`` go; other modules in the same statement stay."""
     kept = []
+    linked = rw.ctx.facts.linked
     for alias in node.names:
         module = dotted(alias.name) or ""
         head = module.partition(".")[0]
+        if linked is not None and linked.place(rw.ctx.source.module, module, 0, None) != "outside":
+            kept.append(_own_module(rw, node, alias))
+            continue
         if head in BASED_ON_TORCH:
             raise _foreign(node, head)
         if not of_torch(module):
@@ -41,6 +46,9 @@ def plain_import(rw: Rewriter, node: cst.Import) -> Any:
 @converts(cst.ImportFrom)
 def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
     """``from torch import nn`` goes."""
+    own = _of_project(rw, node)
+    if own is not None:
+        return own
     if node.relative or node.module is None:
         return node
     module = dotted(node.module) or ""
@@ -49,6 +57,78 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
     if module.partition(".")[0] in BASED_ON_TORCH:
         raise _foreign(node, module)
     return node
+
+
+def _of_project(rw: Rewriter, node: cst.ImportFrom) -> Any:
+    """An import from another file of the project; None when it is no such import."""
+    linked, here = rw.ctx.facts.linked, rw.ctx.source.module
+    if linked is None:
+        return None
+    module, level = (dotted(node.module) or "") if node.module is not None else "", len(node.relative)
+    if isinstance(node.names, cst.ImportStar):
+        if linked.place(here, module, level, None) == "outside":
+            return None
+        return _respelled(rw, node, module, level)
+    kept: list[cst.ImportAlias] = []
+    for alias in node.names:
+        name = dotted(alias.name) or ""
+        place = linked.place(here, module, level, name)
+        if place == "outside" and not level:
+            return None
+        if place == "missing":
+            whole = f"{'.' * level}{module}"
+            raise Failure(
+                node,
+                "API004",
+                f"{name} of {whole} is not among the files that are converted",
+                "convert the file that defines it as well, or --follow the package",
+            )
+        kind = linked.bound(rw.ctx.facts, here, module, level, name)
+        if not _is_torch(kind):
+            kept.append(alias)
+    if not kept:
+        return []
+    if kept[-1] is not node.names[-1]:
+        kept[-1] = kept[-1].with_changes(comma=node.names[-1].comma)
+    changed = node if len(kept) == len(node.names) else node.with_changes(names=kept)
+    return _respelled(rw, changed, module, level)
+
+
+def _is_torch(kind: k.Kind | None) -> bool:
+    """Whether a name stands for something of torch, which the output spells out where it is used."""
+    if isinstance(kind, (k.Class, k.Function, k.Namespace)):
+        return kind.name == "torch" or kind.name.startswith("torch.")
+    return isinstance(kind, k.DType)
+
+
+def _respelled(rw: Rewriter, node: cst.ImportFrom, module: str, level: int) -> cst.ImportFrom:
+    """The import in the output, where a file may have moved against the others."""
+    linked = rw.ctx.facts.linked
+    assert linked is not None
+    new, dots = linked.spelled(rw.ctx.source.module, module, level)
+    if (new, dots) == (module, level):
+        return node
+    value = syntax.parse(new) if new else None
+    made: cst.ImportFrom = node.with_changes(module=value, relative=[cst.Dot()] * dots)
+    return made
+
+
+def _own_module(rw: Rewriter, node: cst.Import, alias: cst.ImportAlias) -> cst.ImportAlias:
+    """``import package.module`` of the project, which stays where the output has that name."""
+    linked, here = rw.ctx.facts.linked, rw.ctx.source.module
+    assert linked is not None
+    name = dotted(alias.name) or ""
+    if linked.place(here, name, 0, None) == "missing":
+        message = f"{name} is not among the files that are converted"
+        raise Failure(node, "API004", message, "convert it as well")
+    if linked.spelled(here, name, 0) != (name, 0):
+        raise Failure(
+            node,
+            "API004",
+            f"the converted {name} stands in another package",
+            "write `from . import …`",
+        )
+    return alias
 
 
 def _foreign(node: cst.CSTNode, module: str) -> Failure:

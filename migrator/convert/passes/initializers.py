@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import check_mutation, root_name
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
@@ -74,7 +74,7 @@ def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
         return None
     kind = rw.ctx.kind(call.func)
     info = rw.ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
-    if info is None or not writes_first(rw, info):
+    if info is None or not writes_first_parameter(rw.ctx, info):
         return None
     target = call.args[0].value
     while isinstance(target, cst.Attribute) and target.attr.value == "data":
@@ -85,11 +85,13 @@ def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
     return targets.assign(rw, target, rw.visit(call))
 
 
-def writes_first(rw: Rewriter, info: FunctionInfo) -> bool:
-    """Whether a plain function of the file writes to its first parameter and returns it."""
-    if info in rw.ctx.writers:
-        return rw.ctx.writers[info]
-    rw.ctx.writers[info] = False
+def writes_first_parameter(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a plain function of the project writes to its first parameter and returns it."""
+    if info.settled is not None:
+        return info.settled.writes_first
+    if info in ctx.writers:
+        return ctx.writers[info]
+    ctx.writers[info] = False
     params = info.node.params.params
     if info.owner is not None or not params:
         return False
@@ -98,10 +100,10 @@ def writes_first(rw: Rewriter, info: FunctionInfo) -> bool:
     for item in syntax.walk(info.node.body):
         if isinstance(item, cst.Return):
             if item.value is None or _root(item.value) != first:
-                if not (isinstance(item.value, cst.Call) and _writes(rw, item.value, first)):
+                if not (isinstance(item.value, cst.Call) and _writes(ctx, item.value, first)):
                     return False
                 wrote = True
-        elif isinstance(item, cst.Call) and _writes(rw, item, first):
+        elif isinstance(item, cst.Call) and _writes(ctx, item, first):
             wrote = True
     last = info.node.body.body[-1]
     returns = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return)
@@ -110,12 +112,12 @@ def writes_first(rw: Rewriter, info: FunctionInfo) -> bool:
         returns = isinstance(inner, cst.SimpleStatementLine) and isinstance(
             inner.body[-1], cst.Return
         )
-    rw.ctx.writers[info] = wrote and returns
-    return rw.ctx.writers[info]
+    ctx.writers[info] = wrote and returns
+    return ctx.writers[info]
 
 
-def _writes(rw: Rewriter, call: cst.Call, name: str) -> bool:
-    callee = rw.ctx.facts.callee(call) or ""
+def _writes(ctx: Context, call: cst.Call, name: str) -> bool:
+    callee = ctx.facts.callee(call) or ""
     if callee.startswith("torch.nn.init."):
         return bool(call.args) and _root(call.args[0].value) == name
     if (
@@ -124,10 +126,10 @@ def _writes(rw: Rewriter, call: cst.Call, name: str) -> bool:
         and isinstance(call.func, cst.Attribute)
     ):
         return _root(call.func.value) == name
-    kind = rw.ctx.kind(call.func)
-    info = rw.ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    kind = ctx.kind(call.func)
+    info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
     if info is not None and call.args and _root(call.args[0].value) == name:
-        return writes_first(rw, info)
+        return writes_first_parameter(ctx, info)
     return False
 
 
@@ -145,7 +147,7 @@ def expression(rw: Rewriter, node: cst.Call) -> Any:
     if not rules:
         raise Failure(node, "API001", f"{name} has no definition", "write the initial value out")
     frame = rw.ctx.frame
-    own = frame is not None and writes_first(rw, frame.info)
+    own = frame is not None and writes_first_parameter(rw.ctx, frame.info)
     if not isinstance(node.args[0].value, cst.Call) and not (
         own
         and frame is not None

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.alias import check_in_place_layer
 from migrator.convert.context import Failure
+from migrator.convert.handed import check_handed_over
 from migrator.convert.expand import call_args, convert_call
 from migrator.convert.passes import tying
 from migrator.convert.passes.containers import NAMES, is_symbol
@@ -65,6 +66,10 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
         if kind.cls.startswith("torch.nn.") and any(_is_input(a) for a in node.args):
             return rw.visit(_input_first(node))
         rw.ctx.effect(node)
+        own = rw.ctx.class_of(kind)
+        forward = own.method("forward") if own is not None else None
+        if forward is not None:
+            check_handed_over(rw.ctx, node, forward)
         if ("inplace", True) in kind.args:
             check_in_place_layer(rw.ctx, node)
         if isinstance(node.func, cst.Call):

@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
+from migrator.convert.handed import check_handed_over
 from migrator.convert.passes.classes import takes_rngs
 from migrator.convert.passes.containers import NAMES
 from migrator.convert.rewriter import Rewriter, converts
@@ -116,10 +117,12 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
         info = ctx.facts.names[kind.name]
         if info.owner is not None and info.owner.torch_base and info.short == "forward":
             ctx.effect(node)
+            check_handed_over(ctx, node, info)
             assert isinstance(node.func, cst.Attribute)
             return syntax.changed(
                 node, func=rw.visit(node.func.value), args=[rw.visit(a) for a in node.args]
             )
+        check_handed_over(ctx, node, info)
         kept = _without_devices(rw, node, info)
         made = syntax.changed(node, func=_function(rw, node.func), args=[rw.visit(a) for a in kept])
         ctx.effect(node)

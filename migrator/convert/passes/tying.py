@@ -24,6 +24,11 @@ def tied_heads(ctx: Context, info: ClassInfo) -> dict[str, cst.Attribute]:
     if info.name in ctx.tied_heads:
         return ctx.tied_heads[info.name]
     found: dict[str, cst.Attribute] = {}
+    if info.settled is not None:
+        made = ((head, syntax.parse(weight)) for head, weight in info.settled.tied)
+        found = {head: weight for head, weight in made if isinstance(weight, cst.Attribute)}
+        ctx.tied_heads[info.name] = found
+        return found
     init = info.methods.get("__init__")
     for statement in init.node.body.body if init is not None else ():
         for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():

@@ -1,0 +1,110 @@
+"""Calls of another file's functions: what they write to, and whether they get what they were converted for."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.alias import aliases, bound_arguments, reads_in, rebound
+from migrator.convert.context import Context, Failure
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+
+
+def check_handed_over(ctx: Context, node: cst.Call, info: FunctionInfo) -> None:
+    """Raise a Failure where a call of another file's function cannot be left as it is."""
+    if info.settled is None:
+        return
+    for name, item in bound_arguments(node, info):
+        _check_kind(ctx, info, name, item)
+        if name in info.settled.mutates:
+            _check_write(ctx, node, info, name, item.value)
+    if info.settled.mutates and any(item.star for item in node.args):
+        raise _changes(node, info, sorted(info.settled.mutates)[0], "what a starred argument holds")
+
+
+def _changes(node: cst.CSTNode, info: FunctionInfo, param: str, what: str) -> Failure:
+    return Failure(
+        node,
+        "MUT003",
+        f"{info.short}() changes its argument `{param}` in place, and {what} is read later",
+        "work on a copy, or return the changed tensor",
+    )
+
+
+def _check_write(
+    ctx: Context, node: cst.Call, info: FunctionInfo, param: str, value: cst.BaseExpression
+) -> None:
+    """The memory that the function writes to must not be read any more, nor belong to somebody else."""
+    frame = ctx.frame
+    if frame is None or not ctx.statements:
+        raise _changes(node, info, param, "the value")
+    facts = aliases(ctx, frame.info)
+    statement = ctx.statements[-1].node
+    state = facts.before.get(statement)
+    if state is None:
+        raise _changes(node, info, param, "the value")
+    memory = facts.memory(value, state)
+    later = facts.read_after(statement) - rebound(statement)
+    inside = syntax.names(node)
+    again = {n for n in state if reads_in(statement, n) > inside.get(n, 0)}
+    for name, theirs in state.items():
+        if memory & theirs and name in later | again:
+            raise _changes(node, info, param, f"`{name}`")
+    for one in sorted(memory):
+        kind, _, name = one.partition(":")
+        if kind == "attr":
+            raise _changes(node, info, param, f"`{name}`")
+        if kind == "param":
+            note_mutation(ctx, frame.info, name)
+
+
+def note_mutation(ctx: Context, info: FunctionInfo, param: str) -> None:
+    """Remember that a function writes to the memory of a parameter."""
+    ctx.mutated.setdefault(info, set()).add(param)
+
+
+# --- kinds -----------------------------------------------------------------------------------------------------------
+
+
+def _check_kind(ctx: Context, info: FunctionInfo, param: str, item: cst.Arg) -> None:
+    """A function was converted for what its own file says of its parameters; something else is a finding."""
+    wanted, given = _plain(info.params.get(param, k.UNKNOWN)), ctx.kind(item.value)
+    if isinstance(wanted, k.Tensor) and isinstance(given, k.Tensor):
+        differs = _differ(wanted.rank, given.rank) or _differ(wanted.dtype, given.dtype)
+    else:
+        differs = _differ(_category(wanted), _category(given))
+    if differs:
+        raise Failure(
+            item.value,
+            "API005",
+            f"`{param}` of {info.short}() is {_words(wanted)} where that is defined, and "
+            f"{_words(given)} here",
+            "say what it may be with a type hint where it is defined",
+        )
+
+
+def _differ(a: object, b: object) -> bool:
+    return a is not None and b is not None and a != b
+
+
+def _plain(kind: k.Kind) -> k.Kind:
+    return kind.inner if isinstance(kind, k.Optional) else kind
+
+
+def _category(kind: k.Kind) -> str | None:
+    if isinstance(kind, k.Tensor):
+        return "tensor"
+    if isinstance(kind, (k.Tuple, k.Sequence)):
+        return "sequence"
+    scalar = k.scalar_type(kind)
+    return "number" if scalar in ("int", "float", "number", "complex") else None
+
+
+def _words(kind: k.Kind) -> str:
+    if isinstance(kind, k.Tensor):
+        rank = f" of {kind.rank} axes" if kind.rank is not None else ""
+        return f"a tensor{rank}{f' of {kind.dtype}' if kind.dtype else ''}"
+    return {"sequence": "a sequence", "number": "a number"}.get(_category(kind) or "", "something else")
+
+

@@ -1,0 +1,1 @@
+"""Many files as one program: what each one defines, what it imports, and in which order to read them."""

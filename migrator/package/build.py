@@ -1,0 +1,197 @@
+"""Works on the files of one component: finds their kinds, converts or analyzes them, and sums them up."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from migrator.findings import Finding
+from migrator.package.link import Link
+from migrator.package.scan import Scan
+from migrator.package.summary import Data, summarize
+from migrator.package.table import Table
+from rules.definitions import ROOT
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all components of a run share; it is sent to every worker once.
+
+    Attributes:
+      scans, packages: as for ``Table``.
+      helpers: module → the module it imports helpers from.
+      renamed: top-level packages with another name in the output.
+      command: "convert" or "analyze".
+      store: directory of the summaries.
+    """
+
+    scans: dict[str, Scan]
+    packages: frozenset[str]
+    helpers: dict[str, str]
+    renamed: frozenset[str]
+    command: str
+    store: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """The files of one component: module, path and text of each."""
+
+    files: tuple[tuple[str, str, str], ...]
+
+
+@dataclass
+class Outcome:
+    """What became of one file.
+
+    ``helpers`` are the rule definitions it imports from the shared module: file below ``rules/``, name, and
+    whether it is used as a factory.
+    """
+
+    module: str
+    code: str
+    findings: list[Finding]
+    complete: bool
+    helpers: list[tuple[str, str, bool]] = field(default_factory=list)
+    digest: str = ""
+
+    def to_dict(self) -> Data:
+        """JSON-ready."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Data) -> Outcome:
+        """What ``to_dict`` gave."""
+        made = cls(**data)
+        made.findings = [Finding(**one) for one in data["findings"]]
+        made.helpers = [(path, name, factory) for path, name, factory in data["helpers"]]
+        return made
+
+
+class Store:
+    """The summaries of a run in a directory, so that workers find those of each other."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._read: dict[str, Data] = {}
+
+    def place(self, module: str, what: str) -> Path:
+        """The file of a module's summary or outcome."""
+        return self.directory / f"{module}.{what}.json"
+
+    def summary(self, module: str) -> Data:
+        """The summary of a file that is done."""
+        if module not in self._read:
+            text = self.place(module, "summary").read_text(encoding="utf-8")
+            self._read[module] = json.loads(text)
+        return self._read[module]
+
+    def write_summary(self, module: str, summary: Data) -> str:
+        """Keep a summary; returns its digest."""
+        text = json.dumps(summary, separators=(",", ":"), sort_keys=True)
+        path = self.place(module, "summary")
+        path.write_text(text, encoding="utf-8")
+        self._read[module] = json.loads(text)  # what a worker reads and what a later run reads is the same
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Builder:
+    """Works on components, one after another, in one process."""
+
+    def __init__(self, setting: Setting) -> None:
+        from migrator.convert.passes import load
+
+        load()
+        self.setting = setting
+        self.store = Store(Path(setting.store))
+        self.table = Table(setting.scans, setting.packages)
+        self.handed_on = self.table.handed_on()
+        self.read = read_elsewhere(self.table)
+
+    def build(self, job: Job) -> list[Outcome]:
+        """Work on a component whose dependencies are done."""
+        from migrator.convert import uncollected
+        from migrator.source import Source
+
+        link = Link(
+            self.table, self.store.summary, self.handed_on, self.read, self.setting.renamed
+        )
+        with uncollected():
+            sources = [Source(text, path, module) for module, path, text in job.files]
+            outcomes = (
+                _converted(sources, link, self.setting.helpers, self.store)
+                if self.setting.command == "convert"
+                else _analyzed(sources, link, self.store)
+            )
+        return outcomes
+
+
+def read_elsewhere(table: Table) -> frozenset[str]:
+    """Qualified names of the definitions that other files read."""
+    return frozenset(
+        f"{symbol.module}.{symbol.name}"
+        for module in table.scans
+        for symbol in table.reads(module)
+        if symbol.kind == "own" and symbol.module != module
+    )
+
+
+def _converted(
+    sources: Sequence[Any], link: Link, helpers: Mapping[str, str], store: Store
+) -> list[Outcome]:
+    from migrator.convert import convert_together
+    from migrator.findings import ordered
+
+    found = []
+    for source, (result, ctx) in zip(
+        sources, convert_together(sources, link, helpers), strict=True
+    ):
+        wanted = ctx.helpers.wanted.values() if ctx.helpers.elsewhere else ()
+        used = [
+            (file.path.relative_to(ROOT).as_posix(), name, name in ctx.helpers.factories)
+            for file, name in wanted
+        ]
+        digest = store.write_summary(source.module, summarize(ctx, source.module))
+        found.append(
+            Outcome(
+                source.module,
+                result.code,
+                ordered(result.findings),
+                result.complete,
+                sorted(used),
+                digest,
+            )
+        )
+    return found
+
+
+def _analyzed(sources: Sequence[Any], link: Link, store: Store) -> list[Outcome]:
+    from migrator.analyze import findings_of
+    from migrator.convert.context import Context
+    from migrator.infer import infer_together
+
+    found = []
+    for source, facts in zip(sources, infer_together(sources, link), strict=True):
+        findings = findings_of(source, facts)
+        digest = store.write_summary(source.module, summarize(Context(source, facts), source.module))
+        found.append(Outcome(source.module, "", findings, not findings, [], digest))
+    return found
+
+
+_builder: Builder | None = None
+
+
+def start(setting: Setting) -> None:
+    """Prepare a worker process."""
+    global _builder
+    _builder = Builder(setting)
+
+
+def work(job: Job) -> list[Outcome]:
+    """Work on a component in a worker process."""
+    assert _builder is not None
+    return _builder.build(job)

@@ -1,0 +1,199 @@
+"""What a file learns about the other files of its project, while its kinds are found and it is converted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from migrator.infer import Facts
+from migrator.infer import kinds as k
+from migrator.infer.symbols import symbol
+from migrator.package.scan import Import
+from migrator.package.summary import (
+    Data,
+    ForeignClass,
+    ForeignFunction,
+    decode,
+    referenced,
+)
+from migrator.package.table import Symbol, Table
+
+
+class Link:
+    """Answers for the files that a component depends on, from their summaries (``migrator.infer.Linked``).
+
+    Args:
+      table: the symbol table of the project.
+      summary: gives the summary of a file by its module name.
+      handed_on: definitions that some file of the project hands on as values.
+      read: definitions that another file reads, by qualified name.
+      renamed: top-level packages that have another name in the output; they import themselves relatively.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        summary: Callable[[str], Data],
+        handed_on: frozenset[str] = frozenset(),
+        read: frozenset[str] = frozenset(),
+        renamed: frozenset[str] = frozenset(),
+    ) -> None:
+        self.table = table
+        self.summary = summary
+        self.handed_on = handed_on
+        self.read = read
+        self.renamed = renamed
+        self.envs: dict[str, Mapping[str, k.Kind]] = {}
+        """The names of the files of the component itself, as far as they are known."""
+
+    def publish(self, module: str, env: Mapping[str, k.Kind]) -> None:
+        """Make the names of a file that is being worked on known to the files it imports in a circle."""
+        self.envs[module] = env
+
+    # --- what inference asks --------------------------------------------------------------------------------------
+
+    def bound(self, facts: Facts, importer: str, module: str, level: int, name: str) -> k.Kind | None:
+        """The kind that ``from module import name`` binds; None for what is not the project's."""
+        target = self.table.absolute(importer, module, level)
+        if target is None or not (self.table.is_module(target) or level):
+            return k.UNKNOWN if level else None
+        found = self.table.resolve(target, name)
+        return k.UNKNOWN if found is None else self.kind(facts, found)
+
+    def star(self, facts: Facts, importer: str, module: str, level: int) -> dict[str, k.Kind]:
+        """What ``from module import *`` binds of the project's names that the file reads."""
+        return {
+            name: self.kind(facts, found)
+            for name, found in self.star_names(importer, Import(module, level))
+        }
+
+    def star_names(self, importer: str, star: Import) -> Iterator[tuple[str, Symbol]]:
+        """The names of a star import that the file reads, and what they are."""
+        target = self.table.absolute(importer, star.module, star.level)
+        if target is None or not self.table.is_module(target):
+            return
+        for word in self.table.scans[importer].words:
+            if self.table.public(target, word):
+                found = self.table.resolve(target, word)
+                if found is not None:
+                    yield word, found
+
+    def lookup(self, facts: Facts, name: str) -> k.Kind | None:
+        """The kind of a dotted name; None for what is not the project's."""
+        if not self.table.own_root(name):
+            return None
+        found = self.table.module(name)
+        return k.UNKNOWN if found is None else self.kind(facts, found)
+
+    def head(self, importer: str, module: str) -> str:
+        """The dotted name that ``import module`` means in a file."""
+        return self.table.absolute(importer, module, 0) or module
+
+    def shared(self, name: str) -> bool:
+        """Whether another file reads a definition."""
+        return name in self.read
+
+    def place(self, importer: str, module: str, level: int, name: str | None) -> str:
+        """Where an import leads: "own" or "outside" of the project, or "missing" from it."""
+        target = self.table.absolute(importer, module, level)
+        if target is None:
+            return "missing"
+        if name is None:
+            found = self.table.module(target)
+        elif level or self.table.is_module(target):
+            found = self.table.resolve(target, name)
+        else:
+            found = self.table.module(f"{target}.{name}")
+        if found is None:
+            return "missing"
+        return "own" if level or self.table.own_root(target) else "outside"
+
+    def spelled(self, importer: str, module: str, level: int) -> tuple[str, int]:
+        """The ``from`` clause that means the same file in the output: dotted name and number of dots."""
+        target = self.table.absolute(importer, module, level)
+        if level or target is None or target.partition(".")[0] not in self.renamed:
+            return module, level
+        return relative(importer, target, importer in self.table.packages)
+
+    def stars(self, importer: str) -> frozenset[str]:
+        """The names that star imports bring into a file."""
+        scan = self.table.scans[importer]
+        return frozenset(name for star in scan.stars for name, _ in self.star_names(importer, star))
+
+    # --- kinds ----------------------------------------------------------------------------------------------------
+
+    def kind(self, facts: Facts, found: Symbol) -> k.Kind:
+        """The kind of a symbol; the definitions it mentions become known to the facts."""
+        if found.kind == "module":
+            return k.Namespace(found.module)
+        if found.kind == "outside":
+            return symbol(found.module)
+        if found.module in self.envs:
+            return self.envs[found.module].get(found.name, k.UNKNOWN)
+        if found.module not in self.table.scans:
+            return k.UNKNOWN
+        data = self.summary(found.module)["env"].get(found.name)
+        kind: k.Kind = decode(data) if data is not None else k.UNKNOWN
+        self._require(facts, kind)
+        return kind
+
+    def _require(self, facts: Facts, kind: Any) -> None:
+        for name in referenced(kind):
+            if name and name not in facts.classes and name not in facts.names:
+                self._define(facts, name)
+
+    def _define(self, facts: Facts, name: str) -> None:
+        module = self._home(name)
+        if module is None or module in self.envs:
+            return
+        summary = self.summary(module)
+        if name in summary["classes"]:
+            self._define_class(facts, name, summary["classes"][name])
+        elif name in summary["functions"]:
+            made = ForeignFunction(name, summary["functions"][name], None)
+            words = set(_WORD.findall(summary["functions"][name]["text"]))
+            env = {n: decode(summary["env"][n]) for n in words & set(summary["env"])}
+            facts.names[name] = made
+            made.closure = env
+            self._require(facts, tuple(env.values()))
+            self._require(facts, (*made.params.values(), made.returns))
+        elif name.rpartition(".")[0] in summary["classes"]:
+            self._define(facts, name.rpartition(".")[0])
+
+    def _define_class(self, facts: Facts, name: str, data: Data) -> None:
+        made = ForeignClass(name, data)
+        facts.classes[name] = made
+        for method, one in data["methods"].items():
+            info = ForeignFunction(f"{name}.{method}", one, made)
+            made.methods[method] = info
+            facts.names[info.name] = info
+        for parent in data["parents"]:
+            if parent not in facts.classes:
+                self._define(facts, parent)
+            if parent in facts.classes:
+                made.parents.append(facts.classes[parent])
+        self._require(facts, (*made.bases, *made.attributes.values(), *made.statics.values()))
+        for info in made.methods.values():
+            self._require(facts, (*info.params.values(), info.returns))
+
+    def _home(self, name: str) -> str | None:
+        """The file of the project that defines a qualified name."""
+        while "." in name:
+            name = name.rpartition(".")[0]
+            if name in self.table.scans:
+                return name
+        return None
+
+
+def relative(importer: str, target: str, package: bool) -> tuple[str, int]:
+    """A module as an import inside its top-level package names it: the name behind the dots, and how many."""
+    here = importer.split(".") if package else importer.split(".")[:-1]
+    there = target.split(".")
+    common = 0
+    while common < min(len(here), len(there)) and here[common] == there[common]:
+        common += 1
+    return ".".join(there[common:]), len(here) - common + 1
+
+
+_WORD = re.compile(r"[^\W\d]\w*")

@@ -1,0 +1,174 @@
+"""The files of a project by module name, and where the helpers that several of them need are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from migrator.package.scan import Scan
+from migrator.package.table import Table
+
+HELPERS = "_torch_compat"
+"""Name of the module that carries what several files of a package need."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of a project.
+
+    Attributes:
+      module: the dotted name under which the project imports it.
+      path: where it is, for messages.
+      name: its place below the output directory.
+      package: it is an ``__init__`` file.
+      top: the module of the outermost package around it that is converted; empty for a loose file.
+    """
+
+    module: str
+    path: str
+    name: Path
+    package: bool
+    top: str = ""
+
+
+def members(files: Iterable[tuple[Path, Path]]) -> list[Member]:
+    """The files of a project with their module names.
+
+    Args:
+      files: path, and place below the directory that the user named.
+    """
+    found: list[Member] = []
+    taken: set[str] = set()
+    for path, name in files:
+        parts, top = _module(path, name)
+        if parts[0] in _RESERVED:  # a folder of the repository, which an import of that name does not mean
+            parts[0] += "#"
+        module = unique = ".".join(parts)
+        number = 2
+        while unique in taken:  # two directories with files of the same name: no import reaches this one
+            unique, number = f"{module}#{number}", number + 1
+        taken.add(unique)
+        found.append(Member(unique, str(path), name, path.name == "__init__.py", top))
+    return found
+
+
+_RESERVED = frozenset("torch jax flax numpy scipy einops".split())
+
+
+def _module(path: Path, name: Path) -> tuple[list[str], str]:
+    """The parts of a file's dotted name, and the name of the outermost package below the named directory."""
+    folder = path.resolve().parent
+    parts: list[str] = []
+    top = ""
+    inside = len(name.parts) - 1
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        if inside >= 0:
+            top = str(len(parts))
+        inside -= 1
+        folder = folder.parent
+    if not parts:
+        return [*name.parts[:-1], path.stem], ""
+    depth = len(parts) - int(top or len(parts))
+    prefix = ".".join(parts[: depth + 1])
+    return ([*parts] if path.name == "__init__.py" else [*parts, path.stem]), prefix
+
+
+@dataclass
+class HelperPlan:
+    """For each file the module that it imports helpers from, and the files that those modules become.
+
+    ``source`` maps a file's module name to the module it imports from (empty: it carries its helpers itself);
+    ``places`` maps a helper module's dotted name to its place below the output directory, ``users`` a file's
+    module name to that dotted name.
+    """
+
+    source: dict[str, str] = field(default_factory=dict)
+    places: dict[str, Path] = field(default_factory=dict)
+    users: dict[str, str] = field(default_factory=dict)
+
+
+def helper_plan(every: Sequence[Member], table: Table) -> HelperPlan:
+    """Files that belong together share one helper module, so that a class of it is the same class to all."""
+    plan = HelperPlan()
+    for group in _groups(every, table):
+        if len(group) == 1 and not group[0].top:
+            continue
+        tops = sorted({member.top for member in group if member.top})
+        if tops:
+            home, folder = tops[0], _folder(group, tops[0])
+        else:
+            home, folder = _loose_home(group, table), Path()
+            folder = Path(*home.split(".")) if home else Path()
+        name = HELPERS
+        while (f"{home}.{name}" if home else name) in table.scans:
+            name += "_"
+        dotted = f"{home}.{name}" if home else name
+        plan.places[dotted] = folder / f"{name}.py"
+        for member in group:
+            plan.users[member.module] = dotted
+            plan.source[member.module] = _import(member, home, name)
+    return plan
+
+
+def _import(member: Member, home: str, name: str) -> str:
+    if member.top == home and home:
+        depth = member.module.count(".") - home.count(".")
+        return "." * (depth + member.package) + name
+    if not member.top and home and member.module.rpartition(".")[0] == home:
+        return name  # a script finds the files beside it
+    return f"{home}.{name}" if home else name
+
+
+def _folder(group: Sequence[Member], top: str) -> Path:
+    """The directory of a package below the output."""
+    for member in group:
+        if member.top == top:
+            up = member.module.count(".") - top.count(".") + member.package
+            folder = member.name
+            for _ in range(up):
+                folder = folder.parent
+            return folder
+    raise AssertionError(top)
+
+
+def _loose_home(group: Sequence[Member], table: Table) -> str:
+    """The folder of scripts that import the files beside them; empty when they start from the named directory."""
+    folders = {member.module.rpartition(".")[0] for member in group}
+    if len(folders) != 1:
+        return ""
+    folder = folders.pop()
+    beside = any(
+        table.absolute(member.module, one.module, 0) not in (one.module, None)
+        for member in group
+        for _, one in table.scans[member.module].imports()
+        if not one.level
+    )
+    return folder if beside else ""
+
+
+def _groups(every: Sequence[Member], table: Table) -> list[list[Member]]:
+    """Members that import one another, directly or not, or stand in one package."""
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while parent.setdefault(name, name) != name:
+            name = parent[name]
+        return name
+
+    for member in every:
+        if member.top:
+            parent[root(member.module)] = root(f"package {member.top}")
+        for other in sorted(table.dependencies(member.module)):
+            parent[root(member.module)] = root(other)
+    groups: dict[str, list[Member]] = {}
+    for member in every:
+        groups.setdefault(root(member.module), []).append(member)
+    return list(groups.values())
+
+
+def make_table(every: Sequence[Member], scans: dict[str, Scan]) -> Table:
+    """The symbol table of the members."""
+    packages = frozenset(member.module for member in every if member.package)
+    return Table(scans, packages)

@@ -1,0 +1,311 @@
+"""Runs over all files of a project: scan, order, and the components at work in processes, cached by content."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from migrator.package.build import Builder, Job, Outcome, Setting, Store, read_elsewhere, start, work
+from migrator.package.members import HelperPlan, Member, helper_plan
+from migrator.package.scan import Scan, scan
+from migrator.package.table import Table
+
+LINES_PER_PROCESS = 4000
+"""Below this much source a further process costs more than it gains."""
+
+
+@dataclass
+class Project:
+    """The files of a project, read and outlined.
+
+    Attributes:
+      texts: module → source.
+      keys: module → hash of its text.
+    """
+
+    members: Sequence[Member]
+    texts: dict[str, str]
+    table: Table
+    plan: HelperPlan
+    keys: dict[str, str] = field(default_factory=dict)
+
+
+def read_project(every: Sequence[Member], read: Callable[[str], str], cached: Path | None) -> Project:
+    """Read and outline files.
+
+    Args:
+      read: gives the text of a path.
+      cached: directory of the outlines of an earlier run.
+    """
+    texts = {member.module: read(member.path) for member in every}
+    keys = {module: digest(text) for module, text in texts.items()}
+    known = _read_json(cached / "outlines.json") if cached is not None else {}
+    known = known if known.get("tool") == tool_digest() else {}
+    outlines = {key: known.get("scans", {}).get(key) for key in keys.values()}
+    scans: dict[str, Scan] = {}
+    for module, key in keys.items():
+        data = outlines[key]
+        scans[module] = Scan.from_dict(data) if data is not None else scan(texts[module])
+        if data is None:
+            outlines[key] = scans[module].to_dict()
+    if cached is not None:
+        cached.mkdir(parents=True, exist_ok=True)
+        write_json(cached / "outlines.json", {"tool": tool_digest(), "scans": outlines})
+    packages = frozenset(member.module for member in every if member.package)
+    table = Table(scans, packages)
+    return Project(every, texts, table, helper_plan(every, table), keys)
+
+
+def outcomes(
+    project: Project,
+    command: str,
+    *,
+    renamed: frozenset[str] = frozenset(),
+    jobs: int | None = None,
+    cached: Path | None = None,
+) -> Iterator[Outcome]:
+    """What becomes of each file, in the order in which they are done.
+
+    Args:
+      command: "convert" or "analyze".
+      renamed: top-level packages with another name in the output.
+      jobs: worker processes; None chooses by the cores and the amount of source.
+      cached: directory of the outcomes of an earlier run, None to keep none.
+    """
+    with _directory(cached) as store:
+        setting = Setting(
+            dict(project.table.scans),
+            project.table.packages,
+            project.plan.source if command == "convert" else {},
+            renamed,
+            command,
+            str(store),
+        )
+        schedule = _Schedule(project, setting, cached is not None)
+        number = _processes(project, jobs, schedule)
+        if number > 1:
+            yield from _spread(schedule, setting, number)
+        else:
+            yield from _alone(schedule, setting)
+
+
+class _Schedule:
+    """Which component may be worked on next, and what an earlier run left of it."""
+
+    def __init__(self, project: Project, setting: Setting, cached: bool) -> None:
+        self.project = project
+        self.setting = setting
+        self.cached = cached
+        self.store = Store(Path(setting.store))
+        table = project.table
+        self.components = table.components()
+        place = {module: i for i, group in enumerate(self.components) for module in group}
+        self.needs = [
+            {place[d] for module in group for d in table.dependencies(module)} - {i}
+            for i, group in enumerate(self.components)
+        ]
+        self.users: list[set[int]] = [set() for _ in self.components]
+        for i, needed in enumerate(self.needs):
+            for one in needed:
+                self.users[one].add(i)
+        self.closure: list[frozenset[str]] = []
+        for i, group in enumerate(self.components):
+            below = [self.closure[one] | set(self.components[one]) for one in sorted(self.needs[i])]
+            self.closure.append(frozenset().union(*below))
+        self.weight = self._weights()
+        self.waiting = [len(needed) for needed in self.needs]
+        self.digests: dict[str, str] = {}
+        self.ready = [(-self.weight[i], i) for i, n in enumerate(self.waiting) if not n]
+        heapq.heapify(self.ready)
+        handed, read = table.handed_on(), read_elsewhere(table)
+        self.outside = {
+            module: sorted(
+                n.rpartition(".")[2] + kind
+                for kind, names in (("!", handed), ("?", read))
+                for n in names
+                if n.rpartition(".")[0] == module
+            )
+            for module in table.scans
+        }
+
+    def _weights(self) -> list[int]:
+        """The longest way of source from each component to the end: what is on it goes first."""
+        found = [0] * len(self.components)
+        for i in range(len(self.components) - 1, -1, -1):
+            own = sum(len(self.project.texts[m]) for m in self.components[i])
+            found[i] = own + max((found[user] for user in self.users[i]), default=0)
+        return found
+
+    def next(self) -> tuple[int, Job] | list[Outcome] | None:
+        """A component to work on, or what the cache has of one; None when none is ready."""
+        if not self.ready:
+            return None
+        _, i = heapq.heappop(self.ready)
+        known = self._known(i) if self.cached else None
+        if known is not None:
+            self.finish(i, known)
+            return known
+        paths = {member.module: member.path for member in self.project.members}
+        texts = self.project.texts
+        return i, Job(tuple((m, paths[m], texts[m]) for m in self.components[i]))
+
+    def finish(self, i: int, done: Sequence[Outcome], fresh: bool = False) -> None:
+        """Take a component off the list; what waited for it alone becomes ready."""
+        for outcome in done:
+            self.digests[outcome.module] = outcome.digest
+            if fresh and self.cached:
+                data = {"key": self._key(i, outcome.module), **outcome.to_dict()}
+                write_json(self.store.place(outcome.module, self.setting.command), data)
+        for user in self.users[i]:
+            self.waiting[user] -= 1
+            if not self.waiting[user]:
+                heapq.heappush(self.ready, (-self.weight[user], user))
+
+    def _known(self, i: int) -> list[Outcome] | None:
+        found = []
+        for module in self.components[i]:
+            data = _read_json(self.store.place(module, self.setting.command))
+            if data.pop("key", None) != self._key(i, module):
+                return None
+            path = self.store.place(module, "summary")
+            if not path.is_file() or digest(path.read_text(encoding="utf-8")) != data["digest"]:
+                return None
+            found.append(Outcome.from_dict(data))
+        return found
+
+    def _key(self, i: int, module: str) -> str:
+        """Everything that a file's outcome depends on."""
+        table, group = self.project.table, self.components[i]
+        imports = [
+            (name, repr(one), repr(table.imported(m, one)))
+            for m in group
+            for name, one in table.scans[m].imports()
+        ]
+        paths = {member.module: member.path for member in self.project.members}
+        return digest(
+            json.dumps(
+                [
+                    tool_digest(),
+                    module,
+                    [[m, self.project.keys[m], paths[m], self.outside[m]] for m in group],
+                    sorted(imports),
+                    [repr(s) for m in group for s in sorted(set(table.reads(m)), key=repr)],
+                    sorted((m, self.digests[m]) for m in self.closure[i]),
+                    [self.setting.helpers.get(m, "") for m in group],
+                    sorted(self.setting.renamed),
+                ]
+            )
+        )
+
+
+def _alone(schedule: _Schedule, setting: Setting) -> Iterator[Outcome]:
+    builder: Builder | None = None
+    while (item := schedule.next()) is not None:
+        if isinstance(item, list):
+            yield from item
+            continue
+        builder = builder if builder is not None else Builder(setting)
+        done = _named(builder.build, item[1])
+        schedule.finish(item[0], done, fresh=True)
+        yield from done
+
+
+def _named(build: Callable[[Job], list[Outcome]], job: Job) -> list[Outcome]:
+    """Says in which file an error that is none of the user's happened."""
+    try:
+        return build(job)
+    except Exception as error:
+        error.add_note(f"in {', '.join(path for _, path, _ in job.files)}")
+        raise
+
+
+def named_work(job: Job) -> list[Outcome]:
+    """``work`` in a process, with the name of the file in its errors."""
+    return _named(work, job)
+
+
+def _spread(schedule: _Schedule, setting: Setting, number: int) -> Iterator[Outcome]:
+    pool = ProcessPoolExecutor(number, get_context("spawn"), initializer=start, initargs=(setting,))
+    running: dict[Future[list[Outcome]], int] = {}
+    with pool:
+        try:
+            while True:
+                while len(running) < 2 * number and (item := schedule.next()) is not None:
+                    if isinstance(item, list):
+                        yield from item
+                        continue
+                    running[pool.submit(named_work, item[1])] = item[0]
+                if not running:
+                    break
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    done = future.result()
+                    schedule.finish(running.pop(future), done, fresh=True)
+                    yield from done
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _processes(project: Project, jobs: int | None, schedule: _Schedule) -> int:
+    if jobs is not None:
+        return min(jobs, len(schedule.components))
+    lines = sum(text.count("\n") for text in project.texts.values())
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, lines // LINES_PER_PROCESS))
+
+
+@contextmanager
+def _directory(cached: Path | None) -> Iterator[Path]:
+    if cached is not None:
+        cached.mkdir(parents=True, exist_ok=True)
+        yield cached
+        return
+    with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
+        yield Path(directory)
+
+
+# --- files of the cache ----------------------------------------------------------------------------------------------
+
+
+def digest(text: str) -> str:
+    """A content hash."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def tool_digest() -> str:
+    """A hash of the program itself: another version of it has no use for what this one cached."""
+    root = Path(__file__).parents[2]
+    found = hashlib.sha256()
+    for folder in ("migrator", "rules"):
+        for path in sorted((root / folder).rglob("*.py")):
+            found.update(path.relative_to(root).as_posix().encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write a file of the cache under a temporary name and rename it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
+    temporary.replace(path)

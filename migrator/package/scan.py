@@ -1,0 +1,170 @@
+"""What one file binds and imports, read from its statements alone: enough to find who defines a name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+@dataclass(frozen=True)
+class Import:
+    """``from module import name``; without a name ``import module``. ``level`` counts the leading dots."""
+
+    module: str
+    level: int = 0
+    name: str | None = None
+
+
+@dataclass
+class Scan:
+    """The outline of a file.
+
+    Attributes:
+      bindings: top-level name → what it may be bound to; None stands for a definition or value of its own.
+      stars: modules of ``from module import *``.
+      exports: what ``__all__`` lists, None where there is none or it is computed.
+      inner: imports inside functions and classes.
+      words: identifiers of the file that an import binds or that a star import may bring.
+      paths: dotted paths read from a name that an import binds (``layers.DropPath``).
+      values: identifiers that stand somewhere without a call bracket: handed on, not only called.
+    """
+
+    bindings: dict[str, list[Import | None]] = field(default_factory=dict)
+    stars: list[Import] = field(default_factory=list)
+    exports: list[str] | None = None
+    inner: list[tuple[str, Import]] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Scan:
+        """What ``to_dict`` gave."""
+        made = cls(**data)
+        made.bindings = {
+            name: [None if one is None else Import(**one) for one in several]
+            for name, several in data["bindings"].items()
+        }
+        made.stars = [Import(**one) for one in data["stars"]]
+        made.inner = [(name, Import(**one)) for name, one in data["inner"]]
+        return made
+
+    def imports(self) -> Iterator[tuple[str, Import]]:
+        """Every import with the name it binds, those of functions included; stars left out."""
+        for name, several in self.bindings.items():
+            for one in several:
+                if one is not None:
+                    yield name, one
+        yield from self.inner
+
+
+def scan(text: str) -> Scan:
+    """The outline of a file; an empty one where Python cannot parse it (the conversion will say so)."""
+    found = Scan()
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return found
+    _statements(tree.body, found, True)
+    bound = {name for name, _ in found.imports()}
+    defined = {name for name, several in found.bindings.items() if None in several}
+    words = set(_WORD.findall(text))
+    found.words = sorted(words if found.stars else words & bound)
+    found.values = sorted(_values(text, words & (bound | defined | set(found.words))))
+    found.paths = sorted(set(_paths(text, bound)))
+    return found
+
+
+def _statements(body: Iterable[ast.stmt], found: Scan, top: bool) -> None:
+    for node in body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            _imported(node, found, top)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if top:
+                found.bindings.setdefault(node.name, []).append(None)
+            _statements(node.body, found, False)
+        else:
+            if top:
+                _bound(node, found)
+            for name in _BLOCKS:
+                _statements(getattr(node, name, ()), found, top)
+            for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                _statements(part.body, found, top)
+
+
+def _imported(node: ast.Import | ast.ImportFrom, found: Scan, top: bool) -> None:
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            made = Import(alias.name if alias.asname else alias.name.partition(".")[0])
+            name = alias.asname or alias.name.partition(".")[0]
+        else:
+            made = Import(node.module or "", node.level, alias.name)
+            name = alias.asname or alias.name
+        if made.name == "*":
+            found.stars.append(Import(made.module, made.level))
+        elif top:
+            found.bindings.setdefault(name, []).append(made)
+        else:
+            found.inner.append((name, made))
+
+
+def _bound(node: ast.stmt, found: Scan) -> None:
+    """Names that a statement at the top binds, and what it says about ``__all__``."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = list(node.targets)
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.For)):
+        targets = [node.target]
+    elif isinstance(node, ast.With):
+        targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
+    for target in targets:
+        for part in ast.walk(target):
+            if not isinstance(part, ast.Name) or not isinstance(part.ctx, ast.Store):
+                continue
+            if part.id == "__all__":
+                _exports(node, found)
+            elif None not in found.bindings.setdefault(part.id, []):
+                found.bindings[part.id].append(None)
+
+
+def _exports(node: ast.stmt, found: Scan) -> None:
+    value = getattr(node, "value", None)
+    try:
+        listed = [str(one) for one in ast.literal_eval(value)] if value is not None else []
+    except (ValueError, TypeError):
+        found.exports = None
+        return
+    if isinstance(node, ast.AugAssign):
+        found.exports = None if found.exports is None else [*found.exports, *listed]
+    else:
+        found.exports = listed
+
+
+def _values(text: str, names: set[str]) -> set[str]:
+    """Names that are followed by no call bracket somewhere below the imports."""
+    if not names:
+        return set()
+    found = set()
+    for line in text.splitlines():
+        if line.lstrip().startswith(("import ", "from ", "class ", "def ", "#", "@")):
+            continue
+        for match in _WORD.finditer(line):
+            if match[0] in names and line[match.end() : match.end() + 1] != "(":
+                found.add(match[0])
+    return found
+
+
+def _paths(text: str, bound: set[str]) -> Iterator[str]:
+    for match in re.finditer(r"(?<![\w.])([^\W\d]\w*)((?:\.[^\W\d]\w*)+)", text):
+        if match[1] in bound:
+            yield match[0]

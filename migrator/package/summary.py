@@ -1,0 +1,256 @@
+"""What other files need to know of a converted file, as plain JSON data: small, and safe to read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import cached_property
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.alias import returns_argument
+from migrator.convert.context import Context
+from migrator.convert.passes.classes import needs_constructor
+from migrator.convert.passes.initializers import writes_first_parameter
+from migrator.convert.passes.tying import tied_heads
+from migrator.infer import ClassInfo, FunctionInfo
+from migrator.infer import kinds as k
+from migrator.infer.facts import SettledClass, SettledFunction
+
+Data = dict[str, Any]
+_KINDS: dict[str, type[k.Kind]] = {
+    c.__name__: c
+    for c in (
+        k.Unknown,
+        k.Tensor,
+        k.Const,
+        k.Scalar,
+        k.Tuple,
+        k.Sequence,
+        k.Mapping,
+        k.Module,
+        k.Class,
+        k.Function,
+        k.DType,
+        k.Device,
+        k.Generator,
+        k.Namespace,
+        k.Other,
+        k.Optional,
+    )
+}
+_PLAIN = (int, float, str, bool, type(None))
+_DEEPEST = 8
+"""Kinds nested deeper are forgotten: what holds them is data, not tensors."""
+
+
+# --- kinds -----------------------------------------------------------------------------------------------------------
+
+
+def encode(value: Any, depth: int = 0) -> Any:
+    """A kind (or a plain value inside one) as JSON data."""
+    if isinstance(value, k.Kind):
+        if depth > _DEEPEST or isinstance(value, k.Unknown):
+            return ["Unknown"]
+        if isinstance(value, k.Function) and value.name.startswith("<"):
+            return ["Function", "", None]  # a lambda has its name in its own file only
+        if isinstance(value, k.Const) and not isinstance(value.value, _PLAIN):
+            return ["Unknown"]
+        parts = [getattr(value, field.name) for field in fields(value)]
+        return [type(value).__name__, *(encode(part, depth + 1) for part in parts)]
+    if isinstance(value, tuple):
+        return {"": [encode(item, depth) for item in value]}
+    return value if isinstance(value, _PLAIN) else None
+
+
+def decode(data: Any) -> Any:
+    """What ``encode`` was given."""
+    if isinstance(data, list):
+        return _KINDS[data[0]](*map(decode, data[1:]))
+    if isinstance(data, dict):
+        return tuple(map(decode, data[""]))
+    return data
+
+
+def constant(kind: k.Kind) -> k.Kind:
+    """A global as another file may rely on it: its value may change, and None may become something."""
+    if isinstance(kind, k.Const):
+        return k.UNKNOWN if kind.value is None else k.Scalar(type(kind.value).__name__)
+    return kind
+
+
+def referenced(kind: Any) -> Iterator[str]:
+    """Qualified names of the classes and functions a kind mentions."""
+    if isinstance(kind, (k.Class, k.Function)):
+        yield kind.name
+    elif isinstance(kind, k.Module):
+        yield from kind.cls.split("|")
+    elif isinstance(kind, k.Other):
+        yield kind.type
+    if isinstance(kind, k.Kind):
+        for field in fields(kind):
+            yield from referenced(getattr(kind, field.name))
+    elif isinstance(kind, tuple):
+        for item in kind:
+            yield from referenced(item)
+
+
+# --- definitions of another file -------------------------------------------------------------------------------------
+
+
+class ForeignFunction(FunctionInfo):
+    """A function of another file; its signature is parsed when somebody looks at it."""
+
+    def __init__(self, name: str, data: Data, owner: ClassInfo | None) -> None:
+        self._text = data["text"]
+        self._decorators: list[str] = data["decorators"]
+        super().__init__(name, None, owner)  # type: ignore[arg-type]
+        self.params = {n: decode(kind) for n, kind in data["params"].items()}
+        self.returns = decode(data["returns"]) if data["returns"] is not None else None
+        self.draws, self.builds, self.generator = data["draws"], data["builds"], data["generator"]
+        self.settled = SettledFunction(
+            data["how"],
+            data["builds_time"],
+            data["writes_first"],
+            data["returns_argument"],
+            frozenset(data["mutates"]),
+        )
+        self.dirty = False
+
+    @cached_property
+    def _parsed(self) -> cst.FunctionDef:
+        made = cst.parse_statement(self._text)
+        assert isinstance(made, cst.FunctionDef)
+        return made
+
+    @property  # type: ignore[override]
+    def node(self) -> cst.FunctionDef:
+        """The signature, with a body only where it is one line."""
+        return self._parsed
+
+    @node.setter
+    def node(self, value: Any) -> None:
+        """The text is parsed on demand."""
+
+    @property
+    def short(self) -> str:
+        return self.name.rpartition(".")[2]
+
+    @property
+    def decorators(self) -> list[str]:
+        return self._decorators
+
+
+class ForeignClass(ClassInfo):
+    """A class of another file."""
+
+    def __init__(self, name: str, data: Data) -> None:
+        super().__init__(name, None)  # type: ignore[arg-type]
+        self.bases = [decode(base) for base in data["bases"]]
+        self.attributes = {n: decode(kind) for n, kind in data["attributes"].items()}
+        self.statics = {n: decode(kind) for n, kind in data["statics"].items()}
+        self.torch_base = data["torch_base"]
+        self.asks_training = data["asks_training"]
+        self.state = None if data["state"] is None else frozenset(data["state"])
+        self.settled = SettledClass(
+            data["stores"],
+            data["constructor"],
+            tuple((head, weight) for head, weight in data["tied"]),
+        )
+
+    @property
+    def short(self) -> str:
+        return self.name.rpartition(".")[2]
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def summarize(ctx: Context, module: str) -> Data:
+    """The summary of a file that has been converted."""
+    facts = ctx.facts
+    env = {
+        name: encode(constant(kind))
+        for name, kind in sorted(facts.module_env.items())
+        if "." not in name and not isinstance(kind, k.Unknown)
+    }
+    own = [i for i in facts.functions.values() if i.owner is None and i.outer is None]
+    classes = [c for c in facts.classes.values() if c.settled is None and _home(c.name) == module]
+    return {
+        "env": env,
+        "classes": {c.name: _class(ctx, c) for c in classes},
+        "functions": {i.name: _function(ctx, i) for i in own},
+    }
+
+
+def _home(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _class(ctx: Context, info: ClassInfo) -> Data:
+    tied = tied_heads(ctx, info) if info.torch_base else {}
+    return {
+        "bases": [encode(base) for base in info.bases],
+        "parents": [parent.name for parent in info.parents],
+        "attributes": {n: encode(kind) for n, kind in sorted(info.attributes.items())},
+        "statics": {n: encode(constant(kind)) for n, kind in sorted(info.statics.items())},
+        "methods": {n: _function(ctx, method) for n, method in info.methods.items()},
+        "torch_base": info.torch_base,
+        "state": None if info.state is None else sorted(info.state),
+        "asks_training": info.asks_training,
+        "stores": ctx.plan.stores(info),
+        "constructor": info.torch_base is not None and needs_constructor(ctx, info),
+        "tied": [[head, syntax.code(weight)] for head, weight in sorted(tied.items())],
+    }
+
+
+def _function(ctx: Context, info: FunctionInfo) -> Data:
+    return {
+        "text": _signature(info),
+        "decorators": info.decorators,
+        "params": {n: encode(kind) for n, kind in info.params.items()},
+        "returns": None if info.returns is None else encode(info.returns),
+        "draws": info.draws,
+        "builds": info.builds,
+        "generator": info.generator,
+        "how": ctx.plan.how(info),
+        "builds_time": ctx.plan.builds_time(info),
+        "writes_first": writes_first_parameter(ctx, info),
+        "returns_argument": returns_argument(ctx, info),
+        "mutates": sorted(ctx.mutated.get(info, ())),
+    }
+
+
+def _signature(info: FunctionInfo) -> str:
+    """The function without decorators and hints, and without a body that is longer than a line or two."""
+    node = info.node
+    short = info.owner is None and len(node.body.body) <= 2
+    text = syntax.code(node.body) if short else ""
+    if len(text) > 200 or not text:
+        body: cst.BaseSuite = cst.SimpleStatementSuite([cst.Expr(cst.Ellipsis())])
+    else:
+        body = node.body
+    params = _bare(node.params)
+    made = cst.FunctionDef(node.name, params, body)
+    return syntax.code(made).strip("\n") + "\n"
+
+
+def _bare(params: cst.Parameters) -> cst.Parameters:
+    def one(param: cst.Param) -> cst.Param:
+        default = cst.Ellipsis() if param.default is not None else None
+        return cst.Param(param.name, default=default, star=param.star)
+
+    star: Any = params.star_arg
+    if isinstance(star, cst.Param):
+        star = cst.Param(star.name)
+    elif isinstance(star, cst.ParamStar):
+        star = cst.ParamStar()
+    return cst.Parameters(
+        params=[one(p) for p in params.params],
+        posonly_params=[one(p) for p in params.posonly_params],
+        kwonly_params=[one(p) for p in params.kwonly_params],
+        star_arg=star,
+        star_kwarg=cst.Param(params.star_kwarg.name) if params.star_kwarg is not None else None,
+    )

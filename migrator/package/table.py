@@ -1,0 +1,262 @@
+"""The symbol table of a project: which file defines what an import names, and in which order files are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from migrator.package.scan import Import, Scan
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """What a name stands for.
+
+    ``kind`` is "own" (defined at the top of project file ``module`` under ``name``), "module" (the project's file
+    ``module``) or "outside" (``module`` is the dotted name of something that is no file of the project).
+    """
+
+    kind: str
+    module: str
+    name: str = ""
+
+
+class Table:
+    """Resolves names across the files of a project.
+
+    Args:
+      scans: module name → outline of the file.
+      packages: the modules that are ``__init__`` files.
+      aliases: further names under which a module is imported (``src.net`` for ``net``).
+    """
+
+    def __init__(
+        self,
+        scans: Mapping[str, Scan],
+        packages: frozenset[str],
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        self.scans = scans
+        self.packages = packages
+        self.aliases = dict(aliases or {})
+        self._resolved: dict[tuple[str, str], Symbol | None] = {}
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        """Prefixes of module names that are no files themselves: namespace packages."""
+        found = set()
+        for module in self.scans:
+            while "." in module:
+                module = module.rpartition(".")[0]
+                found.add(module)
+        return frozenset(found - set(self.scans))
+
+    def absolute(self, importer: str, module: str, level: int) -> str | None:
+        """The dotted name a ``from`` clause means; None when the dots lead out of all packages."""
+        if not level:
+            return self._near(importer, module)
+        parts = importer.split(".")
+        drop = level - 1 if importer in self.packages else level
+        if drop > len(parts) or (drop == len(parts) and not module):
+            return None
+        base = parts[: len(parts) - drop]
+        return ".".join([*base, *([module] if module else [])])
+
+    def _near(self, importer: str, module: str) -> str:
+        """An absolute import; a script finds the files beside it first."""
+        if module in self.aliases:
+            return self.aliases[module]
+        parent = importer.rpartition(".")[0]
+        if parent and parent not in self.scans:
+            beside = f"{parent}.{module}"
+            if beside in self.scans or beside in self._folders:
+                return beside
+        return module
+
+    def is_module(self, name: str) -> bool:
+        """Whether a dotted name is a file or a folder of files of the project."""
+        return name in self.scans or name in self._folders
+
+    def own_root(self, name: str) -> bool:
+        """Whether a dotted name starts with a top-level name of the project."""
+        return name.partition(".")[0] in self._tops
+
+    @cached_property
+    def _tops(self) -> frozenset[str]:
+        return frozenset(module.partition(".")[0] for module in self.scans)
+
+    # --- names ----------------------------------------------------------------------------------------------------
+
+    def imported(self, importer: str, one: Import) -> Symbol | None:
+        """What an import binds; None for something the project should define and does not."""
+        module = self.absolute(importer, one.module, one.level)
+        if module is None:
+            return None
+        if one.name is None:
+            return self.module(module)
+        return self.resolve(module, one.name)
+
+    def module(self, name: str) -> Symbol | None:
+        """What a dotted name stands for."""
+        if self.is_module(name):
+            return Symbol("module", name)
+        parent, _, last = name.rpartition(".")
+        if parent and self.is_module(parent):
+            return self.resolve(parent, last)
+        if parent and self.own_root(name):
+            found = self.module(parent)
+            return self._member(found, last) if found is not None else None
+        return Symbol("outside", name)
+
+    def _member(self, symbol: Symbol, name: str) -> Symbol | None:
+        if symbol.kind == "module":
+            return self.resolve(symbol.module, name)
+        if symbol.kind == "outside":
+            return Symbol("outside", f"{symbol.module}.{name}")
+        return None
+
+    def resolve(self, module: str, name: str) -> Symbol | None:
+        """What ``module.name`` is, through re-exports and stars; None when the module has no such name."""
+        if not self.is_module(module):
+            return None if self.own_root(module) else Symbol("outside", f"{module}.{name}")
+        key = (module, name)
+        if key not in self._resolved:
+            self._resolved[key] = None  # the answer for a name that is reached through itself only
+            self._resolved[key] = self._resolve(module, name)
+        return self._resolved[key]
+
+    def _resolve(self, module: str, name: str) -> Symbol | None:
+        scan = self.scans.get(module)
+        inner = f"{module}.{name}"
+        if scan is None:
+            return Symbol("module", inner) if self.is_module(inner) else None
+        several = scan.bindings.get(name, [])
+        if len(several) == 1 and several[0] is not None:
+            found = self.imported(module, several[0])
+            if found is not None:
+                return found
+        elif several:
+            return Symbol("own", module, name)
+        for star in scan.stars:
+            source = self.absolute(module, star.module, star.level)
+            if source is None or source == module or not self.public(source, name):
+                continue
+            found = self.resolve(source, name)
+            if found is not None and found.kind != "outside":
+                return found
+        return Symbol("module", inner) if self.is_module(inner) else None
+
+    def public(self, module: str, name: str) -> bool:
+        """Whether ``from module import *`` brings a name, if the module has it."""
+        scan = self.scans.get(module)
+        if scan is None:
+            return not self.own_root(module)
+        return name in scan.exports if scan.exports is not None else not name.startswith("_")
+
+    def path(self, importer: str, head: Symbol, rest: Iterable[str]) -> Symbol | None:
+        """What ``head.a.b`` reaches: the symbol where the path leaves the modules."""
+        found: Symbol | None = head
+        for name in rest:
+            if found is None or found.kind != "module":
+                return found
+            found = self.resolve(found.module, name)
+        return found
+
+    # --- files ----------------------------------------------------------------------------------------------------
+
+    def reads(self, module: str) -> Iterator[Symbol]:
+        """Everything of the project that a file may read."""
+        scan = self.scans[module]
+        heads: dict[str, list[Symbol]] = {}
+        for name, one in scan.imports():
+            found = self.imported(module, one)
+            if found is not None and found.kind != "outside":
+                heads.setdefault(name, []).append(found)
+                yield found
+        for star in scan.stars:
+            source = self.absolute(module, star.module, star.level)
+            if source is None or not self.is_module(source):
+                continue
+            for word in scan.words:
+                if word not in scan.bindings and self.public(source, word):
+                    found = self.resolve(source, word)
+                    if found is not None and found.kind != "outside":
+                        heads.setdefault(word, []).append(found)
+                        yield found
+        for dotted in scan.paths:
+            head, *rest = dotted.split(".")
+            for symbol in heads.get(head, ()):
+                found = self.path(module, symbol, rest)
+                if found is not None and found.kind == "own":
+                    yield found
+
+    def dependencies(self, module: str) -> frozenset[str]:
+        """The files whose definitions a file reads."""
+        return frozenset(s.module for s in self.reads(module) if s.kind == "own") - {module}
+
+    def handed_on(self) -> frozenset[str]:
+        """Qualified names of definitions that some file hands on as values, not only calls."""
+        found = set()
+        for module, scan in self.scans.items():
+            values = set(scan.values)
+            for name in values & set(scan.bindings):
+                symbol = self.resolve(module, name)
+                if symbol is not None and symbol.kind == "own" and symbol.module != module:
+                    found.add(f"{symbol.module}.{symbol.name}")
+            for dotted in scan.paths:
+                head, *rest = dotted.split(".")
+                start = self.resolve(module, head)
+                if start is None or start.kind != "module":
+                    continue
+                symbol = self.path(module, start, rest)
+                if symbol is not None and symbol.kind == "own":
+                    found.add(f"{symbol.module}.{symbol.name}")
+        return frozenset(found)
+
+    def components(self) -> list[tuple[str, ...]]:
+        """The files in the order in which they can be read: what imports one another stands together."""
+        graph = {module: sorted(self.dependencies(module)) for module in sorted(self.scans)}
+        return list(_components(graph))
+
+
+def _components(graph: Mapping[str, list[str]]) -> Iterator[tuple[str, ...]]:
+    """Tarjan's strongly connected components, dependencies first, without recursion."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    for root in graph:
+        if root in index:
+            continue
+        work: list[tuple[str, int]] = [(root, 0)]
+        while work:
+            node, at = work.pop()
+            if at == 0:
+                index[node] = low[node] = len(index)
+                stack.append(node)
+                on_stack.add(node)
+            children = graph[node]
+            descended = False
+            for i in range(at, len(children)):
+                child = children[i]
+                if child not in index:
+                    work += [(node, i + 1), (child, 0)]
+                    descended = True
+                    break
+                if child in on_stack:
+                    low[node] = min(low[node], index[child])
+            if descended:
+                continue
+            if work:
+                parent = work[-1][0]
+                low[parent] = min(low[parent], low[node])
+            if low[node] == index[node]:
+                found = []
+                while True:
+                    last = stack.pop()
+                    on_stack.discard(last)
+                    found.append(last)
+                    if last == node:
+                        break
+                yield tuple(sorted(found))
