@@ -188,7 +188,7 @@ def _project_outcomes(
     out: Path | None,
     track: Track[Any],
     *,
-    jobs: int | None = None,
+    jobs: int | None = 1,
     cache: Path | None = None,
 ) -> tuple[Project, dict[str, Outcome]]:
     """What becomes of the files of a project by module name, in the order of the files."""
@@ -232,7 +232,7 @@ def convert_path(
     track: Track[File] = _no_progress,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
-    jobs: int | None = None,
+    jobs: int | None = 1,
     cache: Path | None = None,
 ) -> Conversion:
     """Convert the Python files under ``paths`` and write them to ``out``.
@@ -244,7 +244,7 @@ def convert_path(
         None writes nothing.
       force: overwrite outputs that were edited since they were generated.
       include, exclude: patterns as in a .gitignore, for files of directories.
-      jobs: worker processes; by default as many as there are cores, when there is enough to do.
+      jobs: worker processes; None: as many as there are cores, when there is enough to do.
       cache: directory that keeps results for the next run; None keeps none.
 
     Raises:

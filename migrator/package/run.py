@@ -6,6 +6,7 @@ import hashlib
 import heapq
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -72,7 +73,7 @@ def outcomes(
     command: str,
     *,
     renamed: frozenset[str] = frozenset(),
-    jobs: int | None = None,
+    jobs: int | None = 1,
     cached: Path | None = None,
 ) -> Iterator[Outcome]:
     """What becomes of each file, in the order in which they are done.
@@ -236,7 +237,9 @@ def named_work(job: Job) -> list[Outcome]:
 
 
 def _spread(schedule: _Schedule, setting: Setting, number: int) -> Iterator[Outcome]:
-    pool = ProcessPoolExecutor(number, get_context("spawn"), initializer=start, initargs=(setting,))
+    # a forked worker needs no import of the caller's script, and nothing of its own
+    context = get_context("fork" if sys.platform == "linux" else "spawn")
+    pool = ProcessPoolExecutor(number, context, initializer=start, initargs=(setting,))
     running: dict[Future[list[Outcome]], int] = {}
     with pool:
         try:
