@@ -69,6 +69,27 @@ _format = click.option(
     show_default=True,
     help="For a person or for a program.",
 )
+
+
+def _project(function: F) -> F:
+    """Options of the commands that read many files."""
+    for option in (
+        click.option("--no-cache", is_flag=True, help="Work on every file anew."),
+        click.option("-j", "--jobs", type=click.IntRange(1), help="Processes. [default: by cores]"),
+        click.option(
+            "--exclude",
+            multiple=True,
+            metavar="PATTERN",
+            help="Leave out files, as in a .gitignore.",
+        ),
+        click.option(
+            "--include", multiple=True, metavar="PATTERN", help="Only files such as 'models/'."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 _paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 
 
@@ -80,17 +101,34 @@ def main() -> None:
 
 @main.command(cls=_Command)
 @_paths
+@_project
 @_format
 @_common
-def analyze(paths: tuple[str, ...], style: str, quiet: bool, debug: bool) -> None:
+def analyze(
+    paths: tuple[str, ...],
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    jobs: int | None,
+    no_cache: bool,
+    style: str,
+    quiet: bool,
+    debug: bool,
+) -> None:
     """What stands in the way of TPU and JAX, where, and how much work is it?
 
     Status: 0 nothing found, 1 findings, 2 could not run.
     """
-    from migrator.project import analyze_paths
+    from migrator.project import analyze_paths, default_cache
     from migrator.report import json, progress, text
 
-    files, findings = analyze_paths(paths, progress.tracker(quiet))
+    files, findings = analyze_paths(
+        paths,
+        progress.tracker(quiet),
+        include=include,
+        exclude=exclude,
+        jobs=jobs,
+        cache=None if no_cache else default_cache(),
+    )
     if style == "json":
         click.echo(json.document("analyze", findings, files=[str(f.path) for f in files]))
     else:
@@ -107,6 +145,7 @@ def analyze(paths: tuple[str, ...], style: str, quiet: bool, debug: bool) -> Non
 @click.option("--force", is_flag=True, help="Overwrite outputs that were edited.")
 @click.option("--diff", is_flag=True, help="Print the changes; write nothing.")
 @click.option("--dry-run", is_flag=True, help="Report as usual; write nothing.")
+@_project
 @_format
 @_common
 def convert(
@@ -115,6 +154,10 @@ def convert(
     force: bool,
     diff: bool,
     dry_run: bool,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    jobs: int | None,
+    no_cache: bool,
     style: str,
     quiet: bool,
     debug: bool,
@@ -124,14 +167,21 @@ def convert(
     What cannot be converted stays as it is under a TODO(migrate) comment.
     Status: 0 all converted, 1 parts left and marked, 2 could not run.
     """
-    from migrator.project import convert_path
+    from migrator.project import convert_path, default_cache
     from migrator.report import json, progress, text
 
     if out is None and not (diff or dry_run):
         raise click.UsageError("say where the result goes with -o OUT, or look at it with --diff")
     writes = not (diff or dry_run)
     conversion = convert_path(
-        paths, out if writes else None, force=force, track=progress.tracker(quiet)
+        paths,
+        out if writes else None,
+        force=force,
+        track=progress.tracker(quiet),
+        include=include,
+        exclude=exclude,
+        jobs=jobs,
+        cache=None if no_cache else default_cache(),
     )
     if diff:
         click.echo("".join(conversion.diff()), nl=False)

@@ -163,7 +163,10 @@ def analyze_paths(
 
 
 def convert_files(
-    files: Sequence[File], track: Track[File] = _no_progress, out: Path | None = None, **options: Any
+    files: Sequence[File],
+    track: Track[File] = _no_progress,
+    out: Path | None = None,
+    **options: Any,
 ) -> Conversion:
     """Convert files that may import one another; nothing is written.
 
@@ -211,6 +214,17 @@ def _project_outcomes(
         done[outcome.module] = outcome
     next(results, None)  # lets it tidy up
     return project, {member.module: done[member.module] for member in every}
+
+
+def default_cache() -> Path | None:
+    """Where results are kept from one run to the next: the user's cache directory, None without one."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        folder = (Path(base) if base else Path.home() / ".cache") / "migrate"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
 
 
 def _cache_of(

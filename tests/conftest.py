@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 
+# What the tests convert is not worth a place in the cache of whoever runs them.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="migrate-tests-")
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Thousands of small programs are compiled once each: compile time is what counts.
 os.environ.setdefault(

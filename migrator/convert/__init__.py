@@ -89,7 +89,9 @@ def convert_together(
     """
     load()
     every = infer_together(sources, linked)
-    plan = RngPlan(replace(every[0], functions={n: f for e in every for n, f in e.functions.items()}))
+    plan = RngPlan(
+        replace(every[0], functions={n: f for e in every for n, f in e.functions.items()})
+    )
     made = []
     mutated: dict[FunctionInfo, set[str]] = {}
     for source, facts in zip(sources, every, strict=True):

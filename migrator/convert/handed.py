@@ -105,6 +105,6 @@ def _words(kind: k.Kind) -> str:
     if isinstance(kind, k.Tensor):
         rank = f" of {kind.rank} axes" if kind.rank is not None else ""
         return f"a tensor{rank}{f' of {kind.dtype}' if kind.dtype else ''}"
-    return {"sequence": "a sequence", "number": "a number"}.get(_category(kind) or "", "something else")
-
-
+    return {"sequence": "a sequence", "number": "a number"}.get(
+        _category(kind) or "", "something else"
+    )

@@ -30,7 +30,9 @@ def infer_together(sources: Sequence[Source], linked: Linked | None = None) -> l
       linked: answers for all other files of the project.
     """
     common = Facts(sources[0].index, linked=linked)
-    every = [replace(common, functions={}, module_env={}, module=s.module, tree=s.index) for s in sources]
+    every = [
+        replace(common, functions={}, module_env={}, module=s.module, tree=s.index) for s in sources
+    ]
     for _ in range(MAX_ROUNDS):
         walked = False
         for source, facts in zip(sources, every, strict=True):

@@ -15,7 +15,9 @@ from migrator.tree import Tree
 class Linked(Protocol):
     """What a file may ask about the other files of its project; ``migrator.package.link`` answers."""
 
-    def bound(self, facts: Facts, importer: str, module: str, level: int, name: str) -> k.Kind | None:
+    def bound(
+        self, facts: Facts, importer: str, module: str, level: int, name: str
+    ) -> k.Kind | None:
         """The kind that ``from module import name`` binds; None for what is not the project's."""
 
     def star(self, facts: Facts, importer: str, module: str, level: int) -> Mapping[str, k.Kind]:

@@ -95,7 +95,9 @@ class Store:
         text = json.dumps(summary, separators=(",", ":"), sort_keys=True)
         path = self.place(module, "summary")
         path.write_text(text, encoding="utf-8")
-        self._read[module] = json.loads(text)  # what a worker reads and what a later run reads is the same
+        self._read[module] = json.loads(
+            text
+        )  # what a worker reads and what a later run reads is the same
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -118,7 +120,12 @@ class Builder:
         from migrator.source import Source
 
         link = Link(
-            self.table, self.store.summary, self.handed_on, self.read, self.setting.renamed
+            self.table,
+            self.store.summary,
+            self.handed_on,
+            self.read,
+            self.setting.renamed,
+            frozenset(module for module, _, _ in job.files),
         )
         with uncollected():
             sources = [Source(text, path, module) for module, path, text in job.files]
@@ -177,7 +184,9 @@ def _analyzed(sources: Sequence[Any], link: Link, store: Store) -> list[Outcome]
     found = []
     for source, facts in zip(sources, infer_together(sources, link), strict=True):
         findings = findings_of(source, facts)
-        digest = store.write_summary(source.module, summarize(Context(source, facts), source.module))
+        digest = store.write_summary(
+            source.module, summarize(Context(source, facts), source.module)
+        )
         found.append(Outcome(source.module, "", findings, not findings, [], digest))
     return found
 

@@ -26,7 +26,7 @@ def helper_modules(project: Project, done: Sequence[Outcome]) -> dict[Path, str]
 def _module(wanted: dict[tuple[str, str], bool]) -> str:
     from migrator.convert.helpers import Helpers
 
-    helpers = Helpers(set(), unique=True)
+    helpers = Helpers(frozenset(), unique=True)
     for (path, name), factory in sorted(wanted.items()):
         made = helpers.need(read(ROOT / path), name)
         if factory:

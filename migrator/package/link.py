@@ -28,6 +28,7 @@ class Link:
       summary: gives the summary of a file by its module name.
       handed_on: definitions that some file of the project hands on as values.
       read: definitions that another file reads, by qualified name.
+      together: the files of the component itself, which are worked on at the same time.
       renamed: top-level packages that have another name in the output; they import themselves relatively.
     """
 
@@ -38,12 +39,14 @@ class Link:
         handed_on: frozenset[str] = frozenset(),
         read: frozenset[str] = frozenset(),
         renamed: frozenset[str] = frozenset(),
+        together: frozenset[str] = frozenset(),
     ) -> None:
         self.table = table
         self.summary = summary
         self.handed_on = handed_on
         self.read = read
         self.renamed = renamed
+        self.together = together
         self.envs: dict[str, Mapping[str, k.Kind]] = {}
         """The names of the files of the component itself, as far as they are known."""
 
@@ -53,7 +56,9 @@ class Link:
 
     # --- what inference asks --------------------------------------------------------------------------------------
 
-    def bound(self, facts: Facts, importer: str, module: str, level: int, name: str) -> k.Kind | None:
+    def bound(
+        self, facts: Facts, importer: str, module: str, level: int, name: str
+    ) -> k.Kind | None:
         """The kind that ``from module import name`` binds; None for what is not the project's."""
         target = self.table.absolute(importer, module, level)
         if target is None or not (self.table.is_module(target) or level):
@@ -129,8 +134,8 @@ class Link:
             return k.Namespace(found.module)
         if found.kind == "outside":
             return symbol(found.module)
-        if found.module in self.envs:
-            return self.envs[found.module].get(found.name, k.UNKNOWN)
+        if found.module in self.together:
+            return self.envs.get(found.module, {}).get(found.name, k.UNKNOWN)
         if found.module not in self.table.scans:
             return k.UNKNOWN
         data = self.summary(found.module)["env"].get(found.name)
@@ -145,7 +150,7 @@ class Link:
 
     def _define(self, facts: Facts, name: str) -> None:
         module = self._home(name)
-        if module is None or module in self.envs:
+        if module is None or module in self.together:
             return
         summary = self.summary(module)
         if name in summary["classes"]:
@@ -165,9 +170,8 @@ class Link:
         made = ForeignClass(name, data)
         facts.classes[name] = made
         for method, one in data["methods"].items():
-            info = ForeignFunction(f"{name}.{method}", one, made)
-            made.methods[method] = info
-            facts.names[info.name] = info
+            made.methods[method] = ForeignFunction(f"{name}.{method}", one, made)
+            facts.names[f"{name}.{method}"] = made.methods[method]
         for parent in data["parents"]:
             if parent not in facts.classes:
                 self._define(facts, parent)

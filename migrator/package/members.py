@@ -42,11 +42,15 @@ def members(files: Iterable[tuple[Path, Path]]) -> list[Member]:
     taken: set[str] = set()
     for path, name in files:
         parts, top = _module(path, name)
-        if parts[0] in _RESERVED:  # a folder of the repository, which an import of that name does not mean
+        if (
+            parts[0] in _RESERVED
+        ):  # a folder of the repository, which an import of that name does not mean
             parts[0] += "#"
         module = unique = ".".join(parts)
         number = 2
-        while unique in taken:  # two directories with files of the same name: no import reaches this one
+        while (
+            unique in taken
+        ):  # two directories with files of the same name: no import reaches this one
             unique, number = f"{module}#{number}", number + 1
         taken.add(unique)
         found.append(Member(unique, str(path), name, path.name == "__init__.py", top))

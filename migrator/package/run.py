@@ -17,7 +17,16 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from migrator.package.build import Builder, Job, Outcome, Setting, Store, read_elsewhere, start, work
+from migrator.package.build import (
+    Builder,
+    Job,
+    Outcome,
+    Setting,
+    Store,
+    read_elsewhere,
+    start,
+    work,
+)
 from migrator.package.members import HelperPlan, Member, helper_plan
 from migrator.package.scan import Scan, scan
 from migrator.package.table import Table
@@ -42,7 +51,9 @@ class Project:
     keys: dict[str, str] = field(default_factory=dict)
 
 
-def read_project(every: Sequence[Member], read: Callable[[str], str], cached: Path | None) -> Project:
+def read_project(
+    every: Sequence[Member], read: Callable[[str], str], cached: Path | None
+) -> Project:
     """Read and outline files.
 
     Args:
@@ -121,8 +132,8 @@ class _Schedule:
             for one in needed:
                 self.users[one].add(i)
         self.closure: list[frozenset[str]] = []
-        for i, group in enumerate(self.components):
-            below = [self.closure[one] | set(self.components[one]) for one in sorted(self.needs[i])]
+        for needed in self.needs:
+            below = [self.closure[one] | set(self.components[one]) for one in sorted(needed)]
             self.closure.append(frozenset().union(*below))
         self.weight = self._weights()
         self.waiting = [len(needed) for needed in self.needs]
@@ -265,7 +276,9 @@ def _processes(project: Project, jobs: int | None, schedule: _Schedule) -> int:
     if jobs is not None:
         return min(jobs, len(schedule.components))
     lines = sum(text.count("\n") for text in project.texts.values())
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return max(1, min(cores, lines // LINES_PER_PROCESS))
 
 

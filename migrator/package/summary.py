@@ -125,7 +125,7 @@ class ForeignFunction(FunctionInfo):
         assert isinstance(made, cst.FunctionDef)
         return made
 
-    @property  # type: ignore[override]
+    @property
     def node(self) -> cst.FunctionDef:
         """The signature, with a body only where it is one line."""
         return self._parsed

@@ -64,7 +64,10 @@ def _of_project(rw: Rewriter, node: cst.ImportFrom) -> Any:
     linked, here = rw.ctx.facts.linked, rw.ctx.source.module
     if linked is None:
         return None
-    module, level = (dotted(node.module) or "") if node.module is not None else "", len(node.relative)
+    module, level = (
+        (dotted(node.module) or "") if node.module is not None else "",
+        len(node.relative),
+    )
     if isinstance(node.names, cst.ImportStar):
         if linked.place(here, module, level, None) == "outside":
             return None

@@ -9,8 +9,8 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.alias import check_in_place_layer
 from migrator.convert.context import Failure
-from migrator.convert.handed import check_handed_over
 from migrator.convert.expand import call_args, convert_call
+from migrator.convert.handed import check_handed_over
 from migrator.convert.passes import tying
 from migrator.convert.passes.containers import NAMES, is_symbol
 from migrator.convert.rewriter import Rewriter, converts

@@ -1,0 +1,381 @@
+"""Files that import one another: what one defines, the others know, and the outputs fit together."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from migrator.project import Conversion, analyze_paths, convert_path, discover
+from migrator.usercode import UserCode
+
+LAYERS = """
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, dim: int, act: type[nn.Module] = nn.ReLU):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+        self.act = act()
+
+    def forward(self, x):
+        return self.act(self.fc(x))
+
+
+class Double(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+def pool(x: torch.Tensor):
+    return x.mean(1)
+
+
+def make(dim: int):
+    return Block(dim)
+
+
+def halve_(x: torch.Tensor):
+    x.div_(2)
+    return x.sum()
+"""
+NET = """
+from torch import nn
+
+from .layers import Block, make, pool
+
+
+class Net(nn.Module):
+    def __init__(self, dim: int = 4):
+        super().__init__()
+        self.a = Block(dim)
+        self.b = make(dim)
+
+    def forward(self, x):
+        return pool(self.b(self.a(x))).max(1).values
+"""
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    """A package ``pkg`` below ``root``; ``__init__`` files are added."""
+    for name, text in files.items():
+        path = root / "pkg" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip("\n"))
+        for folder in path.parents:
+            if folder.is_relative_to(root / "pkg"):
+                (folder / "__init__.py").touch()
+    return root / "pkg"
+
+
+def convert(
+    tmp_path: Path, files: dict[str, str], name: str = "pkg", **options: object
+) -> Conversion:
+    return convert_path([write(tmp_path / "src", files)], tmp_path / "out" / name, **options)  # type: ignore[arg-type]
+
+
+def code(conversion: Conversion, name: str) -> str:
+    return next(f.code for f in conversion.files if f.file.name.as_posix() == name)
+
+
+def blocking(conversion: Conversion) -> list[str]:
+    return [f"{Path(f.path).name}: {f.rule} {f.message}" for f in conversion.findings if f.blocks]
+
+
+def test_classes_and_functions_of_another_file_get_rngs(tmp_path: Path) -> None:
+    found = convert(tmp_path, {"layers.py": LAYERS, "net.py": NET})
+    assert not blocking(found)
+    text = code(found, "net.py")
+    assert "self.a = Block(dim, rngs=rngs)" in text
+    assert "self.b = make(dim, rngs=rngs)" in text
+    assert "return max_along(pool(self.b(self.a(x))), 1)" in text, "pool() gives a tensor"
+
+
+def test_a_converted_package_computes_what_the_original_does(tmp_path: Path) -> None:
+    import torch
+    from flax import nnx
+
+    import migrator
+
+    convert(tmp_path, {"layers.py": LAYERS, "net.py": NET}, name="flaxed")
+    theirs = UserCode(tmp_path / "src").load(tmp_path / "src/pkg/net.py").Net().eval()
+    ours = UserCode(tmp_path / "out").load(tmp_path / "out/flaxed/net.py").Net(rngs=nnx.Rngs(0))
+    migrator.load_state_dict(ours, theirs.state_dict())
+    x = torch.randn(3, 5, 4)
+    with torch.no_grad():
+        expected = theirs(x).numpy()
+    np.testing.assert_allclose(ours(x.numpy()), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("files", "importer"),
+    [
+        pytest.param(
+            {"api.py": "from .layers import Block"}, "from .api import Block", id="reexport"
+        ),
+        pytest.param({"__init__.py": "from .layers import *"}, "from . import Block", id="star"),
+        pytest.param({}, "from pkg.layers import Block", id="absolute"),
+        pytest.param({}, "from . import layers\nBlock = layers.Block", id="module"),
+        pytest.param({}, "import pkg.layers as L\nBlock = L.Block", id="module alias"),
+        pytest.param(
+            {},
+            "try:\n    from .layers import Block\nexcept ImportError:\n    Block = None",
+            id="conditional",
+        ),
+        pytest.param(
+            {"layers.py": LAYERS + "\n__all__ = ['Block']\n"}, "from .layers import *", id="__all__"
+        ),
+    ],
+)
+def test_a_base_class_is_found_through(
+    tmp_path: Path, files: dict[str, str], importer: str
+) -> None:
+    net = (
+        f"{importer}\n\n\nclass Net(Block):\n    def forward(self, x):\n        return x.size(0)\n"
+    )
+    found = convert(tmp_path, {"layers.py": LAYERS, **files, "net.py": net})
+    assert not blocking(found)
+    assert "def __call__(self, x):\n        return x.shape[0]" in code(found, "net.py")
+
+
+def test_torch_names_that_another_file_hands_on_are_spelled_out(tmp_path: Path) -> None:
+    files = {
+        "common.py": "import torch\nimport torch.nn as nn\nSCALE = 2.0\n",
+        "net.py": "from .common import SCALE, nn, torch\n\n\ndef f(x: torch.Tensor):\n"
+        "    return nn.functional.relu(x.size(0) * x) * SCALE\n",
+    }
+    text = code(convert(tmp_path, files), "net.py")
+    assert "from .common import SCALE\n" in text
+    assert "jax.nn.relu(x.shape[0] * x) * SCALE" in text
+
+
+def test_files_that_import_one_another_in_a_circle(tmp_path: Path) -> None:
+    files = {
+        "a.py": "import torch\nfrom torch import nn\nfrom . import b\n\n\nclass A(nn.Module):\n"
+        "    def forward(self, x):\n        return b.twice(x).size(0)\n\n\n"
+        "def scale(x: torch.Tensor):\n    return x * 3\n",
+        "b.py": "import torch\nfrom .a import scale\n\n\ndef twice(x: torch.Tensor):\n"
+        "    return scale(x) * 2\n",
+    }
+    found = convert(tmp_path, files)
+    assert not blocking(found)
+    assert "return b.twice(x).shape[0]" in code(found, "a.py")
+
+
+def test_a_type_checking_import_gives_a_hint(tmp_path: Path) -> None:
+    net = """
+    from typing import TYPE_CHECKING
+    import torch
+
+    if TYPE_CHECKING:
+        from .layers import Block
+
+
+    def run(block: "Block", x: torch.Tensor):
+        return block(x).size(0)
+    """
+    found = convert(tmp_path, {"layers.py": LAYERS, "net.py": net})
+    assert "return block(x).shape[0]" in code(found, "net.py")
+
+
+def test_helpers_stand_in_one_module(tmp_path: Path) -> None:
+    files = {
+        "a.py": "from torch import nn\n\n\nclass A(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.conv = nn.Conv2d(3, 4, 3)\n",
+        "sub/b.py": "from torch import nn\n\n\ndef is_conv(m: nn.Module):\n"
+        "    return isinstance(m, nn.Conv2d)\n",
+    }
+    found = convert(tmp_path, files)
+    assert "from ._torch_compat import Conv2d\n" in code(found, "a.py")
+    assert "from .._torch_compat import Conv2d\n" in code(found, "sub/b.py")
+    written = (tmp_path / "out/pkg/_torch_compat.py").read_text()
+    assert written.count("class Conv2d(") == 1
+    compile(written, "_torch_compat.py", "exec")
+
+
+def test_loose_files_that_have_nothing_to_do_with_each_other_carry_their_own(
+    tmp_path: Path,
+) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(
+            "from torch import nn\n\n\ndef f():\n    return nn.Conv2d(1, 2, 3)\n"
+        )
+    found = convert_path([tmp_path], None)
+    assert not found.helpers
+    assert all("class Conv2d(" in file.code for file in found.files)
+
+
+def test_a_package_that_is_renamed_imports_itself_relatively(tmp_path: Path) -> None:
+    files = {"layers.py": LAYERS, "sub/net.py": NET.replace("from .layers", "from pkg.layers")}
+    assert "from pkg.layers import" in code(convert(tmp_path, files), "sub/net.py")
+    renamed = convert(tmp_path, files, name="flaxed")
+    assert "from ..layers import Block, make, pool" in code(renamed, "sub/net.py")
+
+
+def test_a_class_that_another_file_hands_on_takes_rngs(tmp_path: Path) -> None:
+    files = {
+        "layers.py": LAYERS,
+        "net.py": "from .layers import Block, Double\n\n\ndef f():\n    return Block(3, act=Double)\n",
+    }
+    text = code(convert(tmp_path, files), "layers.py")
+    assert "class Double(nnx.Module):\n    def __init__(self, *, rngs: nnx.Rngs):" in text
+
+
+# --- what is not known for sure is a finding ---------------------------------------------------------------------
+
+
+def caller(body: str) -> dict[str, str]:
+    head = "import torch\nfrom .layers import halve_, pool\n\n\ndef f(x: torch.Tensor, n: int):\n"
+    return {"layers.py": LAYERS, "net.py": head + textwrap.indent(body, "    ")}
+
+
+def test_an_argument_that_another_file_writes_to_must_not_be_read_again(tmp_path: Path) -> None:
+    found = convert(tmp_path, caller("s = halve_(x)\nreturn s * x\n"))
+    assert [t for t in blocking(found) if "MUT003" in t and "`x` is read later" in t]
+    view = convert(tmp_path, caller("y = x.view(-1)\ns = halve_(y)\nreturn s * x\n"), name="view")
+    assert any("MUT003" in text for text in blocking(view))
+    last = convert(tmp_path, caller("y = x + 1\nreturn halve_(y)\n"), name="last")
+    assert not blocking(last)
+
+
+def test_a_write_is_known_through_a_function_in_between(tmp_path: Path) -> None:
+    body = "s = between(x)\nreturn s * x\n"
+    files = caller(body)
+    files["middle.py"] = (
+        "import torch\nfrom .layers import halve_\n\n\ndef between(y: torch.Tensor):\n"
+        "    return halve_(y)\n"
+    )
+    files["net.py"] = files["net.py"].replace(
+        "from .layers import halve_, pool", "from .middle import between"
+    )
+    assert any("MUT003 between()" in text for text in blocking(convert(tmp_path, files)))
+
+
+def test_a_function_that_gets_what_it_was_not_converted_for(tmp_path: Path) -> None:
+    found = convert(tmp_path, caller("return pool(n)\n"))
+    assert any("API005 `x` of pool() is a tensor" in text for text in blocking(found))
+
+
+def test_a_name_that_no_converted_file_defines(tmp_path: Path) -> None:
+    files = {"net.py": "import torch\nfrom .missing import f\n\n\ndef g(x):\n    return f(x)\n"}
+    assert any("API004 f of .missing" in text for text in blocking(convert(tmp_path, files)))
+    files = {"layers.py": LAYERS, "net.py": NET.replace("pool\n", "pool, absent\n")}
+    assert any(
+        "API004 absent of .layers" in t for t in blocking(convert(tmp_path, files, name="b"))
+    )
+
+
+def test_an_overriding_method_gets_rngs_as_the_base_hands_them(tmp_path: Path) -> None:
+    files = {
+        "base.py": """
+        from torch import nn
+
+
+        class Base(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = self._make(4)
+
+            def _make(self, n):
+                return nn.Linear(n, n)
+
+            def forward(self, x):
+                return self.body(x)
+        """,
+        "net.py": """
+        from torch import nn
+        from .base import Base
+
+
+        class Net(Base):
+            def _make(self, n):
+                return nn.Identity()
+        """,
+    }
+    found = convert(tmp_path, files)
+    assert "self._make(4, rngs=rngs)" in code(found, "base.py")
+    assert "def _make(self, n, *, rngs: nnx.Rngs):" in code(found, "net.py")
+
+
+def test_analyze_knows_other_files_too(tmp_path: Path) -> None:
+    root = write(tmp_path, {"layers.py": LAYERS, "net.py": NET, "sub/x.py": "import pkg.layers\n"})
+    assert [f.rule for f in analyze_paths([root])[1] if f.blocks] == []
+
+
+# --- many files --------------------------------------------------------------------------------------------------
+
+
+def many(tmp_path: Path, number: int = 8) -> Path:
+    files = {"layers.py": LAYERS}
+    for i in range(number):
+        files[f"net{i}.py"] = NET
+    files["top.py"] = "from .net0 import Net\n\n\nclass Top(Net):\n    pass\n"
+    return write(tmp_path / "src", files)
+
+
+def outputs(directory: Path) -> dict[str, bytes]:
+    return {p.relative_to(directory).as_posix(): p.read_bytes() for p in directory.rglob("*.*")}
+
+
+def test_the_number_of_processes_changes_nothing(tmp_path: Path) -> None:
+    root = many(tmp_path)
+    for number in ("1", "3"):
+        command = [sys.executable, "-m", "migrator", "convert", str(root), "-q", "--no-cache"]
+        out = tmp_path / number / "pkg"
+        subprocess.run([*command, "-j", number, "-o", str(out)], check=True)
+    assert outputs(tmp_path / "1") == outputs(tmp_path / "3")
+
+
+def test_a_second_run_works_on_what_changed_and_what_depends_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from migrator.package import build
+
+    root = many(tmp_path)
+    worked: list[str] = []
+    real = build.Builder.build
+
+    def noted(self: build.Builder, job: build.Job) -> list[build.Outcome]:
+        worked.extend(module for module, _, _ in job.files)
+        return real(self, job)
+
+    monkeypatch.setattr(build.Builder, "build", noted)
+
+    def run(name: str) -> list[str]:
+        worked.clear()
+        convert_path([root], tmp_path / "out" / name, cache=tmp_path / "cache")
+        return sorted(worked)
+
+    assert len(run("pkg")) == 11
+    first = outputs(tmp_path / "out" / "pkg")
+    assert run("pkg") == []
+    assert outputs(tmp_path / "out" / "pkg") == first
+    (root / "net0.py").write_text(NET.replace("dim: int = 4", "dim: int = 5, scale=None"))
+    assert run("pkg") == ["pkg.net0", "pkg.top"]
+    (root / "net1.py").write_text(NET.replace("Block(dim)", "Block(dim)  # a comment"))
+    assert run("pkg") == ["pkg.net1"]
+    (root / "layers.py").write_text(LAYERS.replace("return x.mean(1)", "return x.size(1)"))
+    assert run("pkg") == ["pkg.layers", *(f"pkg.net{i}" for i in range(8)), "pkg.top"]
+
+
+def test_include_exclude_and_gitignore(tmp_path: Path) -> None:
+    root = write(
+        tmp_path, dict.fromkeys(("a.py", "a_test.py", "m/b.py", "m/c.py", "gen/d.py"), "x = 1\n")
+    )
+    (root / ".gitignore").write_text("gen/\n*.log\n")
+
+    def names(**options: list[str]) -> set[str]:
+        found = (f.name.as_posix() for f in discover([root], **options))
+        return {name for name in found if not name.endswith("__init__.py")}
+
+    assert names() == {"a.py", "a_test.py", "m/b.py", "m/c.py"}
+    assert names(include=["m/"]) == {"m/b.py", "m/c.py"}
+    assert names(exclude=["*_test.py", "m/c.py"]) == {"a.py", "m/b.py"}
+    (root / ".gitignore").write_text("*\n!a.py\n")
+    assert names() == {"a.py"}
