@@ -4,6 +4,7 @@ torch in float64 is the reference ``r``. Both sides are judged by the same measu
 the tensor: ``error = max |port - r|`` for the port, and for torch's own float32 the largest of ``max |t - r|``
 over several runs ``t``, one as torch computes it and the others with every operation rounded at random
 (``numerics.rounding``), so that a result that is exact by luck does not pass for an exact computation.
+Runs in which a decision fell otherwise are outcomes of their own (``_references``).
 
 The port is equal when ``error <= 10 * own + 4 ulp``, one ulp being float32's epsilon times the largest value
 of the tensor (plus a thousandth of the largest value among the tensors of the check, which matters only where
@@ -29,6 +30,7 @@ EPS = {
 FACTOR = 10.0
 FLOOR_ULPS = 4.0
 ILL_CONDITIONED = 1e-2
+_FAR = 100.0
 _TINY = 1e-36  # below this XLA flushes to zero what torch keeps
 
 
@@ -103,8 +105,11 @@ def compare(
         return Difference(name, ill_conditioned=not settled.all())
     reference, port, *own = (np.where(usable, x, 0) for x in (reference, port, *own))
     eps = EPS.get(dtype, EPS["float32"])
+    scale = max(float(np.abs(value).max()) for value in (reference, own[0]))
+    floor = FLOOR_ULPS * eps * (scale + 1e-3 * context) + _TINY
     found = [
-        _measure(name, base, runs, port, eps, context) for base, runs in _references(reference, own)
+        _measure(name, base, error, port, eps, floor, context)
+        for base, error in _references(reference, own, floor)
     ]
     return min(found, key=lambda difference: difference.ratio)
 
@@ -112,16 +117,15 @@ def compare(
 def _measure(
     name: str,
     reference: np.ndarray,
-    own: Sequence[np.ndarray],
+    torch_error: float,
     port: np.ndarray,
     eps: float,
+    floor: float,
     context: float,
 ) -> Difference:
     deviation = np.abs(port - reference)
     error = float(deviation.max())
-    torch_error = max(float(np.abs(run - reference).max()) for run in own)
     scale = float(np.abs(reference).max())
-    floor = FLOOR_ULPS * eps * (scale + 1e-3 * context) + _TINY
     where = tuple(int(i) for i in np.unravel_index(int(deviation.argmax()), deviation.shape))
     unit = scale or context or 1.0
     return Difference(
@@ -160,22 +164,30 @@ def _same_pattern(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _references(
-    reference: np.ndarray, own: Sequence[np.ndarray]
-) -> list[tuple[np.ndarray, Sequence[np.ndarray]]]:
-    """What the port may be held against, each with the runs that measure torch's own error around it.
+    reference: np.ndarray, own: Sequence[np.ndarray], floor: float
+) -> list[tuple[np.ndarray, float]]:
+    """What the port may be held against, each with torch's own error around it.
 
-    That is float64, unless the program computes something else there (a constant that depends on the dtype).
-    It shows when torch's float32 runs agree with each other a hundred times better than with float64, and the
-    gap is no matter of rounding; then agreement with either is agreement, within the scatter of the runs.
+    That is float64, with the largest error of any run. But a decision (a bucket, a comparison, a constant that
+    depends on the dtype) may fall otherwise in some runs, and they then differ by far more than rounding does.
+    Taking that for rounding would excuse every other difference too. So runs that lie far apart, by the scale
+    of how near most have a neighbour, are outcomes of their own: the port may agree with any of them, but with
+    the error that is usual around it. Where most runs are alone, their distances are torch's error.
     """
-    if len(own) < 2:
-        return [(reference, own)]
-    gap = float(np.abs(own[0] - reference).max())
-    scatter = max(float(np.abs(run - own[0]).max()) for run in own[1:])
-    scale = float(np.abs(own[0]).max())
-    if gap <= 100 * scatter or gap <= 1e-4 * scale:
-        return [(reference, own)]
-    return [(own[0], own), (reference, [run - own[0] + reference for run in own])]
+    points = [reference, *own]
+    apart = [[float(np.abs(a - b).max()) if a is not b else 0.0 for b in points] for a in points]
+    noisy = range(2, len(points)) if len(own) > 1 else range(1, len(points))
+    nearest = sorted(min(d for j, d in enumerate(apart[i]) if j != i) for i in noisy)
+    step = max(nearest[(len(nearest) - 1) // 2], floor)
+
+    def around(i: int) -> float:
+        return max(d for d in apart[i] if d <= _FAR * step)
+
+    far = [i for i in range(1, len(points)) if apart[0][i] > _FAR * step]
+    if not far:
+        return [(reference, max(apart[0]))]
+    usual = max(around(0), min(step, max(apart[0])) if step > floor else 0.0)
+    return [(points[i], max(around(i), usual)) for i in (0, *far)]
 
 
 def compare_all(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ class Check:
     """One thing compared (``"eval outputs"``, ``"train gradients"``) over all examples.
 
     ``error`` and ``torch_error`` belong to the tensor nearest to its allowance, ``worst``. ``note`` says why
-    something was not compared.
+    something was not compared; ``ill_conditioned`` counts the examples in which a tensor was noise in torch.
     """
 
     name: str
@@ -26,7 +27,7 @@ class Check:
     ratio: float = 0.0
     worst: str = ""
     conditioned: int = 0
-    ill_conditioned: set[str] = field(default_factory=set)
+    ill_conditioned: Counter[str] = field(default_factory=Counter)
     note: str = ""
     ok: bool = True
 
@@ -36,12 +37,21 @@ class Check:
         self.tensors = max(self.tensors, len(differences))
         for difference in differences:
             if difference.ill_conditioned:
-                self.ill_conditioned.add(difference.name)
+                self.ill_conditioned[difference.name] += 1
                 continue
             self.conditioned += 1
             if difference.ratio >= self.ratio:
                 self.ratio, self.worst = difference.ratio, difference.name
                 self.error, self.torch_error = difference.error, difference.torch_error
+
+    def doubts(self) -> list[str]:
+        """Tensors that were noise in torch itself in more than half of the examples, a line each."""
+        return [
+            f"{self.name}: {name} is noise in torch itself in {count} of {self.examples} examples,"
+            " which say nothing of the port"
+            for name, count in self.ill_conditioned.items()
+            if 2 * count > self.examples
+        ]
 
     @property
     def meaningless(self) -> bool:

@@ -187,7 +187,8 @@ class RoundingNoise(TorchDispatchMode):
 
     What comes out differs from the plain run by as much as another correct implementation in the same
     precision may (Monte Carlo arithmetic). A sum moves by an ulp of the root of the sum of its squared terms,
-    since any order of adding is correct. Whole numbers stay, since counts and masks are exact.
+    since any order of adding is correct. Whole numbers stay, since counts and masks are exact, and so do
+    infinities.
     """
 
     def __init__(self, seed: int) -> None:
@@ -248,8 +249,8 @@ class RoundingNoise(TorchDispatchMode):
             step = step.mul_(unit.float().nan_to_num_(0.0, 0.0, 0.0))
         else:
             step = step.mul_(wide)
-        whole = (wide.frac() == 0) & (wide.abs() < _WHOLE)
-        value.add_(torch.where(whole, 0.0, step).to(value.dtype))
+        stays = ((wide.frac() == 0) & (wide.abs() < _WHOLE)) | ~wide.isfinite()
+        value.add_(torch.where(stays, 0.0, step).to(value.dtype))
         return value
 
 

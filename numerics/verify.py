@@ -165,6 +165,9 @@ class _Verification:
         extra = report.compiles - len(self.pair.flax.signatures)
         if extra > 0:
             report.notes.append(f"the port compiles {extra} more time(s) for shapes it has seen")
+        for check in report.checks:
+            if check.name.endswith("outputs"):
+                report.notes += check.doubts()
         if self.unconfirmed:
             report.notes.append(_boundary_note(self.unconfirmed))
         return report

@@ -92,6 +92,26 @@ def test_a_constant_that_depends_on_the_dtype_makes_float32_the_reference() -> N
     assert not compare("x", float64, runs, BASE * 1.2).ok
 
 
+@pytest.mark.parametrize("flipped", [1, 2, 3, 4])
+def test_a_decision_that_falls_otherwise_in_some_runs_does_not_excuse_other_differences(
+    flipped: int,
+) -> None:
+    step = 1e-7 * np.sin(np.arange(41))
+    other = BASE + 0.1 * (np.arange(41) == 30)
+    noise = [(other if i < flipped else BASE) + (i + 1) * step for i in range(4)]
+    runs = [BASE + step, *noise]
+    assert compare("x", BASE, runs, BASE - 3 * step).ok
+    assert compare("x", BASE, runs, other - 3 * step).ok, "the other outcome is as good"
+    assert not compare("x", BASE, runs, BASE + 0.01 * (np.arange(41) == 7)).ok
+    assert not compare("x", BASE, runs, other + 0.01 * (np.arange(41) == 7)).ok
+
+
+def test_a_result_exact_by_luck_has_the_error_of_the_other_runs() -> None:
+    noise = [BASE + 1e-3 * np.sin(np.arange(41) + seed) for seed in range(2)]
+    assert compare("x", BASE, [BASE, *noise], BASE + 5e-3).ok
+    assert not compare("x", BASE, [BASE, *noise], BASE + 2e-2).ok
+
+
 def test_lower_precision_has_a_wider_floor() -> None:
     port = BASE + 2.0**-7
     assert compare("x", BASE, [BASE], port, dtype="bfloat16").ok
