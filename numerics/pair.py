@@ -286,14 +286,16 @@ def _compared(mode: str, runs: Runs, grad: bool) -> dict[str, list[Difference]]:
         if path in runs.port.dtypes and not same_dtype(dtype, runs.port.dtypes[path])
     ]
     checks = {f"{mode} outputs": outputs}
-    state = compare_all(runs.reference.state, [run.state for run in runs.own], runs.port.state)
+    state = compare_all(
+        runs.reference.state, [run.state for run in runs.own], runs.port.state, plain.leaf_dtypes
+    )
     if state:
         checks[f"{mode} state"] = state
     if grad and plain.gradients and all(difference.ok for difference in outputs):
         names = set(plain.gradients)
         port = {name: value for name, value in runs.port.gradients.items() if name in names}
         checks[f"{mode} gradients"] = compare_all(
-            runs.reference.gradients, [run.gradients for run in runs.own], port
+            runs.reference.gradients, [run.gradients for run in runs.own], port, plain.leaf_dtypes
         )
     return checks
 

@@ -27,11 +27,13 @@ Dump = Callable[..., Mapping[str, Any]]
 class Run:
     """What one run gave, by name: outputs by path, gradients and state by torch's names.
 
-    Floats are held as float64 whatever they were computed in; ``dtypes`` says what that was.
+    Floats are held as float64 whatever they were computed in; ``dtypes`` says what that was for outputs,
+    ``leaf_dtypes`` for gradients and state.
     """
 
     outputs: dict[str, np.ndarray]
     dtypes: dict[str, str]
+    leaf_dtypes: dict[str, str] = field(default_factory=dict)
     gradients: dict[str, np.ndarray] = field(default_factory=dict)
     state: dict[str, np.ndarray] = field(default_factory=dict)
     cotangents: dict[str, np.ndarray] = field(default_factory=dict)
@@ -104,6 +106,11 @@ def run_torch(
     return Run(
         outputs={path: to_numpy(value) for path, value in outputs.items()},
         dtypes={path: dtype_name(value) for path, value in outputs.items()},
+        leaf_dtypes={
+            name: dtype_name(value)
+            for name, value in {**module.state_dict(), **leaves}.items()
+            if isinstance(value, torch.Tensor)
+        },
         gradients=gradients,
         cotangents=weights,
         state={

@@ -196,7 +196,7 @@ MLP = _faults(
         "scale = lax.rsqrt(var + self.eps)",
         "scale = lax.rsqrt(var + self.eps)\n"
         "        x = lax.stop_gradient(x) if self.use_running_average else x",
-        "features.1",
+        "features.*",
     ),
 )
 
