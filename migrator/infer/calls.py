@@ -11,7 +11,7 @@ from migrator.infer import kinds as k
 from migrator.infer.annotations import dtype_class, from_definition
 from migrator.infer.einops import einops_result
 from migrator.infer.facts import ClassInfo, FunctionInfo
-from migrator.infer.python import Python, is_self, widen
+from migrator.infer.python import PARTIAL, Python, is_self, partial, partial_result, widen
 from migrator.infer.signatures import Args, signature_fits
 from migrator.infer.symbols import LAYERS, tensor_attribute
 from rules import definitions
@@ -165,7 +165,9 @@ class Calls(Python):
         if name in ("copy.deepcopy", "copy.copy") and args:
             return args[0][1]
         if name in ("functools.partial",) and args:
-            return args[0][1]
+            return partial(args)
+        if name.startswith(PARTIAL):
+            return partial_result(name)
         if name.startswith("dataclasses."):
             return k.Other("")
         if name.startswith(("numpy.", "numpy.ndarray")):

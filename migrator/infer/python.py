@@ -7,6 +7,7 @@ import libcst as cst
 from migrator.infer import kinds as k
 from migrator.infer.expressions import Expressions
 from migrator.infer.signatures import Args
+from rules import definitions
 
 
 def widen(kind: k.Kind) -> k.Kind:
@@ -125,3 +126,22 @@ class Python(Expressions):
         if short == "copy" and bound is not None:
             return bound
         return k.UNKNOWN
+
+
+PARTIAL = "partial "
+"""Prefix of the name of a torch function some of whose arguments are bound."""
+
+
+def partial(args: Args) -> k.Kind:
+    """``functools.partial(F.gelu, …)``: no longer the function, for what it is called with is not all."""
+    function = args[0][1]
+    if isinstance(function, k.Function) and function.name.startswith("torch.") and args[1:]:
+        return k.Function(f"{PARTIAL}{function.name}")
+    return function
+
+
+def partial_result(name: str) -> k.Kind:
+    """The kind of the result of calling a partial torch function."""
+    rules = definitions.ops(name.removeprefix(PARTIAL))
+    single = rules and all(rule.returns.startswith("Tensor") for rule in rules)
+    return k.TENSOR if single else k.UNKNOWN

@@ -221,3 +221,24 @@ def test_freezing_and_children_by_assignment_are_findings() -> None:
     assert rules_of(freeze + "        self.l.weight.requires_grad_(False)\n") == ["API001"]
     child = "class T(nn.Sequential):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.ReLU()\n"
     assert rules_of(child) == ["API007"]
+
+
+def test_a_partial_function_keeps_what_it_binds() -> None:
+    text = module(
+        "self.act = functools.partial(F.leaky_relu, negative_slope=0.2)", "return self.act(x)"
+    )
+    assert "functools.partial(leaky_relu, negative_slope=0.2)" in text
+    assert "return self.act(x)" in text
+
+
+def test_a_torch_name_in_a_string() -> None:
+    assert function('return getattr(torch, "sin")(x)') == "return jnp.sin(x)"
+    assert rules_of("def f(x, name: str):\n    return getattr(F, name)(x)\n") == ["API001"]
+
+
+def test_checkpointed_modules_are_rematerialised() -> None:
+    init = "self.net = nn.Linear(dim, dim)"
+    text = module(
+        init, "return torch.utils.checkpoint.checkpoint(self.net, x, use_reentrant=False)"
+    )
+    assert "return nnx.remat(lambda block, x: block(x))(self.net, x)" in text

@@ -83,11 +83,17 @@ def expands_to_components(rw: Rewriter, node: cst.Call) -> bool:
 
 @converts(cst.Call)
 def checkpointed(rw: Rewriter, node: cst.Call) -> Any:
-    """``checkpoint(fn, x)`` → ``jax.checkpoint(fn)(x)``, ``nnx.remat`` for modules."""
+    """``checkpoint(block, x)`` → ``nnx.remat`` of the call of a module; of a plain function, the call itself."""
     if rw.ctx.facts.callee(node) != "torch.utils.checkpoint.checkpoint":
         return None
     function, *rest = node.args
     kept = [a for a in rest if a.keyword is None or a.keyword.value not in _CHECKPOINT_OPTIONS]
+    call = cst.Call(function.value, [a.with_changes(comma=cst.MaybeSentinel.DEFAULT) for a in kept])
+    rw.ctx.facts.kinds[call] = rw.ctx.facts.kind(node)
+    owner = _owner(rw, function.value)
+    made: cst.Call = rw.visit(call)
+    if owner is not None and isinstance(made, cst.Call):
+        return _rematerialised(rw, owner, call, made)
     rw.ctx.report(
         node,
         "TRC010",
@@ -96,12 +102,47 @@ def checkpointed(rw: Rewriter, node: cst.Call) -> Any:
         severity="info",
         blocks=False,
     )
-    call = cst.Call(
-        function.value, [syntax.changed(a, comma=cst.MaybeSentinel.DEFAULT) for a in kept]
-    )
-    rw.ctx.facts.kinds[call] = rw.ctx.facts.kind(node)
-    made: cst.Call = rw.visit(call)
     return syntax.with_args(made, list(made.args)) if isinstance(made, cst.Call) else made
+
+
+def _owner(rw: Rewriter, function: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The module whose state a checkpointed call works on: the module called, or the one of a method."""
+    kind = rw.ctx.facts.kind(function)
+    if isinstance(kind, k.Module) and syntax.is_cheap(function):
+        return function
+    own = isinstance(kind, k.Function) and kind.name in rw.ctx.facts.names
+    if own and isinstance(function, cst.Attribute) and isinstance(function.value, cst.Name):
+        return function.value if isinstance(rw.ctx.kind(function.value), k.Module) else None
+    return None
+
+
+def _rematerialised(
+    rw: Rewriter, owner: cst.BaseExpression, call: cst.Call, made: cst.Call
+) -> cst.BaseExpression:
+    """``nnx.remat(lambda block, x: block(x))(block, x)``: what is no tensor stays inside the lambda."""
+    names = [
+        a.value
+        for a in call.args
+        if a.keyword is None
+        and not a.star
+        and isinstance(a.value, cst.Name)
+        and isinstance(rw.ctx.kind(a.value), k.Tensor)
+    ]
+    distinct = list({n.value: n for n in names}.values())
+    if isinstance(owner, cst.Name):
+        inner = owner.value
+    else:
+        inner = next(n for n in ("block", "layer", "module") if n not in syntax.names(made))
+        old, new = syntax.code(rw.visit(owner)), cst.Name(inner)
+        if syntax.code(made.func) != old:
+            return made
+        made = made.with_changes(func=new)
+    params = [cst.Param(cst.Name(n)) for n in (inner, *(n.value for n in distinct))]
+    rw.ctx.helpers.use("nnx")
+    function = cst.Lambda(cst.Parameters(params), made)
+    wrapped = cst.Call(syntax.parse("nnx.remat"), [cst.Arg(function)])
+    given = [cst.Arg(rw.visit(owner)), *(cst.Arg(cst.Name(n.value)) for n in distinct)]
+    return syntax.with_args(cst.Call(wrapped), given)
 
 
 _CHECKPOINT_OPTIONS = frozenset(
@@ -134,9 +175,25 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
         )
     if name == "builtins.hasattr" and len(node.args) == 2:
         return _has_torch_name(rw, node)
+    if name == "builtins.getattr" and len(node.args) == 2:
+        return _torch_attribute(rw, node)
     if name == "torch.autograd.Variable" and len(node.args) == 1:
         return rw.visit(node.args[0].value)
     return None
+
+
+def _torch_attribute(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
+    """``getattr(F, "relu")`` → ``F.relu``."""
+    module = rw.ctx.facts.kind(node.args[0].value)
+    name = rw.ctx.facts.kind(node.args[1].value)
+    if not isinstance(module, k.Namespace) or not module.name.startswith("torch"):
+        return None
+    if not isinstance(name, k.Const) or not str(name.value).isidentifier():
+        return None
+    attribute = cst.Attribute(node.args[0].value, cst.Name(str(name.value)))
+    rw.ctx.facts.kinds[attribute] = rw.ctx.facts.kind(node)
+    made: cst.BaseExpression = rw.visit(attribute)
+    return made
 
 
 def _has_torch_name(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
