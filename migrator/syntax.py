@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
 from functools import cache
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
@@ -53,34 +53,42 @@ def child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
 
 
 @cache
-def child_getter(kind: type[cst.CSTNode]) -> Callable[[Any], tuple[Any, ...]] | None:
-    """A function from a node of this type to the values of its child fields, None when it has none."""
-    names = child_fields(kind)
-    if not names:
-        return None
-    if len(names) == 1:
-        one = attrgetter(names[0])
-        return lambda node: (one(node),)
-    return attrgetter(*names)
-
-
-@cache
 def is_node(kind: type) -> bool:
     """Whether a type is a node type. libcst's classes are abstract ones, whose isinstance is slow."""
     return issubclass(kind, cst.CSTNode)
 
 
+@cache
+def lister(kind: type[cst.CSTNode]) -> Callable[[Any], list[Any]] | None:
+    """A function from a node of this type to its children, None when it never has any.
+
+    It is made from the declared types of the fields, as dataclasses make ``__init__``: children are asked for
+    more often than anything else.
+    """
+    types = {f.name: f.type for f in fields(kind)}
+    lines = ["def listed(node):", "    found = []"]
+    for name in child_fields(kind):
+        declared = types[name]
+        if isinstance(declared, type) and is_node(declared):
+            lines.append(f"    found.append(node.{name})")
+        elif get_origin(declared) is Sequence:
+            lines.append(f"    found += node.{name}")
+        else:
+            lines.append(f"    value = node.{name}")
+            lines.append("    if is_node(type(value)): found.append(value)")
+            lines.append("    elif type(value) in (list, tuple): found += value")
+    if len(lines) == 2:
+        return None
+    namespace: dict[str, Any] = {"is_node": is_node}
+    exec("\n".join([*lines, "    return found"]), namespace)
+    made: Callable[[Any], list[Any]] = namespace["listed"]
+    return made
+
+
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The child nodes of a node in source order, whitespace and punctuation left out."""
-    getter = child_getter(type(node))
-    found: list[cst.CSTNode] = []
-    for value in getter(node) if getter is not None else ():
-        kind: type = type(value)
-        if kind is list or kind is tuple:
-            found.extend(value)
-        elif is_node(kind):
-            found.append(value)
-    return found
+    listed = lister(type(node))
+    return listed(node) if listed is not None else []
 
 
 def walk(node: cst.CSTNode) -> list[cst.CSTNode]:
@@ -91,27 +99,27 @@ def walk(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
-def precedence(node: cst.CSTNode) -> int:
+_PRECEDENCE: dict[type, int] = {
+    cst.Comparison: 6,
+    cst.IfExp: 2,
+    cst.Lambda: 1,
+    cst.NamedExpr: 0,
+    cst.Tuple: 0,
+    cst.Yield: 0,
+    cst.Await: 15,
+}
+
+
+def precedence(node: Any) -> int:
     """How tightly an expression binds, from 0 (walrus, bare tuple) to ATOM."""
-    if getattr(node, "lpar", None):
-        return ATOM
-    if isinstance(node, (cst.BinaryOperation, cst.BooleanOperation)):
-        return _OPERATOR_PRECEDENCE[type(node.operator).__name__]
-    if isinstance(node, cst.UnaryOperation):
-        return 5 if isinstance(node.operator, cst.Not) else 13
-    if isinstance(node, cst.Comparison):
-        return 6
-    if isinstance(node, cst.IfExp):
-        return 2
-    if isinstance(node, cst.Lambda):
-        return 1
-    if isinstance(node, (cst.NamedExpr, cst.Tuple, cst.Yield)):
-        return 0
-    if isinstance(node, cst.Await):
-        return 15
-    if isinstance(node, (cst.Integer, cst.Float)):
-        return ATOM
-    return ATOM
+    kind = type(node)
+    if kind is cst.BinaryOperation or kind is cst.BooleanOperation:
+        found = _OPERATOR_PRECEDENCE[type(node.operator).__name__]
+    elif kind is cst.UnaryOperation:
+        found = 5 if isinstance(node.operator, cst.Not) else 13
+    else:
+        found = _PRECEDENCE.get(kind, ATOM)
+    return ATOM if found < ATOM and node.lpar else found
 
 
 def _required(parent: cst.CSTNode, field: str) -> int:
@@ -153,9 +161,10 @@ def parenthesized(node: cst.CSTNode) -> cst.CSTNode:
 
 def fitted(parent: cst.CSTNode, field: str, child: N) -> N:
     """The child, in parentheses where its place in the parent asks for them."""
-    if isinstance(child, cst.BaseExpression) and precedence(child) < _required(parent, field):
-        return parenthesized(child)  # type: ignore[return-value]
-    if isinstance(parent, cst.Attribute) and isinstance(child, cst.Integer) and not child.lpar:
+    binds = precedence(child)
+    if binds < ATOM:
+        return parenthesized(child) if binds < _required(parent, field) else child  # type: ignore[return-value]
+    if type(child) is cst.Integer and type(parent) is cst.Attribute and not child.lpar:  # type: ignore[attr-defined]
         return parenthesized(child)  # type: ignore[return-value]
     return child
 

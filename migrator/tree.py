@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import libcst as cst
 
-from migrator.syntax import child_getter, is_node, walk
+from migrator.syntax import lister, walk
 
 
 class Tree:
@@ -24,28 +24,23 @@ class Tree:
         self.parents: list[int] = []
         """For each node the index of its parent; -1 for the root."""
         nodes, parents = self.nodes, self.parents
+        listers: dict[type, Callable[[Any], list[Any]] | None] = {}
         pending: list[Any] = [root]
         above = [-1]
         while pending:
             node = pending.pop()
             parent = above.pop()
-            here = len(nodes)
+            kind = type(node)
+            if kind not in listers:
+                listers[kind] = lister(kind)  # type: ignore[arg-type]
             nodes.append(node)
             parents.append(parent)
-            getter = child_getter(type(node))  # type: ignore[arg-type]
-            if getter is None:
-                continue
-            first = len(pending)
-            for value in getter(node):
-                kind: type = type(value)
-                if kind is list or kind is tuple:
-                    pending.extend(value)
-                elif is_node(kind):
-                    pending.append(value)
-            added = len(pending) - first
-            if added > 1:
-                pending[first:] = pending[: first - 1 : -1] if first else pending[::-1]
-            above.extend([here] * added)
+            listed = listers[kind]
+            if listed is not None:
+                children = listed(node)
+                children.reverse()
+                pending += children
+                above += [len(nodes) - 1] * len(children)
 
     @cached_property
     def ends(self) -> list[int]:

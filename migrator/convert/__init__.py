@@ -57,11 +57,7 @@ def convert_source(text: str, target: str = "nnx", path: str | None = None) -> C
         raise UserError(f"unknown target {target!r}; the target is 'nnx'")
     load()
     with uncollected():
-        source = Source(text, path)
-    if not _mentions_torch(text):
-        return ConvertResult(text)
-    with uncollected():
-        return _convert(source)
+        return _convert(text, path)
 
 
 @contextmanager
@@ -103,8 +99,14 @@ def convert_together(
     return made
 
 
-def _convert(source: Source) -> ConvertResult:
-    return _rewritten(source, Context(source, infer(source)))
+def _convert(text: str, path: str | None) -> ConvertResult:
+    source = Source(text, path)
+    if "torch" not in text:
+        return ConvertResult(text)
+    facts = infer(source)
+    result = _rewritten(source, Context(source, facts))
+    facts.release()
+    return result
 
 
 def _rewritten(source: Source, ctx: Context) -> ConvertResult:
@@ -113,18 +115,14 @@ def _rewritten(source: Source, ctx: Context) -> ConvertResult:
     body = rewriter.body(source.tree.body)
     helpers = ctx.helpers.text()
     own = assemble(ctx, syntax.changed(source.tree, body=body), helpers)
-    text = wrapped(own, source.text)
-    if not parses(text):
-        text = own
-        ast.parse(text)  # what the passes made always parses: an error here is ours
-    code = with_helpers(text, helpers)
+    made = wrapped(own, source.text)
+    if not parses(made):
+        made = own
+        ast.parse(made)  # what the passes made always parses: an error here is ours
+    code = with_helpers(made, helpers)
     check_leftovers(ctx, own, code)
     findings = ordered(ctx.findings)
     return ConvertResult(code, findings, not any(f.blocks for f in findings))
-
-
-def _mentions_torch(text: str) -> bool:
-    return "torch" in text
 
 
 def _block_flagged(ctx: Context) -> None:

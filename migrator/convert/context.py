@@ -85,7 +85,7 @@ class Context:
 
     def kind(self, node: cst.CSTNode) -> k.Kind:
         """The kind inferred for a node of the original tree, None taken out of an Optional."""
-        kind = self.facts.kind(node)
+        kind = self.facts.kinds.get(node, k.UNKNOWN)
         if isinstance(kind, k.Optional):
             kind = kind.inner
         if self.narrowed and isinstance(kind, k.Module) and kind.cls in self.narrowed:

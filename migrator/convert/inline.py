@@ -106,14 +106,19 @@ _NOT_FINITE = {
 
 
 def _literal(node: cst.BaseExpression) -> k.Const | None:
-    if isinstance(node, (cst.Integer, cst.Float)):
-        return k.Const(syntax.literal(node))
-    if isinstance(node, cst.SimpleString):
-        return k.Const(syntax.literal(node))
-    if isinstance(node, cst.Call) and syntax.code(node) in _NOT_FINITE:
-        return k.Const(float(_NOT_FINITE[syntax.code(node)]))
-    if isinstance(node, cst.Name) and node.value in ("True", "False", "None"):
-        return k.Const({"True": True, "False": False, "None": None}[node.value])
+    kind = type(node)
+    if kind is cst.Integer or kind is cst.Float or kind is cst.SimpleString:
+        return k.Const(syntax.literal(node))  # type: ignore[arg-type]
+    if isinstance(node, cst.Name):
+        known = {"True": True, "False": False, "None": None}
+        return k.Const(known[node.value]) if node.value in known else None
+    if (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Name)
+        and node.func.value == "float"
+    ):
+        text = syntax.code(node)
+        return k.Const(float(_NOT_FINITE[text])) if text in _NOT_FINITE else None
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         inner = _literal(node.expression)
         if inner is not None and isinstance(inner.value, (int, float)):

@@ -72,8 +72,10 @@ def _mentioned(names: set[str], code: str) -> set[str]:
     if not names:
         return set()
     words = "|".join(sorted(map(re.escape, names)))
-    text = TOKENS.sub(_without_text, code)
-    return set(re.findall(rf"(?<![\w.])(?:{words})(?!\w)", text))
+    pattern = re.compile(rf"(?<![\w.])(?:{words})(?!\w)")
+    if pattern.search(code) is None:
+        return set()
+    return set(pattern.findall(TOKENS.sub(_without_text, code)))
 
 
 def _without_text(token: re.Match[str]) -> str:

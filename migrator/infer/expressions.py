@@ -47,9 +47,11 @@ class Expressions:
     def eval(self, node: cst.CSTNode) -> k.Kind:
         """The kind of an expression, recorded in the facts."""
         kind_type = type(node)
-        if kind_type not in self._dispatch:
-            self._dispatch[kind_type] = getattr(self, f"eval_{kind_type.__name__}", None)
-        handler = self._dispatch[kind_type]
+        try:
+            handler = self._dispatch[kind_type]
+        except KeyError:
+            handler = getattr(self, f"eval_{kind_type.__name__}", None)
+            self._dispatch[kind_type] = handler
         kind = handler(node) if handler is not None else k.UNKNOWN
         self.facts.kinds[node] = kind
         return kind

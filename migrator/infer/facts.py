@@ -196,17 +196,25 @@ class Facts:
     linked: Linked | None = None
     """The other files of the project, None for a file that is read alone."""
 
+    def release(self) -> None:
+        """Take the cycles between classes and functions apart, so that the tree is freed at once.
+
+        The garbage collector would look at every node of it first."""
+        for info in (*self.functions.values(), *self.classes.values()):
+            vars(info).clear()
+
     def kind(self, node: cst.CSTNode) -> k.Kind:
         """The kind of an expression; Unknown when it was never reached."""
         return self.kinds.get(node, k.UNKNOWN)
 
     def callee(self, call: cst.Call) -> str | None:
         """The qualified name of what a call reaches: ``torch.relu``, ``Tensor.view``, ``torch.nn.Linear``."""
-        kind = self.kind(call.func)
-        if isinstance(kind, (k.Function, k.Class)) and kind.name:
-            return kind.name
-        if isinstance(kind, k.Module):
-            return f"{kind.cls}()"
+        kind = self.kinds.get(call.func)
+        form = type(kind)
+        if (form is k.Function or form is k.Class) and kind.name:  # type: ignore[union-attr]
+            return kind.name  # type: ignore[union-attr]
+        if form is k.Module:
+            return f"{kind.cls}()"  # type: ignore[union-attr]
         return None
 
     def qualified_name(self, node: cst.CSTNode) -> str | None:
