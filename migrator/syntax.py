@@ -292,13 +292,19 @@ _NOWHERE = nullcontext()
 class _Writing(CodegenState):
     """libcst's writer without the bookkeeping of positions, which takes a third of its time."""
 
+    def __init__(self, module: cst.Module) -> None:
+        super().__init__(module.default_indent, module.default_newline)
+        # asked for at every node: a builtin that does nothing is called faster than a method that does nothing
+        self.add_token = self.tokens.append
+        self.before_codegen = self.after_codegen = id
+
     def record_syntactic_position(self, *_: Any, **__: Any) -> Any:
         return _NOWHERE
 
 
 def module_code(module: cst.Module) -> str:
     """The source text of a whole file."""
-    state = _Writing(module.default_indent, module.default_newline)
+    state = _Writing(module)
     module._codegen(state)
     return "".join(state.tokens)
 

@@ -90,6 +90,10 @@ class Tree:
             return self._by_type.get(types[0], [])
         return [node for kind in types for node in self._by_type.get(kind, ())]
 
+    def around(self, node: cst.CSTNode) -> list[Any]:
+        """The nodes around a node of the tree, the root first."""
+        return self.ancestors(self._index[id(node)])
+
     def ancestors(self, index: int) -> list[Any]:
         """The nodes around the node at an index, the root first."""
         found = []

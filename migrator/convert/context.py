@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,7 +75,7 @@ class Context:
         """Several classes a module may have, as one string → the ones it has in this branch."""
         self.class_being_read: ClassInfo | None = None
         self.aliases: dict[FunctionInfo, object | None] = {}
-        self.class_values = class_values(source.tree, facts)
+        self.class_values = class_values(source.index, facts)
         if facts.linked is not None:
             self.class_values |= facts.linked.handed_on
             self.torch_names |= facts.linked.stars(source.module)
@@ -236,35 +236,27 @@ class Context:
         )
 
 
-def class_values(tree: cst.Module, facts: Facts) -> frozenset[str]:
+def class_values(tree: Tree, facts: Facts) -> frozenset[str]:
     """The file's own classes that are handed around as values, not only called or derived from."""
     found: set[str] = set()
-
-    def visit(node: cst.CSTNode, value: bool) -> None:
-        kind_type = type(node)
-        if kind_type is cst.Integer or kind_type is cst.SimpleString:
-            return
-        if kind_type is cst.Name or kind_type is cst.Attribute:
-            kind = facts.kinds.get(node)
-            if value and isinstance(kind, k.Class) and kind.name in facts.classes:
+    for node in tree.of_type(cst.Name, cst.Attribute):
+        kind = facts.kinds.get(node)
+        if isinstance(kind, k.Class) and kind.name in facts.classes and kind.name not in found:
+            above = tree.around(node)
+            if _is_value(above) and not any(type(n) is cst.Annotation for n in above):
                 found.add(kind.name)
-            return
-        if kind_type is cst.Annotation:
-            return
-        if kind_type is cst.ClassDef:
-            visit(node.body, False)  # type: ignore[attr-defined]
-            return
-        if type(node) is cst.Call:
-            visit(node.func, False)
-            asks = isinstance(node.func, cst.Name) and node.func.value in ("isinstance", "super")
-            for item in node.args:
-                visit(item.value, not asks)
-            return
-        for child in syntax.children(node):
-            visit(child, kind_type in _VALUE_PLACES)
-
-    visit(tree, False)
     return frozenset(found)
+
+
+def _is_value(above: Sequence[cst.CSTNode]) -> bool:
+    """Whether the place of an expression, the nodes around it from the file inwards, hands it on."""
+    parent = above[-1]
+    if isinstance(parent, cst.Arg):
+        call = above[-2]
+        if not isinstance(call, cst.Call):
+            return False  # a base of a class
+        return not (isinstance(call.func, cst.Name) and call.func.value in ("isinstance", "super"))
+    return isinstance(parent, _VALUE_PLACES)
 
 
 _VALUE_PLACES = (
