@@ -295,8 +295,8 @@ class _Writing(CodegenState):
     def __init__(self, module: cst.Module) -> None:
         super().__init__(module.default_indent, module.default_newline)
         # asked for at every node: a builtin that does nothing is called faster than a method that does nothing
-        self.add_token = self.tokens.append
-        self.before_codegen = self.after_codegen = id
+        shortcuts: dict[str, Any] = {"before_codegen": id, "after_codegen": id}
+        vars(self).update(shortcuts, add_token=self.tokens.append)
 
     def record_syntactic_position(self, *_: Any, **__: Any) -> Any:
         return _NOWHERE
