@@ -177,6 +177,18 @@ def unparenthesized(node: cst.BaseExpression) -> cst.BaseExpression:
     return node
 
 
+def on_one_line(node: cst.BaseExpression) -> cst.BaseExpression:
+    """The expression, in parentheses where a line break in it hangs on those of the call it stood in."""
+    if type(node) not in _OPERATIONS or node.lpar or not _multiline(node):
+        return node
+    return parenthesized(node)  # type: ignore[return-value]
+
+
+_OPERATIONS = frozenset(
+    {cst.BinaryOperation, cst.BooleanOperation, cst.Comparison, cst.IfExp, cst.UnaryOperation}
+)
+
+
 def _multiline(node: cst.CSTNode) -> bool:
     return "\n" in code(node)
 

@@ -150,7 +150,7 @@ def _substitute(
         if not -len(template.nodes) <= only < len(template.nodes):
             return None
         picked = range(only % len(template.nodes), only % len(template.nodes) + 1)
-    mapping = dict(expansion.mapping)
+    mapping = {name: syntax.on_one_line(value) for name, value in expansion.mapping.items()}
     counts: dict[str, int] = {}
     for i in picked:
         for name, count in template.uses[i].items():

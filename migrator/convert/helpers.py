@@ -67,7 +67,7 @@ class Helpers:
         if name in file.imports:
             module, attribute = file.imports[name]
             if module.startswith("rules.compat"):
-                return self._carry(module_file(module), attribute or name)
+                return self.need(module_file(module), attribute or name)
             if module.startswith("rules."):
                 return self._word(attribute or name)
             self.library(name, module, attribute)
@@ -124,7 +124,7 @@ class Helpers:
 
     def _name_of(self, file: RuleFile, name: str) -> str | None:
         """What a global name of a rule file is called in the output, if it is carried."""
-        if name in file.imports:
+        while name in file.imports:
             module, attribute = file.imports[name]
             if not module.startswith("rules."):
                 return None

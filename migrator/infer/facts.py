@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import libcst as cst
@@ -112,6 +113,23 @@ class FunctionInfo:
     def short(self) -> str:
         """The name without its qualification."""
         return self.node.name.value
+
+    @cached_property
+    def tests_none(self) -> bool | None:
+        """What ``exists(x)`` answers for None: False for ``return x is not None``, None for other functions."""
+        params = self.node.params.params
+        body = self.node.body.body
+        if self.owner is not None or len(params) != 1 or len(body) != 1:
+            return None
+        small = body[0].body[0] if isinstance(body[0], cst.SimpleStatementLine) else body[0]
+        test = small.value if isinstance(small, cst.Return) else None
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return None
+        left, right = test.left, test.comparisons[0]
+        names = [n.value for n in (left, right.comparator) if isinstance(n, cst.Name)]
+        if names != [params[0].name.value, "None"]:
+            return None
+        return {cst.Is: True, cst.IsNot: False}.get(type(right.operator))
 
     @property
     def decorators(self) -> list[str]:

@@ -346,9 +346,28 @@ class Statements(Calls):
             return {}
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
             return self._narrow_none(test, truth)
-        if isinstance(test, cst.Call) and truth:
-            return self._narrow_isinstance(test)
+        if isinstance(test, cst.Call):
+            found = self._narrow_exists(test, truth)
+            return self._narrow_isinstance(test) if truth and not found else found
         return {}
+
+    def _narrow_exists(self, test: cst.Call, truth: bool) -> Env:
+        """``exists(x)``, where the file's own function is ``x is not None``."""
+        kind = self.facts.kind(test.func)
+        info = self.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+        none = info.tests_none if info is not None else None
+        path = dotted(test.args[0].value) if len(test.args) == 1 else None
+        if none is None or not path:
+            return {}
+        return self._narrowed(path, self.facts.kind(test.args[0].value), none is truth)
+
+    @staticmethod
+    def _narrowed(path: str, kind: k.Kind, none: bool) -> Env:
+        if none:
+            return {path: k.NONE}
+        if isinstance(kind, k.Optional):
+            return {path: kind.inner}
+        return {path: k.UNKNOWN} if kind == k.NONE else {}
 
     def _narrow_none(self, test: cst.Comparison, truth: bool) -> Env:
         target = test.comparisons[0]
@@ -357,13 +376,7 @@ class Statements(Calls):
         if not path or not none or not isinstance(target.operator, (cst.Is, cst.IsNot)):
             return {}
         kind = self.facts.kind(test.left)
-        if isinstance(target.operator, cst.Is) is truth:
-            return {path: k.NONE}
-        if isinstance(kind, k.Optional):
-            return {path: kind.inner}
-        if kind == k.NONE:
-            return {path: k.UNKNOWN}
-        return {}
+        return self._narrowed(path, kind, isinstance(target.operator, cst.Is) is truth)
 
     def _narrow_isinstance(self, test: cst.Call) -> Env:
         if not (isinstance(test.func, cst.Name) and test.func.value == "isinstance"):

@@ -1,21 +1,65 @@
-"""Parameters of a module with the names that torch gives them."""
+"""Children, modules and parameters of a module in torch's order and with torch's names."""
 
 from __future__ import annotations
 
 from flax import nnx
 
 _TORCH_NAMES = {"kernel": "weight", "scale": "weight", "embedding": "weight"}
+_NO_CHILD = (type, nnx.Variable, nnx.Rngs, nnx.RngStream)
 
 
-def named_parameters(module):
+def named_children(module):
+    """Yield (name, child) in the order of assignment; a layer without state is a plain function.
+
+    Flax itself sorts attributes by name, and does not count functions.
+    """
+    mro = type(module).__mro__
+    if any(cls.__module__.startswith("flax.nnx.nn.") for cls in mro):
+        return  # a layer of Flax: the functions it holds are no layers
+    if any(cls.__name__ == "Sequential" for cls in mro):
+        yield from ((str(i), layer) for i, layer in enumerate(module.layers))
+        return
+    for name, value in vars(module).items() if isinstance(module, nnx.Pytree) else ():
+        if name.startswith("_pytree__") or isinstance(value, _NO_CHILD):
+            continue
+        if isinstance(value, nnx.Pytree) or callable(value):
+            yield name, value
+
+
+def children(module):
+    """Yield the children of a module in the order of assignment."""
+    return (child for _, child in named_children(module))
+
+
+def named_modules(module, prefix="", seen=None):
+    """Yield (dotted name, module) for a module and all below it, those above first, each once."""
+    seen = set() if seen is None else seen
+    if isinstance(module, nnx.Pytree):
+        if id(module) in seen:
+            return
+        seen.add(id(module))
+    yield prefix, module
+    for name, child in named_children(module):
+        yield from named_modules(child, f"{prefix}.{name}" if prefix else name, seen)
+
+
+def modules(module):
+    """Yield a module and all below it, those above first, each once."""
+    return (found for _, found in named_modules(module))
+
+
+def named_parameters(module, prefix=""):
     """Yield (dotted torch name, nnx.Param) for every parameter of a module, each once."""
-    for path, value in nnx.iter_graph(module):
-        if isinstance(value, nnx.Param):
-            parts = [str(p) for p in path if p != "layers"]
-            parts[-1] = _TORCH_NAMES.get(parts[-1], parts[-1])
-            yield ".".join(parts), value
+    seen = set()
+    for path, owner in named_modules(module, prefix):
+        native = any(cls.__module__.startswith("flax.nnx.nn.") for cls in type(owner).__mro__)
+        for name, value in vars(owner).items() if isinstance(owner, nnx.Pytree) else ():
+            if isinstance(value, nnx.Param) and id(value) not in seen:
+                seen.add(id(value))
+                name = _TORCH_NAMES.get(name, name) if native else name
+                yield f"{path}.{name}" if path else name, value
 
 
 def parameters(module):
     """Yield every nnx.Param of a module once."""
-    return (value for _, value in nnx.iter_graph(module) if isinstance(value, nnx.Param))
+    return (value for _, value in named_parameters(module))

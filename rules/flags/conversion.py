@@ -63,12 +63,20 @@ code(
     "API007",
     "names-of-children",
     effort=0.5,
-    what="the names of child modules are computed or asked for",
-    why="A child has a name in the source, or a number in a list; other names do not survive.",
+    what="children have computed names, or a forward pass goes by their order",
+    why="A child has a name in the source, or a number in a list; Flax sorts other attributes by name.",
     example=(
-        "def names(net: nn.Sequential):\n    return [name for name, layer in net.named_children()]"
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.b, self.a = nn.Linear(2, 2), nn.Linear(2, 2)\n\n"
+        "    def forward(self, x: torch.Tensor):\n        for layer in self.children():\n"
+        "            x = layer(x)\n        return x"
     ),
-    instead="def layers(net: nn.Sequential):\n    return [layer for layer in net]",
+    instead=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layers = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])\n\n"
+        "    def forward(self, x: torch.Tensor):\n        for layer in self.layers:\n"
+        "            x = layer(x)\n        return x"
+    ),
 )
 
 code(

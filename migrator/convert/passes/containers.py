@@ -7,7 +7,6 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.calls import PARAMETERS
@@ -190,8 +189,6 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
                 func=syntax.changed(node.func, value=layers),
                 args=[rw.visit(a) for a in node.args],
             )
-        if method == "named_children":
-            raise Failure(node, "API007", "children of a Sequential have no names here", "")
     if any(a.star == "*" and is_sequential(rw, a.value) for a in node.args):
         ctx_args = [
             syntax.changed(a, value=layers_of(rw, a.value)) if a.star == "*" else a

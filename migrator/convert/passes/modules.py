@@ -191,6 +191,50 @@ def _is_imported(rw: Rewriter, node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Name) and rw.ctx.is_import(node.value)
 
 
+_WALKS = frozenset(
+    "modules children named_modules named_children parameters named_parameters".split()
+)
+
+
+def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
+    """``net.children()`` → ``children(net)``: in torch's order, with the layers that are functions now.
+
+    Flax sorts attributes by name once a module went through jit, so that a forward pass cannot go by their order.
+    """
+    ctx = rw.ctx
+    assert isinstance(node.func, cst.Attribute)
+    receiver = node.func.value
+    ordered = "parameters" not in method
+    if ordered and ctx.owner is not None and ctx.owner.torch_base and not ctx.in_init:
+        raise Failure(
+            node,
+            "API007",
+            f"the forward pass goes by the order of .{method}(), which Flax does not keep",
+            "list the layers in an nn.ModuleList or nn.Sequential",
+        )
+    if ordered:
+        _check_functions(rw, node, receiver)
+    name = ctx.helpers.need(module_file("rules.compat.named"), method)
+    return cst.Call(
+        cst.Name(name), [cst.Arg(rw.visit(receiver)), *(rw.visit(a) for a in node.args)]
+    )
+
+
+def _check_functions(rw: Rewriter, node: cst.Call, receiver: cst.BaseExpression) -> None:
+    """Functions in attributes would be taken for layers, most of which without state are functions too."""
+    known = rw.ctx.class_of(rw.ctx.kind(receiver))
+    for info in [known] if known is not None else rw.ctx.facts.classes.values():
+        for name, kind in info.attributes.items() if info.torch_base else ():
+            kind = kind.inner if isinstance(kind, k.Optional) else kind
+            if isinstance(kind, k.Function):
+                raise Failure(
+                    node,
+                    "API007",
+                    f"`{name}` of {info.short} is a function, which cannot be told from a layer here",
+                    "list the children that are meant",
+                )
+
+
 def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
     assert isinstance(node.func, cst.Attribute)
     receiver = node.func.value
@@ -198,14 +242,8 @@ def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
     if method in ("forward", "__call__"):
         ctx.effect(node)
         return syntax.changed(node, func=rw.visit(receiver), args=[rw.visit(a) for a in node.args])
-    if method in ("modules", "children"):
-        ctx.helpers.use("nnx")
-        function = "nnx.iter_modules" if method == "modules" else "nnx.iter_children"
-        template = syntax.parse(f"(_m for _, _m in {function}(__a__))")
-        return syntax.substitute(template, {"__a__": rw.visit(receiver)})
-    if method in ("named_parameters", "parameters"):
-        name = ctx.helpers.need(module_file("rules.compat.named"), method)
-        return cst.Call(cst.Name(name), [cst.Arg(rw.visit(receiver))])
+    if method in _WALKS:
+        return walk_of(rw, node, method)
     if method in _MOVES and not any(isinstance(ctx.kind(a.value), k.DType) for a in node.args):
         return rw.visit(receiver)
     if method in _SUPPORTED_API:

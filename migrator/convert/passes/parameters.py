@@ -179,6 +179,20 @@ def none_test(rw: Rewriter, node: cst.Comparison) -> Any:
     return node if reference is node.left else syntax.changed(node, left=reference)
 
 
+@converts(cst.Call)
+def none_call(rw: Rewriter, node: cst.Call) -> Any:
+    """``exists(self.bias)`` asks about the attribute too."""
+    kind = rw.ctx.kind(node.func)
+    info = rw.ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is None or info.tests_none is None or len(node.args) != 1:
+        return None
+    value = node.args[0].value
+    if not targets.is_variable(rw.ctx, value) or not isinstance(value, (cst.Name, cst.Attribute)):
+        return None
+    reference, _ = targets.variable_reference(rw, value)
+    return node.with_changes(args=[node.args[0].with_changes(value=reference)])
+
+
 @converts(cst.Attribute)
 def static_fact(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.weight.shape`` and ``.ndim`` need no value."""

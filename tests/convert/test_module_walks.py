@@ -1,0 +1,94 @@
+"""children(), modules(), named_parameters(): torch's order and names, with the layers that became functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from flax import nnx
+
+from rules.compat import named
+from tests.convert.tools import body, convert, rules_of
+
+NET = """
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.norm = nn.LayerNorm(4)
+        self.act = nn.ReLU()
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4), nn.GELU())])
+        self.head = nn.Linear(4, 2)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        base = Base()
+        self.features = nn.Sequential(*list(base.children())[:2])
+        self.names = [name for name, p in base.named_parameters()]
+        self.all = [name for name, m in base.named_modules()]
+
+    def forward(self, x):
+        return self.features(x)
+"""
+
+
+def both(source: str) -> tuple[Any, Any]:
+    theirs: dict = {"torch": torch, "nn": torch.nn}
+    exec(source, theirs)
+    result = convert(source)
+    assert result.complete, result.findings
+    ours: dict = {}
+    exec(result.code, ours)
+    return theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+
+
+def test_children_and_names_are_torchs() -> None:
+    theirs, ours = both(NET)
+    assert ours.names == theirs.names
+    assert ours.all == theirs.all
+    x = torch.randn(2, 4)
+    torch.testing.assert_close(torch.tensor(ours(x.numpy()).tolist()), theirs(x).detach())
+
+
+def test_every_module_is_visited_once() -> None:
+    block = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    net = nnx.Sequential(block, nnx.Dropout(0.5, rngs=nnx.Rngs(0)), block)
+    assert [name for name, _ in named.named_modules(net)] == ["", "0", "1"]
+    assert [name for name, _ in named.named_parameters(net)] == ["0.weight", "0.bias"]
+
+
+def test_a_forward_pass_by_order_is_found() -> None:
+    source = (
+        NET + "\n    def both(self, x):\n        for m in self.children():\n            x = m(x)\n"
+    )
+    assert rules_of(source) == ["API007"]
+
+
+def test_functions_in_attributes_are_not_taken_for_children() -> None:
+    assert rules_of(NET.replace("self.act = nn.ReLU()", "self.act = F.relu")) == ["API007"]
+
+
+def test_order_free_loops_stay_short() -> None:
+    loop = "def init(net: nn.Module):\n    for m in net.modules():\n        if isinstance(m, {}):\n"
+    free = body(loop.format("nn.Conv2d") + "            nn.init.zeros_(m.bias)\n", "def init")
+    assert "for _, m in nnx.iter_modules(net):" in free
+    counted = loop.format("nn.Conv2d") + "            m.number = 1\n            return m\n"
+    assert "for m in modules(net):" in body(counted, "def init")
+
+
+def test_a_function_that_asks_for_none_narrows() -> None:
+    source = """
+def exists(x):
+    return x is not None
+
+
+def f(x: torch.Tensor, m: torch.Tensor | None = None, layer: nn.Linear | None = None):
+    if exists(m):
+        x = x.masked_fill(m.flatten(1) > 0, 0.0)
+    return x if not exists(layer.bias) else x + 1
+"""
+    made = body(source, "def f")
+    assert "m.reshape(*m.shape[:1], -1)" in made
+    assert "exists(layer.bias)" in made
