@@ -67,7 +67,7 @@ def test_a_forward_pass_by_order_is_found() -> None:
 
 
 def test_functions_in_attributes_are_not_taken_for_children() -> None:
-    assert rules_of(NET.replace("self.act = nn.ReLU()", "self.act = F.relu")) == ["API007"]
+    assert set(rules_of(NET.replace("self.act = nn.ReLU()", "self.act = F.relu"))) == {"API007"}
 
 
 def test_order_free_loops_stay_short() -> None:
@@ -90,5 +90,5 @@ def f(x: torch.Tensor, m: torch.Tensor | None = None, layer: nn.Linear | None = 
     return x if not exists(layer.bias) else x + 1
 """
     made = body(source, "def f")
-    assert "m.reshape(*m.shape[:1], -1)" in made
+    assert "m.reshape(m.shape[0], -1)" in made
     assert "exists(layer.bias)" in made
