@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from migrator.config import load_config
-from migrator.verifying import load_case, select
+from migrator.verifying import keep_compilations, load_case, select
 from migrator.weights import load_state_dict, to_state_dict
 from numerics.pair import Pair
 from numerics.verify import Settings, verify_pair
@@ -60,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--examples", type=int, default=8)
     options = parser.parse_args(argv)
     torch.set_num_threads(1)
+    keep_compilations()
     config = load_config(ROOT / "pyproject.toml")
     names = options.cases or [case.name for case in config.cases if case.expect == "equal"]
     total = sum(alarms(name, options.runs, options.seed, options.examples) for name in names)

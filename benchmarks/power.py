@@ -6,44 +6,16 @@ The faults are those of tests/faults.py; every line is one of them, the last the
 from __future__ import annotations
 
 import argparse
-import shutil
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from fnmatch import fnmatch
 from pathlib import Path
 
-from migrator.config import Config, load_config
-from migrator.verifying import keep_compilations, verify_case
-from numerics.report import Report
-from tests.faults import FAULTS, Fault
+from migrator.config import load_config
+from migrator.verifying import keep_compilations
+from tests.faults import FAULTS, found, placed, planted
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-def planted(fault: Fault, directory: Path, config: Config, examples: int = 12) -> Report:
-    """The report on a sample whose port has the fault; its files are written below ``directory``."""
-    output = directory / "flax"
-    if output.exists():
-        shutil.rmtree(output)
-    shutil.copytree(ROOT / "samples" / "flax", output)
-    case = next(case for case in config.cases if case.name == fault.case)
-    port = output / Path(case.torch.partition(":")[0]).name
-    port.write_text(fault.plant(port.read_text()))
-    kwargs = {**case.init_kwargs, **fault.init}
-    case = replace(case, init_kwargs=kwargs, examples=examples)
-    return verify_case(case, replace(config, output=output), shrink_seconds=0)
-
-
-def found(report: Report) -> bool:
-    """Whether the fault was seen."""
-    return report.verdict in ("different", "raises")
-
-
-def placed(report: Report, fault: Fault) -> bool:
-    """Whether it was seen where it is."""
-    return report.first_divergence is not None and fnmatch(report.first_divergence, fault.submodule)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -206,6 +206,10 @@ def convert(
 @click.option("--examples", type=click.IntRange(1), help="Runs for each model.")
 @click.option("--seed", type=int, help="Draw other examples.")
 @click.option("--budget", type=float, metavar="SECONDS", help="Time for each model.")
+@click.option("--precision", type=click.Choice(["f32", "bf16", "f16"]), help="Of both sides.")
+@click.option("--train-steps", type=click.IntRange(0), help="Train both sides that long as well.")
+@click.option("--vmap", is_flag=True, default=None, help="Compare the port under vmap as well.")
+@click.option("--second-order", is_flag=True, default=None, help="Second derivatives as well.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, help="Models at a time.")
 @click.option(
     "--changed-since", metavar="REV", help="Only models that a change since then can affect."
@@ -227,6 +231,10 @@ def verify(
     examples: int | None,
     seed: int | None,
     budget: float | None,
+    precision: str | None,
+    train_steps: int | None,
+    vmap: bool | None,
+    second_order: bool | None,
     jobs: int,
     changed_since: str | None,
     junit: str | None,
@@ -259,7 +267,9 @@ def verify(
         if changed_since is not None:
             names = affected(settings, names, changed_since)
         reports = []
-        options = {"examples": examples, "seed": seed, "budget": budget, "layers": bool(html)}
+        options: dict[str, Any] = {"examples": examples, "seed": seed, "budget": budget}
+        options |= {"layers": bool(html), "precision": precision, "train_steps": train_steps}
+        options |= {"vmap": vmap, "second_order": second_order}
         found = verify_each(settings, names, jobs, **options)
         for _ in progress.tracker(quiet)(names, "verify"):
             reports.append(next(found))

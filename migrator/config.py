@@ -12,6 +12,7 @@ from migrator.errors import UserError
 from numerics.spec import DTYPES, FLOATS, Array, Constant, Group, InputSpec, Item
 
 EXPECTATIONS = ("equal", "flagged")
+PRECISIONS = ("f32", "bf16", "f16")
 
 _CASE_KEYS = frozenset(
     [
@@ -28,6 +29,10 @@ _CASE_KEYS = frozenset(
         "profiles",
         "expect",
         "seed",
+        "train_steps",
+        "vmap",
+        "second_order",
+        "precision",
     ]
 )
 _TOOL_KEYS = frozenset({"output", "sources", "case"})
@@ -81,6 +86,10 @@ class Case:
     shapes: int = 3
     seed: int = 0
     expect: str = "equal"
+    train_steps: int = 0
+    vmap: bool = False
+    second_order: bool = False
+    precision: str = "f32"
     root: Path = field(default_factory=Path)
 
 
@@ -178,6 +187,9 @@ def parse_case(entry: Mapping[str, Any], root: Path, where: str) -> Case:
     expect = _take(entry, "expect", str, "equal", where)
     if expect not in EXPECTATIONS:
         raise UserError(f"{where}: expect = {expect!r}; write one of {', '.join(EXPECTATIONS)}")
+    precision = _take(entry, "precision", str, "f32", where)
+    if precision not in PRECISIONS:
+        raise UserError(f"{where}: precision = {precision!r}; write one of {', '.join(PRECISIONS)}")
     init = entry.get("init", {})
     init_hook = init if isinstance(init, str) else None
     init = {} if init_hook else _take(entry, "init", dict, {}, where)
@@ -204,6 +216,10 @@ def parse_case(entry: Mapping[str, Any], root: Path, where: str) -> Case:
         shapes=_take(entry, "shapes", int, 3, where),
         seed=_take(entry, "seed", int, 0, where),
         expect=expect,
+        train_steps=_take(entry, "train_steps", int, 0, where),
+        vmap=_take(entry, "vmap", bool, False, where),
+        second_order=_take(entry, "second_order", bool, False, where),
+        precision=precision,
         root=root,
     )
 

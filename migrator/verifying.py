@@ -206,14 +206,10 @@ def _verified(case: Case, config: Config, options: Mapping[str, Any]) -> Report:
         loaded = load_case(case, config)
     except PortError as error:
         return _port_raises(case, error)
-    settings = Settings(
-        examples=case.examples,
-        shapes=case.shapes,
-        seed=case.seed,
-        train=case.train,
-        grad=case.grad,
-        **options,
-    )
+    names = ("examples", "shapes", "seed", "train", "grad", "train_steps", "vmap", "second_order")
+    chosen = {name: getattr(case, name) for name in (*names, "precision")}
+    chosen |= {name: value for name, value in options.items() if value is not None}
+    settings = Settings(**chosen)
     setup = ""
     if config.path is not None and any(c.name == case.name for c in load_config(config.path).cases):
         setup = (

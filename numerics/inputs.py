@@ -96,7 +96,8 @@ def _from_hook(result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def jittered(value: Any, seed: int) -> Any:
-    """``value`` with every float moved by about 1e-5 of itself; equal values stay equal, zeros stay zero.
+    """``value`` with every float moved by about 1e-5 of itself (two ulp where that is more); equal values stay
+    equal, zeros stay zero.
 
     A difference that is real survives this; one that comes from a value that lay on a boundary (a ReLU at
     zero, two nearly equal maxima) does not.
@@ -105,7 +106,8 @@ def jittered(value: Any, seed: int) -> Any:
         return value
     wide = value.astype(np.float64)
     with np.errstate(all="ignore"):
-        moved = wide * (1 + 1e-5 * np.sin(1e4 * (wide % 1.0) + seed))
+        step = max(1e-5, 2 * float(ml_dtypes.finfo(value.dtype).eps))
+        moved = wide * (1 + step * np.sin(1e4 * (wide % 1.0) + seed))
     return np.where(np.isfinite(wide), moved, wide).astype(value.dtype)
 
 

@@ -14,6 +14,7 @@ import torch
 from flax import nnx
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from numerics.compare import Difference
 from numerics.inputs import Example, materialise
 from numerics.localize import FlaxCalls, TorchCalls
 from numerics.pair import Pair
@@ -56,13 +57,33 @@ class _NotingTape(Tape):
         return jnp.zeros(shape or ())
 
 
-def first_unshared(pair: Pair, example: Example, train: bool) -> str | None:
-    """The submodule of the first draw that only one side makes, or makes with another kind or size."""
+def draws(pair: Pair, example: Example, train: bool) -> tuple[list[Place], list[Place]]:
+    """Every draw of torch and of the port, in order."""
     args, kwargs = materialise(pair.spec, example)
     module, port = pair.original
     own = _torch_draws(perturbed(module, example.weights), args, kwargs, train)
-    for ours, theirs in zip_longest(own, _port_draws(port, module, args, kwargs, train)):
-        if ours is None or theirs is None or ours[1:] != theirs[1:]:
+    return own, _port_draws(port, module, args, kwargs, train)
+
+
+def compare_draws(pair: Pair, example: Example, train: bool) -> list[Difference]:
+    """How many random numbers a call takes: a dropout that is missing shows here, however little it changes.
+
+    Nothing where a number cannot be told (a permutation), or where torch draws inside an operation.
+    """
+    own, port = draws(pair, example, train)
+    if any(size < 0 for _, _, size in port):
+        return []
+    ours, theirs = (sum(size for _, _, size in found) for found in (own, port))
+    if ours == theirs:
+        return [Difference("random numbers")]
+    problem = f"torch draws {ours} in a call, the port {theirs}"
+    return [Difference("random numbers", problem=problem, structural=True)]
+
+
+def first_unshared(pair: Pair, example: Example, train: bool) -> str | None:
+    """The submodule of the first draw that only one side makes, or makes elsewhere, or of another kind or size."""
+    for ours, theirs in zip_longest(*draws(pair, example, train)):
+        if ours is None or theirs is None or ours != theirs:
             return (ours or theirs)[0]
     return None
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,8 @@ from numerics.randomness import ReplayMismatch
 from numerics.runners import Dump, FlaxRunner, Load, Run, TorchMode, run_torch, to_numpy
 from numerics.spec import InputSpec
 from numerics.spread import compare_distributions
+from numerics.training import OPTIMISERS, compare_training
+from numerics.transforms import compare_second_order, compare_vmapped
 from numerics.tree import same_dtype
 
 
@@ -31,6 +34,12 @@ class Wanted(Protocol):
     def train(self) -> bool: ...
     @property
     def grad(self) -> bool: ...
+    @property
+    def train_steps(self) -> int: ...
+    @property
+    def vmap(self) -> bool: ...
+    @property
+    def second_order(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,9 @@ class Pair:
     without_dropout: bool = False
     eval_gradients_at: tuple[tuple[str, int], ...] | None = None
     """Sizes at which gradients are compared in eval mode too, though train mode has them: a compilation."""
+
+    extras_on: Example | None = None
+    """The example on which training runs, ``vmap`` and second derivatives are compared."""
 
     def __post_init__(self) -> None:
         self.original = self.torch, self.port
@@ -171,7 +183,38 @@ class Pair:
                 break  # what follows from a difference need not be compiled to be known
         if failures and not checks:
             raise failures[0]
+        return self._with_extras(Outcome(example, checks), args, kwargs, noise)
+
+    def _with_extras(self, outcome: Outcome, args: Any, kwargs: Any, noise: int) -> Outcome:
+        """The checks that were asked for, on the one example they are made on."""
+        example = outcome.example
+        if outcome.failed or replace(example, jitter=0) != self.extras_on:
+            return outcome
+        module, checks = self.weighted(example), dict(outcome.checks)
+        wanted: dict[str, Callable[[], list[Difference]]] = {}
+        if self.wanted.vmap:
+            wanted["eval vmap"] = lambda: compare_vmapped(
+                module, self.flax, self.spec, example, noise
+            )
+        if self.wanted.second_order:
+            wanted["eval second order"] = lambda: compare_second_order(
+                module, self.flax, args, kwargs, noise
+            )
+        if self.wanted.train_steps and "train" not in self.skipped:
+            for name in OPTIMISERS:
+                wanted[f"training with {name}"] = partial(self._trained, name, example, noise)
+        for name, compare in wanted.items():
+            try:
+                checks[name] = compare()
+            except ReplayMismatch as mismatch:
+                self.notes.append(f"{name}: random, not compared ({mismatch})")
+            except Exception as error:
+                checks[name] = [Difference("", problem=_one_line(error), structural=True)]
         return Outcome(example, checks)
+
+    def _trained(self, optimiser: str, example: Example, noise: int) -> list[Difference]:
+        module, steps = self.weighted(example), self.wanted.train_steps
+        return compare_training(module, self.flax, self.spec, example, optimiser, steps, noise)
 
     def _runs_shared(self, example: Example, *call: Any) -> Runs:
         """Both sides with the same random numbers; where that fails, once more without dropout."""

@@ -70,4 +70,5 @@ def _jitter(module: torch.nn.Module, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     for parameter in module.parameters():
         if parameter.dtype.is_floating_point:
-            parameter.mul_(1 + 1e-5 * _noise(parameter, generator))
+            step = max(1e-5, 2 * torch.finfo(parameter.dtype).eps)
+            parameter.mul_(1 + step * _noise(parameter, generator))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,23 +83,11 @@ def run_torch(
     watch: Callable[[torch.nn.Module], AbstractContextManager[Any]] | None = None,
 ) -> Run:
     """Run a copy of ``module`` once; what it draws is recorded, or replayed where the mode says so."""
-    module = _prepared(module, mode)
+    module = prepared(module, mode)
     leaves: dict[str, torch.Tensor] = {}
-    call_args = tuple(_tensors(arg, f"input {i}", mode, leaves) for i, arg in enumerate(args))
-    call_kwargs = {key: _tensors(arg, f"input {key}", mode, leaves) for key, arg in kwargs.items()}
+    call_args, call_kwargs = call_tensors(args, kwargs, mode, leaves)
     recorder = Recorder()
-    with ExitStack() as stack:
-        generator = torch.default_generator
-        stack.callback(generator.set_state, generator.get_state())
-        generator.manual_seed(mode.seed)
-        if mode.float64:
-            stack.enter_context(Float64())
-        if mode.noise is not None:
-            stack.enter_context(RoundingNoise(mode.noise))
-        stack.enter_context(recorder if mode.replay is None else Replayer(mode.replay))
-        stack.enter_context(torch.set_grad_enabled(mode.grad))
-        if watch is not None:
-            stack.enter_context(watch(module))
+    with torch_context(mode, recorder), nullcontext() if watch is None else watch(module):
         outputs = flatten(module(*call_args, **call_kwargs))
         weights = _cotangents(outputs, mode) if mode.grad else {}
         gradients = _torch_gradients(module, outputs, leaves, weights)
@@ -124,7 +112,33 @@ def run_torch(
     )
 
 
-def _prepared(module: torch.nn.Module, mode: TorchMode) -> torch.nn.Module:
+@contextmanager
+def torch_context(mode: TorchMode, recorder: Recorder) -> Iterator[None]:
+    """What surrounds a run: precision, rounding, random numbers (``recorder`` notes those not replayed)."""
+    with ExitStack() as stack:
+        generator = torch.default_generator
+        stack.callback(generator.set_state, generator.get_state())
+        generator.manual_seed(mode.seed)
+        if mode.float64:
+            stack.enter_context(Float64())
+        if mode.noise is not None:
+            stack.enter_context(RoundingNoise(mode.noise))
+        stack.enter_context(recorder if mode.replay is None else Replayer(mode.replay))
+        stack.enter_context(torch.set_grad_enabled(mode.grad))
+        yield
+
+
+def call_tensors(
+    args: Sequence[Any], kwargs: Mapping[str, Any], mode: TorchMode, leaves: dict[str, torch.Tensor]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The call's arguments as torch tensors; ``leaves`` gets those to differentiate by name."""
+    positional = tuple(_tensors(arg, f"input {i}", mode, leaves) for i, arg in enumerate(args))
+    by_name = {key: _tensors(arg, f"input {key}", mode, leaves) for key, arg in kwargs.items()}
+    return positional, by_name
+
+
+def prepared(module: torch.nn.Module, mode: TorchMode) -> torch.nn.Module:
+    """A copy in the precision and mode of a run."""
     module = copied(module).train(mode.train)
     source, target = (
         torch.float64,
@@ -137,7 +151,9 @@ def _prepared(module: torch.nn.Module, mode: TorchMode) -> torch.nn.Module:
         module._apply(lambda tensor: tensor.float() if tensor.dtype == source else tensor)
     for part in module.modules():
         for name, value in vars(part).items():
-            if isinstance(value, torch.Tensor) and value.dtype == source:
+            if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
+                continue
+            if mode.float64 or value.dtype == source:
                 setattr(part, name, value.to(target))
     return module
 
@@ -269,7 +285,7 @@ class FlaxRunner:
         )
         self.module.train() if train else self.module.eval()
         graphdef, params, rest = nnx.split(self.module, nnx.Param, ...)
-        floats = {i: jnp.asarray(x) for i, x in arrays.items() if _is_float(x)}
+        floats = {i: jnp.asarray(x) for i, x in arrays.items() if is_float(x)}
         others = {i: jnp.asarray(x) for i, x in arrays.items() if i not in floats}
         call = self._compiled(static, graphdef)
         shapes = tuple(x.shape for x in arrays.values())
@@ -279,7 +295,7 @@ class FlaxRunner:
             outputs, gradients, after = call(
                 params, rest, floats, others, dict(cotangents or {}), [draw.value for draw in draws]
             )
-        return self._collect(outputs, gradients, after, floats, _names(args, kwargs))
+        return self._collect(outputs, gradients, after, floats, leaf_names(args, kwargs))
 
     def _compiled(self, static: _Static, graphdef: Any) -> Any:
         key = (static.treedef, repr(static.constants), static.kinds, static.train, static.grad)
@@ -334,6 +350,18 @@ class FlaxRunner:
             state=self.state_after(after),
         )
 
+    def named(self, params: Any) -> dict[str, Any]:
+        """A state of parameters (values, gradients, directions) by torch's names, in torch's layout."""
+        return dict(self._dump(params, like=self.module))
+
+    def params_from(self, values: Mapping[str, np.ndarray]) -> Any:
+        """The inverse of ``named``: a state of parameters with these numbers; a tied one under one name."""
+        whole = nnx.clone(self.module)
+        own = self.named(nnx.state(self.module, nnx.Param))
+        buffers = {k: v for k, v in self._dump(self.module).items() if k not in own}
+        self._load(whole, {**buffers, **values})
+        return nnx.split(whole, nnx.Param, ...)[1]
+
     def state_after(self, after: Any) -> dict[str, np.ndarray]:
         """The numbers of a state of this module, by torch's names."""
         before = nnx.state(self.module, nnx.Not(nnx.RngState))
@@ -344,11 +372,12 @@ class FlaxRunner:
         return found
 
 
-def _is_float(value: Any) -> bool:
+def is_float(value: Any) -> bool:
+    """Whether an array can be differentiated by."""
     return bool(jnp.issubdtype(value.dtype, jnp.floating))
 
 
-def _names(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+def leaf_names(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
     """Names of the call's leaves in the order jax.tree flattens them, as the torch side names them."""
 
     def walk(value: Any, name: str) -> list[str]:

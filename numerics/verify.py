@@ -19,9 +19,10 @@ from numerics import inputs as drawing
 from numerics.compare import Difference
 from numerics.inputs import Example
 from numerics.localize import first_divergence, layer_errors
-from numerics.localize_draws import first_unshared
+from numerics.localize_draws import compare_draws, first_unshared
 from numerics.pair import Outcome, Pair, TorchRaises
 from numerics.parameters import VARIANTS
+from numerics.precision import PRECISIONS, lowered
 from numerics.recipes import as_numpy
 from numerics.report import Check, Failure, Report
 from numerics.runners import Dump, Load
@@ -41,6 +42,9 @@ class Settings:
       shrink_seconds: time to make a failing example smaller.
       layers: measure every submodule's error too, on the failing example or the first.
       budget: seconds after which no further example is started.
+      train_steps: length of a training run with SGD and one with Adam, on one example; 0 for none.
+      precision: ``"f32"``, or ``"bf16"`` or ``"f16"`` for both modules and their inputs.
+      vmap, second_order: compare the port mapped over several calls, and second derivatives, on one example.
     """
 
     examples: int = 12
@@ -52,6 +56,10 @@ class Settings:
     shrink_seconds: float = 15.0
     budget: float | None = None
     layers: bool = False
+    train_steps: int = 0
+    vmap: bool = False
+    second_order: bool = False
+    precision: str = "f32"
 
 
 def as_spec(inputs: Any) -> InputSpec:
@@ -103,7 +111,9 @@ def verify(
       setup: Python lines that define ``torch_module``, ``flax_module`` and ``inputs`` in a failure's snippet.
     """
     settings = settings or Settings(train=train, grad=grad)
-    pair = Pair(torch_module, flax_module, as_spec(inputs), load, dump, settings)
+    dtype = PRECISIONS[settings.precision]
+    torch_module, flax_module, spec = lowered(torch_module, flax_module, as_spec(inputs), dtype)
+    pair = Pair(torch_module, flax_module, spec, load, dump, settings)
     return verify_pair(pair, settings, name, setup, example)
 
 
@@ -140,6 +150,7 @@ class _Verification:
     outcomes: dict[Example, Outcome | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     unconfirmed: list[Outcome] = field(default_factory=list)
+    drawn: list[Difference] | None = None
 
     def run(self, only: Example | None) -> Report:
         started = time.perf_counter()
@@ -184,7 +195,9 @@ class _Verification:
 
     def _search(self) -> Outcome | None:
         """The first failing outcome: a covering schedule, then what hypothesis draws."""
-        for example in self._schedule():
+        for number, example in enumerate(self._schedule()):
+            if number == 0:
+                self.pair.extras_on = example
             if (failing := self._fails(example)) is not None:
                 return failing
         if not self.pair.spec.arrays() and self.pair.spec.hook is None:
@@ -249,11 +262,23 @@ class _Verification:
             outcome = self.pair.run(example, self.settings.noise)
         except TorchRaises:
             return None  # noted by the pair
+        if self.pair.without_dropout and not outcome.failed:
+            outcome = self._with_draws(outcome)
         if outcome.failed and confirm and not self._lasts(outcome):
             self.unconfirmed.append(outcome)
             outcome = replace(outcome, checks=outcome.passed(), error=None)
         self._count(outcome)
         return outcome
+
+    def _with_draws(self, outcome: Outcome) -> Outcome:
+        """With dropout switched off, whether both sides draw as much when it is on: told by one example."""
+        if self.drawn is None:
+            try:
+                self.drawn = compare_draws(self.pair, outcome.example, True)
+            except Exception:
+                self.drawn = []  # torch draws inside an operation, or the port cannot be traced alone
+        found = {"train draws": self.drawn} if self.drawn else {}
+        return replace(outcome, checks={**outcome.checks, **found})
 
     def _lasts(self, outcome: Outcome) -> bool:
         """Whether the difference stays with torch's error measured better, and in the neighbourhood.
@@ -318,7 +343,9 @@ class _Verification:
 def _where(pair: Pair, outcome: Outcome) -> str | None:
     """The submodule where a failing example starts to differ."""
     mode, _, kind = outcome.failed.partition(" ")
-    if kind != "distribution":
+    if kind == "vmap":
+        return None
+    if kind not in ("distribution", "draws"):
         return first_divergence(pair, outcome)
     try:
         return first_unshared(pair, outcome.example, mode == "train")

@@ -5,9 +5,18 @@ Each is a mistake that people and programs make in ports. ``submodule`` is the t
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
+
+from migrator.config import Config
+from migrator.verifying import verify_case
+from numerics.report import Report
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,7 @@ GPT = _faults(
         "missing dropout",
         "self.resid_dropout(self.c_proj(y))",
         "self.c_proj(y)",
-        "transformer.h.*.attn",
+        "transformer.h.*.attn*",
         0,
         _DROP,
     ),
@@ -374,3 +383,27 @@ OTHERS = [
 ]
 
 FAULTS = [*GPT, *VIT, *MLP, *LSTM, *GRAPH, *T5, *RESNET, *OTHERS]
+
+
+def planted(fault: Fault, directory: Path, config: Config, examples: int = 12) -> Report:
+    """The report on a sample whose port has the fault; its files are written below ``directory``."""
+    output = directory / "flax"
+    if output.exists():
+        shutil.rmtree(output)
+    shutil.copytree(ROOT / "samples" / "flax", output)
+    case = next(case for case in config.cases if case.name == fault.case)
+    port = output / Path(case.torch.partition(":")[0]).name
+    port.write_text(fault.plant(port.read_text()))
+    kwargs = {**case.init_kwargs, **fault.init}
+    case = replace(case, init_kwargs=kwargs, examples=examples)
+    return verify_case(case, replace(config, output=output), shrink_seconds=0)
+
+
+def found(report: Report) -> bool:
+    """Whether the fault was seen."""
+    return report.verdict in ("different", "raises")
+
+
+def placed(report: Report, fault: Fault) -> bool:
+    """Whether it was seen where it is."""
+    return report.first_divergence is not None and fnmatch(report.first_divergence, fault.submodule)

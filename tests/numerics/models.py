@@ -23,6 +23,13 @@ def variable(module: Any, path: str) -> Any:
     return module
 
 
+def as_array(value: Any) -> np.ndarray:
+    """A tensor or array as numpy; bfloat16 too, which numpy has from elsewhere."""
+    if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16:
+        return value.float().numpy().astype(jnp.bfloat16)
+    return np.asarray(value)
+
+
 class Carrier:
     """Loads and dumps by a table of torch name → Flax path, with ``.T`` where the layout is transposed."""
 
@@ -33,7 +40,7 @@ class Carrier:
         """torch → Flax, in place."""
         assert set(state) == set(self.table)
         for name, path in self.table.items():
-            value = np.asarray(state[name])
+            value = as_array(state[name])
             value = value.T if path.endswith(".T") else value
             variable(module, path.removesuffix(".T"))[...] = jnp.asarray(value)
 

@@ -45,6 +45,24 @@ def test_a_dropout_that_the_port_has_not_got() -> None:
     assert report.first_divergence == "net.2"
 
 
+class TwoDropouts(TorchNet):
+    """A second dropout, behind the first."""
+
+    def __init__(self) -> None:
+        super().__init__(0.5)
+        self.last = torch.nn.Dropout(0.05)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(super().forward(x))
+
+
+def test_one_dropout_of_several_that_is_missing() -> None:
+    report = run(TwoDropouts(), net(dropout=0.5), NET)
+    assert report.failure is not None
+    assert report.failure.check in ("train distribution", "train draws")
+    assert report.first_divergence == "last"
+
+
 class TorchNoise(torch.nn.Module):
     """x plus normal noise."""
 

@@ -1,0 +1,134 @@
+"""Training runs, vmap and second derivatives: equal for a right port, and telling a wrong one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+import torch
+from flax import nnx
+
+from numerics.report import Report
+from numerics.spec import Array, InputSpec
+from numerics.verify import Settings, verify
+from tests.numerics.models import (
+    BATCH_NORM,
+    NET,
+    Carrier,
+    FlaxBatchNorm,
+    FlaxNet,
+    TorchBatchNorm,
+    TorchNet,
+)
+
+
+def run(torch_module: Any, port: Any, carrier: Carrier, width: int, **asked: Any) -> Report:
+    settings = Settings(examples=2, shapes=1, train=True, shrink_seconds=0, **asked)
+    spec = InputSpec((Array((4, width)),))
+    return verify(torch_module, port, spec, load=carrier.load, dump=carrier.dump, settings=settings)
+
+
+def net(**options: Any) -> FlaxNet:
+    return FlaxNet(**options, rngs=nnx.Rngs(0))
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_a_right_port_trains_alike(dropout: float) -> None:
+    report = run(TorchNet(dropout), net(dropout=dropout), NET, 8, train_steps=4)
+    assert report.ok, str(report)
+    checks = {check.name: check for check in report.checks}
+    assert checks["training with SGD"].examples == checks["training with Adam"].examples == 1
+    assert checks["training with Adam"].error > 0
+
+
+def test_state_is_carried_from_step_to_step() -> None:
+    port = FlaxBatchNorm(rngs=nnx.Rngs(0))
+    assert run(TorchBatchNorm(), port, BATCH_NORM, 6, train_steps=3).ok
+
+
+class Forgets(FlaxNet):
+    """A counter that the state_dict does not have changes what the second step computes."""
+
+    def __init__(self) -> None:
+        super().__init__(rngs=nnx.Rngs(0))
+        self.steps = nnx.Variable(jnp.zeros(()))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        y = super().__call__(x)
+        y = y * jnp.where(self.steps[...] > 0, 0.5, 1.0)
+        self.steps[...] += 1
+        return y
+
+
+def test_a_fault_that_shows_in_the_second_step() -> None:
+    assert run(TorchNet(), Forgets(), NET, 8).ok
+    report = run(TorchNet(), Forgets(), NET, 8, train_steps=3)
+    assert report.failure is not None
+    assert report.failure.check == "training with SGD"
+    assert any(difference.name == "losses" for difference in report.failure.differences)
+
+
+def test_vmap_and_second_derivatives_of_a_right_port() -> None:
+    report = run(TorchNet(), net(), NET, 8, vmap=True, second_order=True)
+    assert report.ok, str(report)
+    checks = {check.name: check for check in report.checks}
+    assert checks["eval vmap"].conditioned == 1
+    assert checks["eval second order"].conditioned > 5
+
+
+@jax.custom_vjp
+def square(x: jax.Array) -> jax.Array:
+    """x², with a right first derivative and a second one of zero."""
+    return x * x
+
+
+square.defvjp(lambda x: (x * x, x), lambda x, g: (2 * jax.lax.stop_gradient(x) * g,))
+
+
+class TorchSquare(torch.nn.Module):
+    """x²."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x**2
+
+
+class FlaxSquare(nnx.Module):
+    """Its port, by a rule of differentiation of its own."""
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return square(x)
+
+
+def test_a_second_derivative_that_is_wrong() -> None:
+    assert run(TorchSquare(), FlaxSquare(), Carrier({}), 3).ok
+    report = run(TorchSquare(), FlaxSquare(), Carrier({}), 3, second_order=True)
+    assert report.failure is not None
+    assert report.failure.check == "eval second order"
+
+
+class CallsBack(FlaxNet):
+    """Calls back into Python, which nobody has said how to map."""
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return super().__call__(x) + 0 * jax.pure_callback(
+            lambda v: v * 0, jax.ShapeDtypeStruct((), jnp.float32), x.sum()
+        )
+
+
+def test_a_port_that_cannot_be_mapped() -> None:
+    report = run(TorchNet(), CallsBack(rngs=nnx.Rngs(0)), NET, 8, grad=False, vmap=True)
+    assert report.failure is not None
+    assert report.failure.check == "eval vmap"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("precision", ["bf16", "f16"])
+def test_lower_precision_on_both_sides(precision: str) -> None:
+    report = run(TorchNet(), net(), NET, 8, precision=precision)
+    assert report.ok, str(report)
+    assert report.torch_error > 1e-4
+    wrong = run(TorchNet(), net(eps=1.0), NET, 8, precision=precision)
+    assert wrong.verdict == "different"
+    assert wrong.first_divergence == "norm"
