@@ -24,6 +24,11 @@ from tests.numerics.models import (
 )
 
 
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    torch.manual_seed(0)
+
+
 def run(torch_module: Any, port: Any, carrier: Carrier, width: int, **asked: Any) -> Report:
     settings = Settings(examples=2, shapes=1, train=True, shrink_seconds=0, **asked)
     spec = InputSpec((Array((4, width)),))
