@@ -8,6 +8,10 @@ _TORCH_NAMES = {"kernel": "weight", "scale": "weight", "embedding": "weight"}
 _NO_CHILD = (type, nnx.Variable, nnx.Rngs, nnx.RngStream)
 
 
+class Frozen(nnx.Variable):
+    """A parameter that is not trained: torch's ``requires_grad=False``."""
+
+
 def named_children(module):
     """Yield (name, child) in the order of assignment; a layer without state is a plain function.
 
@@ -49,17 +53,31 @@ def modules(module):
 
 
 def named_parameters(module, prefix=""):
-    """Yield (dotted torch name, nnx.Param) for every parameter of a module, each once."""
+    """Yield (dotted torch name, Variable) for every parameter of a module, each once."""
     seen = set()
     for path, owner in named_modules(module, prefix):
         native = any(cls.__module__.startswith("flax.nnx.nn.") for cls in type(owner).__mro__)
         for name, value in vars(owner).items() if isinstance(owner, nnx.Pytree) else ():
-            if isinstance(value, nnx.Param) and id(value) not in seen:
+            if isinstance(value, (nnx.Param, Frozen)) and id(value) not in seen:
                 seen.add(id(value))
                 name = _TORCH_NAMES.get(name, name) if native else name
                 yield f"{path}.{name}" if path else name, value
 
 
 def parameters(module):
-    """Yield every nnx.Param of a module once."""
+    """Yield every parameter of a module once."""
     return (value for _, value in named_parameters(module))
+
+
+def set_trainable(target, trainable):
+    """Let training change a parameter, or all parameters of a module, or keep it from that; returns ``target``."""
+    for variable in [target] if isinstance(target, nnx.Variable) else parameters(target):
+        if isinstance(variable, (nnx.Param, Frozen)):
+            variable.__class__ = nnx.Param if trainable else Frozen
+    return target
+
+
+def weight_of(module, name):
+    """The ``weight`` or ``bias`` of a layer whose class is known only at run time."""
+    names = ("kernel", "embedding", "scale", "weight") if name == "weight" else (name,)
+    return next(getattr(module, n) for n in names if hasattr(module, n))

@@ -10,6 +10,7 @@ ORDER = (
     "functions",
     "loops",
     "control",
+    "freezing",
     "mutation",
     "parameters",
     "training",

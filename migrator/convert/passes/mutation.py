@@ -137,13 +137,6 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
     if not isinstance(call, cst.Call):
         return None
     name = in_place_name(rw, call)
-    if rw.ctx.facts.callee(call) == "Tensor.requires_grad_" and _changes_training(rw, call):
-        raise Failure(
-            node,
-            "API001",
-            "freezing a parameter by requires_grad_() has no conversion",
-            "leave it out of the optimiser's filter, or make it a plain nnx.Variable",
-        )
     if name is not None:
         target = written(rw, call)
         unknown = targets.found_at_run_time(rw, target)
@@ -164,12 +157,6 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
         check_mutation(rw.ctx, call, out)
         return targets.assign(rw, out, rw.visit(_without_out(call)))
     return None
-
-
-def _changes_training(rw: Rewriter, call: cst.Call) -> bool:
-    """Whether ``requires_grad_`` freezes or may thaw a parameter, rather than asks for an input's gradient."""
-    frozen = bool(call.args) and not syntax.is_true(call.args[0].value)
-    return frozen or getattr(rw.ctx.kind(_receiver(call)), "role", None) == "param"
 
 
 def _out_argument(rw: Rewriter, call: cst.Call) -> cst.BaseExpression | None:

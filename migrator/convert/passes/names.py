@@ -53,8 +53,6 @@ def tensor_attribute(rw: Rewriter, node: cst.Attribute) -> Any:
     name = node.attr.value
     if name in ("shape", "ndim", "dtype"):
         return None
-    if name == "requires_grad" and kind.role == "param":
-        return cst.Name("True")  # what is frozen is a plain Variable, no nnx.Param
     if name == "device":
         return cst.Name("None")  # arrays under jit have no device; what took it ignores it now
     rules = definitions.ops(f"Tensor.{name}")
@@ -189,13 +187,6 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
 
     for item in node.targets:
         target = item.target
-        if isinstance(target, cst.Attribute) and target.attr.value == "requires_grad":
-            raise Failure(
-                node,
-                "API001",
-                "freezing a parameter by requires_grad has no conversion",
-                "leave it out of the optimiser's filter, or make it a plain nnx.Variable",
-            )
         if isinstance(target, cst.Attribute) and targets.is_variable(rw.ctx, node.value):
             if not isinstance(rw.ctx.kind(target.value), (k.Module, k.Other)):
                 raise Failure(

@@ -12,6 +12,7 @@ from migrator.convert.passes import targets
 from migrator.convert.passes.containers import is_sequential
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 
 @converts(cst.Call)
@@ -21,22 +22,16 @@ def parameter(rw: Rewriter, node: cst.Call) -> Any:
         return None
     if not node.args:
         raise Failure(node, "API002", "an empty Parameter has no counterpart", "give it a value")
-    kind = "Param"
+    trained: cst.BaseExpression = cst.Name("True")
     for item in node.args[1:]:
-        keyword = item.keyword.value if item.keyword is not None else "requires_grad"
-        if keyword == "requires_grad":
-            if not isinstance(item.value, cst.Name) or item.value.value not in ("True", "False"):
-                raise Failure(node, "API002", "requires_grad is not a constant", "")
-            kind = "Param" if item.value.value == "True" else "Variable"
-    if rw.ctx.facts.callee(node) == "torch.nn.Buffer":
-        kind = "Variable"
-    rw.ctx.helpers.use("nnx")
+        if item.keyword is None or item.keyword.value == "requires_grad":
+            trained = item.value
+    func, condition = _variable_class(rw, node, trained)
     value = rw.visit(node.args[0].value)
-    return syntax.with_args(
-        syntax.changed(node, func=syntax.parse(f"nnx.{kind}")),
+    made = syntax.with_args(
+        syntax.changed(node, func=func),
         [
-            syntax.changed(
-                node.args[0],
+            node.args[0].with_changes(
                 value=value,
                 keyword=None,
                 equal=cst.MaybeSentinel.DEFAULT,
@@ -44,6 +39,28 @@ def parameter(rw: Rewriter, node: cst.Call) -> Any:
             )
         ],
     )
+    if condition is None:
+        return made
+    helper = rw.ctx.helpers.need(module_file("rules.compat.named"), "set_trainable")
+    return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(made), cst.Arg(condition)])
+
+
+def _variable_class(
+    rw: Rewriter, node: cst.Call, trained: cst.BaseExpression
+) -> tuple[cst.BaseExpression, cst.BaseExpression | None]:
+    """The class of a new parameter, and whether it is trained where only a run tells.
+
+    Files that ask for their parameters find the untrained ones among them."""
+    rw.ctx.helpers.use("nnx")
+    if rw.ctx.facts.callee(node) == "torch.nn.Buffer":
+        return syntax.parse("nnx.Variable"), None
+    if not isinstance(trained, cst.Name) or trained.value not in ("True", "False"):
+        return syntax.parse("nnx.Param"), rw.visit(trained)
+    if trained.value == "True":
+        return syntax.parse("nnx.Param"), None
+    if any(word in rw.ctx.source.text for word in ("parameters(", ".requires_grad")):
+        return cst.Name(rw.ctx.helpers.need(module_file("rules.compat.named"), "Frozen")), None
+    return syntax.parse("nnx.Variable"), None
 
 
 @converts(cst.Expr)

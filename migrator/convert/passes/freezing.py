@@ -1,0 +1,249 @@
+"""``requires_grad`` of parameters: one that is not trained is a Variable of another class than ``nnx.Param``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.passes import targets
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+from rules.definitions import module_file
+
+_NAMES = ("requires_grad", "require_grad")
+"""torch's attribute, and the misspelling of it that many sources carry and that has no effect."""
+
+
+@converts(cst.Assign)
+def assignment(rw: Rewriter, node: cst.Assign) -> Any:
+    """``p.requires_grad = False``."""
+    if len(node.targets) != 1 or not isinstance(node.targets[0].target, cst.Attribute):
+        return None
+    target = node.targets[0].target
+    if target.attr.value not in _NAMES:
+        return None
+    return _set(rw, node, target.value, target.attr.value, node.value)
+
+
+@converts(cst.Expr)
+def statement(rw: Rewriter, node: cst.Expr) -> Any:
+    """``p.requires_grad_(False)``, ``setattr(p, "requires_grad", False)`` and those of whole modules."""
+    call = node.value
+    if not isinstance(call, cst.Call):
+        return None
+    if isinstance(call.func, cst.Name) and call.func.value == "setattr" and len(call.args) == 3:
+        name = rw.ctx.facts.kind(call.args[1].value)
+        if isinstance(name, k.Const) and name.value in _NAMES:
+            return _set(rw, node, call.args[0].value, name.value, call.args[2].value)
+        return None
+    if not _is_method(call):
+        return None
+    assert isinstance(call.func, cst.Attribute)
+    return _set(rw, node, call.func.value, "requires_grad", _flag(call))
+
+
+@converts(cst.Call)
+def expression(rw: Rewriter, node: cst.Call) -> Any:
+    """``Encoder().requires_grad_(False)`` as a part of an expression."""
+    if not _is_method(node):
+        return None
+    assert isinstance(node.func, cst.Attribute)
+    receiver = node.func.value
+    kind = rw.ctx.kind(receiver)
+    if isinstance(kind, k.Tensor) and not kind.role and _no_effect(rw, receiver, _flag(node)):
+        return None  # the tensor itself, by its definition
+    made = _trainable(rw, node, receiver, _flag(node))
+    if made is None:
+        raise Failure(node, "API005", "it is not known what requires_grad_ is asked of", "")
+    return made
+
+
+@converts(cst.Attribute)
+def read(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``p.requires_grad`` of a parameter: whether it is an ``nnx.Param``."""
+    if node.attr.value != "requires_grad" or not targets.is_variable(rw.ctx, node.value):
+        return None
+    reference = _reference(rw, node.value)
+    if reference is None:
+        return None
+    rw.ctx.helpers.use("nnx")
+    args = [cst.Arg(reference), cst.Arg(syntax.parse("nnx.Param"))]
+    return syntax.with_args(cst.Call(cst.Name("isinstance")), args)
+
+
+def _is_method(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "requires_grad_"
+
+
+def _flag(call: cst.Call) -> cst.BaseExpression:
+    return call.args[0].value if call.args else cst.Name("True")
+
+
+def _set(
+    rw: Rewriter,
+    node: cst.CSTNode,
+    owner: cst.BaseExpression,
+    name: str,
+    value: cst.BaseExpression,
+) -> Any:
+    """The statement that freezes or thaws; none where torch's has no effect on training."""
+    kind = rw.ctx.kind(owner)
+    if name != "requires_grad":
+        return []
+    if isinstance(kind, k.Tensor) and kind.role == "buffer":
+        if not _is_false(value):
+            raise Failure(node, "API002", "a buffer that is trained", "make it a Parameter")
+        return []
+    if isinstance(kind, k.Tensor) and not kind.role and _no_effect(rw, owner, value):
+        return []  # what is differentiated is chosen by jax.grad
+    made = _trainable(rw, node, owner, value)
+    if made is None:
+        raise Failure(
+            node,
+            "API001",
+            "freezing what is not known to be a parameter has no conversion",
+            "leave it out of the optimiser's filter, or make it a plain nnx.Variable",
+        )
+    return cst.Expr(made)
+
+
+def _no_effect(rw: Rewriter, node: cst.BaseExpression, value: cst.BaseExpression) -> bool:
+    """Whether setting ``requires_grad`` of a tensor changes nothing that is trained."""
+    return (syntax.is_true(value) and not _FREEZES.search(rw.ctx.source.text)) or is_value(rw, node)
+
+
+_FREEZES = re.compile(
+    r"requires_grad *= *(?!True)|requires_grad_\((?! *(True *)?\))|[\"']requires_grad"
+)
+
+
+def is_value(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether a tensor is certainly no parameter: an input of the forward pass, or computed by a torch function."""
+    if isinstance(node, cst.Call):
+        return _computes(rw, node)
+    if isinstance(node, cst.Attribute) and node.attr.value == "data":
+        return True
+    frame = rw.ctx.frame
+    if isinstance(node, cst.Name) and frame is not None:
+        if node.value in frame.info.params:
+            return in_forward(rw.ctx)
+        values = _assigned(frame.info.node, node.value)
+    elif (
+        isinstance(node, cst.Attribute) and rw.ctx.is_self(node.value) and rw.ctx.owner is not None
+    ):
+        values = []
+        for info in rw.ctx.owner.lineage():
+            values += _assigned(info.node, node.attr.value, attribute=True)
+    else:
+        return False
+    return bool(values) and all(_computes(rw, v) for v in values)
+
+
+def _computes(rw: Rewriter, node: cst.CSTNode) -> bool:
+    """Whether an expression is a call of a torch function that makes a new tensor."""
+    name = rw.ctx.facts.callee(node) if isinstance(node, cst.Call) else None
+    if name is None or not isinstance(rw.ctx.kind(node), k.Tensor):
+        return False
+    own = name.startswith("Tensor.") and name.endswith("_")
+    return name.startswith(("torch.", "Tensor.")) and not own and "Parameter" not in name
+
+
+def _assigned(tree: cst.CSTNode, name: str, attribute: bool = False) -> list[cst.CSTNode]:
+    """What a name, or an attribute of that name, is given anywhere in a function or class."""
+    found: list[cst.CSTNode] = []
+    for node in syntax.walk(tree):
+        for target in _targets(node):
+            if isinstance(target, cst.Attribute) is attribute and _last(target) == name:
+                found.append(getattr(node, "value", None) or node)
+    return found
+
+
+def _targets(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The single targets that a statement or clause binds."""
+    if isinstance(node, cst.Assign):
+        targets_ = [t.target for t in node.targets]
+    elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr)):
+        targets_ = [node.target]
+    else:
+        return []
+    found: list[cst.CSTNode] = []
+    for target in targets_:
+        inside = [n for n in syntax.walk(target) if isinstance(n, (cst.Tuple, cst.List))]
+        found.extend(syntax.walk(target) if inside else [target])
+    return found
+
+
+def _last(node: cst.CSTNode) -> str:
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _is_false(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "False"
+
+
+def _trainable(
+    rw: Rewriter, node: cst.CSTNode, owner: cst.BaseExpression, value: cst.BaseExpression
+) -> cst.Call | None:
+    """``set_trainable(owner, value)``; None when the owner is neither a parameter nor a module."""
+    reference = _reference(rw, owner)
+    if reference is None:
+        return None
+    if in_forward(rw.ctx):
+        raise Failure(
+            node,
+            "API001",
+            "the forward pass changes which parameters are trained",
+            "freeze them when the module is built",
+        )
+    name = rw.ctx.helpers.need(module_file("rules.compat.named"), "set_trainable")
+    args = [cst.Arg(reference), cst.Arg(syntax.unparenthesized(rw.visit(value)))]
+    return syntax.with_args(cst.Call(cst.Name(name)), args)
+
+
+def _reference(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The module, or the Variable without ``[...]``, that an expression means in the output."""
+    kind = rw.ctx.kind(node)
+    found = targets.found_at_run_time(rw, node)
+    if found is not None:
+        name = rw.ctx.helpers.need(module_file("rules.compat.named"), "weight_of")
+        text = cst.SimpleString(f'"{found.attr.value}"')
+        args = [cst.Arg(rw.visit(found.value)), cst.Arg(text)]
+        return syntax.with_args(cst.Call(cst.Name(name)), args)
+    if isinstance(kind, k.Module):
+        made: cst.BaseExpression = rw.visit(node)
+        return made
+    if not (isinstance(kind, k.Tensor) and kind.role == "param"):
+        return None
+    made = rw.visit(node)
+    if isinstance(node, cst.Call):
+        return made
+    if isinstance(made, cst.Attribute) and made.attr.value == "T":
+        made = made.value
+    full = isinstance(made, cst.Subscript) and syntax.code(made).endswith("[...]")
+    return made.value if full and isinstance(made, cst.Subscript) else None
+
+
+def in_forward(ctx: Context) -> bool:
+    """Whether the code runs in the forward pass of a module of the file."""
+    frame = ctx.frame
+    if frame is None:
+        return False
+    seen: set[FunctionInfo] = set()
+    queue = [
+        info.methods["forward"]
+        for info in ctx.facts.classes.values()
+        if info.torch_base and "forward" in info.methods
+    ]
+    while queue:
+        function = queue.pop()
+        if function not in seen:
+            seen.add(function)
+            queue.extend(c for c in function.calls if isinstance(c, FunctionInfo))
+    return frame.info in seen and not ctx.plan.builds_time(frame.info)
