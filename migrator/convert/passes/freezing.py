@@ -166,13 +166,13 @@ def _assigned(tree: cst.CSTNode, name: str, attribute: bool = False) -> list[cst
 def _targets(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The single targets that a statement or clause binds."""
     if isinstance(node, cst.Assign):
-        targets_ = [t.target for t in node.targets]
+        bound: list[cst.CSTNode] = [t.target for t in node.targets]
     elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr)):
-        targets_ = [node.target]
+        bound = [node.target]
     else:
         return []
     found: list[cst.CSTNode] = []
-    for target in targets_:
+    for target in bound:
         inside = [n for n in syntax.walk(target) if isinstance(n, (cst.Tuple, cst.List))]
         found.extend(syntax.walk(target) if inside else [target])
     return found
