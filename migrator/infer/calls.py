@@ -338,6 +338,8 @@ class Calls(Python):
                 handed = info.handed.setdefault(name, {})
                 known = info.sites.get(name)
                 kind = widen(k.without_role(kind))
+                if known is not None and handed.get(self._call_node) == kind:
+                    continue  # nothing new; joining all sites again would cost their number squared
                 handed[self._call_node] = kind
                 joined = _joined(handed.values())
                 if joined != known:

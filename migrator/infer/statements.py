@@ -25,6 +25,11 @@ class Statements(Calls):
     _returns: k.Kind | None = None
     _ended: bool = False
 
+    def __init__(self, *known: Any) -> None:
+        super().__init__(*known)
+        self._heads: set[str] = set()
+        """Names of which an attribute may be in the environment."""
+
     def block(self, body: Sequence[cst.CSTNode]) -> None:
         """Walk statements in order; what follows a return, raise, break or continue adds nothing."""
         for statement in body:
@@ -114,7 +119,7 @@ class Statements(Calls):
             self.facts.kinds[target] = kind
             path = dotted(target)
             if path is not None:
-                self.env[path] = kind
+                self._know(path, kind)
             if isinstance(receiver, k.Module) and receiver.cls in self.facts.classes:
                 info = self.facts.classes[receiver.cls]
                 self._join_attribute(info, target.attr.value, kind)
@@ -125,7 +130,7 @@ class Statements(Calls):
                     and isinstance(joined, k.Tensor)
                     and joined.role
                 ):
-                    self.env[path] = k.Tensor(kind.rank, kind.dtype, joined.role)
+                    self._know(path, k.Tensor(kind.rank, kind.dtype, joined.role))
             elif isinstance(receiver, k.Other) and receiver.type in self.facts.classes:
                 self._join_attribute(self.facts.classes[receiver.type], target.attr.value, kind)
         elif isinstance(target, cst.Subscript):
@@ -161,8 +166,14 @@ class Statements(Calls):
         return k.Tuple(tuple(items))
 
     def _forget(self, name: str) -> None:
-        for path in [p for p in self.env if p.startswith(f"{name}.")]:
-            del self.env[path]
+        if name in self._heads:
+            for path in [p for p in self.env if p.startswith(f"{name}.")]:
+                del self.env[path]
+
+    def _know(self, path: str, kind: k.Kind) -> None:
+        """Note what an attribute is from here on."""
+        self._heads.add(path.partition(".")[0])
+        self.env[path] = kind
 
     def _unpack(self, target: cst.Tuple | cst.List, kind: k.Kind) -> None:
         if isinstance(kind, k.Optional):
@@ -194,7 +205,7 @@ class Statements(Calls):
     def assign_attribute(self, name: str, kind: k.Kind) -> None:
         if self.owner is not None:
             self._join_attribute(self.owner, name, kind)
-            self.env[f"self.{name}"] = kind
+            self._know(f"self.{name}", kind)
 
     @staticmethod
     def _join_attribute(info: ClassInfo, name: str, kind: k.Kind) -> None:
@@ -245,12 +256,13 @@ class Statements(Calls):
             return
         merged = dict(alive[0])
         for env in alive[1:]:
-            for name in list(merged):
+            # most of what stands in both is the module's and the very same
+            for name, kind in [(n, x) for n, x in merged.items() if env.get(n) is not x]:
                 if name not in env:
                     if "." in name:
                         del merged[name]
-                elif merged[name] != env[name]:
-                    merged[name] = k.join(merged[name], env[name])
+                elif kind != env[name]:
+                    merged[name] = k.join(kind, env[name])
             for name, kind in env.items():
                 if name not in merged and "." not in name:
                     merged[name] = kind
@@ -287,7 +299,8 @@ class Statements(Calls):
             enter()
             body, _ = self._branch(self.env, lambda: self.statement(node.body))
             self._merge([(before, False), (body, False)])
-            if all(self.env.get(name) == kind for name, kind in before.items()):
+            after = self.env
+            if all(after.get(n) is kind or after.get(n) == kind for n, kind in before.items()):
                 break  # a second walk would see what the first one saw
             before = dict(self.env)
         if node.orelse is not None:
@@ -332,11 +345,17 @@ class Statements(Calls):
         self._merge([*branches, (base, False)])
 
     def narrow(self, test: cst.CSTNode, truth: bool) -> Env:
+        """What a test says about names and attributes where it is true, or where it is false."""
+        found = self._narrowed(test, truth)
+        self._heads.update(path.partition(".")[0] for path in found)
+        return found
+
+    def _narrowed(self, test: cst.CSTNode, truth: bool) -> Env:
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            return self.narrow(test.expression, not truth)
+            return self._narrowed(test.expression, not truth)
         if isinstance(test, cst.BooleanOperation):
             if isinstance(test.operator, cst.And) is truth:
-                return {**self.narrow(test.left, truth), **self.narrow(test.right, truth)}
+                return {**self._narrowed(test.left, truth), **self._narrowed(test.right, truth)}
             return {}
         if isinstance(test, (cst.Name, cst.Attribute)):
             path = dotted(test)

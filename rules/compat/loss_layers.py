@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from flax import nnx
 
-from rules.compat.losses import absolute, cross_entropy, reduce_loss
+from rules.compat.losses import cross_entropy, reduce_loss
+from rules.compat.pointwise import absolute
 
 
 def mse_loss(input, target, reduction="mean"):

@@ -239,3 +239,8 @@ def test_checkpointed_modules_are_rematerialised() -> None:
         init, "return torch.utils.checkpoint.checkpoint(self.net, x, use_reentrant=False)"
     )
     assert "return nnx.remat(lambda block, x: block(x))(self.net, x)" in text
+
+
+def test_starred_registration_is_a_finding() -> None:
+    source = "class M(nn.Module):\n    def __init__(self, stage):\n        super().__init__()\n"
+    assert rules_of(source + "        self.add_module(*stage)\n") == ["API002"]

@@ -14,10 +14,12 @@ from flax import nnx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from migrator.convert.helpers import compat_files
 from rules.compat import attention_functional as attention
 from rules.compat import embedding_functional as embedding
 from rules.compat import initializers
 from rules.compat import norm_functional as norm
+from rules.definitions import module_file
 from tests.rules.agree import agree, array, traces
 
 few = settings(max_examples=5, deadline=None)
@@ -228,3 +230,11 @@ def test_half_precision_stays_half() -> None:
         jax.jit(lambda a: norm.batch_norm(a, None, None, training=True))(x),
     ]
     assert {r.dtype for r in results} == {jnp.dtype("bfloat16")}
+
+
+def test_helpers_import_one_another_from_where_they_are_defined() -> None:
+    """The converter copies a helper from the module that an import names."""
+    for path in compat_files():
+        for name, (module, attribute) in module_file(f"rules.compat.{path.stem}").imports.items():
+            if module.startswith("rules.compat") and attribute is not None:
+                assert attribute in module_file(module).definitions, f"{path}: {name}"

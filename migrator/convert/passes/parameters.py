@@ -75,6 +75,8 @@ def registration(rw: Rewriter, node: cst.Expr) -> Any:
     ctx = rw.ctx
     if not isinstance(ctx.kind(call.func.value), k.Module):
         return None
+    if any(item.star for item in call.args):
+        raise Failure(node, "API002", f"{method} of starred arguments", "write them out")
     given: dict[str, cst.BaseExpression] = {}
     order = [
         "name",
