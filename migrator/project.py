@@ -195,7 +195,7 @@ def _project_outcomes(
     cache: Path | None = None,
 ) -> tuple[Project, dict[str, Outcome]]:
     """What becomes of the files of a project by module name, in the order of the files."""
-    from migrator.package.members import members
+    from migrator.package.members import members, named_directories
     from migrator.package.run import outcomes, read_project
     from migrator.source import read_text
 
@@ -203,9 +203,9 @@ def _project_outcomes(
     cached = _cache_of(files, command, out, cache)
     project = read_project(every, read_text, cached)
     renamed = frozenset(
-        member.module.partition(".")[0]
-        for member in every
-        if out is not None and member.name == Path("__init__.py") and member.module != out.name
+        top.partition(".")[0]
+        for top in named_directories(every)
+        if out is not None and top != out.name
     )
     results = outcomes(project, command, renamed=renamed, jobs=jobs, cached=cached)
     done = {}

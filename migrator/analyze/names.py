@@ -16,6 +16,7 @@ from migrator.convert.inline import CallArg, NoConversion, expand
 from migrator.convert.passes.imports import BASED_ON_TORCH
 from migrator.infer import Facts
 from migrator.infer import kinds as k
+from migrator.infer.symbols import of_torch
 from migrator.source import Source, dotted
 from rules import definitions
 from rules.definitions import Rule
@@ -53,6 +54,12 @@ _BY_PASSES = frozenset(
         "torch.jit.unused",
         "torch.jit.script_method",
         "torch.jit.script_if_tracing",
+        "torch.jit._script_if_tracing",
+        "torch.jit._overload",
+        "torch.jit._overload_method",
+        "torch.fx.wrap",
+        "torch._assert",
+        "torch._C._log_api_usage_once",
         "torch.newaxis",
         "torch.pi",
         "torch.inf",
@@ -264,7 +271,7 @@ def _getattr(node: cst.Call, facts: Facts) -> Found | None:
     if facts.callee(node) != "builtins.getattr" or len(node.args) < 2:
         return None
     namespace = facts.kind(node.args[0].value)
-    if not isinstance(namespace, k.Namespace) or not namespace.name.startswith("torch"):
+    if not isinstance(namespace, k.Namespace) or not of_torch(namespace.name):
         return None
     name = _torch_name(node, facts)
     if name is not None:

@@ -204,11 +204,11 @@ class Aliases:
             return (arguments if returns_argument(ctx, info) else frozenset()) | self._new()
         if name.startswith(("builtins.len", "builtins.int", "builtins.range", "math.", "numpy.")):
             return frozenset()
-        receiver = (
-            self.memory(node.func.value, state)
-            if isinstance(node.func, cst.Attribute)
-            else frozenset()
-        )
+        receiver: frozenset[str] = frozenset()
+        if isinstance(node.func, cst.Attribute):
+            # a layer that is an attribute gives memory of what it is handed, not of the module around it
+            if not isinstance(ctx.kind(node.func.value), k.Module):
+                receiver = self.memory(node.func.value, state)
         return arguments | receiver if isinstance(kind, k.Unknown) else arguments
 
     # --- questions ------------------------------------------------------------------------------------------------
@@ -231,14 +231,23 @@ def _may_pass(ctx: Context, node: cst.Call, cls: str) -> bool:
     if cls != "Sequential":
         return cls in _PASSING_LAYERS
     kind = ctx.kind(node.func)
-    item = kind.item if isinstance(kind, k.Module) else None
-    if not isinstance(item, k.Module) or item.cls == "torch.nn.Module":
-        return not isinstance(item, k.Module)
-    own = ctx.facts.classes.get(item.cls)
+    if not isinstance(kind, k.Module):
+        return True
+    children = [child for name, child in kind.args if name.isdigit()]
+    if children:
+        return all(_passes(ctx, child) for child in children)
+    return _passes(ctx, kind.item)
+
+
+def _passes(ctx: Context, kind: object) -> bool:
+    """Whether a layer of a Sequential may return memory of its input."""
+    if not isinstance(kind, k.Module) or kind.cls == "torch.nn.Module":
+        return not isinstance(kind, k.Module)
+    own = ctx.facts.classes.get(kind.cls)
     forward = own.method("forward") if own is not None else None
     if forward is not None:
         return returns_argument(ctx, forward)
-    return item.cls.rpartition(".")[2] in _PASSING_LAYERS
+    return kind.cls.rpartition(".")[2] in _PASSING_LAYERS or ("inplace", True) in kind.args
 
 
 def _module_args(ctx: Context, node: cst.Call) -> tuple[tuple[str, object], ...]:
@@ -367,39 +376,72 @@ def _check_callers(ctx: Context, node: cst.CSTNode, param: str) -> None:
 
 
 def _check_calls(ctx: Context, node: cst.CSTNode, param: str, info: FunctionInfo) -> None:
-    if ctx.writers.get(info):
-        return  # its callers take the result back
     known = ctx.mutated.setdefault(info, set())
     if param in known and info is not ctx.frames[-1].info:
         return
     known.add(param)
     for call, caller in info.call_sites.items():
-        if not isinstance(call, cst.Call) or caller is None:
+        if not isinstance(call, cst.Call):
             continue
         for name, item in bound_arguments(call, info):
-            value = root_name(item.value) if name == param else None
-            if value is None or not isinstance(ctx.kind(item.value), (k.Tensor, k.Unknown)):
+            if name != param or not isinstance(ctx.kind(item.value), (k.Tensor, k.Unknown)):
                 continue
-            facts = aliases(ctx, caller)
-            statement = _statement_of(facts, call)
-            if statement is None:
+            if caller is None:
+                if root_name(item.value) is not None:
+                    raise _seen(node, param, item.value, "the code around its call")
                 continue
-            state = facts.before[statement]
-            memory = state.get(value.value, frozenset())
-            later = facts.read_after(statement) - rebound(statement)
-            if reads_in(statement, value.value) > syntax.names(call).get(value.value, 0):
-                later |= {value.value}
-            if any(n in later and (m & memory) for n, m in state.items()):
-                raise Failure(
-                    node,
-                    "MUT003",
-                    f"the argument `{param}` is changed in place and `{value.value}` is read later by "
-                    f"{caller.short}()",
-                    "work on a copy, or return the changed tensor",
-                )
-            for one in sorted(memory):
-                if one.startswith("param:") and caller is not info:
-                    _check_calls(ctx, node, one.removeprefix("param:"), caller)
+            if not taken_back(ctx, call, info, item):
+                _check_call(ctx, node, param, info, caller, call, item)
+
+
+def _check_call(
+    ctx: Context,
+    node: cst.CSTNode,
+    param: str,
+    info: FunctionInfo,
+    caller: FunctionInfo,
+    call: cst.Call,
+    item: cst.Arg,
+) -> None:
+    """One caller of a function that writes to an argument."""
+    facts = aliases(ctx, caller)
+    statement = _statement_of(facts, call)
+    if statement is None:
+        if root_name(item.value) is not None:
+            raise _seen(node, param, item.value, f"{caller.short}()")
+        return
+    state = facts.before[statement]
+    memory = facts.memory(item.value, state)
+    later = facts.read_after(statement) - rebound(statement)
+    inside = syntax.names(call)
+    later |= {n for n in state if reads_in(statement, n) > inside.get(n, 0)}
+    if any(n in later and (m & memory) for n, m in state.items()):
+        raise _seen(node, param, item.value, f"{caller.short}()")
+    for one in sorted(memory):
+        if one.startswith("attr:"):
+            raise _seen(node, param, item.value, f"{caller.short}()")
+        if one.startswith("param:") and caller is not info:
+            _check_calls(ctx, node, one.removeprefix("param:"), caller)
+
+
+def _seen(node: cst.CSTNode, param: str, value: cst.BaseExpression, where: str) -> Failure:
+    text = " ".join(syntax.code(value).split())[:40]
+    return Failure(
+        node,
+        "MUT003",
+        f"the argument `{param}` is changed in place and `{text}` is read later by {where}",
+        "work on a copy, or return the changed tensor",
+    )
+
+
+def taken_back(ctx: Context, call: cst.Call, info: FunctionInfo, item: cst.Arg) -> bool:
+    """Whether a call is a statement of its own whose result becomes the argument's new value."""
+    from migrator.convert.passes.initializers import writes_first_parameter
+
+    if not call.args or item is not call.args[0] or not writes_first_parameter(ctx, info):
+        return False
+    statements = ctx.source.index.of_type(cst.Expr)
+    return isinstance(ctx.kind(item.value), k.Tensor) and any(s.value is call for s in statements)
 
 
 def bound_arguments(node: cst.Call, info: FunctionInfo) -> list[tuple[str, cst.Arg]]:

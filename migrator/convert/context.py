@@ -76,6 +76,8 @@ class Context:
         self.class_being_read: ClassInfo | None = None
         self.aliases: dict[FunctionInfo, object | None] = {}
         self.class_values = class_values(source.index, facts)
+        self.traverses = facts.linked is not None and facts.linked.traverses
+        """Whether layers without state must be modules, to be found among the children of one."""
         if facts.linked is not None:
             self.class_values |= facts.linked.handed_on
             self.torch_names |= facts.linked.stars(source.module)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.alias import aliases, bound_arguments, reads_in, rebound
+from migrator.convert.alias import aliases, bound_arguments, reads_in, rebound, taken_back
 from migrator.convert.context import Context, Failure
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -17,7 +17,7 @@ def check_handed_over(ctx: Context, node: cst.Call, info: FunctionInfo) -> None:
         return
     for name, item in bound_arguments(node, info):
         _check_kind(ctx, info, name, item)
-        if name in info.settled.mutates:
+        if name in info.settled.mutates and not taken_back(ctx, node, info, item):
             _check_write(ctx, node, info, name, item.value)
     if info.settled.mutates and any(item.star for item in node.args):
         raise _changes(node, info, sorted(info.settled.mutates)[0], "what a starred argument holds")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrator.infer import ClassInfo, Facts, FunctionInfo
+from migrator.infer import kinds as k
 
 
 class RngPlan:
@@ -17,6 +18,7 @@ class RngPlan:
         self.facts = facts
         self._needs: set[FunctionInfo] = set()
         self._init: set[FunctionInfo] = set()
+        self._building: set[FunctionInfo] = set()
         self._collect()
 
     def _collect(self) -> None:
@@ -53,6 +55,7 @@ class RngPlan:
                 while outer is not None:
                     self._needs.add(outer)
                     outer = outer.outer
+        self._building = self._builders(functions)
 
     def _needy(self, function: FunctionInfo) -> bool:
         settled = function.settled
@@ -107,13 +110,30 @@ class RngPlan:
             later |= more
         return reached - later
 
+    def _builders(self, functions: list[FunctionInfo]) -> set[FunctionInfo]:
+        """Plain functions that return modules they build, and those that only such functions call."""
+        plain = [f for f in functions if f.outer is None and not self._is_method(f)]
+        found = {f for f in plain if f in self._needs and isinstance(f.returns, k.Module)}
+        grown = True
+        while grown:
+            more = {
+                f
+                for f in plain
+                if f not in found
+                and f.call_sites
+                and all(c is not None and (c in found or c in self._init) for c in f.call_sites.values())
+            }
+            grown = bool(more)
+            found |= more
+        return found
+
     def builds_time(self, function: FunctionInfo) -> bool:
         """Whether a function runs while modules are built (no gradient, no jit)."""
         if function.settled is not None:
             return function.settled.builds_time
         if function.outer is not None:
             return self.builds_time(function.outer)
-        return function in self._init
+        return function in self._init or function in self._building
 
     def how(self, function: FunctionInfo) -> str | None:
         """ "param", "self" or None: where the function's ``nnx.Rngs`` comes from."""

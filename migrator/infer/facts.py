@@ -43,6 +43,10 @@ class Linked(Protocol):
         """The names that star imports bring into a file."""
 
     @property
+    def traverses(self) -> bool:
+        """Whether some file asks for the children of modules, which are all modules then."""
+
+    @property
     def handed_on(self) -> frozenset[str]:
         """Qualified names of definitions that some file hands on as values."""
 

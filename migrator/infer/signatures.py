@@ -19,6 +19,8 @@ def spelled(name: str, known: Collection[str]) -> str:
         return name
     if name == "split_size":
         return next((p for p in known if p.startswith("split_size")), name)
+    if name in ("indices", "sections") and "indices_or_sections" in known:
+        return "indices_or_sections"
     return ALIASES.get(name, name)
 
 

@@ -47,6 +47,7 @@ class Link:
         self.read = read
         self.renamed = renamed
         self.together = together
+        self.traverses = table.traverses
         self.envs: dict[str, Mapping[str, k.Kind]] = {}
         """The names of the files of the component itself, as far as they are known."""
 

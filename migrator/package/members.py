@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from migrator.package.scan import Scan
 from migrator.package.table import Table
 
 HELPERS = "_torch_compat"
@@ -172,7 +171,7 @@ def _groups(every: Sequence[Member], table: Table) -> list[list[Member]]:
     return list(groups.values())
 
 
-def make_table(every: Sequence[Member], scans: dict[str, Scan]) -> Table:
-    """The symbol table of the members."""
-    packages = frozenset(member.module for member in every if member.package)
-    return Table(scans, packages)
+def named_directories(every: Sequence[Member]) -> frozenset[str]:
+    """The packages that are directories the user named: the output directory takes their place."""
+    tops = {member.top: member for member in every if member.top}
+    return frozenset(top for top, member in tops.items() if _folder([member], top) == Path())

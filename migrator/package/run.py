@@ -216,6 +216,7 @@ class _Schedule:
                     sorted((m, self.digests[m]) for m in self.closure[i]),
                     [self.setting.helpers.get(m, "") for m in group],
                     sorted(self.setting.renamed),
+                    table.traverses,
                 ]
             )
         )

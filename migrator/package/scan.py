@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_CHILDREN = re.compile(r"\.(?:named_)?children\(")
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -32,6 +33,7 @@ class Scan:
       inner: imports inside functions and classes.
       words: identifiers of the file that an import binds or that a star import may bring.
       paths: dotted paths read from a name that an import binds (``layers.DropPath``).
+      traverses: the file asks for the children of modules.
       values: identifiers that stand somewhere without a call bracket: handed on, not only called.
     """
 
@@ -42,6 +44,7 @@ class Scan:
     words: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
+    traverses: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -82,6 +85,7 @@ def scan(text: str) -> Scan:
     found.words = sorted(words if found.stars else words & bound)
     found.values = sorted(_values(text, words & (bound | defined | set(found.words))))
     found.paths = sorted(set(_paths(text, bound)))
+    found.traverses = _CHILDREN.search(text) is not None
     return found
 
 
@@ -133,7 +137,7 @@ def _bound(node: ast.stmt, found: Scan) -> None:
                 continue
             if part.id == "__all__":
                 _exports(node, found)
-            elif None not in found.bindings.setdefault(part.id, []):
+            if None not in found.bindings.setdefault(part.id, []):
                 found.bindings[part.id].append(None)
 
 

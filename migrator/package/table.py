@@ -214,6 +214,11 @@ class Table:
                     found.add(f"{symbol.module}.{symbol.name}")
         return frozenset(found)
 
+    @cached_property
+    def traverses(self) -> bool:
+        """Whether a file of the project asks for the children of modules."""
+        return any(scan.traverses for scan in self.scans.values())
+
     def components(self) -> list[tuple[str, ...]]:
         """The files in the order in which they can be read: what imports one another stands together."""
         graph = {module: sorted(self.dependencies(module)) for module in sorted(self.scans)}

@@ -216,7 +216,7 @@ def test_same_input_same_bytes() -> None:
 
 
 def test_children_by_assignment_are_findings() -> None:
-    child = "class T(nn.Sequential):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.ReLU()\n"
+    child = "class T(nn.Sequential):\n    def __init__(self):\n        super().__init__(nn.ReLU())\n        self.a = nn.ReLU()\n"
     assert rules_of(child) == ["API007"]
 
 

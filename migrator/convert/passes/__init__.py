@@ -7,6 +7,7 @@ from importlib import import_module
 ORDER = (
     "imports",
     "classes",
+    "library",
     "functions",
     "loops",
     "control",

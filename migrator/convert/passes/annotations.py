@@ -7,6 +7,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
+from migrator.infer.symbols import of_torch
 from migrator.source import dotted
 from rules import definitions
 
@@ -97,7 +98,7 @@ def _name(rw: Rewriter, node: cst.Name | cst.Attribute) -> cst.BaseExpression:
         text = dotted(node) or ""
         kind = _lookup(rw, text)
         name = kind.name if isinstance(kind, (k.Class, k.Namespace)) else None
-    if name is None or not name.startswith("torch"):
+    if name is None or not of_torch(name):
         return node
     if name in _CLASSES:
         text = _CLASSES[name]

@@ -12,7 +12,7 @@ from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import tensor_attribute
+from migrator.infer.symbols import of_torch, tensor_attribute
 from rules import definitions
 from rules.torch_names import table as torch_names
 
@@ -202,7 +202,7 @@ def _has_torch_name(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     name = rw.ctx.facts.kind(node.args[1].value)
     if not isinstance(module, k.Namespace) or not isinstance(name, k.Const):
         return None
-    if not module.name.startswith("torch"):
+    if not of_torch(module.name):
         return None
     full = f"{module.name}.{name.value}"
     return cst.Name(str(any(full in names for names in torch_names().values())))

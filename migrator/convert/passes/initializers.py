@@ -105,6 +105,8 @@ def writes_first_parameter(ctx: Context, info: FunctionInfo) -> bool:
                 wrote = True
         elif isinstance(item, cst.Call) and _writes(ctx, item, first):
             wrote = True
+        elif isinstance(item, cst.AugAssign) and _root(item.target) == first:
+            wrote = True
     last = info.node.body.body[-1]
     returns = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return)
     if isinstance(last, cst.With):

@@ -12,12 +12,14 @@ from migrator.convert.context import Failure
 from migrator.convert.expand import call_args, convert_call
 from migrator.convert.handed import check_handed_over
 from migrator.convert.passes import tying
+from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.containers import NAMES, is_symbol
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
 from rules import definitions
+from rules.definitions import module_file
 
 
 @converts(cst.Assign)
@@ -52,7 +54,11 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
             f"{kind.name} has no Flax counterpart here",
             "write it by hand, or add a layer rule",
         )
-    return convert_call(rw, node, kind.name, rules, call_args(rw, node.args)).node
+    made = convert_call(rw, node, kind.name, rules, call_args(rw, node.args)).node
+    if ctx.traverses and layer_class(rw, kind.name) is None:
+        wrapper = ctx.helpers.need(module_file("rules.compat.named"), "Stateless")
+        return syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(made)])
+    return made
 
 
 @converts(cst.Call)
@@ -91,7 +97,9 @@ def _input_first(node: cst.Call) -> cst.Call:
 
 def _applied(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     """``nn.Softmax(dim=1)(x)`` → ``jax.nn.softmax(x, axis=1)``, not a partial that is called at once."""
+    saved, rw.ctx.traverses = rw.ctx.traverses, False
     func = rw.visit(node.func)
+    rw.ctx.traverses = saved
     args = [syntax.changed(a, value=rw.visit(a.value)) for a in node.args]
     if isinstance(func, cst.Call) and syntax.code(func.func) == "functools.partial":
         function, *rest = func.args
@@ -118,4 +126,8 @@ def factory(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
     if plain is not None:
         return cst.Name(rw.ctx.helpers.need(rule.file, plain))
     rw.ctx.helpers.factories.add(rule.name)
-    return cst.Name(rw.ctx.helpers.need(rule.file, rule.name))
+    made = cst.Name(rw.ctx.helpers.need(rule.file, rule.name))
+    if rw.ctx.traverses and layer_class(rw, name) is None:
+        wrapper = rw.ctx.helpers.need(module_file("rules.compat.named"), "stateless")
+        return syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(made)])
+    return made

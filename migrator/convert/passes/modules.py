@@ -212,12 +212,17 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
             f"the forward pass goes by the order of .{method}(), which Flax does not keep",
             "list the layers in an nn.ModuleList or nn.Sequential",
         )
-    if ordered:
+    exact = _EXACT.get(method, "") if ctx.traverses else ""
+    if ordered and not exact:
         _check_functions(rw, node, receiver)
-    name = ctx.helpers.need(module_file("rules.compat.named"), method)
+    name = ctx.helpers.need(module_file("rules.compat.named"), exact or method)
     return cst.Call(
         cst.Name(name), [cst.Arg(rw.visit(receiver)), *(rw.visit(a) for a in node.args)]
     )
+
+
+_EXACT = {"children": "child_modules", "named_children": "named_child_modules"}
+"""In a package that asks for children every layer is a module, and a function is none."""
 
 
 def _check_functions(rw: Rewriter, node: cst.Call, receiver: cst.BaseExpression) -> None:

@@ -16,7 +16,7 @@ from migrator.convert.passes.functions import may_hold_tensor, stopped
 from migrator.convert.passes.parameter_lists import is_entry
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import LAYERS
+from migrator.infer.symbols import LAYERS, of_torch
 from rules import definitions
 from rules.definitions import module_file
 from rules.torch_names import VERSION
@@ -82,12 +82,12 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
         return value_of(rw, node, kind)
     if isinstance(node, cst.Attribute) and node.attr.value == "__version__" and kind == k.STR:
         return cst.SimpleString(f'"{VERSION}"')
-    if isinstance(kind, k.Namespace) and kind.name.startswith("torch"):
+    if isinstance(kind, k.Namespace) and of_torch(kind.name):
         raise Failure(node, "API001", f"{kind.name} as a value has no conversion", "")
     if isinstance(node, cst.Attribute) and isinstance(rw.ctx.facts.kind(node.value), k.Namespace):
         namespace = rw.ctx.facts.kind(node.value)
         assert isinstance(namespace, k.Namespace)
-        if namespace.name.startswith("torch"):
+        if of_torch(namespace.name):
             return _constant(rw, node, f"{namespace.name}.{node.attr.value}")
     return None
 

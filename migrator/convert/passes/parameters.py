@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
+from migrator.convert.passes.classes import is_named
 from migrator.convert.passes.containers import is_sequential
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -237,6 +238,9 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     owner = ctx.class_of(ctx.kind(target.value))
     if owner is not None and owner.torch_base == "torch.nn.Sequential":
         if isinstance(ctx.kind(node.value), (k.Module, k.Unknown)) and ctx.in_init:
+            if isinstance(ctx.kind(node.value), k.Module) and _is_named_sequential(rw, target):
+                call = syntax.parse(f'self.add_module("{target.attr.value}", __a__)')
+                return cst.Expr(syntax.substitute(call, {"__a__": rw.visit(node.value)}))
             raise Failure(
                 node,
                 "API007",
@@ -306,6 +310,13 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 blocks=False,
             )
     return None
+
+
+def _is_named_sequential(rw: Rewriter, target: cst.Attribute) -> bool:
+    """Whether an attribute becomes a child of a Sequential of its own class, which keeps them by name."""
+    owner = rw.ctx.owner
+    direct = owner is not None and k.Class("torch.nn.Sequential") in owner.bases
+    return direct and rw.ctx.is_self(target.value) and is_named(rw.ctx, owner)
 
 
 def _is_empty_list(node: cst.BaseExpression) -> bool:

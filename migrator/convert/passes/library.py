@@ -1,0 +1,116 @@
+"""What published packages do around their models: loading checkpoints, marks for tracers, ``torch._assert``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+
+_MARKS = frozenset(["torch.fx.wrap", "torch._C._log_api_usage_once"])
+"""Calls that change nothing of what a model computes."""
+_LOADING = frozenset(["_load_from_state_dict"])
+_ADVICE = "load the state_dict into the torch model, then it by load_state_dict into the converted one"
+
+
+@converts(cst.Expr)
+def mark(rw: Rewriter, node: cst.Expr) -> Any:
+    """``torch.fx.wrap("f")`` goes."""
+    return [] if _callee(rw, node.value) in _MARKS else None
+
+
+@converts(cst.Expr)
+def assertion(rw: Rewriter, node: cst.Expr) -> Any:
+    """``torch._assert(test, message)`` → ``assert test, message``."""
+    call = node.value
+    if _callee(rw, call) != "torch._assert" or not isinstance(call, cst.Call):
+        return None
+    if len(call.args) != 2 or any(a.star or a.keyword is not None for a in call.args):
+        return None
+    made = rw.visit(cst.Assert(call.args[0].value, call.args[1].value))
+    if not isinstance(made, cst.Assert):
+        return made
+    # between the brackets of the call a line break meant nothing
+    return syntax.changed(made, test=_on_one_line(made.test), msg=_on_one_line(made.msg))
+
+
+def _on_one_line(node: Any) -> Any:
+    if node is None or getattr(node, "lpar", None) or "\n" not in syntax.code(node):
+        return node
+    return syntax.parenthesized(node)
+
+
+@converts(cst.Expr)
+def loaded(rw: Rewriter, node: cst.Expr) -> Any:
+    """``model.load_state_dict(…)`` in a function that builds a model: a torch checkpoint cannot be read here."""
+    call = node.value
+    if _callee(rw, call) != "Module.load_state_dict" or rw.ctx.frame is None:
+        return None
+    return _not_loaded(rw, call)
+
+
+@converts(cst.Return, cst.Assign)
+def downloaded(rw: Rewriter, node: cst.Return | cst.Assign) -> Any:
+    """``state_dict = load_state_dict_from_url(…)``: the checkpoint is one of torch's."""
+    if _callee(rw, node.value or node) not in _DOWNLOADS or rw.ctx.frame is None:
+        return None
+    return _not_loaded(rw, node)
+
+
+_DOWNLOADS = frozenset(["torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"])
+
+
+def _not_loaded(rw: Rewriter, node: cst.CSTNode) -> cst.Raise:
+    rw.ctx.report(
+        node,
+        "API001",
+        "a torch checkpoint is not loaded by the converted code, which raises here",
+        _ADVICE,
+        severity="warning",
+        blocks=False,
+    )
+    text = cst.SimpleString('"this reads a torch checkpoint; convert its weights instead"')
+    return cst.Raise(
+        syntax.with_args(cst.Call(cst.Name("NotImplementedError")), [cst.Arg(text)])
+    )
+
+
+@converts(cst.FunctionDef)
+def loader(rw: Rewriter, node: cst.FunctionDef) -> Any:
+    """``_load_from_state_dict``, which torch calls to read checkpoints of older versions, goes."""
+    info = rw.ctx.facts.functions.get(node)
+    if node.name.value not in _LOADING or info is None or info.owner is None:
+        return None
+    if info.owner.torch_base is None:
+        return None
+    rw.ctx.report(
+        node.name,
+        "API001",
+        "how checkpoints of older versions are read is left out",
+        _ADVICE,
+        severity="warning",
+        blocks=False,
+    )
+    return []
+
+
+@converts(cst.FunctionDef)
+def overload(rw: Rewriter, node: cst.FunctionDef) -> Any:
+    """A signature for TorchScript alone goes."""
+    for decorator in node.decorators:
+        if rw.ctx.facts.qualified_name(decorator.decorator) in _OVERLOADS:
+            return []
+    return None
+
+
+_OVERLOADS = frozenset(["torch.jit._overload", "torch.jit._overload_method"])
+
+
+def _callee(rw: Rewriter, node: cst.CSTNode) -> str | None:
+    if not isinstance(node, cst.Call):
+        return None
+    kind = rw.ctx.facts.kind(node.func)
+    return kind.name if isinstance(kind, (k.Function, k.Namespace)) else None
