@@ -121,7 +121,9 @@ class RngPlan:
                 for f in plain
                 if f not in found
                 and f.call_sites
-                and all(c is not None and (c in found or c in self._init) for c in f.call_sites.values())
+                and all(
+                    c is not None and (c in found or c in self._init) for c in f.call_sites.values()
+                )
             }
             grown = bool(more)
             found |= more

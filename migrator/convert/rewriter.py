@@ -139,7 +139,21 @@ class Rewriter:
             text += f"; {failure.advice}"
         comment = cst.EmptyLine(comment=cst.Comment(" ".join(text.split())))
         lines = list(getattr(node, "leading_lines", ()))
+        if self._stops_import(node):
+            source = syntax.code(node.with_changes(leading_lines=[])).rstrip().splitlines()
+            left = [cst.EmptyLine(comment=cst.Comment(f"# {line}".rstrip())) for line in source]
+            return PASS.with_changes(leading_lines=[*lines, comment, *left])
         return syntax.changed(node, leading_lines=[*lines, comment])
+
+    def _stops_import(self, node: cst.BaseStatement) -> bool:
+        """Whether a statement left at the top of a package's file would keep the whole package from being imported."""
+        ctx = self.ctx
+        if ctx.facts.linked is None or ctx.frames or ctx.classes:
+            return False
+        kinds = (cst.Import, cst.ImportFrom, cst.Expr)
+        return isinstance(node, cst.SimpleStatementLine) and all(
+            isinstance(small, kinds) for small in node.body
+        )
 
     def block(self, node: cst.BaseSuite) -> cst.BaseSuite:
         """Convert a suite; an empty one becomes ``pass``."""

@@ -36,6 +36,9 @@ class Linked(Protocol):
     def place(self, importer: str, module: str, level: int, name: str | None) -> str:
         """Where an import leads: "own" or "outside" of the project, or "missing" from it."""
 
+    def is_missing(self, importer: str, name: str) -> bool:
+        """Whether all imports of a name in a file lead to nothing that the project has."""
+
     def spelled(self, importer: str, module: str, level: int) -> tuple[str, int]:
         """The ``from`` clause that means the same file in the output: dotted name and number of dots."""
 

@@ -115,6 +115,13 @@ class Link:
             return "missing"
         return "own" if level or self.table.own_root(target) else "outside"
 
+    def is_missing(self, importer: str, name: str) -> bool:
+        """Whether all imports of a name in a file lead to nothing that the project has."""
+        several = self.table.scans[importer].bindings.get(name, [])
+        return bool(several) and all(
+            one is not None and self.table.imported(importer, one) is None for one in several
+        )
+
     def spelled(self, importer: str, module: str, level: int) -> tuple[str, int]:
         """The ``from`` clause that means the same file in the output: dotted name and number of dots."""
         target = self.table.absolute(importer, module, level)

@@ -18,7 +18,7 @@ def named_children(module):
     Flax itself sorts attributes by name, and does not count functions.
     """
     mro = type(module).__mro__
-    if any(cls.__module__.startswith("flax.nnx.nn.") or cls.__name__ == "Stateless" for cls in mro):
+    if any(cls.__module__.startswith("flax.nnx.nn.") for cls in mro):
         return  # a layer of Flax: the functions it holds are no layers
     if any(cls.__name__ == "Sequential" for cls in mro):
         yield from ((str(i), layer) for i, layer in enumerate(module.layers))

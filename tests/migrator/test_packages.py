@@ -379,3 +379,55 @@ def test_include_exclude_and_gitignore(tmp_path: Path) -> None:
     assert names(exclude=["*_test.py", "m/c.py"]) == {"a.py", "m/b.py"}
     (root / ".gitignore").write_text("*\n!a.py\n")
     assert names() == {"a.py"}
+
+
+def test_children_of_a_package_are_modules_in_their_order(tmp_path: Path) -> None:
+    """A layer without state is a module, a function that a module keeps is none."""
+    files = {
+        "net.py": """
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, norm=nn.Identity):
+                super().__init__()
+                self.make = lambda n: n
+                self.z = nn.Linear(3, 3)
+                self.act = nn.ReLU()
+                self.a = norm()
+        """,
+        "walk.py": """
+        from torch import nn
+
+
+        class Walk(nn.Module):
+            def __init__(self, net: nn.Module):
+                super().__init__()
+                self.names = [name for name, _ in net.named_children()]
+                self.layers = nn.Sequential(*net.children())
+
+            def forward(self, x):
+                return self.layers(x)
+        """,
+    }
+    from flax import nnx
+
+    assert not blocking(convert(tmp_path, files, name="flaxed"))
+    code = UserCode(tmp_path / "out")
+    net = code.load(tmp_path / "out/flaxed/net.py").Net(rngs=nnx.Rngs(0))
+    walk = code.load(tmp_path / "out/flaxed/walk.py").Walk(net, rngs=nnx.Rngs(0))
+    assert walk.names == ["z", "act", "a"]
+    x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(walk(x), np.maximum(net.z(x), 0))
+
+
+def test_a_package_is_importable_where_files_are_missing(tmp_path: Path) -> None:
+    files = {
+        "layers.py": LAYERS,
+        "api.py": "from .native import op, register\nfrom . import layers, absent\n\nregister()\n",
+    }
+    found = convert(tmp_path, files, name="flaxed")
+    assert len([text for text in blocking(found) if "API004" in text]) == 3
+    module = UserCode(tmp_path / "out").load(tmp_path / "out/flaxed/api.py")
+    assert module.layers.make

@@ -73,28 +73,45 @@ def _of_project(rw: Rewriter, node: cst.ImportFrom) -> Any:
             return None
         return _respelled(rw, node, module, level)
     kept: list[cst.ImportAlias] = []
+    missing: list[cst.ImportAlias] = []
     for alias in node.names:
         name = dotted(alias.name) or ""
         place = linked.place(here, module, level, name)
         if place == "outside" and not level:
             return None
         if place == "missing":
-            whole = f"{'.' * level}{module}"
-            raise Failure(
-                node,
-                "API004",
-                f"{name} of {whole} is not among the files that are converted",
-                "convert the file that defines it as well, or --follow the package",
-            )
+            missing.append(alias)
+            continue
         kind = linked.bound(rw.ctx.facts, here, module, level, name)
         if not _is_torch(kind):
             kept.append(alias)
+    if missing:
+        _check_missing(rw, node, missing, f"{'.' * level}{module}", bool(kept))
     if not kept:
         return []
     if kept[-1] is not node.names[-1]:
         kept[-1] = kept[-1].with_changes(comma=node.names[-1].comma)
     changed = node if len(kept) == len(node.names) else node.with_changes(names=kept)
     return _respelled(rw, changed, module, level)
+
+
+def _check_missing(
+    rw: Rewriter, node: cst.ImportFrom, missing: list[cst.ImportAlias], module: str, rest: bool
+) -> None:
+    """Report names that no converted file defines; the import of the others may stay."""
+    names = ", ".join(dotted(alias.name) or "" for alias in missing)
+    verb = "are" if len(missing) > 1 else "is"
+    failure = Failure(
+        node,
+        "API004",
+        f"{names} of {module} {verb} not among the files that are converted",
+        "convert the file that defines it as well, or --follow the package",
+    )
+    if not rest:
+        raise failure
+    rw.ctx.report(node, failure.rule, failure.message, failure.advice)
+    text = f"# TODO(migrate): {failure.rule} {failure.message}; {failure.advice}"
+    rw.pending.append(cst.EmptyLine(comment=cst.Comment(text)))
 
 
 def _is_torch(kind: k.Kind | None) -> bool:

@@ -56,7 +56,7 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
         )
     made = convert_call(rw, node, kind.name, rules, call_args(rw, node.args)).node
     if ctx.traverses and layer_class(rw, kind.name) is None:
-        wrapper = ctx.helpers.need(module_file("rules.compat.named"), "Stateless")
+        wrapper = ctx.helpers.need(module_file("rules.compat.children"), "Stateless")
         return syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(made)])
     return made
 
@@ -128,6 +128,6 @@ def factory(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
     rw.ctx.helpers.factories.add(rule.name)
     made = cst.Name(rw.ctx.helpers.need(rule.file, rule.name))
     if rw.ctx.traverses and layer_class(rw, name) is None:
-        wrapper = rw.ctx.helpers.need(module_file("rules.compat.named"), "stateless")
+        wrapper = rw.ctx.helpers.need(module_file("rules.compat.children"), "stateless")
         return syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(made)])
     return made

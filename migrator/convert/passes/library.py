@@ -7,13 +7,16 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
 _MARKS = frozenset(["torch.fx.wrap", "torch._C._log_api_usage_once"])
 """Calls that change nothing of what a model computes."""
 _LOADING = frozenset(["_load_from_state_dict"])
-_ADVICE = "load the state_dict into the torch model, then it by load_state_dict into the converted one"
+_ADVICE = (
+    "load the state_dict into the torch model, then it by load_state_dict into the converted one"
+)
 
 
 @converts(cst.Expr)
@@ -30,7 +33,13 @@ def assertion(rw: Rewriter, node: cst.Expr) -> Any:
         return None
     if len(call.args) != 2 or any(a.star or a.keyword is not None for a in call.args):
         return None
-    made = rw.visit(cst.Assert(call.args[0].value, call.args[1].value))
+    test, message = (a.value for a in call.args)
+    if isinstance(rw.ctx.facts.kind(test), k.Tensor) and not rw.ctx.in_init:
+        advice = "use jax.experimental.checkify to keep it"
+        what = "an assertion on a tensor's value is left out: it cannot be traced"
+        rw.ctx.report(node, "TRC011", what, advice, severity="info", blocks=False)
+        return []
+    made = rw.visit(cst.Assert(test, message))
     if not isinstance(made, cst.Assert):
         return made
     # between the brackets of the call a line break meant nothing
@@ -73,9 +82,7 @@ def _not_loaded(rw: Rewriter, node: cst.CSTNode) -> cst.Raise:
         blocks=False,
     )
     text = cst.SimpleString('"this reads a torch checkpoint; convert its weights instead"')
-    return cst.Raise(
-        syntax.with_args(cst.Call(cst.Name("NotImplementedError")), [cst.Arg(text)])
-    )
+    return cst.Raise(syntax.with_args(cst.Call(cst.Name("NotImplementedError")), [cst.Arg(text)]))
 
 
 @converts(cst.FunctionDef)
@@ -103,6 +110,23 @@ def overload(rw: Rewriter, node: cst.FunctionDef) -> Any:
     for decorator in node.decorators:
         if rw.ctx.facts.qualified_name(decorator.decorator) in _OVERLOADS:
             return []
+    return None
+
+
+@converts(cst.Expr)
+def missing(rw: Rewriter, node: cst.Expr) -> Any:
+    """``register()`` at the top of a file, of a function that no converted file defines."""
+    linked, here = rw.ctx.facts.linked, rw.ctx.source.module
+    call = node.value
+    if linked is None or rw.ctx.frames or rw.ctx.classes or not isinstance(call, cst.Call):
+        return None
+    if isinstance(call.func, cst.Name) and linked.is_missing(here, call.func.value):
+        raise Failure(
+            node,
+            "API004",
+            f"{call.func.value} is not among the files that are converted",
+            "convert the file that defines it as well",
+        )
     return None
 
 

@@ -215,13 +215,19 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
     exact = _EXACT.get(method, "") if ctx.traverses else ""
     if ordered and not exact:
         _check_functions(rw, node, receiver)
-    name = ctx.helpers.need(module_file("rules.compat.named"), exact or method)
+    file = module_file("rules.compat.children" if exact else "rules.compat.named")
+    name = ctx.helpers.need(file, exact or method)
     return cst.Call(
         cst.Name(name), [cst.Arg(rw.visit(receiver)), *(rw.visit(a) for a in node.args)]
     )
 
 
-_EXACT = {"children": "child_modules", "named_children": "named_child_modules"}
+_EXACT = {
+    "children": "child_modules",
+    "named_children": "named_child_modules",
+    "modules": "submodules",
+    "named_modules": "named_submodules",
+}
 """In a package that asks for children every layer is a module, and a function is none."""
 
 

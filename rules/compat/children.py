@@ -1,0 +1,45 @@
+"""Children of modules in a package whose layers are all modules: functions are none."""
+
+from __future__ import annotations
+
+from flax import nnx
+
+from rules.compat.named import named_children, named_modules
+
+
+class Stateless(nnx.Module):
+    """A layer without parameters as a module; the function it holds is no child of it."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+def stateless(layer):
+    """A layer's constructor whose results are modules."""
+    return lambda *args, **kwargs: Stateless(layer(*args, **kwargs))
+
+
+def named_child_modules(module):
+    """Yield (name, child) in the order of assignment, where functions are no layers."""
+    if not isinstance(module, Stateless):
+        for name, child in named_children(module):
+            if isinstance(child, nnx.Pytree):
+                yield name, child
+
+
+def child_modules(module):
+    """Yield the children of a module in the order of assignment, where functions are no layers."""
+    return (child for _, child in named_child_modules(module))
+
+
+def named_submodules(module, prefix=""):
+    """Yield (dotted name, module) for a module and all below it, where functions are no layers."""
+    return ((n, m) for n, m in named_modules(module, prefix) if isinstance(m, nnx.Pytree))
+
+
+def submodules(module):
+    """Yield a module and all below it, where functions are no layers."""
+    return (found for _, found in named_submodules(module))

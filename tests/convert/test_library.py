@@ -1,0 +1,139 @@
+"""What published packages do around their models, and who else sees a write to an argument."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from flax import nnx
+
+import migrator
+from tests.convert.tools import body, convert, rules_of
+
+HEAD = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+
+
+def test_a_checkpoint_is_not_loaded_but_the_model_is_built() -> None:
+    source = (
+        HEAD + "        self.l = nn.Linear(2, 2)\n\n\n"
+        "def build(pretrained: bool = False):\n    m = M()\n    if pretrained:\n"
+        "        state = torch.hub.load_state_dict_from_url('x')\n        m.load_state_dict(state)\n"
+        "    return m\n"
+    )
+    result = convert(source)
+    assert result.complete
+    assert [f.severity for f in result.findings] == ["warning", "warning"]
+    assert result.code.count("raise NotImplementedError(") == 2
+
+
+def test_reading_old_checkpoints_and_signatures_for_torchscript_go() -> None:
+    made = body(
+        HEAD + "\n    def _load_from_state_dict(self, state, prefix, *args):\n        pass\n\n"
+        "    @torch.jit._overload_method\n    def forward(self, x):\n        pass\n\n"
+        "    def forward(self, x):\n        return x.size(0)\n",
+        "class M",
+    )
+    assert "_load_from_state_dict" not in made
+    assert made.count("def __call__") == 1
+
+
+def test_marks_go_and_torchs_assert_is_one() -> None:
+    source = 'torch.fx.wrap("f")\n\n\ndef f(x: torch.Tensor):\n    torch._assert(\n        x.dim() == 3,\n        "three "\n        f"axes, not {x.dim()}",\n    )\n    return x\n'
+    made = convert(source)
+    assert made.complete
+    assert "fx" not in made.code
+    assert "assert x.ndim == 3, (" in made.code
+    value = convert("def f(x: torch.Tensor):\n    torch._assert(x.sum() > 0, 'x')\n    return x\n")
+    assert [(f.rule, f.line) for f in value.findings] == [("TRC011", 7)]
+
+
+def test_a_sequential_gets_children_by_assignment() -> None:
+    source = (
+        "class T(nn.Sequential):\n    def __init__(self, n: int):\n        super().__init__()\n"
+        "        self.norm = nn.LayerNorm(n)\n        self.act = nn.ReLU()\n        self.fc = nn.Linear(n, 2)\n"
+    )
+    scope: dict = {"torch": torch, "nn": torch.nn}
+    exec(source, scope)
+    theirs = scope["T"](3)
+    result = convert(source)
+    assert result.complete, result.findings
+    exec(result.code, scope)
+    ours = scope["T"](3, rngs=nnx.Rngs(0))
+    migrator.load_state_dict(ours, theirs.state_dict())
+    x = torch.randn(4, 3)
+    torch.testing.assert_close(torch.tensor(ours(x.numpy()).tolist()), theirs(x).detach())
+
+
+def test_builders_of_modules_may_look_at_values() -> None:
+    source = (
+        HEAD + "        self.l = nn.Linear(2, 2)\n\n\ndef sizes(n: int):\n"
+        "    return torch.linspace(0, 1, n).tolist()\n\n\ndef build():\n    s = sizes(3)\n    return M()\n"
+    )
+    assert rules_of(source) == []
+    assert rules_of("def sizes(n: int):\n    return torch.linspace(0, 1, n).tolist()\n") == [
+        "DYN004"
+    ]
+
+
+# --- writes to arguments -----------------------------------------------------------------------------------------
+
+WRITER = "def g(y: torch.Tensor):\n    y.mul_(2)\n    return y.sum()\n\n\n"
+BACK = "def g(y: torch.Tensor, z):\n    y += z\n    return y\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        pytest.param(
+            WRITER + "def f(x: torch.Tensor):\n    s = g(x.view(-1))\n    return s * x\n",
+            ["MUT003"],
+            id="through a view",
+        ),
+        pytest.param(
+            WRITER + "def h(a: torch.Tensor):\n    return g(a)\n\n\n"
+            "def f(x: torch.Tensor):\n    s = h(x)\n    return s * x\n",
+            ["MUT003"],
+            id="through a function in between",
+        ),
+        pytest.param(
+            WRITER + "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            "        self.register_buffer('b', torch.zeros(3))\n\n    def forward(self, x):\n"
+            "        return x + g(self.b)\n",
+            ["MUT003"],
+            id="of an attribute",
+        ),
+        pytest.param(
+            WRITER + "x = torch.zeros(3)\ns = g(x)\nprint(x)\n", ["MUT003"], id="at the top"
+        ),
+        pytest.param(
+            WRITER + "def f(x: torch.Tensor):\n    return g(x + 1) * x\n", [], id="of a new tensor"
+        ),
+        pytest.param(
+            BACK + "def f(x: torch.Tensor):\n    x = x * 2\n    g(x, 1.0)\n    return x\n",
+            [],
+            id="taken back",
+        ),
+        pytest.param(
+            BACK + "def f(x: torch.Tensor):\n    x = x * 2\n    y = g(x, 1.0)\n    return x + y\n",
+            ["MUT003"],
+            id="taken back under another name",
+        ),
+    ],
+)
+def test_who_sees_a_write_to_an_argument(source: str, expected: list[str]) -> None:
+    assert sorted(set(rules_of(source))) == expected
+
+
+def test_a_result_that_is_taken_back() -> None:
+    made = body(
+        BACK + "def f(x: torch.Tensor):\n    x = x * 2\n    g(x, 1.0)\n    return x\n", "def f"
+    )
+    assert "    x = g(x, 1.0)\n" in made
+
+
+def test_a_sequential_with_a_layer_that_copies_gives_a_new_tensor() -> None:
+    source = (
+        "class M(nn.Module):\n    def __init__(self, make):\n        super().__init__()\n"
+        "        self.a = nn.Sequential(make(3), nn.BatchNorm2d(3), nn.ReLU(inplace=True))\n\n"
+        "    def forward(self, x):\n        y = self.a(x)\n        y += x\n        return y\n"
+    )
+    assert [r for r in rules_of(source) if r.startswith("MUT")] == []
