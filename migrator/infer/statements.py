@@ -346,16 +346,16 @@ class Statements(Calls):
 
     def narrow(self, test: cst.CSTNode, truth: bool) -> Env:
         """What a test says about names and attributes where it is true, or where it is false."""
-        found = self._narrowed(test, truth)
+        found = self._said_by(test, truth)
         self._heads.update(path.partition(".")[0] for path in found)
         return found
 
-    def _narrowed(self, test: cst.CSTNode, truth: bool) -> Env:
+    def _said_by(self, test: cst.CSTNode, truth: bool) -> Env:
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            return self._narrowed(test.expression, not truth)
+            return self._said_by(test.expression, not truth)
         if isinstance(test, cst.BooleanOperation):
             if isinstance(test.operator, cst.And) is truth:
-                return {**self._narrowed(test.left, truth), **self._narrowed(test.right, truth)}
+                return {**self._said_by(test.left, truth), **self._said_by(test.right, truth)}
             return {}
         if isinstance(test, (cst.Name, cst.Attribute)):
             path = dotted(test)
