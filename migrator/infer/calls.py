@@ -352,10 +352,11 @@ class Calls(Python):
         info = self.facts.classes.get(name)
         if info is not None:
             return self._construct_own(info, args)
-        if name == "torch.nn.Parameter":
+        if name in ("torch.nn.Parameter", "torch.nn.Buffer"):
+            role = "param" if name == "torch.nn.Parameter" else "buffer"
             first = args[0][1] if args else k.UNKNOWN
             tensor = first if isinstance(first, k.Tensor) else k.TENSOR
-            return k.Tensor(tensor.rank, tensor.dtype, "param")
+            return k.Tensor(tensor.rank, tensor.dtype, role)
         if name == "torch.autograd.Variable" and args:
             return args[0][1]
         if name in PARAMETERS:
@@ -366,6 +367,10 @@ class Calls(Python):
             if name == "torch.nn.ModuleDict" and isinstance(first, k.Mapping):
                 named = tuple((str(key), kind) for key, kind in first.items)
                 return k.Module(name, first.value, named)
+            if self.function is not None and isinstance(self._children(args), k.Unknown):
+                self.function.builds = (
+                    True  # perhaps: what its parameters are called for is not known
+                )
             children: tuple[tuple[str, object], ...] = (("inplace", True),) if in_place else ()
             if name == "torch.nn.Sequential" and all(keyword is None for keyword, _ in args):
                 children += tuple((str(i), kind) for i, (_, kind) in enumerate(args))

@@ -136,12 +136,22 @@ _BUILDERS = frozenset(
 
 
 def asks_training(tree: Tree, node: cst.ClassDef) -> bool:
-    """Whether a method of a class reads ``self.training``."""
+    """Whether a method of a class reads ``self.training``, or hands ``self`` to a function that may."""
+    if any(_reads_training(item) for item in tree.below(node.body) if type(item) is cst.Attribute):
+        return True
     return any(
-        item.attr.value == "training" and isinstance(item.value, cst.Name)
+        isinstance(arg.value, cst.Name) and arg.value.value == "self"
         for item in tree.below(node.body)
-        if type(item) is cst.Attribute
+        if type(item) is cst.Call
+        and not (isinstance(item.func, cst.Name) and item.func.value in ("super", "print"))
+        for arg in item.args
+    ) and any(
+        _reads_training(item) and item.value.value != "self" for item in tree.of_type(cst.Attribute)
     )
+
+
+def _reads_training(node: cst.Attribute) -> bool:
+    return node.attr.value == "training" and isinstance(node.value, cst.Name)
 
 
 def written_attributes(tree: Tree, node: cst.ClassDef) -> frozenset[str]:

@@ -417,6 +417,8 @@ class Expressions:
         kind = self.attribute(value, node.attr.value)
         if isinstance(kind, k.Unknown) and node.attr.value == "device":
             return k.Device()  # nobody calls anything else so
+        if isinstance(kind, k.Unknown) and node.attr.value == "dtype":
+            return k.DType()
         return kind
 
     def attribute(self, value: k.Kind, name: str) -> k.Kind:

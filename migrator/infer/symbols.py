@@ -13,7 +13,7 @@ LAYERS = ("torch.nn.", "einops.layers.torch.")
 """How the qualified names of layers begin."""
 
 _CANONICAL = (
-    (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)*(\w+)$"), r"torch.nn.\1"),
+    (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)*([A-Za-z]\w*)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.functional\.(\w+)$"), r"torch.\1"),
     (re.compile(r"^torch\.(?:_tensor|tensor)\.Tensor$"), "torch.Tensor"),

@@ -54,3 +54,12 @@ class LinearCrossEntropyLoss(nnx.Module):
         logits = logits.reshape(*logits.shape[:-1], *self.shape)
         weight = None if self.weight is None else self.weight[...]
         return cross_entropy(logits, target, weight=weight, **dict(self.options))
+
+
+class Loss(nnx.Module):
+    """The base of torch's losses: it keeps ``reduction``."""
+
+    def __init__(self, size_average=None, reduce=None, reduction="mean", *, rngs=None):
+        if size_average is not None or reduce is not None:
+            raise NotImplementedError("size_average and reduce are old spellings of reduction")
+        self.reduction = reduction

@@ -355,3 +355,16 @@ code(
     ),
     instead="def block(x: torch.Tensor):\n    return x.relu()\n\n\ndef f(x: torch.Tensor):\n    return block(x)",
 )
+
+
+code(
+    "TRC012",
+    "unread-gradient",
+    severity="info",
+    blocks=False,
+    effort=0.0,
+    what="backward() is called where nothing reads a gradient",
+    why="JAX differentiates functions; what only shows that backward() runs has no counterpart.",
+    example="def test():\n    net = nn.Linear(2, 2)\n    net(torch.ones(1, 2)).sum().backward()",
+    instead="def test():\n    net = nn.Linear(2, 2)\n    print(net(torch.ones(1, 2)).shape)",
+)

@@ -8,7 +8,7 @@ import math
 import jax.numpy as jnp
 
 from rules.compat.linear import Linear
-from rules.compat.loss_layers import LinearCrossEntropyLoss, WeightedLoss, l1_loss, mse_loss
+from rules.compat.loss_layers import LinearCrossEntropyLoss, Loss, WeightedLoss, l1_loss, mse_loss
 from rules.compat.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -336,3 +336,9 @@ def linear_cross_entropy_loss_layer(
         label_smoothing=label_smoothing,
         rngs=rngs,
     )
+
+
+@layer("torch.nn.modules.loss._Loss")
+def _Loss(size_average=None, reduce=None, reduction="mean", *, rngs=None) -> Loss:
+    """What losses of one's own derive from."""
+    return Loss(size_average, reduce, reduction)

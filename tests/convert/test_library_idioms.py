@@ -106,3 +106,115 @@ def test_what_a_parameter_list_is_given_must_be_known() -> None:
         "class M(nn.Module):\n    def __init__(self, ps):\n        super().__init__()\n"
         "        self.ps = nn.ParameterList(ps)\n"
     ) == ["API005"]
+
+
+ATTENTION = """
+def attention(module: nn.Module, q, dropout=0.5):
+    return F.dropout(q, p=dropout, training=module.training)
+
+
+class M(nn.Module):
+    def forward(self, x):
+        return attention(self, x)
+"""
+
+
+def test_a_function_may_ask_the_mode_of_a_module_that_is_handed_to_it() -> None:
+    result = convert(ATTENTION)
+    assert result.complete, result.findings
+    scope: dict = {}
+    exec(result.code, scope)
+    net = scope["M"](rngs=nnx.Rngs(0))
+    x = torch.ones(100).numpy()
+    assert 0 < float((net(x) == 0).sum()) < 100
+    net.eval()
+    assert (net(x) == x).all()
+    assert rules_of("def f(x: torch.Tensor, net: nn.Module):\n    return net.training") == [
+        "API010"
+    ]
+
+
+FACTORIES = """
+class Block(nn.Module):
+    def __init__(self, dim, norm_layer, act=None):
+        super().__init__()
+        self.norm = norm_layer(dim)
+        self.act = act() if act is not None else nn.Identity()
+
+    def forward(self, x):
+        return self.act(self.norm(x))
+
+
+def stack(block, n):
+    return nn.Sequential(*[block(4) for _ in range(n)])
+"""
+
+
+def test_what_may_build_a_module_gets_rngs_where_it_takes_them() -> None:
+    result = convert(FACTORIES)
+    assert result.complete, result.findings
+    scope: dict = {}
+    exec(result.code, scope)
+    norm = lambda dim: nnx.LayerNorm(dim, rngs=nnx.Rngs(0))
+    for make in (nnx.LayerNorm, norm):
+        net = scope["Block"](4, make, lambda: abs, rngs=nnx.Rngs(0))
+        assert net(torch.randn(2, 4).numpy()).shape == (2, 4)
+    net = scope["stack"](lambda dim: nnx.Linear(dim, 4, rngs=nnx.Rngs(0)), 2, rngs=nnx.Rngs(0))
+    assert net(torch.randn(2, 4).numpy()).shape == (2, 4)
+    assert len(scope["stack"](nnx.BatchNorm, 2, rngs=nnx.Rngs(0)).layers) == 2
+
+
+def test_a_buffer_keeps_whether_it_is_stored() -> None:
+    made = module(
+        "self.b = nn.Buffer(torch.ones(dim), persistent=False)", "return x * self.b.to(x)"
+    )
+    assert "self.b = nnx.Variable(jnp.ones((dim,)), persistent=False)" in made
+    assert "self.b[...].astype(x.dtype)" in made
+
+
+def test_an_attribute_that_tensors_lack_shows_that_it_is_none() -> None:
+    source = (
+        "def f(net: nn.Module, x: torch.Tensor):\n    y = net(x)\n    return y.last_hidden_state\n"
+    )
+    assert "return y.last_hidden_state" in body(source, "def f")
+
+
+def test_the_last_use_of_a_name_may_be_in_place() -> None:
+    source = "def f(x: torch.Tensor, g, fast: bool):\n    return x.mul_(g) if fast else x * g\n"
+    assert "return x * g if fast else x * g" in body(source, "def f")
+    source = "def f(x: torch.Tensor, g, fast: bool):\n    return (x.mul_(g) if fast else g) + x\n"
+    assert rules_of(source) == ["MUT002"]
+
+
+def test_private_base_classes() -> None:
+    source = """
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.loss import _Loss
+
+
+class Dice(_Loss):
+    def __init__(self, reduction="mean"):
+        super().__init__(reduction=reduction)
+
+    def forward(self, x):
+        return x.mean() if self.reduction == "mean" else x.sum()
+
+
+def is_norm(m: nn.Module):
+    return isinstance(m, (_BatchNorm, nn.GroupNorm))
+"""
+    code = convert(source).code
+    assert "class Dice(Loss):" in code
+    assert "(BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm, GroupNorm))" in code
+
+
+def test_backward_that_nobody_reads_goes() -> None:
+    source = "def test():\n    net = nn.Linear(2, 2)\n    net(torch.ones(1, 2)).sum().backward()\n"
+    assert rules_of(source) == []
+    assert rules_of(source + "    print(net.weight.grad)\n") != []
+    assert rules_of("def f(loss: torch.Tensor):\n    loss.backward()\n") == ["API002"]
+
+
+def test_a_line_break_keeps_its_parentheses() -> None:
+    source = "def f(x: torch.Tensor, y: torch.Tensor):\n    return torch.mul(x +\n        y, y)\n"
+    assert convert(source).complete

@@ -15,6 +15,7 @@ ORDER = (
     "mutation",
     "parameters",
     "training",
+    "gradients",
     "parameter_lists",
     "containers",
     "layers",

@@ -14,6 +14,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.symbols import of_torch, tensor_attribute
 from rules import definitions
+from rules.definitions import module_file
 from rules.torch_names import table as torch_names
 
 _DIFFERENT = frozenset(
@@ -223,8 +224,8 @@ def call(rw: Rewriter, node: cst.Call) -> Any:
         _check_unknown_receiver(rw, node)
     if isinstance(kind, (k.Unknown, k.Module)):
         ctx.effect(node)
-    if isinstance(kind, k.Unknown):
-        _check_unknown_builder(rw, node)
+    if isinstance(kind, k.Unknown) or kind == k.Function(""):
+        return _unknown_builder(rw, node)
     return None
 
 
@@ -257,16 +258,19 @@ def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
         )
 
 
-def _check_unknown_builder(rw: Rewriter, node: cst.Call) -> None:
-    """``self.norm = norm_layer(dim)`` with nothing known of norm_layer: does it build a module?"""
+def _unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
+    """``norm_layer(dim)`` with nothing known of norm_layer: it gets ``rngs`` if it takes them."""
     ctx = rw.ctx
     frame = ctx.frame
     if frame is None or not isinstance(node.func, cst.Name):
-        return
-    if (ctx.in_init or frame.info.builds) and node.func.value in frame.info.params:
-        raise Failure(
-            node,
-            "API005",
-            f"it is not known whether `{node.func.value}` builds a module, which needs rngs",
-            f"give `{node.func.value}` a default or a type hint",
-        )
+        return None
+    held = node.func.value in frame.info.params or any(
+        node.func.value in f.locals for f in ctx.frames
+    )
+    if not held or not (ctx.in_init or frame.info.builds):
+        return None
+    build = ctx.helpers.need(module_file("rules.compat.factories"), "build")
+    args = [cst.Arg(rw.visit(node.func)), *(rw.visit(a) for a in node.args)]
+    return syntax.add_keyword(
+        syntax.with_args(cst.Call(cst.Name(build)), args), "rngs", ctx.rngs(node)
+    )

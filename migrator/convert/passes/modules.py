@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
+from migrator.convert.expand import make_tuple
 from migrator.convert.handed import check_handed_over
 from migrator.convert.passes.classes import takes_rngs
 from migrator.convert.passes.containers import NAMES
@@ -305,7 +306,7 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
         return None
     if len(node.args) != 2:
         return None
-    classes = node.args[1].value
+    classes = _public_classes(rw, node.args[1].value)
     if isinstance(classes, cst.Tuple):
         elements = [syntax.changed(e, value=_class(rw, e.value)) for e in classes.elements]
         new: cst.BaseExpression = syntax.changed(classes, elements=elements)
@@ -313,6 +314,31 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
         new = _class(rw, classes)
     first = syntax.changed(node.args[0], value=rw.visit(node.args[0].value))
     return syntax.changed(node, args=[first, syntax.changed(node.args[1], value=new)])
+
+
+_PRIVATE = {
+    "torch.nn.modules.batchnorm._BatchNorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm",
+    "torch.nn.modules.instancenorm._InstanceNorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+    "torch.nn.modules.conv._ConvNd": (
+        "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d"
+    ),
+}
+"""Base classes that torch does not document, and the layers that derive from them."""
+
+
+def _public_classes(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    """The classes of an isinstance, a private base class spelled as the layers that derive from it."""
+    nodes = [e.value for e in node.elements] if isinstance(node, cst.Tuple) else [node]
+    found: list[cst.BaseExpression] = []
+    for one in nodes:
+        names = _PRIVATE.get(rw.ctx.facts.qualified_name(one) or "", "").split()
+        for name in names:
+            item = cst.Name(name)
+            rw.ctx.facts.kinds[item] = k.Class(f"torch.nn.{name}")
+            found.append(item)
+        if not names:
+            found.append(one)
+    return node if len(found) == len(nodes) else make_tuple(found)
 
 
 def _class(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:

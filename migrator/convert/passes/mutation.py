@@ -209,6 +209,8 @@ def _used_result(
         alone = statement is not None and not _read_elsewhere(statement.node, node, target)
         if statement is not None and statement.target == target.value and alone:
             return value()
+        if statement is not None and _is_last_use(statement.node, node, target):
+            return value()
         if (
             statement is None
             or not statement.may_hoist
@@ -262,6 +264,22 @@ _CREATIONS = frozenset(
     for name in "zeros ones empty full rand randn randint".split()
     for like in ("", "_like")
 ) | frozenset("torch.arange torch.linspace torch.eye torch.tensor torch.FloatTensor".split())
+
+
+def _is_last_use(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:
+    """``return x.mul_(g) if inplace else x * g``: after the change the name is read by nobody."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    value = small.value if isinstance(small, (cst.Return, cst.Assign)) else None
+    rebinds = isinstance(small, cst.Return) or (
+        isinstance(small, cst.Assign)
+        and len(small.targets) == 1
+        and syntax.code(small.targets[0].target) == target.value
+    )
+    if value is None or not rebinds:
+        return False
+    while isinstance(value, cst.IfExp) and value is not call:
+        value = value.body if call in syntax.walk(value.body) else value.orelse
+    return value is call and syntax.names(call).get(target.value, 0) == 1
 
 
 def _read_elsewhere(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:

@@ -17,6 +17,7 @@ from migrator.convert.passes.parameter_lists import is_entry
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS, of_torch
+from migrator.infer.symbols import tensor_attribute as has_attribute
 from rules import definitions
 from rules.definitions import module_file
 from rules.torch_names import VERSION
@@ -61,6 +62,8 @@ def tensor_attribute(rw: Rewriter, node: cst.Attribute) -> Any:
         raise Failure(
             node, "API001", f"the method Tensor.{name} as a value has no conversion", "call it"
         )
+    if not rules and not has_attribute(name):
+        return None  # no tensor after all
     if not rules:
         raise Failure(node, "API001", f"Tensor.{name} has no conversion", "write it by hand in JAX")
     args = [CallArg(None, node.value, rw.visit(node.value), kind)]

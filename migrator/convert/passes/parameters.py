@@ -25,7 +25,7 @@ def parameter(rw: Rewriter, node: cst.Call) -> Any:
         raise Failure(node, "API002", "an empty Parameter has no counterpart", "give it a value")
     trained: cst.BaseExpression = cst.Name("True")
     for item in node.args[1:]:
-        if item.keyword is None or item.keyword.value == "requires_grad":
+        if item.keyword is None or item.keyword.value in ("requires_grad", "persistent"):
             trained = item.value
     func, condition = _variable_class(rw, node, trained)
     value = rw.visit(node.args[0].value)
@@ -40,6 +40,8 @@ def parameter(rw: Rewriter, node: cst.Call) -> Any:
             )
         ],
     )
+    if rw.ctx.facts.callee(node) == "torch.nn.Buffer" and not syntax.is_true(trained):
+        return syntax.add_keyword(made, "persistent", rw.visit(trained))
     if condition is None:
         return made
     helper = rw.ctx.helpers.need(module_file("rules.compat.named"), "set_trainable")

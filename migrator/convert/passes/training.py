@@ -23,7 +23,8 @@ def _is_training(rw: Rewriter, node: cst.CSTNode) -> bool:
 def _flag(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression:
     info = rw.ctx.class_of(rw.ctx.kind(node.value))
     if not rw.ctx.is_self(node.value):
-        if info is None or not any(c.asks_training for c in info.lineage()):
+        handed = info is None and _is_handed(rw, node.value)
+        if not handed and (info is None or not any(c.asks_training for c in info.lineage())):
             raise Failure(
                 node,
                 "API010",
@@ -31,6 +32,14 @@ def _flag(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression:
                 "keep the mode in this module",
             )
     return syntax.changed(node, value=rw.visit(node.value), attr=cst.Name("deterministic"))
+
+
+def _is_handed(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether a name is a parameter for which modules of the file, which carry a mode then, hand themselves over."""
+    frame = rw.ctx.frame
+    if frame is None or not isinstance(node, cst.Name) or node.value not in frame.info.params:
+        return False
+    return any(c.asks_training for c in rw.ctx.facts.classes.values())
 
 
 @converts(cst.UnaryOperation)

@@ -1,0 +1,20 @@
+"""Calls of what may or may not make a layer."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+
+def build(make, *args, rngs, **kwargs):
+    """``make(*args, **kwargs)``, with ``rngs`` where ``make`` takes it: a class, a function, a partial of either."""
+    target = make
+    while isinstance(target, functools.partial):
+        target = target.func
+    try:
+        signature = inspect.signature(target.__init__ if isinstance(target, type) else target)
+    except ValueError:  # a builtin
+        return make(*args, **kwargs)
+    if "rngs" in signature.parameters:
+        kwargs["rngs"] = rngs
+    return make(*args, **kwargs)
