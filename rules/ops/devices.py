@@ -46,9 +46,3 @@ def is_tracing_torch() -> Bool:
 def is_autocast_enabled(device_type=None) -> Bool:
     """Mixed precision by context, which JAX does not have."""
     return False
-
-
-@op("torch._assert")
-def _assert(condition: bool, message) -> None:
-    """An assertion on a Python value; one on a tensor's value needs the value while JAX traces."""
-    assert condition, message
