@@ -210,6 +210,9 @@ def convert(
 @click.option("--train-steps", type=click.IntRange(0), help="Train both sides that long as well.")
 @click.option("--vmap", is_flag=True, default=None, help="Compare the port under vmap as well.")
 @click.option("--second-order", is_flag=True, default=None, help="Second derivatives as well.")
+@click.option("--emulate-tpu", is_flag=True, help="Show the error of a TPU's default precision.")
+@click.option("--lower-for", default="", metavar="CHIPS", help="Compile for TPUs: v5e,v6e.")
+@click.option("--mesh", metavar="AXES", help="On simulated devices: data=4,model=2.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, help="Models at a time.")
 @click.option(
     "--changed-since", metavar="REV", help="Only models that a change since then can affect."
@@ -235,6 +238,9 @@ def verify(
     train_steps: int | None,
     vmap: bool | None,
     second_order: bool | None,
+    emulate_tpu: bool,
+    lower_for: str,
+    mesh: str | None,
     jobs: int,
     changed_since: str | None,
     junit: str | None,
@@ -252,7 +258,7 @@ def verify(
     Imports and runs your code. Status: 0 equal, 1 not equal, 2 could not run.
     """
     from migrator.changed import affected
-    from migrator.quick import selection, verify_each
+    from migrator.quick import chips, selection, verify_each
     from migrator.report import (
         json,
         progress,
@@ -269,7 +275,8 @@ def verify(
         reports = []
         options: dict[str, Any] = {"examples": examples, "seed": seed, "budget": budget}
         options |= {"layers": bool(html), "precision": precision, "train_steps": train_steps}
-        options |= {"vmap": vmap, "second_order": second_order}
+        options |= {"vmap": vmap, "second_order": second_order, "emulate_tpu": emulate_tpu}
+        options |= {"mesh": mesh, "lower_for": chips(lower_for)}
         found = verify_each(settings, names, jobs, **options)
         for _ in progress.tracker(quiet)(names, "verify"):
             reports.append(next(found))

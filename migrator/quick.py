@@ -65,6 +65,21 @@ def parse_input(text: str) -> dict[str, Any]:
     return entry
 
 
+def chips(text: str) -> tuple[str, ...]:
+    """``"v5e,v6e"`` as names of TPU generations.
+
+    Raises:
+      UserError: one that is not known.
+    """
+    from numerics.lowering import CHIPS
+
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in CHIPS:
+            raise UserError(f"--lower-for {name}: write some of {', '.join(CHIPS)}")
+    return names
+
+
 def _dims(inputs: Sequence[dict[str, Any]], given: Sequence[str]) -> dict[str, Any]:
     dims: dict[str, Any] = {}
     for entry in inputs:

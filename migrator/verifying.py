@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from migrator.usercode import UserCode, describe
 
 if TYPE_CHECKING:
     from numerics.inputs import Example
+    from numerics.lowering import Lowered
     from numerics.report import Report
     from numerics.spec import InputSpec
 
@@ -128,6 +130,7 @@ def verify_cases(
     examples: int | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
+    lower_for: Sequence[str] = (),
     **settings: Any,
 ) -> list[Report]:
     """Verify cases one after the other.
@@ -138,12 +141,15 @@ def verify_cases(
     Args:
       examples, seed: override what the case says.
       progress: called with the case's name and what is done with it.
+      lower_for: generations of TPU to compile for; left out with a note where libtpu is not installed.
       settings: more fields of ``numerics.verify.Settings``, for every case.
 
     Raises:
       UserError: no such case, or torch or jax cannot be imported.
     """
     cases = select(config, names)
+    if settings.get("mesh"):
+        _simulate(settings["mesh"])
     if any(case.expect == "equal" for case in cases):
         # the verdict is on the program, not on this machine's accelerator
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -160,6 +166,8 @@ def verify_cases(
             seed=case.seed if seed is None else seed,
         )
         reports.append(verify_case(case, config, **settings))
+        if lower_for:
+            _lower(reports[-1], case, config, lower_for)
     return reports
 
 
@@ -223,6 +231,54 @@ def _verified(case: Case, config: Config, options: Mapping[str, Any]) -> Report:
             return engine(*loaded, settings=settings, name=case.name, setup=setup)
         except (KeyError, ValueError) as error:
             return _port_raises(case, error)
+
+
+def _simulate(mesh: str) -> None:
+    from numerics.sharding import parse_mesh, simulate_devices
+
+    try:
+        simulate_devices(math.prod(parse_mesh(mesh).values()))
+    except ValueError as error:
+        raise UserError(f"--mesh: {error}") from None
+
+
+def _lower(report: Report, case: Case, config: Config, chips: Sequence[str]) -> None:
+    """Add to an equal case's report what a TPU's compiler makes of its port."""
+    from numerics.lowering import available
+
+    if report.verdict != "equal":
+        return
+    if not available():
+        report.notes.append(
+            "not compiled for a TPU: libtpu is missing; pip install 'migrator[tpu]'"
+        )
+        return
+    try:
+        report.lowered = lower_case(case, config, chips)
+    except RuntimeError as error:
+        report.notes.append(f"not compiled for a TPU: {error}")
+        report.verdict = "does not lower"
+    if any(result.error for result in report.lowered):
+        report.verdict = "does not lower"
+
+
+def lower_case(case: Case, config: Config, chips: Sequence[str]) -> list[Lowered]:
+    """Compile the port at its largest sizes for TPUs, in a process of its own (see ``numerics.lowering``)."""
+    from numerics.lowering import in_own_process
+
+    return in_own_process(_lower_here, case, config, tuple(chips))
+
+
+def _lower_here(case: Case, config: Config, chips: Sequence[str]) -> list[Lowered]:
+    from numerics.inputs import Example, materialise
+    from numerics.lowering import lower
+    from numerics.spec import size_choices
+
+    loaded = load_case(case, config)
+    with loaded.code.active():
+        sizes = tuple(size_choices(loaded.inputs, case.shapes)[-1].items())
+        args, kwargs = materialise(loaded.inputs, Example(sizes))
+        return lower(loaded.flax_module, args, kwargs, chips)
 
 
 def _port_raises(case: Case, error: Exception) -> Report:

@@ -256,7 +256,9 @@ class Pair:
         _zero_dropout(
             [node for _, node in nnx.iter_graph(self.port) if isinstance(node, nnx.Module)]
         )
+        placement = self.flax.placement
         self.flax = FlaxRunner(self.port, self.load, self.dump)
+        self.flax.placement = placement
         self._variants.clear()
         self._loaded = None
         self.notes.append("train mode: compared with dropout switched off on both sides")

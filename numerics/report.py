@@ -9,6 +9,7 @@ from typing import Any
 
 from numerics.compare import Difference
 from numerics.inputs import Example
+from numerics.lowering import Lowered
 
 
 @dataclass
@@ -85,7 +86,9 @@ class Report:
 
     ``verdict`` is ``"equal"``, ``"different"``, ``"raises"`` (the port fails where torch runs),
     ``"ill-conditioned"`` (torch's own outputs are noise), ``"not compared"``, or for a case that expects it
-    ``"flagged"`` / ``"not flagged"``. ``layers`` holds each submodule's error where that was asked for.
+    ``"flagged"`` / ``"not flagged"``; ``"does not lower"`` when a TPU's compiler refuses it. ``layers`` holds each
+    submodule's error, ``tpu_errors`` the errors to expect of a matrix unit, ``lowered`` what compiling for TPUs gave,
+    each where that was asked for.
     """
 
     name: str = ""
@@ -98,6 +101,8 @@ class Report:
     notes: list[str] = field(default_factory=list)
     layers: list[Difference] = field(default_factory=list)
     seconds: float = 0.0
+    tpu_errors: dict[str, float] = field(default_factory=dict)
+    lowered: list[Lowered] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -145,6 +150,8 @@ class Report:
             "shapes": self.shapes,
             "compiles": self.compiles,
             "notes": self.notes,
+            "tpu_errors": self.tpu_errors,
+            "lowered": [asdict(result) for result in self.lowered],
             "seconds": round(self.seconds, 3),
         }
 

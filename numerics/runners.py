@@ -17,6 +17,7 @@ from flax import nnx
 from numerics.parameters import copied
 from numerics.randomness import Draw, Recorder, Replayer, replaying
 from numerics.rounding import Float64, RoundingNoise
+from numerics.sharding import Placement
 from numerics.tree import dtype_name, flatten
 
 Load = Callable[[nnx.Module, Mapping[str, Any]], Any]
@@ -240,7 +241,8 @@ class _Static:
 class FlaxRunner:
     """A Flax module under ``jax.jit``, compiled once for each shape and mode.
 
-    ``compiles`` counts compilations, ``signatures`` holds the distinct calls there were.
+    ``compiles`` counts compilations, ``signatures`` holds the distinct calls there were. ``placement`` spreads
+    arrays over a mesh; ``matmul_precision`` is what products keep that do not say so themselves.
 
     Args:
       module: the port.
@@ -251,6 +253,8 @@ class FlaxRunner:
 
     def __init__(self, module: nnx.Module, load: Load, dump: Dump) -> None:
         self.module, self._load, self._dump = module, load, dump
+        self.matmul_precision = "highest"
+        self.placement: Placement | None = None
         self.compiles = 0
         self.signatures: set[Any] = set()
         self._functions: dict[Any, Any] = {}
@@ -291,7 +295,10 @@ class FlaxRunner:
         shapes = tuple(x.shape for x in arrays.values())
         self.signatures.add((train, grad, repr(static.constants), static.kinds, shapes))
         # TPUs and GPUs multiply float32 in fewer bits unless told otherwise; on a CPU this changes nothing
-        with jax.default_matmul_precision("highest"):
+        if self.placement is not None:
+            params, rest = self.placement.state(params), self.placement.state(rest)
+            floats, others = self.placement.inputs((floats, others))
+        with jax.default_matmul_precision(self.matmul_precision):
             outputs, gradients, after = call(
                 params, rest, floats, others, dict(cotangents or {}), [draw.value for draw in draws]
             )

@@ -17,6 +17,7 @@ from hypothesis.errors import NoSuchExample
 
 from numerics import inputs as drawing
 from numerics.compare import Difference
+from numerics.emulation import tpu_errors
 from numerics.inputs import Example
 from numerics.localize import first_divergence, layer_errors
 from numerics.localize_draws import compare_draws, first_unshared
@@ -26,6 +27,7 @@ from numerics.precision import PRECISIONS, lowered
 from numerics.recipes import as_numpy
 from numerics.report import Check, Failure, Report
 from numerics.runners import Dump, Load
+from numerics.sharding import Placement, parse_mesh
 from numerics.spec import FLOATS, Array, Constant, Group, InputSpec, Item, size_choices
 
 
@@ -44,6 +46,8 @@ class Settings:
       budget: seconds after which no further example is started.
       train_steps: length of a training run with SGD and one with Adam, on one example; 0 for none.
       precision: ``"f32"``, or ``"bf16"`` or ``"f16"`` for both modules and their inputs.
+      emulate_tpu: measure the error of a matrix unit's products too, on the first example.
+      mesh: spread the port over simulated devices, as ``"data=4,model=2"``.
       vmap, second_order: compare the port mapped over several calls, and second derivatives, on one example.
     """
 
@@ -60,6 +64,8 @@ class Settings:
     vmap: bool = False
     second_order: bool = False
     precision: str = "f32"
+    emulate_tpu: bool = False
+    mesh: str = ""
 
 
 def as_spec(inputs: Any) -> InputSpec:
@@ -114,6 +120,8 @@ def verify(
     dtype = PRECISIONS[settings.precision]
     torch_module, flax_module, spec = lowered(torch_module, flax_module, as_spec(inputs), dtype)
     pair = Pair(torch_module, flax_module, spec, load, dump, settings)
+    if settings.mesh:
+        pair.flax.placement = Placement(parse_mesh(settings.mesh))
     return verify_pair(pair, settings, name, setup, example)
 
 
@@ -173,6 +181,8 @@ class _Verification:
         )
         if self.settings.layers and self.outcomes:
             report.layers = self._layers(failing)
+        if self.settings.emulate_tpu and report.ok and self.outcomes:
+            report.tpu_errors = tpu_errors(self.pair, next(iter(self.outcomes)))
         extra = report.compiles - len(self.pair.flax.signatures)
         if extra > 0:
             report.notes.append(f"the port compiles {extra} more time(s) for shapes it has seen")

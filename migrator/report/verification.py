@@ -40,6 +40,11 @@ def details(report: Report, verbose: bool = False) -> Iterator[str]:
     if verbose or not report.ok or report.verdict == "flagged":
         for note in report.notes:
             yield f"  {note}"
+    if report.tpu_errors:
+        words = ", ".join(f"{name} {error:.1e}" for name, error in report.tpu_errors.items())
+        yield f"  on a TPU at default precision, relative to the largest value: {words}"
+    for result in report.lowered:
+        yield f"  {result}"
     failure = report.failure
     if failure is None:
         return
