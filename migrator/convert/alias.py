@@ -440,8 +440,12 @@ def taken_back(ctx: Context, call: cst.Call, info: FunctionInfo, item: cst.Arg) 
 
     if not call.args or item is not call.args[0] or not writes_first_parameter(ctx, info):
         return False
-    statements = ctx.source.index.of_type(cst.Expr)
-    return isinstance(ctx.kind(item.value), k.Tensor) and any(s.value is call for s in statements)
+    if not any(s.value is call for s in ctx.source.index.of_type(cst.Expr)):
+        return False
+    kind = ctx.kind(item.value)
+    value = item.value
+    weight = isinstance(value, cst.Attribute) and value.attr.value in ("weight", "bias")
+    return isinstance(kind, k.Tensor) or (weight and isinstance(kind, k.Unknown))
 
 
 def bound_arguments(node: cst.Call, info: FunctionInfo) -> list[tuple[str, cst.Arg]]:

@@ -12,7 +12,7 @@ from migrator.convert.context import Context
 from migrator.infer.symbols import of_torch
 from migrator.source import dotted
 
-_STANDARD = ("functools", "math")
+_STANDARD = ("functools", "inspect", "math")
 _ORDER = ("jax", "jnp", "np", "nnx", "lax")
 
 

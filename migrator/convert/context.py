@@ -69,6 +69,8 @@ class Context:
         self.no_grad = 0
         self.iterates_dicts: bool | None = None
         self.writers: dict[FunctionInfo, bool] = {}
+        self.procedures: set[FunctionInfo] = set()
+        """Functions without a result that write to their first argument: they return it in the output."""
         self.mutated: dict[FunctionInfo, set[str]] = {}
         """Parameters whose memory a function writes to in torch."""
         self.narrowed: dict[str, str] = {}

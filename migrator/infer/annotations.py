@@ -127,7 +127,9 @@ def _generic(node: cst.Subscript, resolve: Callable[[cst.CSTNode], k.Kind]) -> k
     base = _last(node.value)
     parts = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
     if base == "Callable":
-        return k.Function()
+        # a callable that gives modules is as good as a class of them
+        result = from_hint(parts[1], resolve) if len(parts) == 2 else k.UNKNOWN
+        return k.Class("") if isinstance(result, k.Module) else k.Function()
     kinds = [from_hint(p, resolve) for p in parts]
     if base == "Optional":
         return k.join(k.NONE, kinds[0])

@@ -10,7 +10,7 @@ from migrator.package.run import Project
 from rules.definitions import ROOT, read
 
 _DOCSTRING = '"""What torch has and JAX does not: used by the converted files around this one."""'
-_ORDER = ("functools", "math", "jax", "jnp", "np", "nnx", "lax")
+_ORDER = ("functools", "inspect", "math", "jax", "jnp", "np", "nnx", "lax")
 
 
 def helper_modules(project: Project, done: Sequence[Outcome]) -> dict[Path, str]:
@@ -33,7 +33,7 @@ def _module(wanted: dict[tuple[str, str], bool]) -> str:
             helpers.factories.add(made)
     body = helpers.text().strip("\n")
     imports = dict(helpers.imports)
-    standard = [imports.pop(n) for n in _ORDER[:2] if n in imports]
-    others = [imports.pop(n) for n in _ORDER[2:] if n in imports] + sorted(imports.values())
+    standard = [imports.pop(n) for n in _ORDER[:3] if n in imports]
+    others = [imports.pop(n) for n in _ORDER[3:] if n in imports] + sorted(imports.values())
     head = "\n\n".join("\n".join(lines) for lines in (standard, others) if lines)
     return f"{_DOCSTRING}\n\n{head}\n\n\n{body}\n"

@@ -52,6 +52,9 @@ def _hint(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
     if isinstance(node, (cst.Name, cst.Attribute)):
         return _name(rw, node)
     if isinstance(node, cst.Subscript):
+        index = node.slice[0].slice
+        if _is_final(rw, node.value) and isinstance(index, cst.Index):
+            return _hint(rw, index.value)
         value = _hint(rw, node.value)
         slices = []
         for element in node.slice:
@@ -66,6 +69,12 @@ def _hint(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
         elements = [syntax.changed(e, value=_hint(rw, e.value)) for e in node.elements]
         return syntax.changed(node, elements=elements)
     return node
+
+
+def _is_final(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether a hint is ``torch.jit.Final[…]``, a word of TorchScript."""
+    kind = _lookup(rw, dotted(node) or "")
+    return isinstance(kind, (k.Class, k.Function)) and kind.name == "torch.jit.Final"
 
 
 def _resolved(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:

@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Context, Frame, bound_names
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
+from migrator.convert.passes.initializers import returned_parameter
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -43,6 +44,10 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     finally:
         ctx.frames.pop()
     body = _without_dead_devices(ctx, node, body)
+    written = returned_parameter(ctx, info)
+    if written is not None:
+        returns = None
+        body = syntax.changed(body, body=[*body.body, syntax.statement(f"return {written}")])
     if ctx.plan.how(info) == "param":
         ctx.helpers.use("nnx")
         params = with_rngs(params)
@@ -200,7 +205,8 @@ def return_(rw: Rewriter, node: cst.Return) -> Any:
     """Results of a function under ``no_grad`` carry no gradient."""
     frame = rw.ctx.frame
     if node.value is None:
-        return node
+        written = returned_parameter(rw.ctx, frame.info) if frame is not None else None
+        return cst.Return(cst.Name(written)) if written is not None else node
     value = rw.visit(node.value)
     if frame is not None and (frame.no_grad or rw.ctx.no_grad) and may_hold_tensor(rw, node.value):
         value = stopped(rw, value)

@@ -79,6 +79,14 @@ def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
     target = call.args[0].value
     while isinstance(target, cst.Attribute) and target.attr.value == "data":
         target = target.value
+    unknown = targets.found_at_run_time(rw, target)
+    if unknown is not None:
+        tensor = cst.Name("w")
+        rw.ctx.facts.kinds[tensor] = k.TENSOR
+        first = syntax.changed(call.args[0], value=tensor)
+        made = syntax.changed(call, args=[first, *call.args[1:]])
+        rw.ctx.facts.kinds[made] = k.TENSOR
+        return targets.initialized(rw, unknown, rw.visit(made))
     if not isinstance(rw.ctx.kind(target), k.Tensor):
         return None
     check_mutation(rw.ctx, call, target)
@@ -97,8 +105,10 @@ def writes_first_parameter(ctx: Context, info: FunctionInfo) -> bool:
         return False
     first = params[0].name.value
     wrote = False
-    for item in syntax.walk(info.node.body):
-        if isinstance(item, cst.Return):
+    own = _own_nodes(info.node.body)
+    procedure = not any(isinstance(item, cst.Return) and item.value is not None for item in own)
+    for item in own:
+        if isinstance(item, cst.Return) and not procedure:
             if item.value is None or _root(item.value) != first:
                 if not (isinstance(item.value, cst.Call) and _writes(ctx, item.value, first)):
                     return False
@@ -107,6 +117,12 @@ def writes_first_parameter(ctx: Context, info: FunctionInfo) -> bool:
             wrote = True
         elif isinstance(item, cst.AugAssign) and _root(item.target) == first:
             wrote = True
+    if procedure:
+        tensor = isinstance(info.params.get(first, k.UNKNOWN), (k.Tensor, k.Unknown))
+        ctx.writers[info] = wrote and tensor and "generator" not in info.decorators
+        if ctx.writers[info]:
+            ctx.procedures.add(info)
+        return ctx.writers[info]
     last = info.node.body.body[-1]
     returns = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], cst.Return)
     if isinstance(last, cst.With):
@@ -116,6 +132,22 @@ def writes_first_parameter(ctx: Context, info: FunctionInfo) -> bool:
         )
     ctx.writers[info] = wrote and returns
     return ctx.writers[info]
+
+
+def _own_nodes(body: cst.CSTNode) -> list[cst.CSTNode]:
+    """The nodes of a function without those of functions inside it."""
+    found: list[cst.CSTNode] = [body]
+    for item in found:
+        if type(item) is not cst.FunctionDef and type(item) is not cst.Lambda:
+            found.extend(syntax.children(item))
+    return found
+
+
+def returned_parameter(ctx: Context, info: FunctionInfo) -> str | None:
+    """The tensor that a function without a result writes to: its callers need the new value."""
+    if info.owner is not None or not writes_first_parameter(ctx, info):
+        return None
+    return info.node.params.params[0].name.value if info in ctx.procedures else None
 
 
 def _writes(ctx: Context, call: cst.Call, name: str) -> bool:

@@ -44,6 +44,8 @@ def in_place_function(rw: Rewriter, node: cst.CSTNode) -> str | None:
         return None
     if node.args[0].keyword is not None and node.args[0].keyword.value != "input":
         return None
+    if isinstance(rw.ctx.facts.kind(node.func), k.Class):
+        return None  # nn.Dropout(p, inplace=True) makes a layer, it writes nothing yet
     if inplace_argument(name, node) is not None:
         return name
     plain = name.removesuffix("_")
@@ -279,7 +281,8 @@ def _is_last_use(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) ->
         return False
     while isinstance(value, cst.IfExp) and value is not call:
         value = value.body if call in syntax.walk(value.body) else value.orelse
-    return value is call and syntax.names(call).get(target.value, 0) == 1
+    once = isinstance(small, cst.Return) or syntax.names(call).get(target.value, 0) == 1
+    return value is call and once
 
 
 def _read_elsewhere(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:
