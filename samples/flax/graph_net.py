@@ -54,8 +54,7 @@ def dropout_(input, p=0.5, training=True, *, rngs=None):
 def degree(index: jax.Array, num_nodes: int) -> jax.Array:
     """Number of edges that end in each node, as floats of shape (num_nodes,)."""
     out = jnp.zeros((num_nodes,))
-    out = out.at[along_axis(index, 0)].add(jnp.ones_like(index, dtype=out.dtype))
-    return out
+    return out.at[along_axis(index, 0)].add(jnp.ones_like(index, dtype=out.dtype))
 
 
 def scatter_mean(src: jax.Array, index: jax.Array, dim_size: int) -> jax.Array:
