@@ -68,11 +68,19 @@ def fitted(line: str) -> list[str]:
 
 
 def _broken(line: str) -> list[str]:
-    """The line over several lines, or as it is when it does not end in a bracket."""
-    pair = _last_bracket(line)
-    if pair is None:
+    """The line over several lines, broken in the last bracket where that fits, or as it is."""
+    brackets = _brackets(line)
+    if not brackets:
         return _parameters(line)
-    start, end, commas = pair
+    tries = [_broken_in(line, *bracket) for bracket in reversed(brackets)]
+    for made in tries:
+        if max(map(len, made)) <= LIMIT:
+            return made
+    return tries[0]
+
+
+def _broken_in(line: str, start: int, end: int, commas: list[int]) -> list[str]:
+    """The line with what stands between two brackets on lines of its own."""
     indent = line[: len(line) - len(line.lstrip())]
     head, inner, tail = line[: start + 1], line[start + 1 : end].strip(), line[end:]
     if not inner or len(head) > LIMIT:
@@ -83,25 +91,27 @@ def _broken(line: str) -> list[str]:
     cuts = [start, *commas, end]
     items = [line[a + 1 : b].strip() for a, b in pairwise(cuts)]
     items = [item for item in items if item]
-    if len(items) < 2 or line[start] != "(":
+    if line[start] != "(":
         return [line]
+    if len(items) < 2:
+        return [head, *fitted(f"{deeper}{inner}"), f"{indent}{tail}"]
     rows = [row for item in items for row in fitted(f"{deeper}{item},")]
     return [head, *rows, f"{indent}{tail}"]
 
 
 def _parameters(line: str) -> list[str]:
-    """A line of parameters between the brackets of a signature, which ``rngs`` made too long: one a line."""
+    """A line of parameters or arguments alone, which ``rngs`` made too long: one a line."""
     text = line.strip()
-    if not text.endswith("rngs: nnx.Rngs") or any(c in text for c in "([{#\"'"):
+    if not text.endswith(("rngs: nnx.Rngs", "rngs=rngs")) or any(c in text for c in "([{#\"'"):
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
     return [f"{indent}{item.strip()}," for item in text.split(",")]
 
 
-def _last_bracket(line: str) -> tuple[int, int, list[int]] | None:
-    """Start, end and top-level commas of the last bracket pair that closes where the line ends."""
+def _brackets(line: str) -> list[tuple[int, int, list[int]]]:
+    """Start, end and own commas of each outermost bracket pair of a line that is a statement or a part of one."""
     stack: list[tuple[int, list[int]]] = []
-    found: tuple[int, int, list[int]] | None = None
+    found: list[tuple[int, int, list[int]]] = []
     quote = ""
     i = 0
     while i < len(line):
@@ -114,20 +124,16 @@ def _last_bracket(line: str) -> tuple[int, int, list[int]] | None:
         elif c in "\"'":
             quote = c
         elif c == "#":
-            return None
+            return []
         elif c in _PAIRS:
             stack.append((i, []))
         elif c in ")]}":
             if not stack:
-                return None
+                return []
             start, commas = stack.pop()
             if not stack:
-                found = (start, i, commas)
+                found.append((start, i, commas))
         elif c == "," and stack:
             stack[-1][1].append(i)
         i += 1
-    if stack or quote or found is None:
-        return None
-    rest = line[found[1] + 1 :].strip()
-    ends = rest in ("", ":", ",") or rest.startswith("->")
-    return found if ends else None
+    return [] if stack or quote else found

@@ -190,7 +190,9 @@ class Block(nnx.Module):
 class ResnetBlock(nnx.Module):
     def __init__(self, dim, dim_out, *, time_emb_dim=None, groups=4, rngs: nnx.Rngs):
         self.mlp = (
-            nnx.Sequential(jax.nn.silu, Linear(time_emb_dim, dim_out * 2, rngs=rngs)) if time_emb_dim else None
+            nnx.Sequential(
+                jax.nn.silu, Linear(time_emb_dim, dim_out * 2, rngs=rngs)
+            ) if time_emb_dim else None
         )
         self.block1 = Block(dim, dim_out, groups=groups, rngs=rngs)
         self.block2 = Block(dim_out, dim_out, groups=groups, rngs=rngs)

@@ -150,7 +150,11 @@ class CausalSelfAttention(nnx.Module):
         self.dropout = config.dropout
         self.flash = config.flash
         # causal mask to ensure that attention is only applied to the left in the input sequence
-        self.bias = nnx.Variable(jnp.tril(jnp.ones((config.block_size, config.block_size))).reshape(1, 1, config.block_size, config.block_size))
+        self.bias = nnx.Variable(
+            jnp.tril(jnp.ones((config.block_size, config.block_size))).reshape(
+                1, 1, config.block_size, config.block_size
+            )
+        )
 
     def __call__(self, x):
         B, T, C = x.shape  # batch size, sequence length, embedding dimensionality (n_embd)

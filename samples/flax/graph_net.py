@@ -100,8 +100,12 @@ class EdgeAttention(nnx.Module):
         self.att_src = nnx.Param(jnp.empty((1, channels), jnp.float32))
         self.att_dst = nnx.Param(jnp.empty((1, channels), jnp.float32))
         self.negative_slope = negative_slope
-        self.att_src[...] = jax.nn.initializers.variance_scaling(1.0, "fan_avg", "normal", in_axis=1, out_axis=0)(rngs.params(), self.att_src.shape, self.att_src.dtype)
-        self.att_dst[...] = jax.nn.initializers.variance_scaling(1.0, "fan_avg", "normal", in_axis=1, out_axis=0)(rngs.params(), self.att_dst.shape, self.att_dst.dtype)
+        self.att_src[...] = jax.nn.initializers.variance_scaling(
+            1.0, "fan_avg", "normal", in_axis=1, out_axis=0
+        )(rngs.params(), self.att_src.shape, self.att_src.dtype)
+        self.att_dst[...] = jax.nn.initializers.variance_scaling(
+            1.0, "fan_avg", "normal", in_axis=1, out_axis=0
+        )(rngs.params(), self.att_dst.shape, self.att_dst.dtype)
 
     def __call__(self, x: jax.Array, edge_index: jax.Array) -> jax.Array:
         num_nodes, channels = x.shape

@@ -278,7 +278,9 @@ class MobileNetV2(nnx.Module):
         # weight initialization
         for _, m in nnx.iter_modules(self):
             if isinstance(m, Conv2d):
-                m.weight[...] = jax.nn.initializers.variance_scaling(2.0, "fan_out", "normal", in_axis=1, out_axis=0)(rngs.params(), m.weight.shape, m.weight.dtype)
+                m.weight[...] = jax.nn.initializers.variance_scaling(
+                    2.0, "fan_out", "normal", in_axis=1, out_axis=0
+                )(rngs.params(), m.weight.shape, m.weight.dtype)
                 if m.bias is not None:
                     m.bias[...] = jnp.zeros_like(m.bias[...])
             elif isinstance(m, BatchNorm2d):

@@ -265,7 +265,9 @@ class ResNet(nnx.Module):
 
         for _, m in nnx.iter_modules(self):
             if isinstance(m, Conv2d):
-                m.weight[...] = jax.nn.initializers.variance_scaling(2.0, "fan_out", "normal", in_axis=1, out_axis=0)(rngs.params(), m.weight.shape, m.weight.dtype)
+                m.weight[...] = jax.nn.initializers.variance_scaling(
+                    2.0, "fan_out", "normal", in_axis=1, out_axis=0
+                )(rngs.params(), m.weight.shape, m.weight.dtype)
             elif isinstance(m, (BatchNorm2d, GroupNorm)):
                 m.weight[...] = jnp.full_like(m.weight[...], 1)
                 m.bias[...] = jnp.full_like(m.bias[...], 0)

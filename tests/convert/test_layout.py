@@ -30,6 +30,21 @@ LONG = "value_" + "x" * 32
             f"def function(\n    self, {LONG}, {LONG}, *, rngs\n):",
             id="signature",
         ),
+        pytest.param(
+            f"y = f({LONG}, {LONG}, {LONG})({LONG})",
+            f"y = f(\n    {LONG},\n    {LONG},\n    {LONG},\n)({LONG})",
+            id="an earlier bracket where the last one does not help",
+        ),
+        pytest.param(
+            f"y = f(g({LONG}, {LONG}, {LONG}))",
+            f"y = f(\n    g(\n        {LONG},\n        {LONG},\n        {LONG},\n    )\n)",
+            id="one long argument",
+        ),
+        pytest.param(
+            f"y = f({LONG}, {LONG}) if {LONG} else None",
+            f"y = f(\n    {LONG}, {LONG}\n) if {LONG} else None",
+            id="text behind the bracket",
+        ),
     ],
 )
 def test_broken(line: str, expected: str) -> None:
