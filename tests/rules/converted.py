@@ -27,7 +27,7 @@ import torch
 from flax import nnx
 
 from migrator.convert import convert_source
-from tests.rules import opdb  # first: it sets how XLA compiles
+from tests.rules import opdb
 from tests.rules.database import (
     DTYPES,
     entries,

@@ -6,12 +6,15 @@ import contextlib
 import dataclasses
 import functools
 import importlib
+import os
 import pkgutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
@@ -20,6 +23,13 @@ from torch.testing._internal.common_methods_invocations import op_db
 import rules.ops
 from rules.registry import OPS, Definition
 from tests.rules.values import leaves
+
+# Thousands of tiny programs are compiled once each: compile time is all that counts here.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[2] / "build" / "jax"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 DTYPES = {
     "float32": torch.float32,

@@ -10,7 +10,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import os
 import re
 import sys
 import time
@@ -19,14 +18,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-# Thousands of tiny programs are compiled once each: compile time is all that counts here.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[2] / "build" / "jax"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-
 
 import jax
 import torch

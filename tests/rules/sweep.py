@@ -8,6 +8,8 @@ from which ``docs/coverage.md`` is made.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -28,8 +30,9 @@ from tests.rules import (
     converted,
     convertedmodules,
     database,
+    judge,
     moduledb,
-    opdb,  # first: it sets how XLA compiles
+    opdb,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,7 +75,6 @@ def run(task: Task) -> tuple[Task, dict[str, Any], bool]:
     """The result of a task, kept or new, and whether it is new."""
     known = json.loads(task.file.read_text()) if task.file.exists() else None
     result = _result(task, known)
-    jax.clear_caches()
     fresh = known is None or result["fingerprint"] != known["fingerprint"]
     if fresh:
         task.file.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +86,7 @@ def run(task: Task) -> tuple[Task, dict[str, Any], bool]:
 
 def _result(task: Task, known: dict[str, Any] | None) -> dict[str, Any]:
     if task.oracle == "conversions":
-        return converted.sweep(task.name, [task.dtype], known=known)
+        return converted.sweep(task.name, [task.dtype], depth(task.dtype), known=known)
     if task.oracle == "converted layers":
         return convertedmodules.sweep(task.name, known)
     if task.oracle == "layers":
@@ -92,7 +94,12 @@ def _result(task: Task, known: dict[str, Any] | None) -> dict[str, Any]:
     mark = opdb.fingerprint(task.name)
     if known is not None and known["fingerprint"] == mark:
         return known
-    return {**opdb.sweep(task.name, [task.dtype]), "fingerprint": mark}
+    return {**opdb.sweep(task.name, [task.dtype], depth(task.dtype)), "fingerprint": mark}
+
+
+def depth(dtype: str) -> int | None:
+    """Samples of each form: all in float32, elsewhere only dtype and sign make a difference."""
+    return None if dtype == "float32" else 40
 
 
 def _start() -> None:
@@ -113,7 +120,7 @@ def main(argv: list[str] | None = None) -> int:
     results: dict[Task, dict[str, Any]] = {}
     started = time.time()
     context = multiprocessing.get_context("spawn")
-    with context.Pool(options.jobs, _start, maxtasksperchild=60) as pool:
+    with context.Pool(options.jobs, _start, maxtasksperchild=40) as pool:
         for task, result, fresh in pool.imap_unordered(run, todo):
             results[task] = result
             done = len(results)
@@ -150,6 +157,7 @@ def write_record(results: dict[Task, dict[str, Any]]) -> None:
     """Note status, number of samples and reason of every task, compactly."""
     record: dict[str, Any] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     record["versions"] = versions()
+    record["forms"] = {name: reached(name) for name in sorted(database.entries())}
     for task, result in sorted(results.items(), key=lambda item: repr(item[0])):
         outcomes = record.setdefault(task.oracle, {}).setdefault(task.name, {})
         outcomes[task.dtype] = brief(result)
@@ -161,6 +169,20 @@ def write_record(results: dict[Task, dict[str, Any]]) -> None:
         rows = ",\n".join(f" {json.dumps(n)}: {json.dumps(o)}" for n, o in sorted(names.items()))
         lines.append(f"{json.dumps(oracle)}: {{\n{rows}\n}}")
     RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def reached(name: str) -> list[str]:
+    """The public names that an entry's samples call."""
+    found: set[str] = set()
+    for info in database.entries()[name]:
+        dtype = torch.float32 if torch.float32 in info.dtypes else min(info.dtypes, key=str)
+        for function, _ in converted.variants(info):
+            found.update(database.names_of(function))
+            for sample in itertools.islice(database.samples_of(info, dtype), 2):
+                with contextlib.suppress(judge.Outcome):
+                    calls = judge.recorded(function, sample, info)[2]
+                    found.update(calls[-1].names)
+    return sorted(found)
 
 
 def brief(result: dict[str, Any]) -> str:
