@@ -53,8 +53,10 @@ def ihfft(input, n=None, dim=-1, norm=None) -> Tensor["complex"]:
 @op("torch.fft.fft2", example={"torch.fft.fft2(x)": "jnp.fft.fft2(x)"})
 def fft2(input, s=None, dim=(-2, -1), norm=None) -> Tensor["complex"]:
     """Fourier transform of two axes."""
-    if surely(isinstance(dim, int) or len(dim) != 2):
-        return fftn(input, s, dim, norm)
+    if surely(isinstance(dim, int)):
+        return jnp.fft.fftn(input, s=s, axes=(dim,), norm=norm)
+    if surely(len(dim) != 2):
+        return jnp.fft.fftn(input, s=s, axes=dim, norm=norm)
     if dim == (-2, -1):
         return jnp.fft.fft2(input, s=s, norm=norm)
     return jnp.fft.fft2(input, s=s, axes=dim, norm=norm)
@@ -63,8 +65,10 @@ def fft2(input, s=None, dim=(-2, -1), norm=None) -> Tensor["complex"]:
 @op("torch.fft.ifft2", example={"torch.fft.ifft2(x)": "jnp.fft.ifft2(x)"})
 def ifft2(input, s=None, dim=(-2, -1), norm=None) -> Tensor["complex"]:
     """Inverse of ``fft2``."""
-    if surely(isinstance(dim, int) or len(dim) != 2):
-        return ifftn(input, s, dim, norm)
+    if surely(isinstance(dim, int)):
+        return jnp.fft.ifftn(input, s=s, axes=(dim,), norm=norm)
+    if surely(len(dim) != 2):
+        return jnp.fft.ifftn(input, s=s, axes=dim, norm=norm)
     if dim == (-2, -1):
         return jnp.fft.ifft2(input, s=s, norm=norm)
     return jnp.fft.ifft2(input, s=s, axes=dim, norm=norm)
@@ -73,8 +77,10 @@ def ifft2(input, s=None, dim=(-2, -1), norm=None) -> Tensor["complex"]:
 @op("torch.fft.rfft2", example={"torch.fft.rfft2(x)": "jnp.fft.rfft2(x)"})
 def rfft2(input, s=None, dim=(-2, -1), norm=None) -> Tensor["complex"]:
     """Fourier transform of two real axes."""
-    if surely(isinstance(dim, int) or len(dim) != 2):
-        return rfftn(input, s, dim, norm)
+    if surely(isinstance(dim, int)):
+        return jnp.fft.rfftn(input, s=s, axes=(dim,), norm=norm)
+    if surely(len(dim) != 2):
+        return jnp.fft.rfftn(input, s=s, axes=dim, norm=norm)
     if dim == (-2, -1):
         return jnp.fft.rfft2(input, s=s, norm=norm)
     return jnp.fft.rfft2(input, s=s, axes=dim, norm=norm)
@@ -83,8 +89,10 @@ def rfft2(input, s=None, dim=(-2, -1), norm=None) -> Tensor["complex"]:
 @op("torch.fft.irfft2", example={"torch.fft.irfft2(x, s=(8, 8))": "jnp.fft.irfft2(x, s=(8, 8))"})
 def irfft2(input, s=None, dim=(-2, -1), norm=None) -> Tensor["float"]:
     """Inverse of ``rfft2``."""
-    if surely(isinstance(dim, int) or len(dim) != 2):
-        return irfftn(input, s, dim, norm)
+    if surely(isinstance(dim, int)):
+        return jnp.fft.irfftn(input, s=s, axes=(dim,), norm=norm)
+    if surely(len(dim) != 2):
+        return jnp.fft.irfftn(input, s=s, axes=dim, norm=norm)
     if dim == (-2, -1):
         return jnp.fft.irfft2(input, s=s, norm=norm)
     return jnp.fft.irfft2(input, s=s, axes=dim, norm=norm)

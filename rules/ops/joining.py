@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rules.compat.joining import cartesian_product, chunk_unevenly, combine
-from rules.registry import op, surely
+from rules.registry import is_tensor, op, surely, unsupported
 
 
 @op(
@@ -112,6 +112,8 @@ def chunk(input, chunks, dim=0) -> list[Tensor["same"]]:
 )
 def tensor_split(input, indices_or_sections, dim=0) -> list[Tensor["same"]]:
     """A number of nearly equal pieces, or pieces between places."""
+    if surely(is_tensor(indices_or_sections)):
+        unsupported("DYN005: the places of a split must be known when the program is compiled")
     return jnp.array_split(input, indices_or_sections, axis=dim)
 
 

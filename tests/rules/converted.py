@@ -205,12 +205,16 @@ def check_function(
         except Wrong as error:
             seen("wrong", str(error), f"{where}\n{one.text}")
         except Exception as error:
-            # an axis of a tensor that has none: torch takes it, JAX says so
-            outcome = "0-d" if any(t.ndim == 0 for t in inputs) else "raises"
+            outcome = "odd" if any(map(odd, inputs)) else "raises"
             seen(outcome, described(error), f"{where}\n{one.text}")
             done[key] = outcome
         if draws and count >= 2:
             break
+
+
+def odd(tensor: torch.Tensor) -> bool:
+    """A tensor without axes, of which torch takes one, or without elements: there JAX may raise."""
+    return tensor.ndim == 0 or tensor.numel() == 0
 
 
 def check_traces(compute: Callable[[list[Any]], Any], inputs: list[torch.Tensor]) -> None:

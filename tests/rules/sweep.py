@@ -115,8 +115,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--dtype", default=",".join(database.DTYPES), help="comma separated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--write", action="store_true", help=f"note the outcomes in {RECORD.name}")
+    parser.add_argument("--kept", action="store_true", help="note what was kept, run nothing")
     options = parser.parse_args(argv)
     todo = list(tasks(options.oracle or list(ORACLES), options.dtype.split(","), options.names))
+    if options.kept:
+        _start()
+        write_record({t: json.loads(t.file.read_text()) for t in todo if t.file.exists()})
+        return 0
     results: dict[Task, dict[str, Any]] = {}
     started = time.time()
     context = multiprocessing.get_context("spawn")
@@ -172,16 +177,18 @@ def write_record(results: dict[Task, dict[str, Any]]) -> None:
 
 
 def reached(name: str) -> list[str]:
-    """The public names that an entry's samples call."""
+    """The public names an entry is about; those that its wrapper calls where it has none itself."""
     found: set[str] = set()
     for info in database.entries()[name]:
-        dtype = torch.float32 if torch.float32 in info.dtypes else min(info.dtypes, key=str)
         for function, _ in converted.variants(info):
             found.update(database.names_of(function))
-            for sample in itertools.islice(database.samples_of(info, dtype), 2):
+        if not found:
+            dtype = min(
+                info.dtypes, key=lambda d: (d != torch.float32, str(d)), default=torch.float32
+            )
+            for sample in itertools.islice(database.samples_of(info, dtype), 1):
                 with contextlib.suppress(judge.Outcome):
-                    calls = judge.recorded(function, sample, info)[2]
-                    found.update(calls[-1].names)
+                    found.update(judge.recorded(info.op, sample, info)[2][-1].names)
     return sorted(found)
 
 
