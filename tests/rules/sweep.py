@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import itertools
 import json
 import multiprocessing
@@ -71,10 +72,10 @@ def tasks(oracles: list[str], dtypes: list[str], names: list[str]) -> Iterator[T
     yield from sorted(found, key=lambda task: zlib.crc32(repr(task).encode()))
 
 
-def run(task: Task) -> tuple[Task, dict[str, Any], bool]:
+def run(task: Task, limit: int | None = None) -> tuple[Task, dict[str, Any], bool]:
     """The result of a task, kept or new, and whether it is new."""
     known = json.loads(task.file.read_text()) if task.file.exists() else None
-    result = _result(task, known)
+    result = _result(task, known, limit)
     fresh = known is None or result["fingerprint"] != known["fingerprint"]
     if fresh:
         task.file.parent.mkdir(parents=True, exist_ok=True)
@@ -84,9 +85,10 @@ def run(task: Task) -> tuple[Task, dict[str, Any], bool]:
     return task, result, fresh
 
 
-def _result(task: Task, known: dict[str, Any] | None) -> dict[str, Any]:
+def _result(task: Task, known: dict[str, Any] | None, limit: int | None) -> dict[str, Any]:
+    limit = limit or depth(task.dtype)
     if task.oracle == "conversions":
-        return converted.sweep(task.name, [task.dtype], depth(task.dtype), known=known)
+        return converted.sweep(task.name, [task.dtype], limit, known=known)
     if task.oracle == "converted layers":
         return convertedmodules.sweep(task.name, known)
     if task.oracle == "layers":
@@ -94,7 +96,7 @@ def _result(task: Task, known: dict[str, Any] | None) -> dict[str, Any]:
     mark = opdb.fingerprint(task.name)
     if known is not None and known["fingerprint"] == mark:
         return known
-    return {**opdb.sweep(task.name, [task.dtype], depth(task.dtype)), "fingerprint": mark}
+    return {**opdb.sweep(task.name, [task.dtype], limit), "fingerprint": mark}
 
 
 def depth(dtype: str) -> int | None:
@@ -115,6 +117,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--dtype", default=",".join(database.DTYPES), help="comma separated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--write", action="store_true", help=f"note the outcomes in {RECORD.name}")
+    parser.add_argument("--limit", type=int, help="samples of each form, for a quick look")
+    parser.add_argument("--fill", action="store_true", help="only what has no kept result")
     parser.add_argument("--kept", action="store_true", help="note what was kept, run nothing")
     options = parser.parse_args(argv)
     todo = list(tasks(options.oracle or list(ORACLES), options.dtype.split(","), options.names))
@@ -122,11 +126,15 @@ def main(argv: list[str] | None = None) -> int:
         _start()
         write_record({t: json.loads(t.file.read_text()) for t in todo if t.file.exists()})
         return 0
+    if options.fill:
+        todo = [task for task in todo if not task.file.exists()]
     results: dict[Task, dict[str, Any]] = {}
     started = time.time()
     context = multiprocessing.get_context("spawn")
-    with context.Pool(options.jobs, _start, maxtasksperchild=40) as pool:
-        for task, result, fresh in pool.imap_unordered(run, todo):
+    with context.Pool(options.jobs, _start, maxtasksperchild=15) as pool:
+        for task, result, fresh in pool.imap_unordered(
+            functools.partial(run, limit=options.limit), todo
+        ):
             results[task] = result
             done = len(results)
             rate = (time.time() - started) / done
