@@ -190,7 +190,7 @@ def _short(text: str) -> str:
 
 @cache
 def _tests() -> dict[str, str]:
-    folder = ROOT / "tests"
+    folder = ROOT / "tests" / "rules"
     paths = sorted(p for p in folder.rglob("test_*.py"))
     return {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8") for p in paths}
 
