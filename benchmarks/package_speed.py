@@ -111,7 +111,9 @@ def main(arguments: Sequence[str]) -> bool:
         missed |= memory >= MEMORY_TARGET
         if not arguments:  # a directory of the user's is not written to
             number, first, again = second_run(root, directory)
-            print(f"  second run, one changed  {number:8d} file(s), {again:.1f} s after {first:.1f} s")
+            print(
+                f"  second run, one changed  {number:8d} file(s), {again:.1f} s after {first:.1f} s"
+            )
             missed |= number != 1
     return missed
 

@@ -134,6 +134,8 @@ def _generic(node: cst.Subscript, resolve: Callable[[cst.CSTNode], k.Kind]) -> k
     if base == "Optional":
         return k.join(k.NONE, kinds[0])
     if base == "Union":
+        if all(isinstance(kind, k.Other) and kind.type for kind in kinds):
+            return k.Other("|".join(sorted({getattr(kind, "type", "") for kind in kinds})))
         result = kinds[0]
         for kind in kinds[1:]:
             result = k.join(result, kind)

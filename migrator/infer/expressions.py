@@ -435,6 +435,8 @@ class Expressions:
             return self._class_attribute(value, name)
         if isinstance(value, k.Tuple) and name in value.fields:
             return value.items[value.fields.index(name)]
+        if isinstance(value, k.Other) and "|" in value.type:
+            return self._of_any(value.type.split("|"), name)
         if isinstance(value, k.Other) and value.type in self.facts.classes:
             info = self.facts.classes[value.type]
             method = info.method(name)
@@ -454,6 +456,16 @@ class Expressions:
         if isinstance(value, (k.Sequence, k.Tuple, k.Mapping, k.Scalar, k.Const)):
             return k.Function(f"{_type(value)}.{name}", value)
         return k.UNKNOWN
+
+    def _of_any(self, classes: list[str], name: str) -> k.Kind:
+        """The kind of an attribute of an object of one of several classes."""
+        found: k.Kind | None = None
+        for cls in classes:
+            kind = self.attribute(k.Other(cls), name)
+            if isinstance(kind, k.Function):
+                return k.UNKNOWN
+            found = kind if found is None else k.join(found, kind)
+        return found if found is not None else k.UNKNOWN
 
     def lookup(self, name: str) -> k.Kind:
         """The kind of a qualified name, in the project or outside."""

@@ -137,3 +137,53 @@ def test_a_sequential_with_a_layer_that_copies_gives_a_new_tensor() -> None:
         "    def forward(self, x):\n        y = self.a(x)\n        y += x\n        return y\n"
     )
     assert [r for r in rules_of(source) if r.startswith("MUT")] == []
+
+
+LAYERS = """
+class A(nn.LayerNorm):
+    def forward(self, x):
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class B(nn.LayerNorm):
+    def forward(self, x):
+        y = F.layer_norm(x.permute(0, 2, 3, 1), self.normalized_shape, self.weight, self.bias, self.eps)
+        return y.permute(0, 3, 1, 2)
+
+
+class L(nn.Linear):
+    def forward(self, x):
+        return F.linear(x, self.weight, self.bias) * self.in_features
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = A(4)
+        self.b = B(4, eps=1e-2)
+        self.l = L(4, 3)
+
+    def forward(self, x):
+        return self.l(self.b(self.a(x * 1e-3)).mean((2, 3)))
+"""
+
+
+def test_a_class_that_derives_from_a_layer_takes_torchs_arguments() -> None:
+    result = convert(LAYERS)
+    assert result.complete, result.findings
+    scope: dict = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional}
+    exec(LAYERS, scope)
+    theirs = scope["M"]()
+    exec(result.code, scope)
+    ours = scope["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(ours, theirs.state_dict())
+    x = torch.randn(2, 4, 3, 3)
+    torch.testing.assert_close(torch.tensor(ours(x.numpy()).tolist()), theirs(x).detach())
+
+
+def test_an_argument_that_flax_keeps_under_another_name_is_a_finding() -> None:
+    source = (
+        "class A(nn.LayerNorm):\n    def __init__(self, n: int):\n        super().__init__(n)\n\n"
+        "    def forward(self, x):\n        return x * self.eps\n"
+    )
+    assert rules_of(source) == ["API001"]

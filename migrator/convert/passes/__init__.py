@@ -7,6 +7,7 @@ from importlib import import_module
 ORDER = (
     "imports",
     "classes",
+    "layer_classes",
     "library",
     "functions",
     "loops",

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.annotations import layer_class
+from migrator.convert.passes.layer_classes import constructor, needs_signature
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -42,7 +43,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
         ctx.frames = frames
         ctx.classes.pop()
     if info.torch_base is not None:
-        body = _with_constructor(ctx, info, body)
+        body = _with_constructor(rw, info, body)
     return syntax.changed(node, bases=bases, keywords=keywords, decorators=decorators, body=body)
 
 
@@ -100,6 +101,8 @@ def needs_constructor(ctx: Context, info: ClassInfo) -> bool:
     """Whether a module class without ``__init__`` must get one."""
     if info.settled is not None:
         return info.settled.constructor
+    if needs_signature(info) is not None:
+        return True
     if info.method("__init__") is not None and "__init__" not in info.methods:
         inherited = info.lineage()[1:]
         return (info.asks_training and not any(c.asks_training for c in inherited)) or (
@@ -127,7 +130,8 @@ def extra_lines(ctx: Context, info: ClassInfo) -> list[cst.BaseStatement]:
     return [syntax.statement(line) for line in lines]
 
 
-def _with_constructor(ctx: Context, info: ClassInfo, body: cst.BaseSuite) -> cst.BaseSuite:
+def _with_constructor(rw: Rewriter, info: ClassInfo, body: cst.BaseSuite) -> cst.BaseSuite:
+    ctx = rw.ctx
     if "__init__" in info.methods or not needs_constructor(ctx, info):
         return body
     ctx.helpers.use("nnx")
@@ -140,6 +144,10 @@ def _with_constructor(ctx: Context, info: ClassInfo, body: cst.BaseSuite) -> cst
     else:
         header = "def __init__(self, *, rngs: nnx.Rngs):"
     made = syntax.statement(f"{header}\n    pass\n")
+    rule = needs_signature(info)
+    own = constructor(rw, info, rule) if rule is not None else None
+    if own is not None:
+        made, lines = own, [*own.body.body, *lines[1:]]
     assert isinstance(made, cst.FunctionDef)
     if lines:
         made = syntax.changed(made, body=cst.IndentedBlock(lines))

@@ -16,7 +16,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
-from rules.definitions import module_file
+from rules.definitions import Rule, module_file
 
 _SUPPORTED_API = frozenset(
     "train eval forward __call__ append extend insert items keys values update pop".split()
@@ -48,23 +48,28 @@ def super_init(rw: Rewriter, node: cst.Expr) -> Any:
         if owner.torch_base in NAMES:
             args = [rw.visit(a) for a in call.args]
             return syntax.changed(node, value=syntax.changed(call, func=func, args=args))
-        return syntax.changed(node, value=_layer_super(rw, owner.torch_base, call))
+        return syntax.changed(node, value=layer_super(rw, owner.torch_base, call))
     made = syntax.changed(call, func=func, args=[rw.visit(a) for a in call.args])
     if takes_rngs(ctx, parents[0]):
         made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
     return syntax.changed(node, value=made)
 
 
-def _layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
+def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
     """``super().__init__(…)`` of a subclass of a torch layer, in the terms of the Flax class."""
     from migrator.convert.expand import call_args, convert_call
     from rules import definitions
 
     rules = definitions.layers(base)
     made = convert_call(rw, call, base, rules, call_args(rw, call.args)).node
-    if not isinstance(made, cst.Call):
-        raise Failure(call, "API001", f"a subclass of {base} has no conversion", "")
+    if not isinstance(made, cst.Call) or syntax.code(made.func) in [r.name for r in rules]:
+        if not isinstance(made, cst.Call) or not _is_class(rules[0], syntax.code(made.func)):
+            raise Failure(call, "API001", f"a subclass of {base} has no conversion", "")
     return syntax.changed(made, func=syntax.parse("super().__init__"))
+
+
+def _is_class(rule: Rule, name: str) -> bool:
+    return name == rule.returns.strip("'\"")
 
 
 def _is_super_call(node: cst.CSTNode, method: str) -> bool:

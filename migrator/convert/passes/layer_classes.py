@@ -1,0 +1,116 @@
+"""Classes that derive from a torch layer: they take torch's arguments, and know what torch's layer knows."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.signature import plain_class
+from migrator.infer import ClassInfo
+from migrator.infer import kinds as k
+from rules import definitions
+from rules.definitions import Rule
+
+_SAME = {
+    "torch.nn.Linear": frozenset({"in_features", "out_features"}),
+    "torch.nn.Embedding": frozenset({"num_embeddings"}),
+}
+"""Attributes that Flax's layers have under torch's names."""
+_LEFT_OUT = frozenset({"device", "dtype", "rngs"})
+
+
+def layer_rule(info: ClassInfo) -> Rule | None:
+    """The definition of the torch layer that a class derives from, where Flax's takes other arguments."""
+    rules = definitions.layers(info.torch_base or "")
+    if len(rules) != 1 or plain_class(rules[0]) is not None:
+        return None
+    return rules[0] if rules[0].returns.strip("'\"") not in ("", "Callable") else None
+
+
+def needs_signature(info: ClassInfo) -> Rule | None:
+    """The definition whose arguments a class without a constructor must take; None where one is inherited."""
+    if info.method("__init__") is not None or any(p.torch_base for p in info.parents):
+        return None
+    return layer_rule(info)
+
+
+def _read(ctx: Context, info: ClassInfo, rule: Rule) -> list[str]:
+    """The arguments of the layer that the methods of a class read as attributes."""
+    found = set()
+    for method in info.methods.values():
+        for node in ctx.source.index.below(method.node):
+            if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
+                if node.value.value == "self" and _is_argument(info, rule, node.attr.value):
+                    found.add(node.attr.value)
+    return [p.name for p in rule.params if p.name in found]
+
+
+def _is_argument(info: ClassInfo, rule: Rule, name: str) -> bool:
+    known = _SAME.get(info.torch_base or "", frozenset()) | set(rule.weights) | _LEFT_OUT
+    return name in rule.by_name and name not in known and info.attribute(name) is None
+
+
+def constructor(rw: Rewriter, info: ClassInfo, rule: Rule) -> cst.FunctionDef | None:
+    """``__init__`` with torch's arguments; None where Flax's layer may be handed them as they are.
+
+    Raises:
+      Failure: the layer is one of Flax itself, which would take them for something else.
+    """
+    from migrator.convert.passes.modules import layer_super
+
+    taken = [p for p in rule.params if p.name not in _LEFT_OUT and p.mode == "positional"]
+    text = ", ".join(
+        p.name if p.default is None else f"{p.name}={ast.unparse(p.default)}" for p in taken
+    )
+    given = ", ".join(p.name if p.default is None else f"{p.name}={p.name}" for p in taken)
+    call = cst.parse_expression(f"super().__init__({given})")
+    assert isinstance(call, cst.Call)
+    rngs = rw.ctx.module_rngs
+    try:
+        made = layer_super(rw, info.torch_base or "", call)
+    except Failure as failure:
+        if not rule.returns.strip("'\"").startswith("nnx."):
+            return None
+        raise Failure(info.node, failure.rule, failure.message, failure.advice) from failure
+    finally:
+        rw.ctx.module_rngs = rngs
+    rw.ctx.helpers.use("nnx")
+    lines = [syntax.code(made), *(_kept(name) for name in _read(rw.ctx, info, rule))]
+    body = "".join(f"    {line}\n" for line in lines)
+    function = cst.parse_statement(f"def __init__(self, {text}, *, rngs: nnx.Rngs):\n{body}")
+    assert isinstance(function, cst.FunctionDef)
+    return function
+
+
+def _kept(name: str) -> str:
+    if name == "normalized_shape":
+        one = "(normalized_shape,) if isinstance(normalized_shape, int)"
+        return f"self.normalized_shape = {one} else tuple(normalized_shape)"
+    return f"self.{name} = {name}"
+
+
+@converts(cst.Attribute)
+def argument(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``self.eps`` of a class that calls its layer's constructor itself: Flax's layer has no such attribute."""
+    ctx = rw.ctx
+    owner = ctx.owner
+    if owner is None or not ctx.is_self(node.value) or owner.method("__init__") is None:
+        return None
+    rule = layer_rule(owner)
+    if rule is None or not rule.returns.strip("'\"").startswith("nnx."):
+        return None
+    if not _is_argument(owner, rule, node.attr.value):
+        return None
+    if isinstance(ctx.facts.kind(node), k.Function):
+        return None
+    raise Failure(
+        node,
+        "API001",
+        f"`{node.attr.value}` of {owner.torch_base} has another name in Flax",
+        "keep the argument in an attribute of its own",
+    )
