@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numerics.compare import Difference
 from numerics.inputs import Example
 from numerics.lowering import Lowered
+
+if TYPE_CHECKING:
+    from numerics.statements import Statement
 
 
 @dataclass
@@ -65,7 +68,8 @@ class Failure:
     """A difference that stayed when the example was perturbed, shrunk by hypothesis.
 
     ``submodule`` is the first whose inputs agree and whose outputs do not (``""`` is the module itself, None
-    when it could not be told); ``snippet`` is a program that shows the difference again.
+    when it could not be told), ``statement`` the first statement in it; ``snippet`` is a program that shows the
+    difference again.
     """
 
     check: str
@@ -75,6 +79,7 @@ class Failure:
     reason: str = ""
     snippet: str = ""
     traceback: str = ""
+    statement: Statement | None = None
 
     def __str__(self) -> str:
         return str(self.differences[0]) if self.differences else self.reason

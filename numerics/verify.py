@@ -29,6 +29,7 @@ from numerics.report import Check, Failure, Report
 from numerics.runners import Dump, Load
 from numerics.sharding import Placement, parse_mesh
 from numerics.spec import FLOATS, Array, Constant, Group, InputSpec, Item, size_choices
+from numerics.statements import Statement, first_statement
 
 
 @dataclass(frozen=True)
@@ -346,6 +347,8 @@ class _Verification:
             failure.reason = f"{type(outcome.error).__name__}: {outcome.error}".splitlines()[0]
             failure.traceback = "".join(traceback.format_exception(outcome.error))
         failure.submodule = _where(self.pair, outcome)
+        if failure.submodule is not None and outcome.error is None:
+            failure.statement = _statement(self.pair, outcome, failure.submodule)
         failure.snippet = snippet(self.setup, outcome.example)
         return failure
 
@@ -361,6 +364,14 @@ def _where(pair: Pair, outcome: Outcome) -> str | None:
         return first_unshared(pair, outcome.example, mode == "train")
     except Exception:
         return None  # the difference stands; only its place is not known
+
+
+def _statement(pair: Pair, outcome: Outcome, path: str) -> Statement | None:
+    """The statement where the submodule starts to differ."""
+    try:
+        return first_statement(pair, outcome, path)
+    except Exception:
+        return None  # the submodule is known; what goes on inside it cannot be watched
 
 
 def _boundary_note(outcomes: Sequence[Outcome]) -> str:

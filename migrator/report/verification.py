@@ -52,6 +52,8 @@ def details(report: Report, verbose: bool = False) -> Iterator[str]:
     if where is not None:
         yield f"  first difference in: {where or 'the module itself'}"
     yield f"  {failure.check}: {failure}"
+    if failure.statement is not None:
+        yield textwrap.indent(str(failure.statement), "  ")
     for difference in failure.differences[1:4]:
         yield f"  {' ' * len(failure.check)}  {difference}"
     if failure.differences:

@@ -69,6 +69,8 @@ def _case(report: Report) -> str:
             where = failure.submodule or "the module itself"
             parts.append(f"<p>First difference in <code>{escape(where)}</code></p>")
         parts.append(f"<p>{escape(failure.check)}: {escape(str(failure))}</p>")
+        if failure.statement is not None:
+            parts.append(f"<pre>{escape(str(failure.statement))}</pre>")
         parts.append(f"<p>Example: {escape(str(failure.example))}</p>")
         parts.append(f"<pre>{escape(failure.snippet or failure.traceback)}</pre>")
     if report.layers:
