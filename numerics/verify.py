@@ -273,7 +273,8 @@ class _Verification:
             outcome = self.pair.run(example, self.settings.noise)
         except TorchRaises:
             return None  # noted by the pair
-        if self.pair.without_dropout and not outcome.failed:
+        dropout_alone = self.pair.without_dropout and "train" not in self.pair.skipped
+        if dropout_alone and not outcome.failed:
             outcome = self._with_draws(outcome)
         if outcome.failed and confirm and not self._lasts(outcome):
             self.unconfirmed.append(outcome)
