@@ -114,7 +114,11 @@ SCHEMA: dict[str, dict[str, Any]] = {
         "required": {"name", "classname"},
         "children": {"skipped", "error", "failure", "system-out", "system-err"},
     },
-    "failure": {"attributes": {"message": None, "type": None}, "required": set(), "children": set()},
+    "failure": {
+        "attributes": {"message": None, "type": None},
+        "required": set(),
+        "children": set(),
+    },
     "error": {"attributes": {"message": None, "type": None}, "required": set(), "children": set()},
 }
 
