@@ -154,6 +154,9 @@ class Aliases:
         if isinstance(node, cst.Attribute):
             if node.attr.value in VIEWS or not self._is_object(node.value):
                 return self.memory(node.value, state)
+            owner = self.memory(node.value, state)
+            if owner and all(one.startswith("new:") for one in owner):
+                return owner  # part of a value made here
             return frozenset({f"attr:{syntax.code(node)}"})
         if isinstance(node, cst.Subscript):
             return self.memory(node.value, state) if _is_view_index(self.ctx, node) else self._new()
@@ -161,7 +164,7 @@ class Aliases:
             return self.memory(node.body, state) | self.memory(node.orelse, state)
         if isinstance(node, cst.BooleanOperation):
             return self.memory(node.left, state) | self.memory(node.right, state)
-        if isinstance(node, (cst.Tuple, cst.List)):
+        if isinstance(node, (cst.Tuple, cst.List, cst.Dict)):
             return frozenset().union(*[self.memory(e.value, state) for e in node.elements])
         if isinstance(node, cst.NamedExpr):
             return self.memory(node.value, state)
@@ -201,7 +204,12 @@ class Aliases:
             own = ctx.facts.classes.get(kind.cls)
             info = own.method("forward") if own is not None else None
         if info is not None:
-            return (arguments if returns_argument(ctx, info) else frozenset()) | self._new()
+            kept = (
+                frozenset({f"attr:{syntax.code(node)}"})
+                if returns_state(ctx, info)
+                else self._new()
+            )
+            return kept | (arguments if returns_argument(ctx, info) else frozenset())
         if name.startswith(("builtins.len", "builtins.int", "builtins.range", "math.", "numpy.")):
             return frozenset()
         receiver: frozenset[str] = frozenset()
@@ -320,6 +328,15 @@ def returns_argument(ctx: Context, info: FunctionInfo) -> bool:
     if info in ctx.aliases and ctx.aliases[info] is None:
         return True
     return any(m.startswith("param:") for m in aliases(ctx, info).returned)
+
+
+def returns_state(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function may return an attribute, which others read too (a recursive one is judged without)."""
+    if info.settled is not None:
+        return info.settled.returns_state
+    if info in ctx.aliases and ctx.aliases[info] is None:
+        return False
+    return any(m.startswith("attr:") for m in aliases(ctx, info).returned)
 
 
 def root_name(node: cst.CSTNode) -> cst.Name | None:

@@ -70,6 +70,7 @@ class SettledFunction:
     writes_first: bool = False
     returns_argument: bool = True
     mutates: frozenset[str] = frozenset()
+    returns_state: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.alias import returns_argument
+from migrator.convert.alias import returns_argument, returns_state
 from migrator.convert.context import Context
 from migrator.convert.passes.classes import needs_constructor
 from migrator.convert.passes.initializers import writes_first_parameter
@@ -116,6 +116,7 @@ class ForeignFunction(FunctionInfo):
             data["writes_first"],
             data["returns_argument"],
             frozenset(data["mutates"]),
+            data["returns_state"],
         )
         self.dirty = False
 
@@ -219,6 +220,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "builds_time": ctx.plan.builds_time(info),
         "writes_first": writes_first_parameter(ctx, info),
         "returns_argument": returns_argument(ctx, info),
+        "returns_state": returns_state(ctx, info),
         "mutates": sorted(ctx.mutated.get(info, ())),
     }
 

@@ -368,6 +368,12 @@ def repeat_interleave(input, repeats: int, dim=None, *, output_size=None) -> Ten
     return jnp.repeat(input, repeats, axis=dim)
 
 
+@op("torch.repeat_interleave", "Tensor.repeat_interleave", general=True)
+def repeat_interleave_by_any(input, repeats, dim=None, *, output_size=None) -> Tensor:
+    """Each element repeated by a number or, under jit with ``output_size`` only, by its own number."""
+    return jnp.repeat(input, repeats, axis=dim, total_repeat_length=output_size)
+
+
 @op("torch.repeat_interleave")
 def repeat_interleave_counts(repeats, *, output_size=None) -> Tensor["int"]:
     """0 repeated repeats[0] times, 1 repeated repeats[1] times …"""

@@ -218,3 +218,58 @@ def test_backward_that_nobody_reads_goes() -> None:
 def test_a_line_break_keeps_its_parentheses() -> None:
     source = "def f(x: torch.Tensor, y: torch.Tensor):\n    return torch.mul(x +\n        y, y)\n"
     assert convert(source).complete
+
+
+def test_what_a_method_keeps_is_not_written_by_its_callers() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.ones(4))
+        self.layer = nn.Linear(4, 4)
+
+    def state(self):
+        return self.kept
+
+    def both(self, x):
+        y = self.layer(x)
+        return {"a": y, "b": y * 2}
+
+    def forward(self, x):
+        found = self.both(x)
+        a = found["a"]
+        a.clamp_(0, 1)
+        return a
+"""
+    assert rules_of(source) == []
+    shared = source.replace("found = self.both(x)", "found = {'a': self.state()}")
+    assert rules_of(shared) == ["MUT001"]
+
+
+def test_constants_of_torch_come_from_math() -> None:
+    code = convert(
+        "from torch import nn, pi, tensor\n\n\ndef f(x: torch.Tensor):\n    return x * pi\n"
+    ).code
+    assert "from math import pi\n" in code
+
+
+def test_methods_that_no_forward_pass_calls_may_go_by_order() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def decayed(self):
+        return [p for m in self.modules() for p in m.parameters()]
+
+    def forward(self, x):
+        return self.layer(x)
+"""
+    assert rules_of(source) == []
+    assert rules_of(source.replace("self.layer(x)", "self.layer(x), self.decayed()")) == ["API007"]
+
+
+def test_repeats_of_unknown_kind() -> None:
+    made = body("def f(x: torch.Tensor, n):\n    return x.repeat_interleave(n)\n", "def f")
+    assert "repeat" in made

@@ -53,10 +53,21 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
         return node
     module = dotted(node.module) or ""
     if of_torch(module):
-        return []
+        return _constants(node) if module == "torch" else []
     if module.partition(".")[0] in BASED_ON_TORCH:
         raise _foreign(node, module)
     return node
+
+
+def _constants(node: cst.ImportFrom) -> Any:
+    """``from torch import pi`` → ``from math import pi``; all else that is imported beside it goes."""
+    if isinstance(node.names, cst.ImportStar):
+        return []
+    kept = [a for a in node.names if dotted(a.name) in ("pi", "inf", "nan", "e")]
+    if not kept:
+        return []
+    kept[-1] = syntax.changed(kept[-1], comma=cst.MaybeSentinel.DEFAULT)
+    return syntax.changed(node, module=cst.Name("math"), names=kept, lpar=None, rpar=None)
 
 
 def _of_project(rw: Rewriter, node: cst.ImportFrom) -> Any:

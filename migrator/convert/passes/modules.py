@@ -211,7 +211,7 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
     assert isinstance(node.func, cst.Attribute)
     receiver = node.func.value
     ordered = "parameters" not in method
-    if ordered and ctx.owner is not None and ctx.owner.torch_base and not ctx.in_init:
+    if ordered and not ctx.in_init and _in_forward(ctx.frame.info if ctx.frame else None):
         raise Failure(
             node,
             "API007",
@@ -226,6 +226,20 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
     return cst.Call(
         cst.Name(name), [cst.Arg(rw.visit(receiver)), *(rw.visit(a) for a in node.args)]
     )
+
+
+def _in_forward(info: FunctionInfo | None) -> bool:
+    """Whether a forward pass of the file runs a function."""
+    pending, seen = [info] if info is not None else [], set()
+    while pending:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if one.short in ("forward", "__call__"):
+            return True
+        pending += [*one.callers, *([one.outer] if one.outer is not None else [])]
+    return False
 
 
 _EXACT = {
