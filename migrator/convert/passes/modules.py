@@ -229,7 +229,9 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
 
 
 def _in_forward(info: FunctionInfo | None) -> bool:
-    """Whether a forward pass of the file runs a function."""
+    """Whether a method takes arguments, or is called by a forward pass: not one that only looks at the module."""
+    if info is not None and info.owner is not None and len(info.params) > 0:
+        return info.owner.torch_base is not None
     pending, seen = [info] if info is not None else [], set()
     while pending:
         one = pending.pop()
