@@ -23,17 +23,23 @@ _INT32_IN_TORCH = "torch_int32"
 """Metadata of a Variable that torch keeps in int32; any other int32 array stands for torch's int64."""
 
 
+_UNREGISTERED = "Unregistered"
+"""The class of a list whose modules are children under other names (``rules/compat/containers.py``)."""
+
+
 @dataclass(frozen=True)
 class Slot:
     """One array of a Flax module under its torch name.
 
-    ``path`` is the attribute path in the module; ``transposed`` says that torch stores the transpose.
+    ``path`` is the attribute path in the module; ``transposed`` says that torch stores the transpose; ``hidden``
+    that torch's state_dict has the array under another name only.
     """
 
     key: str
     path: tuple[str, ...]
     variable: nnx.Variable
     transposed: bool
+    hidden: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -107,17 +113,20 @@ def _is_stored(variable: nnx.Variable) -> bool:
     return persistent and not isinstance(variable, _NOT_STORED)
 
 
-def _walk(module: nnx.Pytree, prefix: str, path: tuple[str, ...], above: tuple) -> Iterator[Slot]:
+def _walk(
+    module: nnx.Pytree, prefix: str, path: tuple[str, ...], above: tuple, hidden: bool = False
+) -> Iterator[Slot]:
     layout = _layout(module)
     children = [(name, value) for name, value in vars(module).items() if value is not module]
     for name, value in children:
         if isinstance(value, nnx.Variable) and _is_stored(value):
             torch_name, transposed = layout.get(name, (name, False))
-            yield Slot(prefix + torch_name, (*path, name), value, transposed)
+            yield Slot(prefix + torch_name, (*path, name), value, transposed, hidden)
     for name, value in children:
         if isinstance(value, nnx.Pytree) and not any(value is a for a in above):
             inner = prefix if _is_sequence_of_layers(module, name) else f"{prefix}{name}."
-            yield from _walk(value, inner, (*path, name), (*above, value))
+            apart = hidden or type(value).__name__ == _UNREGISTERED
+            yield from _walk(value, inner, (*path, name), (*above, value), apart)
 
 
 def slots(module: nnx.Module) -> list[Slot]:
@@ -127,6 +136,10 @@ def slots(module: nnx.Module) -> list[Slot]:
     """
     if not isinstance(module, nnx.Pytree):
         raise TypeError(f"expected a flax.nnx.Module, got {type(module).__name__}")
+    return [slot for slot in _every_slot(module) if not slot.hidden]
+
+
+def _every_slot(module: nnx.Module) -> list[Slot]:
     return list(_walk(module, "", (), (module,)))
 
 
@@ -311,7 +324,7 @@ def to_state_dict(flax_module: Any, like: nnx.Module | None = None) -> dict[str,
     """
     if like is None:
         return {slot.key: _export(slot, slot.variable.get_value()) for slot in slots(flax_module)}
-    wanted = slots(like)
+    wanted = _every_slot(like)
     by_path = dict(_leaves(flax_module))
     values: dict[int, Any] = {}
     for slot in wanted:
@@ -320,4 +333,6 @@ def to_state_dict(flax_module: Any, like: nnx.Module | None = None) -> dict[str,
     if by_path:
         names = ", ".join(".".join(path) for path in by_path)
         raise KeyError(f"arrays without a torch name in the module: {names}")
-    return {s.key: _export(s, values[id(s.variable)]) for s in wanted if id(s.variable) in values}
+    return {
+        s.key: _export(s, values[id(s.variable)]) for s in slots(like) if id(s.variable) in values
+    }

@@ -15,7 +15,7 @@ from migrator.convert.randomness import RngPlan
 from migrator.findings import Finding
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.symbols import of_torch
+from migrator.infer.symbols import of_torch, starred
 from migrator.source import Source, dotted
 from migrator.tree import Tree
 
@@ -68,6 +68,7 @@ class Context:
         self.module_rngs = False
         self.no_grad = 0
         self.iterates_dicts: bool | None = None
+        self.extended: set[str] | None = None
         self.writers: dict[FunctionInfo, bool] = {}
         self.procedures: set[FunctionInfo] = set()
         """Functions without a result that write to their first argument: they return it in the output."""
@@ -299,7 +300,10 @@ def imported_by(imports: Iterable[cst.CSTNode]) -> set[str]:
                         head = head.value
                     if isinstance(head, cst.Name):
                         found.add(head.value)
-        elif isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+        elif isinstance(node, cst.ImportFrom):
+            if isinstance(node.names, cst.ImportStar):
+                found.update(starred(dotted(node.module) or "") if node.module is not None else ())
+                continue
             for alias in node.names:
                 name = alias.asname.name if alias.asname is not None else alias.name
                 if isinstance(name, cst.Name):

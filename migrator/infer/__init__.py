@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from migrator.infer.facts import ClassInfo, Facts, FunctionInfo, Linked
+from migrator.infer.offered import call_model
 from migrator.infer.statements import Statements
 from migrator.source import Source
 
@@ -68,4 +69,5 @@ def _settle(facts: Facts, walker: Statements) -> bool:
         walked |= bool(ordered)
         if not ordered:
             break
+        call_model(facts, walker)
     return walked

@@ -25,7 +25,7 @@ CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict
 class Calls(Python):
     """Adds calls to the expression walk."""
 
-    _call_node: cst.Call | None = None
+    _call_node: cst.CSTNode | None = None
 
     def arguments(self, node: cst.Call) -> Args:
         """Evaluate the arguments of a call."""
@@ -346,6 +346,13 @@ class Calls(Python):
                     info.sites[name] = joined
                     info.dirty = True
         return info.returns if info.returns is not None else k.UNKNOWN
+
+    def call_from_outside(
+        self, info: FunctionInfo, args: Args, bound: k.Kind, place: cst.CSTNode
+    ) -> None:
+        """Record a call that no expression of the file makes; ``place`` is where its arguments stand."""
+        self._call_node = place
+        self.call_own(info, args, bound)
 
     def construct(self, name: str, args: Args, node: cst.Call | None) -> k.Kind:
         """The kind of an instance made by calling a class."""

@@ -15,7 +15,7 @@ from migrator.infer.evidence import asks_training, gather, guess, written_attrib
 from migrator.infer.expressions import Env
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.python import widen
-from migrator.infer.symbols import LAYERS, symbol
+from migrator.infer.symbols import LAYERS, starred, symbol
 from migrator.source import dotted
 
 
@@ -447,6 +447,7 @@ class Statements(Calls):
         module = (dotted(node.module) or "") if node.module is not None else ""
         linked, level = self.facts.linked, len(node.relative)
         if isinstance(node.names, cst.ImportStar):
+            self.env.update(starred(module) if not level else {})
             if linked is not None:
                 self.env.update(linked.star(self.facts, self.module, module, level))
             return

@@ -51,6 +51,20 @@ def canonical(name: str) -> str:
 
 
 @cache
+def starred(module: str) -> dict[str, k.Kind]:
+    """What ``from module import *`` binds, for the modules of torch whose star imports people write."""
+    if module not in ("torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.modules"):
+        return {}
+    module = "torch.nn" if module == "torch.nn.modules" else module
+    found = {}
+    for name in (*table()["class"], *table()["function"], *table()["module"]):
+        head, _, last = name.rpartition(".")
+        if head == module and not last.startswith("_"):
+            found[last] = symbol(name)
+    return found
+
+
+@cache
 def symbol(name: str) -> k.Kind:
     """The kind of a fully qualified name outside the project."""
     name = canonical(name)

@@ -61,6 +61,10 @@ class NamedSequential(nnx.Module):
         return input
 
 
+class Unregistered(nnx.List):
+    """A list of modules that are children under other names; torch's state_dict does not know the list."""
+
+
 class ModuleDict(nnx.Module):
     """Modules by name in the order they were added; ``nnx.Dict`` sorts its keys when a module is jitted."""
 

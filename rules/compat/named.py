@@ -26,6 +26,8 @@ def named_children(module):
     for name, value in vars(module).items() if isinstance(module, nnx.Pytree) else ():
         if name.startswith("_pytree__") or isinstance(value, _NO_CHILD):
             continue
+        if type(value).__name__ == "Unregistered":
+            continue  # its modules are children under other names
         if isinstance(value, nnx.Pytree) or callable(value):
             yield name, value
 

@@ -215,11 +215,6 @@ def test_same_input_same_bytes() -> None:
     assert convert(source).code == convert(source).code
 
 
-def test_children_by_assignment_are_findings() -> None:
-    child = "class T(nn.Sequential):\n    def __init__(self):\n        super().__init__(nn.ReLU())\n        self.a = nn.ReLU()\n"
-    assert rules_of(child) == ["API007"]
-
-
 def test_a_partial_function_keeps_what_it_binds() -> None:
     text = module(
         "self.act = functools.partial(F.leaky_relu, negative_slope=0.2)", "return self.act(x)"

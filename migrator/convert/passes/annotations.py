@@ -127,6 +127,5 @@ def layer_class(rw: Rewriter, name: str) -> cst.BaseExpression | None:
             rw.ctx.helpers.use("nnx")
             return syntax.parse(returns)
         if returns and (returns in rule.file.imports or returns in rule.file.definitions):
-            rw.ctx.helpers.need(rule.file, returns)
-            return cst.Name(returns)
+            return cst.Name(rw.ctx.helpers.need(rule.file, returns))
     return None

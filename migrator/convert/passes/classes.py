@@ -85,16 +85,23 @@ def is_named(ctx: Context, info: ClassInfo | None) -> bool:
     """Whether a subclass of Sequential gives its children names (OrderedDict, add_module) or adds them later."""
     init = info.methods.get("__init__") if info is not None else None
     for node in syntax.walk(init.node) if init is not None else ():
+        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Attribute):
+            if _is_name(node.target.value, "self") and isinstance(ctx.kind(node.target), k.Module):
+                return True
         if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)):
             continue
         if node.func.attr.value in ("add_module", "register_module", "append"):
-            if isinstance(node.func.value, cst.Name) and node.func.value.value == "self":
+            if _is_name(node.func.value, "self"):
                 return True
         if node.func.attr.value == "__init__":
-            kinds = [ctx.kind(a.value) for a in node.args]
+            kinds = [ctx.kind(a.value) for a in node.args if not _is_name(a.value, "self")]
             if not kinds or (len(kinds) == 1 and isinstance(kinds[0], k.Mapping)):
                 return True
     return False
+
+
+def _is_name(node: cst.CSTNode, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
 
 
 def needs_constructor(ctx: Context, info: ClassInfo) -> bool:

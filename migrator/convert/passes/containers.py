@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.calls import PARAMETERS
@@ -101,10 +102,59 @@ def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
                 node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args]
             )
     args = [rw.visit(a) for a in node.args]
+    if _target(rw, node) in _extended(rw):
+        helper = ctx.helpers.need(module_file("rules.compat.containers"), "NamedSequential")
+        return syntax.changed(node, func=cst.Name(helper), args=numbered(ctx, node, args))
     if any(_returns_tuple(rw, kind) for kind in kinds):
         helper = ctx.helpers.need(module_file("rules.compat.containers"), "Sequential")
         return syntax.changed(node, func=cst.Name(helper), args=args)
     return syntax.changed(node, func=syntax.parse("nnx.Sequential"), args=args)
+
+
+def _target(rw: Rewriter, node: cst.Call) -> str:
+    """The last name of what a call is assigned to; empty when it is a part of something larger."""
+    line = rw.ctx.statements[-1].node if rw.ctx.statements else None
+    for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+        if isinstance(small, cst.Assign) and small.value is node:
+            return _last_name(small.targets[0].target)
+    return ""
+
+
+def _extended(rw: Rewriter) -> set[str]:
+    """The last names of the Sequentials of the file that gain children by ``add_module``."""
+    ctx = rw.ctx
+    if ctx.extended is None:
+        nodes = ctx.source.index.of_type(cst.Attribute)
+        names = ("add_module", "register_module")
+        ctx.extended = {_last_name(n.value) for n in nodes if n.attr.value in names}
+    return ctx.extended
+
+
+def _last_name(node: cst.CSTNode) -> str:
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def numbered(ctx: Context, call: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
+    """The layers handed to a Sequential whose other children have names, as pairs of number and layer."""
+    if not args or (len(args) == 1 and isinstance(ctx.kind(call.args[0].value), k.Mapping)):
+        return args
+    if len(args) == 1 and args[0].star == "*":
+        template = syntax.parse("((str(i), layer) for i, layer in enumerate(__a__))")
+        return [cst.Arg(syntax.substitute(template, {"__a__": args[0].value}))]
+    if any(a.star or a.keyword is not None for a in args):
+        raise Failure(
+            call,
+            "API007",
+            "a Sequential of starred layers gains children with names",
+            "hand all of its layers to the constructor",
+        )
+    pairs = [
+        cst.Element(cst.Tuple([cst.Element(cst.SimpleString(f'"{i}"')), cst.Element(a.value)]))
+        for i, a in enumerate(args)
+    ]
+    return [cst.Arg(cst.List(pairs))]
 
 
 def _is_ordered_dict(rw: Rewriter, node: cst.BaseExpression) -> bool:

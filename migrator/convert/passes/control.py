@@ -20,6 +20,20 @@ _NEUTRAL = frozenset(
 )
 
 
+@converts(cst.Expr)
+def calls_of_a_tuple(rw: Rewriter, node: cst.Expr) -> Any:
+    """``self.add_module("norm", m),``: a comma that makes a tuple of a statement; each call stands alone."""
+    if not isinstance(node.value, cst.Tuple) or not node.value.elements:
+        return None
+    if not all(isinstance(e.value, cst.Call) for e in node.value.elements):
+        return None
+    found: list[Any] = []
+    for element in node.value.elements:
+        made = rw.visit(cst.Expr(element.value))
+        found.extend(made if isinstance(made, list) else [made])
+    return found
+
+
 @converts(cst.With)
 def with_(rw: Rewriter, node: cst.With) -> Any:
     """``with torch.no_grad():`` goes; its results are wrapped in ``stop_gradient`` where they are assigned."""

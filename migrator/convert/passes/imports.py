@@ -10,7 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import of_torch
+from migrator.infer.symbols import of_torch, starred
 from migrator.source import dotted
 
 BASED_ON_TORCH = frozenset(
@@ -53,6 +53,13 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
         return node
     module = dotted(node.module) or ""
     if of_torch(module):
+        if isinstance(node.names, cst.ImportStar) and not starred(module):
+            raise Failure(
+                node,
+                "API005",
+                f"what `from {module} import *` binds is not known here",
+                "import the names that are used",
+            )
         return _constants(node) if module == "torch" else []
     if module.partition(".")[0] in BASED_ON_TORCH:
         raise _foreign(node, module)

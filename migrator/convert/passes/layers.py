@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.alias import check_in_place_layer
+from migrator.convert.alias import check_in_place_layer, check_mutation, reads_in
 from migrator.convert.context import Failure
 from migrator.convert.expand import call_args, convert_call
 from migrator.convert.handed import check_handed_over
@@ -61,6 +61,39 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
     return made
 
 
+def _rectified_before(rw: Rewriter, node: cst.Call, kind: k.Module) -> bool:
+    """``x + self.block(x)`` with a block that begins with ReLU(inplace=True): torch adds the rectified x.
+
+    ReLU of what is rectified changes nothing, so that x may be rectified in a statement before this one."""
+    ctx = rw.ctx
+    first = dict(kind.args).get("0", kind)
+    if not isinstance(first, k.Module) or first.cls != "torch.nn.ReLU" or len(node.args) != 1:
+        return False
+    name, line = node.args[0].value, ctx.statements[-1] if ctx.statements else None
+    if not isinstance(name, cst.Name) or line is None or not line.may_hoist or line.before:
+        return False
+    if any(effect is not node for effect in line.effects):
+        return False
+    if reads_in(line.node, name.value) != 1 + _added(line.node, node, name.value):
+        return False
+    check_mutation(ctx, node, name)
+    ctx.helpers.use("jax")
+    line.before.append(syntax.statement(f"{name.value} = jax.nn.relu({name.value})"))
+    return True
+
+
+def _added(statement: cst.CSTNode, call: cst.Call, name: str) -> int:
+    """How often a name is an operand beside a call, so that it is read when the call has returned."""
+    found = 0
+    for node in syntax.walk(statement):
+        if isinstance(node, cst.BinaryOperation):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                inside = one if isinstance(one, cst.BinaryOperation) else None
+                holds = one is call or (inside is not None and call in (inside.left, inside.right))
+                found += holds and isinstance(other, cst.Name) and other.value == name
+    return found
+
+
 @converts(cst.Call)
 def called(rw: Rewriter, node: cst.Call) -> Any:
     """Calls of layer instances: tied heads, layers with ``inplace=True``."""
@@ -77,7 +110,11 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
         if forward is not None:
             check_handed_over(rw.ctx, node, forward)
         if ("inplace", True) in kind.args:
-            check_in_place_layer(rw.ctx, node)
+            try:
+                check_in_place_layer(rw.ctx, node)
+            except Failure:
+                if not _rectified_before(rw, node, kind):
+                    raise
         if isinstance(node.func, cst.Call):
             return _applied(rw, node)
     return None

@@ -10,8 +10,8 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.handed import check_handed_over
-from migrator.convert.passes.classes import takes_rngs
-from migrator.convert.passes.containers import NAMES
+from migrator.convert.passes.classes import is_named, takes_rngs
+from migrator.convert.passes.containers import NAMES, numbered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -27,7 +27,7 @@ _MOVES = frozenset("to cuda cpu".split())
 @converts(cst.Expr)
 def super_init(rw: Rewriter, node: cst.Expr) -> Any:
     """``super().__init__()`` of a plain module goes; others pass ``rngs`` on."""
-    call = node.value
+    call = _by_super(rw, node.value)
     if not _is_super_call(call, "__init__"):
         return None
     assert isinstance(call, cst.Call)
@@ -47,6 +47,8 @@ def super_init(rw: Rewriter, node: cst.Expr) -> Any:
             return [] if not others and not call.args else None
         if owner.torch_base in NAMES:
             args = [rw.visit(a) for a in call.args]
+            if owner.torch_base == "torch.nn.Sequential" and is_named(ctx, owner):
+                args = numbered(ctx, call, args)
             return syntax.changed(node, value=syntax.changed(call, func=func, args=args))
         return syntax.changed(node, value=layer_super(rw, owner.torch_base, call))
     made = syntax.changed(call, func=func, args=[rw.visit(a) for a in call.args])
@@ -72,6 +74,25 @@ def _is_class(rule: Rule, name: str) -> bool:
     return name == rule.returns.strip("'\"")
 
 
+def _by_super(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    """``nn.Module.__init__(self, …)`` as ``super().__init__(…)``, where torch's class is the only base."""
+    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args):
+        return node
+    kind, owner = rw.ctx.kind(node.func.value), rw.ctx.owner
+    torchs = isinstance(kind, k.Class) and kind.name.startswith(LAYERS)
+    if (
+        owner is None
+        or not torchs
+        or owner.bases != [kind]
+        or not rw.ctx.is_self(node.args[0].value)
+    ):
+        return node
+    func = syntax.parse(f"super().{node.func.attr.value}")
+    made = syntax.changed(node, func=func, args=node.args[1:])
+    rw.ctx.facts.kinds[made] = rw.ctx.facts.kind(node)
+    return made
+
+
 def _is_super_call(node: cst.CSTNode, method: str) -> bool:
     return (
         isinstance(node, cst.Call)
@@ -86,6 +107,9 @@ def _is_super_call(node: cst.CSTNode, method: str) -> bool:
 @converts(cst.Call)
 def super_method(rw: Rewriter, node: cst.Call) -> Any:
     """``super().forward(x)`` → ``super().__call__(x)``."""
+    by_super = _by_super(rw, node)
+    if by_super is not node:
+        return rw.visit(by_super)
     if _is_super_call(node, "forward"):
         func = syntax.parse("super().__call__")
         return syntax.changed(node, func=func, args=[rw.visit(a) for a in node.args])
@@ -125,6 +149,9 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
             ctx.effect(node)
             check_handed_over(ctx, node, info)
             assert isinstance(node.func, cst.Attribute)
+            if isinstance(ctx.kind(node.func.value), k.Class):  # A.forward(self, x)
+                func = cst.Attribute(rw.visit(node.func.value), cst.Name("__call__"))
+                return syntax.changed(node, func=func, args=[rw.visit(a) for a in node.args])
             return syntax.changed(
                 node, func=rw.visit(node.func.value), args=[rw.visit(a) for a in node.args]
             )

@@ -11,6 +11,7 @@ from migrator.convert.context import Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.classes import is_named
 from migrator.convert.passes.containers import is_sequential
+from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -239,16 +240,9 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     kind = ctx.facts.kind(node.value)
     owner = ctx.class_of(ctx.kind(target.value))
     if owner is not None and owner.torch_base == "torch.nn.Sequential":
-        if isinstance(ctx.kind(node.value), (k.Module, k.Unknown)) and ctx.in_init:
-            if isinstance(ctx.kind(node.value), k.Module) and _is_named_sequential(rw, target):
-                call = syntax.parse(f'self.add_module("{target.attr.value}", __a__)')
-                return cst.Expr(syntax.substitute(call, {"__a__": rw.visit(node.value)}))
-            raise Failure(
-                node,
-                "API007",
-                "a Sequential that gains a child by assignment has no conversion",
-                "hand its layers to super().__init__()",
-            )
+        child = _child_by_assignment(rw, node, target)
+        if child is not None:
+            return child
     known = owner.attribute(target.attr.value) if owner is not None else None
     if kind == k.NONE and isinstance(node.value, cst.Name):
         inner = known.inner if isinstance(known, k.Optional) else None
@@ -266,14 +260,10 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             ctx.helpers.use("nnx")
             value = rw.visit(node.value)
             return syntax.changed(node, value=cst.Call(syntax.parse("nnx.List"), [cst.Arg(value)]))
-    if isinstance(kind, k.Sequence) and isinstance(kind.item, k.Module) and kind.type == "list":
-        if ctx.is_self(target.value):
-            raise Failure(
-                node,
-                "API008",
-                "modules in a plain list are not registered: torch neither trains nor saves them",
-                "use nn.ModuleList if they are meant to be part of the model",
-            )
+    for one in (kind, known if _is_empty_list(node.value) else None):
+        if isinstance(one, k.Sequence) and isinstance(one.item, k.Module) and one.type == "list":
+            if ctx.is_self(target.value):
+                return _plain_list(rw, node, target)
     inner_known = known.inner if isinstance(known, k.Optional) else known
     if isinstance(inner_known, k.Tensor) and inner_known.role:
         if _makes_variable(rw, node.value):
@@ -314,11 +304,46 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     return None
 
 
-def _is_named_sequential(rw: Rewriter, target: cst.Attribute) -> bool:
-    """Whether an attribute becomes a child of a Sequential of its own class, which keeps them by name."""
+def _plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Assign:
+    """A list of modules: one without names in the state_dict, where other attributes hold them as well."""
     owner = rw.ctx.owner
-    direct = owner is not None and k.Class("torch.nn.Sequential") in owner.bases
-    return direct and rw.ctx.is_self(target.value) and is_named(rw.ctx, owner)
+    if owner is None or not rw.ctx.in_init or not is_registered(rw.ctx, owner, target.attr.value):
+        raise Failure(
+            node,
+            "API008",
+            "modules in a plain list are not registered: torch neither trains nor saves them",
+            "use nn.ModuleList if they are meant to be part of the model",
+        )
+    name = rw.ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
+    value = cst.Call(cst.Name(name), [cst.Arg(rw.visit(node.value))])
+    return syntax.changed(node, value=value)
+
+
+_SEQUENTIAL = k.Class("torch.nn.Sequential")
+
+
+def _child_by_assignment(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
+    """``self.conv = nn.Conv2d(…)`` in a Sequential: its next child; None when no module is assigned."""
+    ctx = rw.ctx
+    kind = ctx.kind(node.value)
+    if not isinstance(kind, (k.Module, k.Unknown)) or not ctx.in_init:
+        return None
+    known = isinstance(kind, k.Module) and not isinstance(ctx.facts.kind(node.value), k.Optional)
+    owner = ctx.owner
+    roots = [c for c in owner.lineage() if _SEQUENTIAL in c.bases] if owner is not None else []
+    named = any(is_named(ctx, c) for c in roots)
+    if not known or not named or not ctx.is_self(target.value):
+        raise Failure(
+            node,
+            "API007",
+            "it is not known whether a Sequential gains a child by this assignment",
+            "hand its layers to super().__init__()",
+        )
+    name = cst.SimpleString(f'"{target.attr.value}"')
+    func = cst.Attribute(target.value, cst.Name("add_module"))
+    return cst.Expr(
+        syntax.with_args(cst.Call(func), [cst.Arg(name), cst.Arg(rw.visit(node.value))])
+    )
 
 
 def _is_empty_list(node: cst.BaseExpression) -> bool:

@@ -1,0 +1,117 @@
+"""Lists of modules that are children under other names: ``self.heads = [...]`` and a loop of ``add_module``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.infer import ClassInfo
+from migrator.infer.calls import CONTAINERS
+
+_REGISTERING = ("add_module", "register_module", "setattr")
+
+
+def is_registered(ctx: Context, owner: ClassInfo, name: str) -> bool:
+    """Whether ``__init__`` certainly makes every module in the list ``self.name`` a child under another name."""
+    init = owner.methods.get("__init__")
+    if init is None:
+        return False
+    blocks = [b for b in syntax.walk(init.node) if isinstance(b, cst.IndentedBlock)]
+    if any(_appends(s, name) for b in blocks for s in b.body):
+        return all(_registers_what_it_appends(b, name) for b in blocks) or _handed_on(
+            ctx, init.node.body, name
+        )
+    return _handed_on(ctx, init.node.body, name)
+
+
+def _handed_on(ctx: Context, body: cst.BaseSuite, name: str) -> bool:
+    """``for m in self.name: self.add_module(…, m)`` or ``nn.Sequential(*self.name)``, whatever the constructor does."""
+    for statement in body.body:
+        if isinstance(statement, cst.For) and _registers_each(statement, name):
+            return True
+        for call in _values(statement):
+            if ctx.facts.callee(call) in CONTAINERS and len(call.args) == 1:
+                sequential = ctx.facts.callee(call) == "torch.nn.Sequential"
+                if _is_own(call.args[0].value, name) and bool(call.args[0].star) is sequential:
+                    return True
+    return False
+
+
+def _values(statement: cst.CSTNode) -> Iterator[cst.Call]:
+    """The calls that a line assigns to an attribute of self."""
+    for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+        if isinstance(small, cst.Assign) and isinstance(small.value, cst.Call):
+            target = small.targets[0].target
+            if isinstance(target, cst.Attribute) and _is_self(target.value):
+                yield small.value
+
+
+def _registers_each(loop: cst.For, name: str) -> bool:
+    """A loop over the list whose first level registers the module it is at."""
+    over, target = loop.iter, loop.target
+    if (
+        isinstance(over, cst.Call)
+        and isinstance(over.func, cst.Name)
+        and over.func.value == "enumerate"
+    ):
+        if not isinstance(target, cst.Tuple) or len(target.elements) != 2 or not over.args:
+            return False
+        over, target = over.args[0].value, target.elements[1].value  # type: ignore[assignment]
+    if not _is_own(over, name) or not isinstance(target, cst.Name):
+        return False
+    return target.value in _registered_names(loop.body)
+
+
+def _registers_what_it_appends(block: cst.IndentedBlock, name: str) -> bool:
+    """Every module that a block appends to the list is registered in the same block."""
+    appended = [_appends(s, name) for s in block.body]
+    return {a for a in appended if a} <= _registered_names(block)
+
+
+def _appends(statement: cst.CSTNode, name: str) -> str:
+    """The name that ``self.name.append(x)`` appends; "?" for anything else that is appended."""
+    for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+        call = small.value if isinstance(small, cst.Expr) else None
+        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+            continue
+        if _is_own(call.func.value, name) and call.func.attr.value in (
+            "append",
+            "extend",
+            "insert",
+        ):
+            only = call.args[0].value if len(call.args) == 1 else None
+            plain = isinstance(only, cst.Name) and call.func.attr.value == "append"
+            return only.value if plain and isinstance(only, cst.Name) else "?"
+    return ""
+
+
+def _registered_names(block: cst.BaseSuite) -> set[str]:
+    """The local names that the first level of a block makes children of self."""
+    found: set[str] = set()
+    for statement in block.body:
+        for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            call = small.value if isinstance(small, cst.Expr) else None
+            if not isinstance(call, cst.Call) or not call.args:
+                continue
+            func = call.func
+            method = isinstance(func, cst.Attribute) and _is_self(func.value)
+            name = (
+                func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+            )
+            plain = name == "setattr" and _is_self(call.args[0].value)
+            last = call.args[-1].value
+            if name in _REGISTERING and (method or plain) and isinstance(last, cst.Name):
+                found.add(last.value)
+    return found
+
+
+def _is_self(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Name) and node.value == "self"
+
+
+def _is_own(node: cst.CSTNode, name: str) -> bool:
+    """Whether an expression is ``self.name``."""
+    return isinstance(node, cst.Attribute) and node.attr.value == name and _is_self(node.value)

@@ -1,0 +1,239 @@
+"""Idioms of single files: what each becomes computes the same, with torch's weights."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+import migrator
+from tests.convert.tools import HEADER, body, rules_of
+
+X = torch.linspace(-1, 1, 12).reshape(3, 4)
+
+
+def check(source: str, *args: object) -> str:
+    """Convert ``M``, carry the weights over, compare its output on ``X``; the converted code."""
+    result = migrator.convert_source(HEADER + source)
+    assert result.complete, result.findings
+    theirs: dict = {}
+    exec(HEADER + source, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    torch.manual_seed(0)
+    model, port = theirs["M"](*args), ours["M"](*args, rngs=nnx.Rngs(0))
+    state = model.state_dict()
+    migrator.load_state_dict(port, state)
+    port.eval()
+    assert set(migrator.to_state_dict(port)) == set(state)
+    want = model.eval()(X).detach().numpy()
+    np.testing.assert_allclose(
+        nnx.jit(lambda m, x: m(x))(port, jnp.asarray(X.numpy())), want, atol=1e-5
+    )
+    return result.code
+
+
+def test_children_of_a_sequential_by_assignment() -> None:
+    code = check("""
+class M(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(4, 3), nn.Tanh())
+        self.norm = nn.LayerNorm(3)
+        self.width = 3
+        self.add_module("act", nn.ReLU()),
+""")
+    assert 'self.add_module("norm",' in code
+    assert "self.width = 3" in code
+
+
+def test_a_child_that_may_be_none_is_a_finding() -> None:
+    source = (
+        "class M(nn.Sequential):\n    def __init__(self, act=None):\n        super().__init__()\n"
+    )
+    assert rules_of(source + "        self.act = act\n") == ["API007"]
+
+
+def test_a_sequential_that_grows() -> None:
+    check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
+        layers.add_module("last", nn.Linear(3, 2))
+        self.layers = layers
+
+    def forward(self, x):
+        return self.layers(x)
+""")
+
+
+def test_constructors_of_the_base_by_name() -> None:
+    code = check("""
+class A(nn.Module):
+    def __init__(self):
+        nn.Module.__init__(self)
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.l(x)
+
+
+class B(nn.Linear):
+    def __init__(self):
+        nn.Linear.__init__(self, 4, 4)
+
+    def forward(self, x):
+        return nn.Linear.forward(self, x) + 1
+
+
+class M(A):
+    def __init__(self):
+        A.__init__(self)
+        self.b = B()
+
+    def forward(self, x):
+        return self.b(A.forward(self, x))
+""")
+    assert "A.__call__(self, x)" in code
+
+
+def test_the_names_that_a_star_import_of_layers_binds() -> None:
+    text = "from torch.nn import *\n\n\nclass N(Module):\n    def __init__(self):\n        super().__init__()\n"
+    code = body(text + "        self.l = Linear(2, 2)\n", "class N")
+    assert "class N(nnx.Module)" in code
+    assert "Linear(2, 2, rngs=rngs)" in code
+    assert rules_of("from torch import *\n") == ["API005"]
+
+
+@pytest.mark.parametrize(
+    ("init", "inputs", "line", "expected"),
+    [
+        ("[8]", "[torch.rand(2, 8)]", "x.flip(self.n)", "jnp.flip(x, self.n)"),
+        ("{'n': -1}", "(torch.rand(2, 8),)", "x.flip(self.n)", "jnp.flip(x, self.n)"),
+    ],
+)
+def test_what_a_model_is_called_with(init: str, inputs: str, line: str, expected: str) -> None:
+    source = f"""
+class Model(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.n = n
+
+    def forward(self, x):
+        return {line}
+
+
+def get_inputs():
+    return {inputs}
+
+
+def get_init_inputs():
+    return {init}
+"""
+    assert rules_of(source) == []
+    assert expected in body(source, "class Model")
+    assert rules_of(source.replace("get_", "other_"))
+
+
+HEADS = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        {0}
+
+    def forward(self, x):
+        return torch.cat([head(x) for head in self.heads], dim=1)
+"""
+
+
+def heads(lines: str) -> str:
+    return HEADS.replace("{0}", lines.replace("\n", "\n        "))
+
+
+def test_modules_in_a_list_that_are_children_under_other_names() -> None:
+    lines = (
+        "self.heads = [nn.Linear(4, 2) for _ in range(3)]\nfor i, head in enumerate(self.heads):\n"
+    )
+    code = check(heads(lines + "    self.add_module('z_{}'.format(i), head)"))
+    assert "self.heads = Unregistered([" in code
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "self.heads = [nn.Linear(4, 2)]",
+        "self.heads = []\nself.heads.append(nn.Linear(4, 2))",
+        "self.heads = []\nfor i in range(3):\n    m = nn.Linear(4, 2)\n    self.heads.append(m)\n"
+        "    if i > 1:\n        self.add_module(f'h{i}', m)",
+        "self.heads = [nn.Linear(4, 2) for _ in range(3)]\nfor h in self.heads[1:]:\n"
+        "    self.add_module(str(id(h)), h)",
+    ],
+)
+def test_modules_in_a_list_that_may_be_no_children_are_a_finding(lines: str) -> None:
+    assert "API008" in rules_of(heads(lines))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "self.heads = []\nfor i in range(3):\n    m = nn.Linear(4, 2)\n    self.heads.append(m)\n"
+        "    setattr(self, f'h{i}', m)",
+        "self.heads = [nn.Linear(4, 2), nn.Linear(4, 2)]\nself.net = nn.Sequential(*self.heads)",
+    ],
+)
+def test_other_ways_to_register_the_modules_of_a_list(lines: str) -> None:
+    assert rules_of(heads(lines)) == []
+
+
+def test_a_block_that_rectifies_its_input_in_place() -> None:
+    code = check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 4))
+        self.relu = nn.ReLU(True)
+
+    def forward(self, x):
+        x = torch.tanh(x)
+        x = x + 2 * self.block(x)
+        x = x - 1
+        y = self.relu(x)
+        return x - y / 2
+""")
+    assert code.count("x = jax.nn.relu(x)\n") == 2
+
+
+def test_an_in_place_block_behind_a_read_of_the_old_value_is_a_finding() -> None:
+    source = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    source += "        self.block = nn.Sequential(nn.ReLU(True), nn.Linear(4, 4))\n"
+    source += "    def forward(self, x):\n        return torch.tanh(x) + self.block(x)\n"
+    assert rules_of(source) == ["MUT002"]
+
+
+def test_a_class_that_bears_the_name_of_a_copied_one() -> None:
+    code = check("""
+class Conv1d(nn.Conv1d):
+    def __init__(self, n):
+        super().__init__(n, n, 1)
+        Linear = nn.Linear
+        self.l = Linear(4, 4)
+
+    def forward(self, x):
+        return self.l(super().forward(x[..., None])[..., 0])
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Conv1d(4)
+        self.b = nn.Conv1d(4, 4, 1)
+        for m in self.modules():
+            if isinstance(m, nn.Conv1d):
+                nn.init.ones_(m.weight)
+
+    def forward(self, x):
+        return self.b(self.a(x)[..., None])[..., 0]
+""")
+    assert "isinstance(m, Conv1d_)" in code
