@@ -9,10 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from migrator.errors import UserError
-from numerics.spec import DTYPES, FLOATS, Array, Constant, Group, InputSpec, Item
+from numerics.spec import (
+    DTYPES,
+    FLOATS,
+    Array,
+    Choice,
+    Constant,
+    Group,
+    InputSpec,
+    Item,
+    SpecError,
+    size_choices,
+)
 
 EXPECTATIONS = ("equal", "flagged")
 PRECISIONS = ("f32", "bf16", "f16")
+PROFILES = (
+    *("normal", "zeros", "ties", "tiny", "large", "offset", "mixed"),
+    *("denormal", "infinite", "nan"),
+)
 
 _CASE_KEYS = frozenset(
     [
@@ -33,6 +48,7 @@ _CASE_KEYS = frozenset(
         "vmap",
         "second_order",
         "precision",
+        "where",
     ]
 )
 _TOOL_KEYS = frozenset({"output", "sources", "case"})
@@ -46,6 +62,10 @@ _INPUT_KEYS = frozenset(
         "max",
         "sorted",
         "density",
+        "empty",
+        "ragged",
+        "optional",
+        "choices",
         "value",
         "tuple",
         "list",
@@ -197,6 +217,9 @@ def parse_case(entry: Mapping[str, Any], root: Path, where: str) -> Case:
     inputs = entry.get("inputs", [])
     dims = _dims(_take(entry, "dims", dict, {}, where), where)
     profiles = tuple(_take(entry, "profiles", list, [], where))
+    for profile in profiles:
+        if profile not in PROFILES:
+            raise UserError(f"{where}: profile {profile!r}; write some of {', '.join(PROFILES)}")
     hook = inputs if isinstance(inputs, str) else None
     items = () if hook else tuple(_items(inputs, dims, f"{where}, inputs"))
     return Case(
@@ -207,7 +230,7 @@ def parse_case(entry: Mapping[str, Any], root: Path, where: str) -> Case:
         init_kwargs={
             key: _value(value, f"{where}, init") for key, value in init.get("kwargs", {}).items()
         },
-        inputs=InputSpec(items=items, dims=dims, profiles=profiles),
+        inputs=_spec(items, dims, profiles, tuple(_take(entry, "where", list, [], where)), where),
         hook=hook,
         init_hook=init_hook,
         train=_take(entry, "train", bool, True, where),
@@ -222,6 +245,21 @@ def parse_case(entry: Mapping[str, Any], root: Path, where: str) -> Case:
         precision=precision,
         root=root,
     )
+
+
+def _spec(
+    items: tuple[Item, ...],
+    dims: Mapping[str, Any],
+    profiles: tuple[str, ...],
+    conditions: tuple[str, ...],
+    where: str,
+) -> InputSpec:
+    spec = InputSpec(items=items, dims=dims, profiles=profiles, where=conditions)
+    try:
+        size_choices(spec, 1)
+    except SpecError as error:
+        raise UserError(f"{where}: {error}") from None
+    return spec
 
 
 def _known(table: Mapping[str, Any], keys: frozenset[str], where: str) -> None:
@@ -296,6 +334,8 @@ def _item(entry: Any, dims: Mapping[str, Any], where: str) -> Item:
     name = _take(entry, "name", str, None, where)
     if "value" in entry:
         return Constant(entry["value"], name)
+    if "choices" in entry:
+        return Choice(tuple(_take(entry, "choices", list, [], where)), name)
     for kind in ("tuple", "list"):
         if kind in entry:
             return Group(kind, tuple(_items(entry[kind], dims, where)), name)
@@ -318,7 +358,7 @@ def _array(entry: Mapping[str, Any], dims: Mapping[str, Any], name: Any, where: 
     if dtype not in DTYPES:
         raise UserError(f"{where}: dtype = {dtype!r}; write one of {', '.join(DTYPES)}")
     low, high = _range(entry, where)
-    if dtype not in FLOATS and dtype != "bool" and high is None:
+    if dtype not in FLOATS and dtype != "bool" and high is None and not entry.get("ragged"):
         raise UserError(f"{where}: an {dtype} input needs its range, such as range = [0, 100]")
     return Array(
         shape=tuple(shape),
@@ -328,6 +368,9 @@ def _array(entry: Mapping[str, Any], dims: Mapping[str, Any], name: Any, where: 
         name=name,
         sorted=_take(entry, "sorted", bool, False, where),
         density=float(entry.get("density", 0.5)),
+        empty=_take(entry, "empty", bool, False, where),
+        ragged=_take(entry, "ragged", bool, False, where),
+        optional=_take(entry, "optional", bool, False, where),
     )
 
 

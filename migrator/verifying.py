@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from migrator import failures
 from migrator.building import PortError, build_flax, build_torch, require, spec_of, target_file
 from migrator.config import Case, Config, load_config
 from migrator.errors import UserError
@@ -171,18 +172,13 @@ def verify_cases(
     return reports
 
 
-def cache_directory() -> Path:
-    """Where things are kept that a second run need not do again."""
-    return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "migrate"
-
-
 def keep_compilations() -> None:
     """Let XLA's compilations outlive the process, unless the user has told JAX what to do about that."""
     import jax
 
     if jax.config.jax_compilation_cache_dir or not jax.config.jax_enable_compilation_cache:
         return
-    directory = cache_directory() / "xla"
+    directory = failures.cache_directory() / "xla"
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -217,7 +213,7 @@ def _verified(case: Case, config: Config, options: Mapping[str, Any]) -> Report:
     names = ("examples", "shapes", "seed", "train", "grad", "train_steps", "vmap", "second_order")
     chosen = {name: getattr(case, name) for name in (*names, "precision")}
     chosen |= {name: value for name, value in options.items() if value is not None}
-    settings = Settings(**chosen)
+    settings = Settings(**{"first": failures.load(case), **chosen})
     setup = ""
     if config.path is not None and any(c.name == case.name for c in load_config(config.path).cases):
         setup = (
@@ -228,9 +224,11 @@ def _verified(case: Case, config: Config, options: Mapping[str, Any]) -> Report:
     engine = _engine()
     with loaded.code.active():
         try:
-            return engine(*loaded, settings=settings, name=case.name, setup=setup)
+            report = engine(*loaded, settings=settings, name=case.name, setup=setup)
         except (KeyError, ValueError) as error:
             return _port_raises(case, error)
+    failures.save(case, report)
+    return report
 
 
 def _simulate(mesh: str) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numerics.spec import (
     FLOATS,
     Array,
+    Choice,
     Constant,
     Group,
     InputSpec,
@@ -23,6 +24,9 @@ from numerics.spec import (
 from numerics.tree import mapped
 
 PROFILES = ("normal", "zeros", "ties", "tiny", "large", "offset", "mixed")
+ASKED_FOR = ("denormal", "infinite", "nan")
+"""Profiles for those who name them: normal values with some denormal, infinite or NaN ones among them."""
+ALL_PROFILES = PROFILES + ASKED_FOR
 """Kinds of values, simplest first: hypothesis shrinks towards the front.
 
 ``normal`` is N(0, 1), or uniform where a range is given; ``ties`` repeats a few values; ``tiny`` and ``large``
@@ -71,17 +75,27 @@ def examples(
 
 def materialise(spec: InputSpec, example: Example) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The call's ``(args, kwargs)`` as numpy arrays and constants."""
-    rng = np.random.default_rng([example.seed, PROFILES.index(example.profile)])
+    rng = np.random.default_rng([example.seed, ALL_PROFILES.index(example.profile)])
     sizes = dict(example.sizes)
     if spec.hook is not None:
         args, kwargs = _from_hook(spec.hook(rng, sizes, example.profile))
     else:
-        drawn = [(item.name, _draw(item, sizes, example.profile, rng)) for item in spec.items]
-        args = tuple(value for name, value in drawn if name is None)
-        kwargs = {name: value for name, value in drawn if name is not None}
+        args, kwargs = (), {}
+        for item in spec.items:
+            missing = _left_out(item, example.seed)
+            value = None if missing else _draw(item, sizes, example.profile, rng)
+            if item.name is None:
+                args = (*args, value)
+            elif not missing:
+                kwargs[item.name] = value
     if example.jitter:
         args, kwargs = mapped(lambda x: jittered(x, example.jitter), (args, kwargs))
     return args, kwargs
+
+
+def _left_out(item: Item, seed: int) -> bool:
+    """Whether an optional argument is missing: in every other example, all of them together."""
+    return isinstance(item, Array) and item.optional and seed % 2 == 0
 
 
 def _from_hook(result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -114,6 +128,8 @@ def jittered(value: Any, seed: int) -> Any:
 def _draw(item: Item, sizes: Mapping[str, int], profile: str, rng: np.random.Generator) -> Any:
     if isinstance(item, Constant):
         return item.value
+    if isinstance(item, Choice):
+        return item.values[int(rng.integers(len(item.values)))]
     if isinstance(item, Group):
         parts = [_draw(part, sizes, profile, rng) for part in item.items]
         if item.kind == "dict":
@@ -128,8 +144,10 @@ def draw_array(
     """One array of the given profile, inside its bounds."""
     shape = tuple(int(evaluate(size, sizes)) for size in array.shape)
     low, high = evaluate(array.low, sizes), evaluate(array.high, sizes)
-    if array.dtype == "bool":
-        values = _booleans(shape, array.density, profile, rng)
+    if array.ragged:
+        values = _ragged(shape, profile, rng)
+    elif array.dtype == "bool":
+        values = _booleans(shape, array, profile, rng)
     elif array.dtype in FLOATS:
         values = _floats(shape, low, high, profile, rng)
     else:
@@ -143,17 +161,30 @@ def draw_array(
 
 
 def _booleans(
-    shape: tuple[int, ...], density: float, profile: str, rng: np.random.Generator
+    shape: tuple[int, ...], array: Array, profile: str, rng: np.random.Generator
 ) -> np.ndarray:
+    density = array.density
     if profile == "zeros":
         density = 0.0
     values = rng.random(shape) < density
-    if (
-        shape and shape[-1] and density < 1
-    ):  # a row with nothing in it is asked for, not stumbled upon
+    if not array.empty and shape and shape[-1] and density < 1:
         rows = values.reshape(-1, shape[-1])
         rows[np.arange(len(rows)), rng.integers(shape[-1], size=len(rows))] = True
     return values
+
+
+def _ragged(shape: tuple[int, ...], profile: str, rng: np.random.Generator) -> np.ndarray:
+    """A mask of sequences; ``zeros`` makes all but one of length one, ``ties`` all of one length."""
+    if not shape or not shape[-1]:
+        return np.ones(shape)
+    lengths = rng.integers(1, shape[-1] + 1, size=shape[:-1])
+    if profile == "zeros":
+        lengths = np.ones_like(lengths)
+    elif profile == "ties":
+        lengths = np.full_like(lengths, shape[-1])
+    if lengths.size:
+        lengths.flat[int(rng.integers(lengths.size))] = shape[-1]
+    return np.arange(shape[-1]) < lengths[..., None]
 
 
 def _integers(
@@ -190,6 +221,8 @@ def _unbounded(shape: tuple[int, ...], profile: str, rng: np.random.Generator) -
     values = rng.standard_normal(shape)
     if profile == "zeros":
         return np.zeros(shape)
+    if profile in ASKED_FOR:
+        return np.where(rng.random(shape) < 0.2, _special(profile, values), values)
     if profile == "ties":
         return rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0, 2.0], size=shape)
     if profile == "mixed":
@@ -197,3 +230,9 @@ def _unbounded(shape: tuple[int, ...], profile: str, rng: np.random.Generator) -
     if profile == "offset":
         return 10.0 + 0.1 * values
     return values * {"normal": 1.0, "tiny": 1e-3, "large": 10.0}[profile]
+
+
+def _special(profile: str, values: np.ndarray) -> np.ndarray:
+    if profile == "nan":
+        return np.full(values.shape, np.nan)
+    return np.sign(values) * (np.inf if profile == "infinite" else 1e-40)

@@ -14,7 +14,7 @@ import torch
 from flax import nnx
 
 from numerics.parameters import copied
-from numerics.spec import Array, Group, InputSpec, Item
+from numerics.spec import Array, Constant, Group, InputSpec, Item
 from numerics.tree import mapped
 
 PRECISIONS = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
@@ -45,7 +45,9 @@ def _item(item: Item, dtype: str) -> Item:
         return replace(item, items=tuple(_item(part, dtype) for part in item.items))
     if isinstance(item, Array):
         return replace(item, dtype=dtype) if item.dtype in ("float32", "float64") else item
-    return replace(item, value=_cast_array(item.value, dtype))
+    if isinstance(item, Constant):
+        return replace(item, value=_cast_array(item.value, dtype))
+    return item
 
 
 def _cast_array(value: Any, dtype: str) -> Any:

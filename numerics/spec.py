@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
+import math
 import operator
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +18,14 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTS = ("int8", "uint8", "int16", "int32", "int64")
 DTYPES = (*FLOATS, *INTS, "bool")
 
+_COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -39,6 +50,9 @@ class Array:
       name: keyword the array is passed by; positional when None.
       sorted: values ascend along the last axis (a batch vector of a graph).
       density: for booleans, the share of True.
+      empty: rows of booleans may be False throughout; else one value in each is True.
+      ragged: ones, then zeros along the last axis, as a mask of sequences has them; one row is all ones.
+      optional: passed in some examples and left out in others.
     """
 
     shape: tuple[Size, ...]
@@ -48,6 +62,9 @@ class Array:
     name: str | None = None
     sorted: bool = False
     density: float = 0.5
+    empty: bool = False
+    ragged: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +72,14 @@ class Constant:
     """An argument passed as it stands: a Python number, a string, None, or a given array."""
 
     value: Any
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A plain value, another one from example to example; each is a compilation."""
+
+    values: tuple[Any, ...]
     name: str | None = None
 
 
@@ -67,13 +92,14 @@ class Group:
     name: str | None = None
 
 
-Item = Array | Constant | Group
+Item = Array | Constant | Choice | Group
 
 
 @dataclass(frozen=True)
 class InputSpec:
     """All arguments of one call and the choices for every named dimension.
 
+    ``where`` holds what sizes must fulfil together (``"T <= L"``, ``"H % 4 == 0"``).
     ``hook`` replaces ``items`` for what a table cannot say: ``hook(rng, sizes, profile)`` returns the
     positional arguments (a tuple or list), those by name (a dict), or ``(args, kwargs)``, as numpy arrays.
     """
@@ -82,6 +108,7 @@ class InputSpec:
     dims: Mapping[str, Sequence[int]] = field(default_factory=dict)
     profiles: tuple[str, ...] = ()
     hook: Callable[..., Any] | None = None
+    where: tuple[str, ...] = ()
 
     def arrays(self) -> list[Array]:
         """Every array, depth first."""
@@ -122,7 +149,11 @@ def _evaluate(node: ast.expr, sizes: Mapping[str, int]) -> Any:
         return _OPERATORS[type(node.op)](_evaluate(node.left, sizes), _evaluate(node.right, sizes))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_evaluate(node.operand, sizes)
-    raise TypeError("only + - * // % on names and integers")
+    if isinstance(node, ast.Compare) and all(type(op) in _COMPARISONS for op in node.ops):
+        values = [_evaluate(part, sizes) for part in (node.left, *node.comparators)]
+        pairs = zip(node.ops, values[:-1], values[1:], strict=True)
+        return all(_COMPARISONS[type(op)](a, b) for op, a, b in pairs)
+    raise TypeError("only + - * // % and comparisons on names and integers")
 
 
 def size_choices(spec: InputSpec, count: int = 3) -> list[dict[str, int]]:
@@ -136,15 +167,47 @@ def size_choices(spec: InputSpec, count: int = 3) -> list[dict[str, int]]:
         return [{}]
     fixed = {size for array in spec.arrays() for size in array.shape if isinstance(size, int)}
     smallest = {name: min(choices) for name, choices in spec.dims.items()}
-    found = [smallest]
+    found = [_admissible(spec, smallest)]
     for part in range(count - 1):
         fraction = 1.0 - part / max(count - 1, 1)
         for taken in (fixed, set()):
-            assignment = _distinct(spec.dims, fraction, taken)
+            assignment = _admissible(spec, _distinct(spec.dims, fraction, taken))
             if assignment not in found:
                 found.append(assignment)
                 break
     return sorted(found, key=lambda sizes: tuple(sizes.values()))
+
+
+_TRIED = 20_000
+
+
+def _admissible(spec: InputSpec, aim: dict[str, int]) -> dict[str, int]:
+    """The assignment nearest to ``aim`` that fulfils the spec's conditions.
+
+    Raises:
+      SpecError: none does, among all or many.
+    """
+
+    def fits(sizes: Mapping[str, int]) -> bool:
+        return all(evaluate(condition, sizes) for condition in spec.where)
+
+    def distance(sizes: Mapping[str, int]) -> tuple[float, bool]:
+        far = sum(abs(sizes[name] - aim[name]) / (1 + aim[name]) for name in aim)
+        return far, len(set(sizes.values())) < len(sizes)
+
+    if fits(aim):
+        return aim
+    names = list(spec.dims)
+    if math.prod(len(choices) for choices in spec.dims.values()) <= _TRIED:
+        drawn = itertools.product(*spec.dims.values())
+    else:
+        rng = random.Random(0)
+        drawn = (tuple(map(rng.choice, spec.dims.values())) for _ in range(_TRIED))
+    fitting = (sizes for sizes in (dict(zip(names, d, strict=True)) for d in drawn) if fits(sizes))
+    best = min(fitting, key=distance, default=None)
+    if best is None:
+        raise SpecError(f"no sizes fulfil {' and '.join(spec.where)}")
+    return best
 
 
 def _distinct(

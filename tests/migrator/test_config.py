@@ -120,3 +120,42 @@ def test_a_mistake_gives_one_line_that_says_what_to_write(
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         load_config(tmp_path / "absent.toml")
+
+
+MINIMAL = '[[tool.migrate.case]]\ntorch = "a.py:A"\n'
+
+
+def test_conditions_on_sizes_and_kinds_of_inputs(tmp_path: Path) -> None:
+    (case,) = read(
+        tmp_path,
+        MINIMAL
+        + """
+dims = { T = [1, 8], L = [1, 8] }
+where = ["T <= L"]
+profiles = ["normal", "nan"]
+inputs = [
+  { shape = ["T"], dtype = "bool", ragged = true },
+  { shape = ["L"], optional = true, name = "x" },
+  { choices = [1, 2] },
+]
+""",
+    ).cases
+    assert case.inputs.where == ("T <= L",)
+    first, second, third = case.inputs.items
+    assert first.ragged
+    assert second.optional
+    assert third.values == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('where = ["T >"]', "cannot read the size 'T >'"),
+        ('where = ["T > 9"]', "no sizes fulfil T > 9"),
+        ('profiles = ["huge"]', "profile 'huge'; write some of normal"),
+        ('precision = "f8"', "precision = 'f8'; write one of f32"),
+    ],
+)
+def test_what_cannot_be_meant(tmp_path: Path, line: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        read(tmp_path, f"{MINIMAL}dims = {{ T = [1, 8] }}\n{line}\n")

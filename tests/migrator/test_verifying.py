@@ -14,6 +14,7 @@ import torch
 from click.testing import CliRunner
 from flax import nnx
 
+from migrator import failures
 from migrator.cli import main
 from migrator.config import load_config
 from migrator.errors import UserError
@@ -275,3 +276,27 @@ def test_the_command_line_writes_every_report(project: Path) -> None:
     assert "<svg" in (project / "report.html").read_text()
     options[3] = str(project / "absent" / "report.xml")
     assert CliRunner().invoke(main, ["verify", *options]).exit_code == 2
+
+
+def test_an_example_that_failed_is_tried_first_until_it_passes(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project / "cache"))
+    (case,) = load_config(project / "pyproject.toml").cases
+    assert failures.load(case) == ()
+    port = project / "ported" / "model.py"
+    right = port.read_text()
+    (report,) = broken(project)
+    assert report.failure is not None
+    assert failures.load(case) == (report.failure.example,)
+    (again,) = reports(project, examples=1)
+    assert again.failure is not None
+    assert again.failure.example == report.failure.example
+    port.write_text(right)
+    assert reports(project)[0].ok
+    assert failures.load(case) == ()
+    (project / "cache" / "migrate" / "failures").mkdir(exist_ok=True)
+    failures.save(case, report)
+    (file,) = (project / "cache" / "migrate" / "failures").iterdir()
+    file.write_text("no json")
+    assert failures.load(case) == ()

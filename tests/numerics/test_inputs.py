@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from numerics.inputs import PROFILES, Example, draw_array, examples, jittered, materialise
-from numerics.spec import Array, Constant, Group, InputSpec, SpecError, evaluate, size_choices
+from numerics.spec import (
+    Array,
+    Choice,
+    Constant,
+    Group,
+    InputSpec,
+    SpecError,
+    evaluate,
+    size_choices,
+)
 
 SIZES = {"B": 3, "T": 5}
 
@@ -103,3 +114,65 @@ def test_an_integer_input_needs_a_range() -> None:
         draw_array(Array((2,), "int64"), {}, "normal", np.random.default_rng(0))
     with pytest.raises(SpecError, match="empty"):
         draw_array(Array((2,), "int64", 3, 3), {}, "normal", np.random.default_rng(0))
+
+
+def made(*items: Any, profile: str = "normal", seed: int = 1, **sizes: int) -> Any:
+    return materialise(InputSpec(items), Example(tuple(sizes.items()), profile, seed))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_ragged_rows_are_ones_then_zeros_and_one_is_full(profile: str) -> None:
+    (mask,), _ = made(Array(("B", "T"), "bool", ragged=True), profile=profile, B=5, T=7)
+    lengths = mask.sum(-1)
+    assert lengths.min() >= 1
+    assert lengths.max() == 7
+    assert (mask == (np.arange(7) < lengths[:, None])).all()
+
+
+def test_a_row_is_all_false_only_when_asked_for() -> None:
+    shape = (50, 4)
+    (mask,), _ = made(Array(shape, "bool", density=0.1), profile="zeros")
+    assert mask.any(-1).all()
+    (mask,), _ = made(Array(shape, "bool", density=0.1, empty=True), profile="zeros")
+    assert not mask.any()
+
+
+def test_optional_arguments_come_in_every_other_example() -> None:
+    items = (Array((2,)), Array((2,), name="mask", optional=True), Array((3,), optional=True))
+    args, kwargs = made(*items, seed=1)
+    assert (len(args), args[1].shape, list(kwargs)) == (2, (3,), ["mask"])
+    args, kwargs = made(*items, seed=2)
+    assert args[1] is None
+    assert kwargs == {}
+
+
+def test_a_choice_among_plain_values() -> None:
+    seen = {made(Choice((1, "a", None)), seed=seed)[0][0] for seed in range(20)}
+    assert seen == {1, "a", None}
+
+
+@pytest.mark.parametrize(
+    ("profile", "special"),
+    [
+        ("nan", np.isnan),
+        ("infinite", np.isinf),
+        ("denormal", lambda x: (x != 0) & (abs(x) < np.finfo(np.float32).tiny)),
+    ],
+)
+def test_special_values_when_asked_for(profile: str, special: Any) -> None:
+    (x,), _ = made(Array((400,)), profile=profile)
+    assert 0.05 < special(x).mean() < 0.4
+    assert profile not in PROFILES
+
+
+def test_sizes_that_depend_on_each_other() -> None:
+    dims = {"T": range(1, 9), "L": range(1, 9), "H": range(8, 40)}
+    spec = InputSpec((Array(("T", "L", "H")),), dims, where=("T <= L", "H % 8 == 0", "L != 8"))
+    found = size_choices(spec, 3)
+    assert len(found) == 3
+    for sizes in found:
+        assert sizes["T"] <= sizes["L"] < 8
+        assert sizes["H"] % 8 == 0
+    assert found[0] == {"T": 1, "L": 1, "H": 8}
+    with pytest.raises(SpecError, match="no sizes fulfil T > L and L > T"):
+        size_choices(InputSpec((), dims, where=("T > L", "L > T")))
