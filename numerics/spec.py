@@ -7,7 +7,7 @@ import itertools
 import math
 import operator
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -199,7 +199,7 @@ def _admissible(spec: InputSpec, aim: dict[str, int]) -> dict[str, int]:
         return aim
     names = list(spec.dims)
     if math.prod(len(choices) for choices in spec.dims.values()) <= _TRIED:
-        drawn = itertools.product(*spec.dims.values())
+        drawn: Iterable[tuple[int, ...]] = itertools.product(*spec.dims.values())
     else:
         rng = random.Random(0)
         drawn = (tuple(map(rng.choice, spec.dims.values())) for _ in range(_TRIED))
