@@ -132,6 +132,7 @@ def full_svd(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
 
 def vander(x: jax.Array, n: int | None = None) -> jax.Array:
     """Powers 0 … n − 1 of (…, k) → (…, k, n)."""
+    x = jnp.atleast_1d(x)
     return x[..., None] ** jnp.arange(x.shape[-1] if n is None else n)
 
 

@@ -23,7 +23,9 @@ def zeta(x: jax.Array, q: jax.Array) -> jax.Array:
     last = terms.max(initial=0)
     start = (jnp.zeros((), q.dtype), jnp.zeros(shape, q.dtype))
     _, head = lax.while_loop(lambda s: s[0] < last, add, start)
-    return head + jax.scipy.special.zeta(x, q + terms)
+    value = head + jax.scipy.special.zeta(x, q + terms)
+    pole = (x == 1) | ((x > 1) & (q <= 0) & (q == jnp.floor(q)))
+    return jnp.where(pole, jnp.inf, jnp.where(x < 1, jnp.nan, value))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
