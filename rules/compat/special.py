@@ -20,7 +20,7 @@ def zeta(x: jax.Array, q: jax.Array) -> jax.Array:
         return k + 1, total + jnp.where(k < terms, jnp.where(k < terms, q + k, 1) ** -x, 0)
 
     shape = jnp.broadcast_shapes(jnp.shape(x), q.shape)
-    last = terms.max(initial=0)
+    last = jnp.nan_to_num(terms).max(initial=0)
     start = (jnp.zeros((), q.dtype), jnp.zeros(shape, q.dtype))
     _, head = lax.while_loop(lambda s: s[0] < last, add, start)
     value = head + jax.scipy.special.zeta(x, q + terms)
