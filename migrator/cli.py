@@ -205,11 +205,13 @@ def convert(
 @click.option("--dim", "dims", multiple=True, metavar="NAME=LOW:HIGH", help="Sizes to draw from.")
 @click.option("--examples", type=click.IntRange(1), help="Runs for each model.")
 @click.option("--seed", type=int, help="Draw other examples.")
-@click.option("--budget", type=float, metavar="SECONDS", help="Time for each model.")
+@click.option("--budget", metavar="TIME", help="For each model: 60s, 5min.")
 @click.option("--precision", type=click.Choice(["f32", "bf16", "f16"]), help="Of both sides.")
 @click.option("--train-steps", type=click.IntRange(0), help="Train both sides that long as well.")
 @click.option("--vmap", is_flag=True, default=None, help="Compare the port under vmap as well.")
 @click.option("--second-order", is_flag=True, default=None, help="Second derivatives as well.")
+@click.option("--health", is_flag=True, help="What the port does under jit besides computing.")
+@click.option("--memory", metavar="SIZE", help="Start nothing more beyond that: 4GiB.")
 @click.option("--emulate-tpu", is_flag=True, help="Show the error of a TPU's default precision.")
 @click.option("--lower-for", default="", metavar="CHIPS", help="Compile for TPUs: v5e,v6e.")
 @click.option("--mesh", metavar="AXES", help="On simulated devices: data=4,model=2.")
@@ -233,11 +235,13 @@ def verify(
     dims: tuple[str, ...],
     examples: int | None,
     seed: int | None,
-    budget: float | None,
+    budget: str | None,
     precision: str | None,
     train_steps: int | None,
     vmap: bool | None,
     second_order: bool | None,
+    health: bool,
+    memory: str | None,
     emulate_tpu: bool,
     lower_for: str,
     mesh: str | None,
@@ -258,7 +262,7 @@ def verify(
     Imports and runs your code. Status: 0 equal, 1 not equal, 2 could not run.
     """
     from migrator.changed import affected
-    from migrator.quick import chips, selection, verify_each
+    from migrator.quick import chips, seconds, selection, size, verify_each
     from migrator.report import (
         json,
         progress,
@@ -273,10 +277,12 @@ def verify(
         if changed_since is not None:
             names = affected(settings, names, changed_since)
         reports = []
-        options: dict[str, Any] = {"examples": examples, "seed": seed, "budget": budget}
+        options: dict[str, Any] = {"examples": examples, "seed": seed}
+        options |= {"budget": budget and seconds(budget)}
         options |= {"layers": bool(html), "precision": precision, "train_steps": train_steps}
         options |= {"vmap": vmap, "second_order": second_order, "emulate_tpu": emulate_tpu}
-        options |= {"mesh": mesh, "lower_for": chips(lower_for)}
+        options |= {"mesh": mesh, "lower_for": chips(lower_for), "health": health}
+        options |= {"memory": memory and size(memory) / jobs}
         found = verify_each(settings, names, jobs, **options)
         for _ in progress.tracker(quiet)(names, "verify"):
             reports.append(next(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -63,6 +64,28 @@ def parse_input(text: str) -> dict[str, Any]:
     elif len(rest) > 1:
         raise UserError(f"--input {text!r}: write SHAPE:DTYPE:LOW:HIGH, such as B,T:int64:0:100")
     return entry
+
+
+_TIMES = {"": 1.0, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+_SIZES = {"b": 1.0, "kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30, "": 1.0}
+_SIZES |= {"kb": 1e3, "mb": 1e6, "gb": 1e9, "k": 2.0**10, "m": 2.0**20, "g": 2.0**30}
+
+
+def _quantity(option: str, text: str, units: Mapping[str, float], example: str) -> float:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    if found is None or found[2].lower() not in units:
+        raise UserError(f"{option} {text}: write a number and a unit, such as {example}")
+    return float(found[1]) * units[found[2].lower()]
+
+
+def seconds(text: str) -> float:
+    """``"60s"``, ``"5min"`` or a plain number of seconds."""
+    return _quantity("--budget", text, _TIMES, "60s")
+
+
+def size(text: str) -> float:
+    """``"4GiB"`` in bytes."""
+    return _quantity("--memory", text, _SIZES, "4GiB")
 
 
 def chips(text: str) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ class Report:
     ``verdict`` is ``"equal"``, ``"different"``, ``"raises"`` (the port fails where torch runs),
     ``"ill-conditioned"`` (torch's own outputs are noise), ``"not compared"``, or for a case that expects it
     ``"flagged"`` / ``"not flagged"``; ``"does not lower"`` when a TPU's compiler refuses it. ``layers`` holds each
-    submodule's error, ``tpu_errors`` the errors to expect of a matrix unit, ``lowered`` what compiling for TPUs gave,
+    submodule's error, ``health`` what the port does besides computing, ``tpu_errors`` the errors to expect of a matrix unit, ``lowered`` what compiling for TPUs gave,
     each where that was asked for.
     """
 
@@ -106,6 +106,8 @@ class Report:
     notes: list[str] = field(default_factory=list)
     layers: list[Difference] = field(default_factory=list)
     seconds: float = 0.0
+    peak_memory: int = 0
+    health: list[str] = field(default_factory=list)
     tpu_errors: dict[str, float] = field(default_factory=dict)
     lowered: list[Lowered] = field(default_factory=list)
 
@@ -155,6 +157,8 @@ class Report:
             "shapes": self.shapes,
             "compiles": self.compiles,
             "notes": self.notes,
+            "peak_memory": self.peak_memory,
+            "health": self.health,
             "tpu_errors": self.tpu_errors,
             "lowered": [asdict(result) for result in self.lowered],
             "seconds": round(self.seconds, 3),

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from flax import nnx
 
+from numerics.health import retraced
 from numerics.parameters import copied
 from numerics.randomness import Draw, Recorder, Replayer, replaying
 from numerics.rounding import Float64, RoundingNoise
@@ -258,6 +259,8 @@ class FlaxRunner:
         self.compiles = 0
         self.signatures: set[Any] = set()
         self._functions: dict[Any, Any] = {}
+        self._traces: dict[Any, dict[str, str]] = {}
+        self.retraces: list[str] = []
 
     def load(self, state_dict: Mapping[str, Any]) -> None:
         """Put torch's numbers into the port."""
@@ -313,6 +316,7 @@ class FlaxRunner:
     def _traced(self, static: _Static, graphdef: Any) -> Callable[..., Any]:
         def call(params: Any, rest: Any, floats: Any, others: Any, weights: Any, draws: Any) -> Any:
             self.compiles += 1
+            self._note_trace(static, params, rest, {**floats, **others}, draws)
 
             def forward(params: Any, floats: Any) -> Any:
                 module = nnx.merge(graphdef, params, rest, copy=True)
@@ -340,6 +344,25 @@ class FlaxRunner:
             return outputs, gradients, after
 
         return call
+
+    def _note_trace(self, static: _Static, params: Any, rest: Any, inputs: Any, draws: Any) -> None:
+        """Remember what is traced; where the same shapes were traced before, what is different now."""
+        shapes = tuple((i, x.shape) for i, x in sorted(inputs.items()))
+        key = (repr(static.constants), static.kinds, static.train, static.grad, shapes)
+        named = {"parameters": params, "state": rest, "inputs": inputs, "random numbers": draws}
+        now = {
+            name + jax.tree_util.keystr(path): f"{leaf.dtype}{leaf.shape}"
+            + (" (weak)" if getattr(leaf, "weak_type", False) else "")
+            for name, tree in named.items()
+            for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+            if hasattr(leaf, "dtype")
+        }
+        if key in self._traces:
+            causes = retraced(self._traces[key], now)
+            self.retraces.append(
+                "; ".join(causes[:3]) or "an attribute that is no array has changed"
+            )
+        self._traces[key] = now
 
     def _collect(
         self, outputs: Any, gradients: Any, after: Any, floats: Any, names: Sequence[str]

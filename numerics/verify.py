@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
 import traceback
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import hypothesis
+import jax
 import numpy as np
 import torch
 from flax import nnx
@@ -18,6 +20,7 @@ from hypothesis.errors import NoSuchExample
 from numerics import inputs as drawing
 from numerics.compare import Difference
 from numerics.emulation import tpu_errors
+from numerics.health import examine, memory_now, peak_memory
 from numerics.inputs import Example
 from numerics.localize import first_divergence, layer_errors
 from numerics.localize_draws import compare_draws, first_unshared
@@ -48,6 +51,8 @@ class Settings:
       train_steps: length of a training run with SGD and one with Adam, on one example; 0 for none.
       precision: ``"f32"``, or ``"bf16"`` or ``"f16"`` for both modules and their inputs.
       emulate_tpu: measure the error of a matrix unit's products too, on the first example.
+      health: trace the port for what it does besides computing (``numerics.health``).
+      memory: bytes in use after which no further example is started.
       first: examples to begin with, such as those that failed before.
       mesh: spread the port over simulated devices, as ``"data=4,model=2"``.
       vmap, second_order: compare the port mapped over several calls, and second derivatives, on one example.
@@ -68,6 +73,8 @@ class Settings:
     precision: str = "f32"
     emulate_tpu: bool = False
     mesh: str = ""
+    health: bool = False
+    memory: float | None = None
     first: tuple[Example, ...] = ()
 
 
@@ -184,17 +191,30 @@ class _Verification:
         )
         if self.settings.layers and self.outcomes:
             report.layers = self._layers(failing)
+        report.peak_memory = peak_memory()
+        if self.settings.health and self.outcomes:
+            report.health = self._health(next(iter(self.outcomes)))
         if self.settings.emulate_tpu and report.ok and self.outcomes:
             report.tpu_errors = tpu_errors(self.pair, next(iter(self.outcomes)))
         extra = report.compiles - len(self.pair.flax.signatures)
         if extra > 0:
-            report.notes.append(f"the port compiles {extra} more time(s) for shapes it has seen")
+            causes = ": ".join(["", *dict.fromkeys(self.pair.flax.retraces)][:2])
+            report.notes.append(
+                f"the port compiles {extra} more time(s) for shapes it has seen{causes}"
+            )
         for check in report.checks:
             if check.name.endswith("outputs"):
                 report.notes += check.doubts()
         if self.unconfirmed:
             report.notes.append(_boundary_note(self.unconfirmed))
         return report
+
+    def _health(self, example: Example) -> list[str]:
+        args, kwargs = drawing.materialise(self.pair.spec, example)
+        try:
+            return examine(self.pair.flax.module, args, kwargs)
+        except Exception as error:
+            return [f"it cannot be traced: {type(error).__name__}"]
 
     def _layers(self, failing: Outcome | None) -> list[Difference]:
         if failing is not None and failing.error is not None:
@@ -274,11 +294,25 @@ class _Verification:
     def _fails(self, example: Example, confirm: bool = True) -> Outcome | None:
         """The outcome of an example when it shows a difference that lasts, else None."""
         if example not in self.outcomes:
-            if time.perf_counter() > self.deadline:
+            if time.perf_counter() > self.deadline or self._is_full():
                 return None
             self.outcomes[example] = self._outcome(example, confirm)
         outcome = self.outcomes[example]
         return outcome if outcome is not None and outcome.failed else None
+
+    def _is_full(self) -> bool:
+        """Whether memory is used up even when nothing is kept that can be made again."""
+        limit = self.settings.memory
+        if limit is None or memory_now() <= limit:
+            return False
+        jax.clear_caches()
+        gc.collect()
+        if memory_now() <= limit:
+            return False
+        self.notes.append(
+            f"stopped after {len(self.outcomes)} examples: {memory_now() / 2**30:.1f} GiB in use"
+        )
+        return True
 
     def _outcome(self, example: Example, confirm: bool) -> Outcome | None:
         try:

@@ -40,6 +40,10 @@ def details(report: Report, verbose: bool = False) -> Iterator[str]:
     if verbose or not report.ok or report.verdict == "flagged":
         for note in report.notes:
             yield f"  {note}"
+    for line in report.health:
+        yield f"  health: {line}"
+    if verbose and report.peak_memory:
+        yield f"  memory at most {report.peak_memory / 2**30:.2f} GiB, {report.compiles} compilations"
     if report.tpu_errors:
         words = ", ".join(f"{name} {error:.1e}" for name, error in report.tpu_errors.items())
         yield f"  on a TPU at default precision, relative to the largest value: {words}"

@@ -1,0 +1,103 @@
+"""What a port does besides computing, and what makes it compile again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from migrator.errors import UserError
+from migrator.quick import seconds, size
+from numerics.health import examine, memory_now, peak_memory, retraced
+from numerics.verify import Settings, verify
+from tests.numerics.models import NET, FlaxNet, TorchNet
+
+X = np.ones((2, 8), np.float32)
+KEPT: list[Any] = []
+
+
+class Odd(FlaxNet):
+    """A port with a habit."""
+
+    def __init__(self, habit: str) -> None:
+        super().__init__(rngs=nnx.Rngs(0))
+        self.habit, self.calls = habit, 0
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        if self.habit == "prints":
+            print("called with", x.shape)
+        if self.habit == "counts":
+            self.calls += 1
+        if self.habit == "keeps":
+            KEPT.append(x * 2)
+        if self.habit == "cuts":
+            x = x + jnp.zeros(x.shape, jnp.float64).astype(jnp.float32)
+        return super().__call__(x)
+
+
+@pytest.mark.parametrize(
+    ("habit", "words"),
+    [
+        ("prints", "prints while it is traced, once and not in every call: 'called with (2, 8)'"),
+        ("counts", "changes calls in the call, which under jit is lost"),
+        ("keeps", "a traced value is kept after the call"),
+        ("cuts", "a 64-bit type is cut to 32 bits at test_health.py:"),
+    ],
+)
+def test_a_habit_is_told(habit: str, words: str) -> None:
+    found = examine(Odd(habit), [X], {})
+    KEPT.clear()
+    assert len(found) == 1, found
+    assert found[0].startswith(words)
+
+
+def test_a_port_without_habits() -> None:
+    assert examine(FlaxNet(dropout=0.5, rngs=nnx.Rngs(0)), [X], {}) == []
+
+
+def test_what_makes_it_compile_again() -> None:
+    before = {"inputs[0]": "float32(2, 8)", "state.x": "int32()"}
+    assert retraced(before, {"inputs[0]": "float32(2, 8)", "state.x": "int32() (weak)"}) == [
+        "state.x is int32() (weak) where it was int32()"
+    ]
+    assert retraced(before, {"inputs[0]": "float32(2, 8)"}) == ["state.x is gone"]
+
+
+def check(**asked: Any) -> Any:
+    settings = Settings(examples=4, train=False, grad=False, shrink_seconds=0, **asked)
+    port = FlaxNet(rngs=nnx.Rngs(0))
+    return verify(TorchNet(), port, [X], load=NET.load, dump=NET.dump, settings=settings)
+
+
+def test_memory_is_told_and_bounded() -> None:
+    assert 0 < memory_now() <= 1.05 * peak_memory()
+    report = check(memory=1.0)
+    assert report.verdict == "not compared"
+    assert any("stopped after 0 examples" in note for note in report.notes)
+    assert check(memory=1e15).peak_memory > 1e8
+
+
+def test_health_is_part_of_the_report() -> None:
+    assert check(health=True).health == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("60s", 60), ("5min", 300), ("90", 90), ("1.5 h", 5400)]
+)
+def test_times(text: str, value: float) -> None:
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize(("text", "value"), [("4GiB", 2**32), ("512 MB", 512e6), ("1g", 2**30)])
+def test_sizes(text: str, value: float) -> None:
+    assert size(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "lots", "4 apples", "-1s"])
+def test_quantities_that_are_none(text: str) -> None:
+    with pytest.raises(UserError, match="--memory"):
+        size(text)
