@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
 from functools import cache
-from operator import attrgetter
 from typing import Any, TypeVar, get_origin
 
 import libcst as cst
@@ -194,9 +193,14 @@ def _multiline(node: cst.CSTNode) -> bool:
 
 
 @cache
-def _all_fields(kind: type[cst.CSTNode]) -> tuple[tuple[str, ...], Callable[[Any], Any]]:
-    names = tuple(f.name for f in fields(kind))
-    return names, attrgetter(*names) if len(names) > 1 else lambda node: (getattr(node, names[0]),)
+def _copier(kind: type[cst.CSTNode]) -> Callable[[Any], Any]:
+    """A function that copies a node of this type field by field, without the checks of its constructor."""
+    lines = [f"    put(made, {f.name!r}, node.{f.name})" for f in fields(kind)]
+    text = "\n".join(["def copied(node):", "    made = new(kind)", *lines, "    return made"])
+    namespace: dict[str, Any] = {"put": object.__setattr__, "new": object.__new__, "kind": kind}
+    exec(text, namespace)
+    made: Callable[[Any], Any] = namespace["copied"]
+    return made
 
 
 _SPACED = frozenset(
@@ -249,10 +253,9 @@ def changed(node: N, **changes: Any) -> N:
         except cst.CSTValidationError:
             new = {n: v for n, v in changes.items() if v is not getattr(node, n)}
             return node.with_changes(**{n: _enclosed(value) for n, value in new.items()})
-    names, values = _all_fields(type(node))
-    made: N = object.__new__(type(node))
-    for name, value in zip(names, values(node), strict=True):
-        object.__setattr__(made, name, changes.get(name, value))
+    made: N = _copier(type(node))(node)
+    for name, value in changes.items():
+        object.__setattr__(made, name, value)
     return made
 
 
