@@ -65,7 +65,7 @@ def _settle(facts: Facts, walker: Statements) -> bool:
             key=lambda f: f.short not in ("__init__", "__new__"),
         )
         for info in ordered:
-            walker.enter(info, dict(env))
+            walker.enter(info, dict(info.closure if info.nested else env))
         walked |= bool(ordered)
         if not ordered:
             break

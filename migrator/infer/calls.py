@@ -451,6 +451,8 @@ class Calls(Python):
             key = keyword if keyword is not None else names[i] if i < len(names) else None
             if key and isinstance(kind, k.Const):
                 found.append((key, kind.value))
+            elif key == "bias":
+                found.append((key, kind))
         return tuple(found)
 
     # --- modules --------------------------------------------------------------------------------------------------
@@ -493,6 +495,10 @@ class Calls(Python):
             return self.call_module(k.Module(base), args)
         if name == "__init__" and base in CONTAINERS:
             self.owner.statics["<item>"] = self._children(args)
+        if name == "__init__" and base is not None and base not in CONTAINERS:
+            starred = any(keyword in ("*", "**") for keyword, _ in args)
+            given = dict(self._constant_args(base, args)).get("bias", k.BOOL if starred else True)
+            self.owner.statics["<bias>"] = given if isinstance(given, k.Kind) else k.Const(given)
         return k.NONE if name == "__init__" else k.UNKNOWN
 
     def _module_method(self, name: str, bound: k.Kind | None, args: Args) -> k.Kind:

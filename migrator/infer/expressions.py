@@ -517,8 +517,14 @@ class Expressions:
                 return found
             base = info.torch_base or "torch.nn.Module"
             if base != "torch.nn.Module":
-                return self._module_attribute(k.Module(base, value.item, value.args), name)
+                given = next(
+                    (c.statics["<bias>"] for c in info.lineage() if "<bias>" in c.statics), k.BOOL
+                )
+                args = value.args if given == k.Const(True) else (("bias", given),)
+                return self._module_attribute(k.Module(base, value.item, args), name)
         elif "|" not in value.cls and value.cls != "torch.nn.Module":
+            if name == "bias" and dict(value.args).get("bias", True) is not True:
+                return k.Optional(k.Tensor(dtype="float", role="param"))
             if name in ("weight", "bias") or name.startswith(("weight_", "bias_", "in_proj")):
                 return k.Tensor(dtype="float", role="param")
             if name.startswith("running_"):

@@ -107,6 +107,8 @@ class FunctionInfo:
     closure: dict[str, k.Kind] = field(default_factory=dict)
     uses: dict[str, set[str]] | None = None
     generator: bool = False
+    nested: bool = False
+    """A method of a class that a function defines: it sees the function's names."""
     dirty: bool = True
     """Something it reads has changed since it was last walked."""
     callers: set[FunctionInfo] = field(default_factory=set)

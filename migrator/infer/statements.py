@@ -522,9 +522,8 @@ class Statements(Calls):
                     self.eval(decorator.decorator)
                 method = self.facts.functions.get(statement)
                 if method is None:
-                    method = FunctionInfo(
-                        f"{info.name}.{statement.name.value}", statement, info, self.function
-                    )
+                    method = FunctionInfo(f"{info.name}.{statement.name.value}", statement, info)
+                    method.nested = self.function is not None
                     method.shared = self._shared(info.name)
                     self.facts.functions[statement] = method
                 self.facts.names[method.name] = method

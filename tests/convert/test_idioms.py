@@ -237,3 +237,50 @@ class M(nn.Module):
         return self.b(self.a(x)[..., None])[..., 0]
 """)
     assert "isinstance(m, Conv1d_)" in code
+
+
+def test_a_class_that_a_function_defines() -> None:
+    check("""
+def make(scale):
+    class Head(nn.Module):
+        def __init__(self, n):
+            super().__init__()
+            self.fc = nn.Linear(n, 3)
+
+        def forward(self, x):
+            return self.fc(x) * scale if scale > 1 else x.mean(1, keepdim=True)
+
+    return Head
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = make(2)(4)
+
+    def forward(self, x):
+        return self.a(x)
+""")
+
+
+def test_a_convolution_that_passes_its_arguments_on() -> None:
+    code = check("""
+class Same(nn.Conv1d):
+    def __init__(self, n, m, kernel_size, gain=1.0, **kwargs):
+        super().__init__(n, m, kernel_size, **kwargs)
+        self.gain = gain
+
+    def forward(self, x):
+        return F.conv1d(x, self.weight * self.gain, self.bias, self.stride, self.padding, self.dilation)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Same(3, 2, 3, gain=2.0, padding=1, bias=False)
+
+    def forward(self, x):
+        return self.a(x[None])[0]
+""")
+    assert "super().__init__(n, m, kernel_size, rngs=rngs, **kwargs)" in code
+    assert "self.bias[...] if self.bias is not None else None" in code

@@ -63,11 +63,28 @@ def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
     from rules import definitions
 
     rules = definitions.layers(base)
+    if base in _CONVOLUTIONS and any(a.star for a in call.args):
+        return _passed_on(rw, call)
     made = convert_call(rw, call, base, rules, call_args(rw, call.args)).node
     if not isinstance(made, cst.Call) or syntax.code(made.func) in [r.name for r in rules]:
         if not isinstance(made, cst.Call) or not _is_class(rules[0], syntax.code(made.func)):
             raise Failure(call, "API001", f"a subclass of {base} has no conversion", "")
     return syntax.changed(made, func=syntax.parse("super().__init__"))
+
+
+_CONVOLUTIONS = ("torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d")
+"""Layers whose copied classes take torch's own arguments up to ``bias``, by place and by name."""
+
+
+def _passed_on(rw: Rewriter, call: cst.Call) -> cst.Call:
+    """``super().__init__(*args, **kwargs)`` of a convolution: what its class does not take raises there."""
+    plain = [a for a in call.args if not a.star and a.keyword is None]
+    named = {a.keyword.value for a in call.args if a.keyword is not None}
+    if len(plain) > 8 or named & {"padding_mode", "device", "dtype"}:
+        raise Failure(call, "API002", "starred arguments beside one that Flax has not", "")
+    func = syntax.parse("super().__init__")
+    made = syntax.changed(call, func=func, args=[rw.visit(a) for a in call.args])
+    return syntax.add_keyword(made, "rngs", rw.ctx.rngs(call))
 
 
 def _is_class(rule: Rule, name: str) -> bool:
