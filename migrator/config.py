@@ -89,7 +89,7 @@ class Case:
     """One model and how to exercise it.
 
     ``init_args`` and ``init_kwargs`` hold plain values and ``Reference`` objects; ``init_hook`` names a function
-    that makes them instead, ``hook`` one that makes the inputs.
+    that makes them instead, ``hook`` one that makes the inputs; ``problem`` says why there is nothing to run.
     """
 
     name: str
@@ -110,6 +110,7 @@ class Case:
     vmap: bool = False
     second_order: bool = False
     precision: str = "f32"
+    problem: str | None = None
     root: Path = field(default_factory=Path)
 
 

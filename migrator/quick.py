@@ -127,7 +127,7 @@ def selection(
     Names are those of pyproject.toml's cases, or files, directories and ``file:Class``, which become cases.
 
     Raises:
-      UserError: no such case or file, flags that cannot be read, a file that does not convert whole.
+      UserError: no such case or file, flags that cannot be read.
     """
     settings = load_config(Path(config) if config else None)
     targets = [torch] if torch is not None else [n for n in names if _is_target(n, settings)]
@@ -194,11 +194,15 @@ def _file_case(
     Where no port is named and none was converted before, the file is converted for the occasion.
 
     Raises:
-      UserError: flags that cannot be read, inputs nobody describes, or a file that does not convert whole.
+      UserError: flags that cannot be read, or inputs nobody describes.
     """
     offered = outline(path)
     name = name or main_class(offered)
-    jax = flags.get("jax") or f"{_port_of(path, settings, directory)}:{name}"
+    problem = None
+    try:
+        jax = flags.get("jax") or f"{_port_of(path, settings, directory)}:{name}"
+    except _Incomplete as error:  # the other cases are verified all the same
+        jax, problem = None, str(error)
     inputs: Any = [parse_input(text) for text in flags.get("inputs") or ()]
     dims = _dims(inputs, flags.get("dims") or ())
     init: Any = parse_init(flags.get("init") or "")
@@ -210,7 +214,9 @@ def _file_case(
         init = f"{path}:{INIT}"
     entry = {"name": name, "torch": f"{path}:{name}", "jax": jax}
     entry |= {"init": init, "inputs": inputs, "dims": dims}
-    return parse_case(entry, settings.root, "command line")
+    if jax is None:
+        del entry["jax"]
+    return replace(parse_case(entry, settings.root, "command line"), problem=problem)
 
 
 def _port_of(path: Path, settings: Config, directory: Path) -> Path:
@@ -220,6 +226,10 @@ def _port_of(path: Path, settings: Config, directory: Path) -> Path:
         if converted is not None and (settings.root / converted).is_file():
             return settings.root / converted
     return _converted(path, directory)
+
+
+class _Incomplete(UserError):
+    """A file that does not convert whole."""
 
 
 def _converted(source: Path, directory: Path) -> Path:
@@ -232,7 +242,7 @@ def _converted(source: Path, directory: Path) -> Path:
     left = [finding for finding in conversion.findings if finding.blocks]
     if not conversion.complete:
         left = left or conversion.findings
-        raise UserError(
+        raise _Incomplete(
             f"{source} does not convert whole, so there is nothing to compare yet: {left[0]}"
             f" ({len(left)} in all; `migrate analyze {source}` lists them)"
         )

@@ -196,6 +196,8 @@ def verify_case(case: Case, config: Config, **settings: Any) -> Report:
     from numerics.report import Report
 
     try:
+        if case.problem is not None:
+            raise UserError(case.problem)
         if case.expect == "flagged":
             return _flagged(case, config)
         return _verified(case, config, settings)

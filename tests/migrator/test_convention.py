@@ -151,3 +151,14 @@ def test_made_inputs_vary_inside_what_they_show() -> None:
         spread = {"zeros": 0.0, "tiny": 1e-3, "large": 10.0, "offset": 0.1}.get(profile)
         assert spread is None or 0.5 * spread <= x.std() <= 2 * spread
     assert (torch.get_rng_state() == state).all()
+
+
+def test_a_file_that_does_not_convert_leaves_the_others_to_be_verified(here: Path) -> None:
+    text = "import torch\nfrom torch import nn\n\nclass {}(nn.Module):\n    def forward(self, x):\n"
+    inputs = "\ndef get_inputs():\n    return [torch.randn(4)]\n"
+    (here / "masked.py").write_text(text.format("Masked") + "        return x[x > 0]\n" + inputs)
+    (here / "whole.py").write_text(text.format("Whole") + "        return x * 2\n" + inputs)
+    result = migrate("verify", "masked.py", "whole.py", "--examples", "1")
+    assert result.exit_code == 2
+    assert "masked.py does not convert whole" in result.stderr
+    assert "1 error, 1 equal" in result.stdout
