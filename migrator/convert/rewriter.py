@@ -139,21 +139,34 @@ class Rewriter:
             text += f"; {failure.advice}"
         comment = cst.EmptyLine(comment=cst.Comment(" ".join(text.split())))
         lines = list(getattr(node, "leading_lines", ()))
-        if self._stops_import(node):
+        instead = self._instead(node)
+        if instead is not None:
             source = syntax.code(node.with_changes(leading_lines=[])).rstrip().splitlines()
             left = [cst.EmptyLine(comment=cst.Comment(f"# {line}".rstrip())) for line in source]
-            return PASS.with_changes(leading_lines=[*lines, comment, *left])
+            return syntax.changed(instead, leading_lines=[*lines, comment, *left])
         return syntax.changed(node, leading_lines=[*lines, comment])
 
-    def _stops_import(self, node: cst.BaseStatement) -> bool:
-        """Whether a statement left at the top of a package's file would keep the whole package from being imported."""
+    def _instead(self, node: cst.BaseStatement) -> cst.BaseStatement | None:
+        """What stands for a statement that would keep a whole package from being imported; None to leave it.
+
+        An import or a call at the top of a file becomes a comment; of a class or function, whose head names
+        torch, a name is left that raises when it is used.
+        """
         ctx = self.ctx
         if ctx.facts.linked is None or ctx.frames or ctx.classes:
-            return False
+            return None
+        if isinstance(node, (cst.ClassDef, cst.FunctionDef)):
+            name = node.name.value
+            error = f'raise NotImplementedError("{name} is not converted")'
+            if isinstance(node, cst.FunctionDef):
+                return syntax.statement(f"def {name}(*args, **kwargs):\n    {error}\n")
+            init = "def __init__(self, *args, **kwargs):"
+            return syntax.statement(f"class {name}:\n    {init}\n        {error}\n")
         kinds = (cst.Import, cst.ImportFrom, cst.Expr)
-        return isinstance(node, cst.SimpleStatementLine) and all(
-            isinstance(small, kinds) for small in node.body
-        )
+        line = isinstance(node, cst.SimpleStatementLine)
+        if line and all(isinstance(small, kinds) for small in node.body):  # type: ignore[attr-defined]
+            return PASS
+        return None
 
     def block(self, node: cst.BaseSuite) -> cst.BaseSuite:
         """Convert a suite; an empty one becomes ``pass``."""

@@ -187,3 +187,17 @@ def test_an_argument_that_flax_keeps_under_another_name_is_a_finding() -> None:
         "    def forward(self, x):\n        return x * self.eps\n"
     )
     assert rules_of(source) == ["API001"]
+
+
+def test_a_class_with_the_name_of_the_layer_it_derives_from() -> None:
+    source = "class Conv2d(nn.Conv2d):\n    def forward(self, x):\n        return super().forward(x) * 2\n"
+    result = convert(source)
+    assert result.complete
+    scope: dict = {}
+    exec(result.code, scope)
+    assert scope["Conv2d"](1, 2, 3, rngs=nnx.Rngs(0))(torch.ones(1, 1, 3, 3).numpy()).shape == (
+        1,
+        2,
+        1,
+        1,
+    )

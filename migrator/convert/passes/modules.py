@@ -16,7 +16,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
-from rules.definitions import Rule, module_file
+from rules.definitions import module_file
 
 _SUPPORTED_API = frozenset(
     "train eval forward __call__ append extend insert items keys values update pop".split()
@@ -66,9 +66,10 @@ def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
     if base in _CONVOLUTIONS and any(a.star for a in call.args):
         return _passed_on(rw, call)
     made = convert_call(rw, call, base, rules, call_args(rw, call.args)).node
-    if not isinstance(made, cst.Call) or syntax.code(made.func) in [r.name for r in rules]:
-        if not isinstance(made, cst.Call) or not _is_class(rules[0], syntax.code(made.func)):
-            raise Failure(call, "API001", f"a subclass of {base} has no conversion", "")
+    names = rw.ctx.helpers.names
+    copied = [names.get((r.file.path, r.name)) for r in rules if r.returns.strip("'\"") != r.name]
+    if not isinstance(made, cst.Call) or syntax.code(made.func) in copied:
+        raise Failure(call, "API001", f"a subclass of {base} has no conversion", "")
     return syntax.changed(made, func=syntax.parse("super().__init__"))
 
 
@@ -85,10 +86,6 @@ def _passed_on(rw: Rewriter, call: cst.Call) -> cst.Call:
     func = syntax.parse("super().__init__")
     made = syntax.changed(call, func=func, args=[rw.visit(a) for a in call.args])
     return syntax.add_keyword(made, "rngs", rw.ctx.rngs(call))
-
-
-def _is_class(rule: Rule, name: str) -> bool:
-    return name == rule.returns.strip("'\"")
 
 
 def _by_super(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
