@@ -84,6 +84,8 @@ class Context:
         if facts.linked is not None:
             self.class_values |= facts.linked.handed_on
             self.torch_names |= facts.linked.stars(source.module)
+        self.new_parameters: dict[cst.CSTNode, frozenset[str]] = {}
+        """Function body → the local names that hold a new parameter."""
         self.tied_heads: dict[str, dict[str, cst.Attribute]] = {}
 
     # --- questions ------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.inline import RNGS, CallArg, Expansion, NoConversion, expand
+from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
 from migrator.infer.signatures import spelled
@@ -63,7 +64,7 @@ def call_args(rw: Rewriter, args: Sequence[cst.Arg]) -> list[CallArg]:
                 continue
         keyword = item.star or (item.keyword.value if item.keyword else None)
         found.append(
-            CallArg(keyword, item.value, rw.visit(item.value), rw.ctx.facts.kind(item.value))
+            CallArg(keyword, item.value, current(rw, item.value), rw.ctx.facts.kind(item.value))
         )
     return found
 

@@ -22,16 +22,26 @@ PARAMETERS = ("torch.nn.ParameterList", "torch.nn.ParameterDict")
 CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", *PARAMETERS)
 
 
+PARAMETER = "<parameter>"
+"""Below a local name in the environment: the parameter it was given."""
+
+
 class Calls(Python):
     """Adds calls to the expression walk."""
 
     _call_node: cst.CSTNode | None = None
 
+    def held(self, node: cst.CSTNode, kind: k.Kind) -> k.Kind:
+        """The kind of a value that is handed on: the parameter itself, where a name was given a new one."""
+        if not isinstance(node, cst.Name):
+            return kind
+        return self.env.get(f"{node.value}.{PARAMETER}", kind)
+
     def arguments(self, node: cst.Call) -> Args:
         """Evaluate the arguments of a call."""
         found: Args = []
         for item in node.args:
-            kind = self.eval(item.value)
+            kind = self.held(item.value, self.eval(item.value))
             keyword = item.star or (item.keyword.value if item.keyword else None)
             if item.star == "*" and isinstance(kind, k.Tuple):
                 found.extend((None, one) for one in kind.items)

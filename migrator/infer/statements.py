@@ -10,7 +10,7 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
-from migrator.infer.calls import CONTAINERS, PARAMETERS, Calls
+from migrator.infer.calls import CONTAINERS, PARAMETER, PARAMETERS, Calls
 from migrator.infer.evidence import asks_training, gather, guess, written_attributes
 from migrator.infer.expressions import Env
 from migrator.infer.facts import ClassInfo, FunctionInfo
@@ -54,7 +54,7 @@ class Statements(Calls):
         self.eval(node.value)
 
     def do_Return(self, node: cst.Return) -> None:
-        kind = self.eval(node.value) if node.value is not None else k.NONE
+        kind = self.held(node.value, self.eval(node.value)) if node.value is not None else k.NONE
         self._returns = kind if self._returns is None else k.join(self._returns, kind)
         self._ended = True
 
@@ -87,7 +87,11 @@ class Statements(Calls):
                 kind = self._spread(node.value, kind, len(target.target.elements))
             # a local name holds the value; only an attribute is the parameter or buffer itself
             plain = not isinstance(target.target, cst.Attribute)
-            self.bind_target(target.target, _value(kind) if plain else kind)
+            bound = _value(kind) if plain else self.held(node.value, kind)
+            self.bind_target(target.target, bound)
+            made = isinstance(node.value, cst.Call) and isinstance(target.target, cst.Name)
+            if made and isinstance(kind, k.Tensor) and kind.role == "param":
+                self.env[f"{target.target.value}.{PARAMETER}"] = kind  # type: ignore[attr-defined]
 
     def do_AnnAssign(self, node: cst.AnnAssign) -> None:
         hinted = from_hint(node.annotation.annotation, self.eval)
@@ -427,7 +431,13 @@ class Statements(Calls):
             return {}
         if len(names) > 1 and all(n.startswith(LAYERS) for n in names):
             return {path: k.Module("|".join(names))}
-        return {path: self.instance_of(names[0])} if len(names) == 1 else {}
+        if len(names) > 1:
+            return {}
+        made, known = self.instance_of(names[0]), self.facts.kind(test.args[0].value)
+        known = known.inner if isinstance(known, k.Optional) else known
+        # what is known of a tensor already says more: its rank, that it is a parameter
+        both = isinstance(made, k.Tensor) and isinstance(known, k.Tensor)
+        return {path: known if both else made}
 
     # --- imports --------------------------------------------------------------------------------------------------
 

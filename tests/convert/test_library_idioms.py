@@ -273,3 +273,53 @@ class M(nn.Module):
 def test_repeats_of_unknown_kind() -> None:
     made = body("def f(x: torch.Tensor, n):\n    return x.repeat_interleave(n)\n", "def f")
     assert "repeat" in made
+
+
+NEW_PARAMETERS = """
+def small(*shape, std=0.02):
+    return nn.Parameter(torch.randn(*shape) * std)
+
+
+def normal(n):
+    p = nn.Parameter(torch.empty(n))
+    nn.init.normal_(p)
+    with torch.no_grad():
+        p[0] = 1.0
+        p *= 2
+    return p
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.layer = small(4), nn.Linear(4, 4)
+        self.b = normal(4)
+        w = nn.Parameter(torch.empty(4))
+        nn.init.uniform_(w)
+        w.data.clamp_(0, 0.5)
+        self.w = w
+        v = nn.Parameter(torch.zeros(4))
+        v.data.fill_(2.0)
+        self.register_parameter("v", v)
+
+    def forward(self, x):
+        if isinstance(self.layer.weight, torch.Tensor) and x.dtype != self.layer.weight.dtype:
+            x = x.to(self.layer.weight.dtype)
+        return self.layer(x) * self.a + self.b + self.w * self.v
+"""
+
+
+def test_a_parameter_stays_one_while_it_is_given_its_first_value() -> None:
+    result = convert(NEW_PARAMETERS)
+    assert result.complete, result.findings
+    scope: dict = {"torch": torch, "nn": torch.nn}
+    exec(NEW_PARAMETERS, scope)
+    theirs = scope["M"]()
+    exec(result.code, scope)
+    ours = scope["M"](rngs=nnx.Rngs(0))
+    assert float(ours.b[...][0]) == 2.0
+    assert float(ours.v[...].sum()) == 8.0
+    load_state_dict(ours, theirs.state_dict())
+    assert len(nnx.to_flat_state(nnx.state(ours, nnx.Param))) == 6
+    x = torch.randn(2, 4)
+    torch.testing.assert_close(torch.tensor(ours(x.numpy()).tolist()), theirs(x).detach())

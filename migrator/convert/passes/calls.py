@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
+from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.symbols import of_torch, tensor_attribute
@@ -58,7 +59,7 @@ def _arguments(rw: Rewriter, node: cst.Call, name: str, kind: k.Function) -> lis
     if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
         receiver = node.func.value
         if kind.bound is not None or not isinstance(rw.ctx.kind(receiver), k.Class):
-            args.append(CallArg(None, receiver, rw.visit(receiver), kind.bound or k.TENSOR))
+            args.append(CallArg(None, receiver, current(rw, receiver), kind.bound or k.TENSOR))
     return [*args, *call_args(rw, node.args)]
 
 

@@ -337,6 +337,10 @@ def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
             )
         if isinstance(target, cst.Name) or targets.is_variable(ctx, target):
             check_mutation(ctx, node, target)
+        if isinstance(target, cst.Name) and targets.holds_parameter(ctx, target):
+            return syntax.changed(
+                node, target=targets.dereferenced(target), value=rw.visit(node.value)
+            )
         if targets.is_variable(ctx, target) and isinstance(target, (cst.Attribute, cst.Name)):
             reference, transposed = targets.variable_reference(rw, target)
             if transposed:

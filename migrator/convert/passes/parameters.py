@@ -352,11 +352,9 @@ def _is_empty_list(node: cst.BaseExpression) -> bool:
 
 def _makes_variable(rw: Rewriter, value: cst.CSTNode) -> bool:
     """Whether a value is a new parameter, maybe under a condition (``nn.Parameter(x) if affine else None``)."""
-    return any(
-        isinstance(n, cst.Call)
-        and rw.ctx.facts.callee(n) in ("torch.nn.Parameter", "torch.nn.Buffer")
-        for n in syntax.walk(value)
-    )
+    if isinstance(value, cst.Name) and targets.holds_parameter(rw.ctx, value):
+        return True
+    return any(targets.makes_parameter(rw.ctx, n) for n in syntax.walk(value))
 
 
 def _in_parens(value: cst.BaseExpression) -> cst.BaseExpression:

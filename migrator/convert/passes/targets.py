@@ -56,6 +56,45 @@ def is_variable(ctx: Context, node: cst.CSTNode) -> bool:
     return isinstance(kind, k.Tensor) and kind.role in ("param", "buffer")
 
 
+def holds_parameter(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether a local name stands for a parameter made here: ``w = nn.Parameter(…)`` and nothing else."""
+    if not isinstance(node, cst.Name) or not isinstance(ctx.kind(node), k.Tensor):
+        return False
+    body = ctx.frame.info.node.body if ctx.frame is not None else ctx.source.tree
+    return node.value in new_parameters(ctx, body)
+
+
+def new_parameters(ctx: Context, body: cst.CSTNode) -> frozenset[str]:
+    """The names that a function gives new parameters only."""
+    if body not in ctx.new_parameters:
+        ctx.new_parameters[body] = frozenset()  # what a recursive function returns is not known
+        made: dict[str, bool] = {}
+        for item in ctx.facts.tree.below(body):
+            for target in item.targets if type(item) is cst.Assign else ():
+                if isinstance(target.target, cst.Name):
+                    name = target.target.value
+                    made[name] = made.get(name, True) and makes_parameter(ctx, item.value)
+        ctx.new_parameters[body] = frozenset(name for name, always in made.items() if always)
+    return ctx.new_parameters[body]
+
+
+def makes_parameter(ctx: Context, value: cst.CSTNode) -> bool:
+    """Whether a value is ``nn.Parameter(…)``, or a call of a function of the file that always returns one."""
+    if not isinstance(value, cst.Call):
+        return False
+    name = ctx.facts.callee(value) or ""
+    info = ctx.facts.names.get(name)
+    if info is None or info.settled is not None:
+        return name in ("torch.nn.Parameter", "torch.nn.Buffer")
+    returns = [n.value for n in ctx.facts.tree.below(info.node.body) if type(n) is cst.Return]
+    return bool(returns) and all(
+        one.value in new_parameters(ctx, info.node.body)
+        if isinstance(one, cst.Name)
+        else isinstance(one, cst.Call) and ctx.facts.callee(one) == "torch.nn.Parameter"
+        for one in returns
+    )
+
+
 def variable_reference(rw: Rewriter, node: cst.BaseExpression) -> tuple[cst.BaseExpression, bool]:
     """The Variable an expression names in the output, and whether it holds the transposed array."""
     if isinstance(node, cst.Attribute):
@@ -86,7 +125,7 @@ def assign(
     """
     ctx = rw.ctx
     if isinstance(target, cst.Name):
-        if is_variable(ctx, target):
+        if is_variable(ctx, target) or holds_parameter(ctx, target):
             return [_assign(dereferenced(target), value)]
         return [_assign(target, value)]
     if isinstance(target, cst.Attribute):
@@ -159,5 +198,7 @@ def _assign(target: cst.BaseExpression, value: cst.BaseExpression) -> cst.Assign
 
 def current(rw: Rewriter, target: cst.BaseExpression) -> cst.BaseExpression:
     """The present value of a target, in torch's layout."""
+    if holds_parameter(rw.ctx, target):
+        return dereferenced(target)
     made: cst.BaseExpression = rw.visit(target)
     return made
