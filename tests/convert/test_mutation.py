@@ -132,7 +132,7 @@ def test_a_sequential_that_starts_with_an_in_place_layer() -> None:
     class Residual(nn.Module):
         def __init__(self, d):
             super().__init__()
-            self.block = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(d, d))
+            self.block = nn.Sequential(nn.ELU(inplace=True), nn.Linear(d, d))
 
         def forward(self, x):
             return x + self.block(x)
