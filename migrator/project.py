@@ -57,12 +57,12 @@ class Conversion:
     files: list[Converted] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
     helpers: dict[Path, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    """What a person should know of the project as a whole."""
+    notes: list[Finding] = field(default_factory=list)
+    """Findings of the project as a whole, which block nothing."""
 
     @property
     def findings(self) -> list[Finding]:
-        return ordered(f for file in self.files for f in file.findings)
+        return ordered([*self.notes, *(f for file in self.files for f in file.findings)])
 
     @property
     def complete(self) -> bool:
@@ -264,15 +264,22 @@ def convert_path(
     Raises:
       UserError: unreadable sources, or an output that may not be overwritten (nothing is written then).
     """
-    files = discover(paths, include, exclude)
+    from migrator.package.requirements import requirements
+
+    named = [Path(path) for path in paths]
+    files = discover(named, include, exclude)
+    notes = requirements(path for path in named if path.is_dir())
     if out is None:
-        return convert_files(files, track, jobs=jobs, cache=cache)
+        conversion = convert_files(files, track, jobs=jobs, cache=cache)
+        conversion.notes = notes
+        return conversion
     out = Path(out)
     targets = _targets(files, out)
     directory = out.parent if out.suffix == ".py" else out
     manifest = Manifest(directory)
     _refuse(manifest, targets, force)
     conversion = convert_files(files, track, out, jobs=jobs, cache=cache)
+    conversion.notes = notes
     helpers = {directory / name: code for name, code in conversion.helpers.items()}
     _refuse(manifest, list(helpers), force)
     for file, target in zip(conversion.files, targets, strict=True):

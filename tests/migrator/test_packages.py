@@ -444,3 +444,19 @@ def test_a_class_that_does_not_convert_raises_when_it_is_used(tmp_path: Path) ->
     module = UserCode(tmp_path / "out").load(tmp_path / "out/flaxed/api.py")
     with pytest.raises(NotImplementedError, match="Pool is not converted"):
         module.f(np.ones(3), rngs=None)
+
+
+def test_requirements_that_are_built_on_torch_are_named(tmp_path: Path) -> None:
+    root = write(tmp_path, {"layers.py": LAYERS})
+    (tmp_path / "requirements.txt").write_text("numpy\ntorch>=2\ntimm==1.0\n# kornia\n")
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "x"\ndependencies = ["kornia>=0.7"]\n'
+    )
+    found = convert_path([root], None)
+    assert found.complete
+    named = [(Path(f.path).name, f.line, f.message.split()[2]) for f in found.findings]
+    assert named == [
+        ("pyproject.toml", 3, "kornia"),
+        ("requirements.txt", 2, "torch"),
+        ("requirements.txt", 3, "timm"),
+    ]

@@ -123,7 +123,7 @@ def _check_missing(
         node,
         "API004",
         f"{names} of {module} {verb} not among the files that are converted",
-        "convert the file that defines it as well, or --follow the package",
+        "convert the file that defines it as well",
     )
     if not rest:
         raise failure
