@@ -189,6 +189,8 @@ def build_flax(case: Case, config: Config) -> Any:
 
 
 def _takes_rngs(factory: Any) -> bool:
+    if inspect.isclass(factory) and factory.__init__ is object.__init__:
+        return False  # nnx.Module's metaclass shows a signature that accepts everything
     try:
         parameters = inspect.signature(factory).parameters.values()
     except (TypeError, ValueError):

@@ -198,11 +198,10 @@ def _file_case(
     """
     offered = outline(path)
     name = name or main_class(offered)
-    problem = None
     try:
         jax = flags.get("jax") or f"{_port_of(path, settings, directory)}:{name}"
     except _Incomplete as error:  # the other cases are verified all the same
-        jax, problem = None, str(error)
+        return Case(name, f"{path}:{name}", problem=str(error), root=settings.root)
     inputs: Any = [parse_input(text) for text in flags.get("inputs") or ()]
     dims = _dims(inputs, flags.get("dims") or ())
     init: Any = parse_init(flags.get("init") or "")
@@ -214,9 +213,7 @@ def _file_case(
         init = f"{path}:{INIT}"
     entry = {"name": name, "torch": f"{path}:{name}", "jax": jax}
     entry |= {"init": init, "inputs": inputs, "dims": dims}
-    if jax is None:
-        del entry["jax"]
-    return replace(parse_case(entry, settings.root, "command line"), problem=problem)
+    return parse_case(entry, settings.root, "command line")
 
 
 def _port_of(path: Path, settings: Config, directory: Path) -> Path:

@@ -159,6 +159,6 @@ def test_a_file_that_does_not_convert_leaves_the_others_to_be_verified(here: Pat
     (here / "masked.py").write_text(text.format("Masked") + "        return x[x > 0]\n" + inputs)
     (here / "whole.py").write_text(text.format("Whole") + "        return x * 2\n" + inputs)
     result = migrate("verify", "masked.py", "whole.py", "--examples", "1")
-    assert result.exit_code == 2
+    assert result.exit_code == 2, result.output
     assert "masked.py does not convert whole" in result.stderr
     assert "1 error, 1 equal" in result.stdout
