@@ -297,6 +297,12 @@ def new_empty(
     return jnp.empty(sizes(size, True), input.dtype if dtype is None else dtype)
 
 
+@op("Tensor.new", example={"x.new(2, 3)": "jnp.empty((2, 3), x.dtype)"})
+def new(input, *size: int, device=None) -> Tensor:
+    """The legacy constructor with sizes, of the dtype of ``input``."""
+    return jnp.empty(size, input.dtype)
+
+
 @op("Tensor.new_empty_strided")
 def new_empty_strided(
     input,

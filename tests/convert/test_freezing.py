@@ -79,6 +79,10 @@ def test_a_tensor_that_is_no_parameter_needs_no_freezing() -> None:
     code = module("pe = torch.zeros(dim)\npe.require_grad = False\npe.requires_grad = False")
     assert "grad" not in code
     assert function("x.requires_grad_()", "return x") == "return x"
+    buffer = "self.register_buffer('pe', torch.zeros(9, dim))"
+    assert "x + self.pe[:3]" in module(
+        buffer, "return x + self.pe[:3].requires_grad_(False)"
+    ).replace("self.pe[...]", "self.pe").replace("lax.stop_gradient(self.pe[:3])", "self.pe[:3]")
     assert "grad" not in module("self.p = 1", "x.requires_grad = True\nreturn x")
 
 

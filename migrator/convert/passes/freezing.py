@@ -126,6 +126,8 @@ def is_value(rw: Rewriter, node: cst.BaseExpression) -> bool:
     """Whether a tensor is certainly no parameter: an input of the forward pass, or computed by a torch function."""
     if isinstance(node, cst.Call):
         return _computes(rw, node)
+    if not isinstance(node, (cst.Name, cst.Attribute)):
+        return True  # an element or the result of an operation is no leaf that is trained
     if isinstance(node, cst.Attribute) and node.attr.value == "data":
         return True
     frame = rw.ctx.frame
