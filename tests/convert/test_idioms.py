@@ -212,6 +212,25 @@ def test_an_in_place_block_behind_a_read_of_the_old_value_is_a_finding() -> None
     assert rules_of(source) == ["MUT002"]
 
 
+@pytest.mark.parametrize(
+    ("init", "found"),
+    [
+        ("super().__init__(nn.ReLU(True), nn.Linear(4, 4))", ["MUT002"]),
+        ("super().__init__()\n        self.add_module('a', nn.ReLU(True))", ["MUT002"]),
+        ("super().__init__(nn.Linear(4, 4), nn.ReLU(True))", []),
+        ("super().__init__(*[nn.Linear(4, 4), nn.ReLU(True)])", []),
+        ("super().__init__(*[nn.ReLU(True), nn.Linear(4, 4)])", ["MUT002"]),
+    ],
+)
+def test_a_sequential_class_that_begins_in_place(init: str, found: list[str]) -> None:
+    source = f"class B(nn.Sequential):\n    def __init__(self):\n        {init}\n\n\n"
+    source += "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    source += (
+        "        self.b = B()\n\n    def forward(self, x):\n        return x.exp() + self.b(x)\n"
+    )
+    assert rules_of(source) == found
+
+
 def test_a_class_that_bears_the_name_of_a_copied_one() -> None:
     code = check("""
 class Conv1d(nn.Conv1d):

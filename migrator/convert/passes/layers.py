@@ -16,6 +16,7 @@ from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.containers import NAMES, is_symbol
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
 from rules import definitions
@@ -59,6 +60,29 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
         wrapper = ctx.helpers.need(module_file("rules.compat.children"), "Stateless")
         return syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(made)])
     return made
+
+
+def _begins_in_place(rw: Rewriter, info: ClassInfo | None) -> bool:
+    """Whether a Sequential of the file may begin with a layer that overwrites its input."""
+    if info is None or info.torch_base != "torch.nn.Sequential" or info.method("forward"):
+        return False
+    init = info.method("__init__")
+    made: list[k.Module] = []
+    for node in rw.ctx.source.index.below(init.node.body) if init is not None else ():
+        if type(node) is not cst.Call:
+            continue
+        name = getattr(node.func, "attr", node.func)
+        if isinstance(name, cst.Name) and name.value in _HANDING and node.args:
+            first = rw.ctx.kind(node.args[-1 if name.value == "add_module" else 0].value)
+            if isinstance(first, k.Module):
+                return ("inplace", True) in first.args
+        kind = rw.ctx.kind(node)
+        if isinstance(kind, k.Module):
+            made.append(kind)
+    return bool(made) and ("inplace", True) in made[0].args
+
+
+_HANDING = ("__init__", "add_module", "append")
 
 
 def _rectified_before(rw: Rewriter, node: cst.Call, kind: k.Module) -> bool:
@@ -109,7 +133,7 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
         forward = own.method("forward") if own is not None else None
         if forward is not None:
             check_handed_over(rw.ctx, node, forward)
-        if ("inplace", True) in kind.args:
+        if ("inplace", True) in kind.args or _begins_in_place(rw, own):
             try:
                 check_in_place_layer(rw.ctx, node)
             except Failure:
