@@ -323,3 +323,33 @@ def test_a_parameter_stays_one_while_it_is_given_its_first_value() -> None:
     assert len(nnx.to_flat_state(nnx.state(ours, nnx.Param))) == 6
     x = torch.randn(2, 4)
     torch.testing.assert_close(torch.tensor(ours(x.numpy()).tolist()), theirs(x).detach())
+
+
+def test_a_layer_may_be_replaced_by_one_without_state() -> None:
+    source = """
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+        self.act = nn.ReLU() if True else nn.Identity()
+
+    def forward(self, x):
+        return self.act(self.fc(x))
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = Base()
+        self.net.fc = nn.Identity()
+
+    def forward(self, x):
+        return self.net(x)
+"""
+    code = convert(source).code
+    assert "self.net.fc = nnx.static(identity)" in code
+    scope: dict = {}
+    exec(code, scope)
+    net = scope["M"](rngs=nnx.Rngs(0))
+    assert not nnx.to_flat_state(nnx.state(net))
+    assert nnx.jit(lambda m, x: m(x))(net, torch.ones(1, 4).numpy()).sum() == 4

@@ -9,11 +9,13 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
+from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.classes import is_named
 from migrator.convert.passes.containers import is_sequential
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules import definitions
 from rules.definitions import module_file
 
 
@@ -250,6 +252,11 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             ctx.helpers.use("nnx")
             return syntax.changed(node, value=syntax.parse("nnx.data(None)"))
         return node
+    if _replaces_by_function(rw, target, node.value):
+        ctx.helpers.use("nnx")
+        function = cst.Call(syntax.parse("nnx.static"), [cst.Arg(rw.visit(node.value))])
+        new_target = syntax.changed(node.targets[0], target=_plain_target(rw, target))
+        return syntax.changed(node, targets=[new_target], value=function)
     if _is_empty_list(node.value) and isinstance(known, k.Module):
         ctx.helpers.use("nnx")
         return syntax.changed(node, value=syntax.parse("nnx.List([])"))
@@ -344,6 +351,20 @@ def _child_by_assignment(rw: Rewriter, node: cst.Assign, target: cst.Attribute) 
     return cst.Expr(
         syntax.with_args(cst.Call(func), [cst.Arg(name), cst.Arg(rw.visit(node.value))])
     )
+
+
+def _replaces_by_function(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> bool:
+    """``net.fc = nn.Identity()``: a layer that is a plain function takes the place of one that may hold arrays."""
+    ctx = rw.ctx
+    kind = ctx.facts.kind(value.func) if isinstance(value, cst.Call) else None
+    if not isinstance(kind, k.Class) or not kind.name.startswith("torch.nn."):
+        return False
+    if ctx.traverses or not definitions.layers(kind.name) or layer_class(rw, kind.name) is not None:
+        return False
+    if not ctx.is_self(target.value):
+        return isinstance(ctx.kind(target.value), k.Module)
+    inherited = ctx.owner.lineage()[1:] if ctx.owner is not None else []
+    return any(target.attr.value in one.attributes for one in inherited)
 
 
 def _is_empty_list(node: cst.BaseExpression) -> bool:
