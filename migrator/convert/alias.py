@@ -453,16 +453,20 @@ def _seen(node: cst.CSTNode, param: str, value: cst.BaseExpression, where: str) 
 
 def taken_back(ctx: Context, call: cst.Call, info: FunctionInfo, item: cst.Arg) -> bool:
     """Whether a call is a statement of its own whose result becomes the argument's new value."""
+    from migrator.convert.passes import targets
     from migrator.convert.passes.initializers import writes_first_parameter
 
-    if not call.args or item is not call.args[0] or not writes_first_parameter(ctx, info):
+    first = call.args[0] if call.args else None
+    if item is not first or item.keyword is not None or not writes_first_parameter(ctx, info):
         return False
     if not any(s.value is call for s in ctx.source.index.of_type(cst.Expr)):
         return False
-    kind = ctx.kind(item.value)
     value = item.value
-    weight = isinstance(value, cst.Attribute) and value.attr.value in ("weight", "bias")
-    return isinstance(kind, k.Tensor) or (weight and isinstance(kind, k.Unknown))
+    while isinstance(value, cst.Attribute) and value.attr.value == "data":
+        value = value.value
+    return (
+        isinstance(ctx.kind(value), k.Tensor) or targets.found_at_run_time(ctx, value) is not None
+    )
 
 
 def bound_arguments(node: cst.Call, info: FunctionInfo) -> list[tuple[str, cst.Arg]]:

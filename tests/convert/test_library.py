@@ -108,6 +108,13 @@ BACK = "def g(y: torch.Tensor, z):\n    y += z\n    return y\n\n\n"
             WRITER + "def f(x: torch.Tensor):\n    return g(x + 1) * x\n", [], id="of a new tensor"
         ),
         pytest.param(
+            "def g(a: torch.Tensor, b: torch.Tensor):\n    a += 1\n    b += 1\n    return a\n\n\n"
+            "def f(x: torch.Tensor, y: torch.Tensor):\n    x = x * 2\n    y = y * 2\n"
+            "    g(b=x, a=y)\n    return x + y\n",
+            ["MUT003"],
+            id="by keywords in another order",
+        ),
+        pytest.param(
             BACK + "def f(x: torch.Tensor):\n    x = x * 2\n    g(x, 1.0)\n    return x\n",
             [],
             id="taken back",

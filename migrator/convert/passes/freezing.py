@@ -212,7 +212,7 @@ def _trainable(
 def _reference(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """The module, or the Variable without ``[...]``, that an expression means in the output."""
     kind = rw.ctx.kind(node)
-    found = targets.found_at_run_time(rw, node)
+    found = targets.found_at_run_time(rw.ctx, node)
     if found is not None:
         name = rw.ctx.helpers.need(module_file("rules.compat.named"), "weight_of")
         text = cst.SimpleString(f'"{found.attr.value}"')

@@ -44,7 +44,7 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     while isinstance(target, cst.Attribute) and target.attr.value == "data":
         target = target.value
     free = name.rpartition(".")[2] in _LAYOUT_FREE
-    unknown = targets.found_at_run_time(rw, target)
+    unknown = targets.found_at_run_time(rw.ctx, target)
     if unknown is not None:
         rest = call_args(rw, call.args[1:])
         first = CallArg(None, target, syntax.parse("w"), k.TENSOR)
@@ -74,12 +74,14 @@ def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
         return None
     kind = rw.ctx.kind(call.func)
     info = rw.ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
-    if info is None or not writes_first_parameter(rw.ctx, info):
+    if info is None or call.args[0].keyword is not None or call.args[0].star:
+        return None
+    if not writes_first_parameter(rw.ctx, info):
         return None
     target = call.args[0].value
     while isinstance(target, cst.Attribute) and target.attr.value == "data":
         target = target.value
-    unknown = targets.found_at_run_time(rw, target)
+    unknown = targets.found_at_run_time(rw.ctx, target)
     if unknown is not None:
         tensor = cst.Name("w")
         rw.ctx.facts.kinds[tensor] = k.TENSOR

@@ -141,7 +141,7 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
     name = in_place_name(rw, call)
     if name is not None:
         target = written(rw, call)
-        unknown = targets.found_at_run_time(rw, target)
+        unknown = targets.found_at_run_time(rw.ctx, target)
         base, rules = functional(name)
         if unknown is not None and rules and in_place_name(rw, _receiver(call)) is None:
             first = CallArg(None, target, syntax.parse("w"), k.TENSOR)

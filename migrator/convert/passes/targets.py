@@ -152,16 +152,16 @@ def assign(
     )
 
 
-def found_at_run_time(rw: Rewriter, target: cst.BaseExpression) -> cst.Attribute | None:
+def found_at_run_time(ctx: Context, target: cst.BaseExpression) -> cst.Attribute | None:
     """``m.weight`` of a module whose class is not known, or of several classes that differ in names."""
     if not isinstance(target, cst.Attribute) or target.attr.value not in ("weight", "bias"):
         return None
-    kind = rw.ctx.kind(target.value)
+    kind = ctx.kind(target.value)
     if isinstance(kind, k.Unknown) or kind == k.Module():
         return target
     if isinstance(kind, k.Module) and "|" in kind.cls:
         try:
-            layer_weight(rw.ctx, target)
+            layer_weight(ctx, target)
         except Failure:
             return target
     return None
