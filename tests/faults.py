@@ -384,6 +384,10 @@ OTHERS = [
 
 FAULTS = [*GPT, *VIT, *MLP, *LSTM, *GRAPH, *T5, *RESNET, *OTHERS]
 
+ELSEWHERE = {("gpt", "embedding without gradient"), ("diffusion_unet", "constant")}
+"""Found, but named at a neighbour: at the embedding whose gradient is cut off behind it; where a difference that
+torch's own error hides in the sines it starts from has grown."""
+
 
 def planted(fault: Fault, directory: Path, config: Config, examples: int = 12) -> Report:
     """The report on a sample whose port has the fault; its files are written below ``directory``."""
