@@ -243,8 +243,9 @@ def _converted(source: Path, directory: Path) -> Path:
             f"{source} does not convert whole, so there is nothing to compare yet: {left[0]}"
             f" ({len(left)} in all; `migrate analyze {source}` lists them)"
         )
-    for file in conversion.files:
-        write_text(directory / file.file.name, file.code)
+    code = {file.file.name: file.code for file in conversion.files} | conversion.helpers
+    for name, text in code.items():
+        write_text(directory / name, text)
     return directory / source.relative_to(base)
 
 

@@ -21,7 +21,7 @@ from numerics.recipes import as_hook
 MODEL = """
 import torch
 import torch.nn as nn
-from parts import OUT
+from parts import Head
 
 class Part(nn.Module):
     def forward(self, x):
@@ -31,7 +31,7 @@ class Net(nn.Module):
     def __init__(self, width, depth=1, act=None):
         super().__init__()
         self.part = Part()
-        self.head = nn.Linear(width, OUT)
+        self.head = Head(width)
 
     def forward(self, x, ids):
         return self.head(self.part(x)) * ids
@@ -44,13 +44,24 @@ def get_inputs():
 def get_init_inputs():
     return [width, {}]
 """
+PARTS = """
+import torch.nn as nn
+
+class Head(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Linear(width, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+"""
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "net.py").write_text(MODEL.replace("return [width, {}]", "return [[width], {}]"))
-    (tmp_path / "parts.py").write_text("OUT = 2\n")
+    (tmp_path / "parts.py").write_text(PARTS)
     return tmp_path
 
 
