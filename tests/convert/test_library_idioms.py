@@ -353,3 +353,8 @@ class M(nn.Module):
     net = scope["M"](rngs=nnx.Rngs(0))
     assert not nnx.to_flat_state(nnx.state(net))
     assert nnx.jit(lambda m, x: m(x))(net, torch.ones(1, 4).numpy()).sum() == 4
+
+
+def test_data_of_a_weight_is_assigned() -> None:
+    made = module("self.l = nn.Linear(4, 4)\nself.l.weight.data = torch.eye(4)", "return self.l(x)")
+    assert "self.l.kernel[...] = jnp.eye(4).T" in made
