@@ -11,7 +11,7 @@ export JAX_PLATFORMS ?= cpu
 help:
 	@echo 'make demo    analyze, convert and verify every sample; ends with a table'
 	@echo 'make test    the test suite'
-	@echo 'make sweep   the long coverage suites'
+	@echo 'make sweep   every rule and conversion on all of torch'\''s samples, resumable; then the long tests'
 	@echo 'make lint    ruff and mypy'
 	@echo 'make bench   conversion speed and start-up time'
 	@echo 'make install create $(VENV) only'
@@ -38,6 +38,8 @@ test: install
 	$(BIN)/python -m pytest -n 2
 
 sweep: install
+	$(BIN)/python -m tests.rules.sweep --jobs 2 --write
+	$(BIN)/python -m tests.rules.coverage
 	$(BIN)/python -m pytest -n 2 -m sweep
 
 lint: install

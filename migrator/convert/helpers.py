@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,6 +12,7 @@ from pathlib import Path
 from migrator.convert.layout import fitted
 from rules.definitions import ROOT, WORDS, RuleFile, module_file, read
 
+_BUILTINS = frozenset(dir(builtins))
 LIBRARIES = {
     ("jax", None): "import jax",
     ("jax.numpy", None): "import jax.numpy as jnp",
@@ -109,7 +111,10 @@ class Helpers:
         if key in self.names:
             return self.names[key]
         new = wish = _unique_names()[key] if self.unique else name
-        if wish in self.bound or wish in self.wanted:  # bound by the file, or of another rule file
+        shadows = wish in _BUILTINS and wish in self.taken  # the file may mean Python's own
+        if (
+            shadows or wish in self.bound or wish in self.wanted
+        ):  # or bound, or of another rule file
             new = f"{wish}_"
             while new in self.taken:
                 new += "_"

@@ -216,11 +216,21 @@ def test_same_input_same_bytes() -> None:
 
 
 def test_a_partial_function_keeps_what_it_binds() -> None:
-    text = module(
-        "self.act = functools.partial(F.leaky_relu, negative_slope=0.2)", "return self.act(x)"
-    )
-    assert "functools.partial(leaky_relu, negative_slope=0.2)" in text
-    assert "return self.act(x)" in text
+    source = """
+        import functools
+
+
+        class M(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.act = functools.partial(F.leaky_relu, negative_slope=0.2)
+
+            def forward(self, x):
+                return self.act(x)
+    """
+    code = convert(source).code
+    assert "functools.partial(f_leaky_relu, negative_slope=0.2)" in code
+    assert "return self.act(x)" in code
 
 
 def test_a_torch_name_in_a_string() -> None:
@@ -239,3 +249,23 @@ def test_checkpointed_modules_are_rematerialised() -> None:
 def test_starred_registration_is_a_finding() -> None:
     source = "class M(nn.Module):\n    def __init__(self, stage):\n        super().__init__()\n"
     assert rules_of(source + "        self.add_module(*stage)\n") == ["API002"]
+
+
+def test_a_partial_function_takes_torchs_arguments() -> None:
+    source = "import functools\n\n\ndef f(x: torch.Tensor):\n"
+    code = convert(source + "    return functools.partial(F.softplus, beta=2)(x)\n").code
+    assert "return functools.partial(f_softplus, beta=2)(x)" in code
+
+
+def test_a_helper_does_not_hide_a_builtin_the_file_may_use() -> None:
+    source = "import functools\n\n\ndef f(xs, x: torch.Tensor):\n"
+    code = convert(source + "    return functools.partial(torch.sum, dim=0)(x) + sum(xs)\n").code
+    assert "functools.partial(sum_, dim=0)(x) + sum(xs)" in code
+    assert "def sum_(" in code
+
+
+def test_a_function_as_a_value_has_the_name_its_helper_has() -> None:
+    assert function("g = torch.clamp", "for h in (g, torch.clamp):", "    x = h(x, n)", "return x")
+    code = convert("ACT = {'clamp': torch.clamp}\n").code
+    assert "{'clamp': clamp}" in code
+    assert "def clamp(" in code

@@ -214,7 +214,8 @@ def _is_float(value: Any) -> bool:
 def differences(own: dict, reference: dict, port: dict) -> Iterator[str]:
     """What is wrong with the port, in words.
 
-    The floor knows the outputs' scale: JAX takes the slope of expm1 to be expm1(x) + 1, good to an ulp of 1.
+    The floor knows the outputs' scale: JAX takes the slope of expm1 to be expm1(x) + 1, that of tanh to be
+    1 - tanh²(x), both good to an ulp of 1.
     """
     outputs = [v for k, v in reference.items() if k.startswith("output") and _is_float(v)]
     context = max((float(np.abs(v[np.isfinite(v)]).max(initial=0)) for v in outputs), default=0.0)
@@ -242,7 +243,7 @@ def differences(own: dict, reference: dict, port: dict) -> Iterator[str]:
             scale = float(np.abs(exact[finite]).max(initial=0.0))
             error = float(np.abs(got - exact)[finite].max(initial=0.0))
             allowed = FACTOR * float(np.abs(expected - exact)[finite].max(initial=0.0))
-            if not error <= allowed + FLOOR * (scale + 1e-2 * context + 1e-3):
+            if not error <= allowed + FLOOR * (scale + 1e-1 * context + 1e-3):
                 yield f"{name} is off by {error:.1e} (torch: {allowed / FACTOR:.1e}, scale {scale:.1e})"
 
 

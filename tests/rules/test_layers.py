@@ -1,7 +1,7 @@
 """Every layer definition computes what torch computes, on the samples of torch's own module database.
 
 A tenth of the classes runs by default, another one each day, a few samples each; ``MODULEDB_SEED=3`` picks one,
-and ``-m sweep`` runs all classes on all samples. ``python -m tests.rules.moduledb`` reports in detail.
+and ``make sweep`` runs all classes on all samples. ``python -m tests.rules.moduledb`` reports in detail.
 """
 
 from __future__ import annotations
@@ -34,13 +34,6 @@ def torch_class(name: str) -> Any:
 def test_layer_agrees_with_torch_on_some_samples(name: str) -> None:
     outcome = moduledb.check(INFOS[name], limit=3, seed=SEED)
     assert outcome.status in ("verified", "flagged"), outcome.why
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize("name", INFOS)
-def test_layer_agrees_with_torch(name: str) -> None:
-    outcome = moduledb.check(INFOS[name])
-    assert outcome.status == "verified", outcome.why
 
 
 def test_every_class_of_the_database_has_a_definition() -> None:

@@ -128,8 +128,24 @@ def _constant(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
     return syntax.parse(text)
 
 
-def value_of(rw: Rewriter, node: cst.CSTNode, kind: k.Function | k.Class) -> cst.BaseExpression:
-    """A torch function or class that is handed around."""
+@converts(cst.Call)
+def partial(rw: Rewriter, node: cst.Call) -> cst.Call | None:
+    """``functools.partial(F.softplus, beta=2)``: a copy of the definition, which takes torch's arguments."""
+    if rw.ctx.facts.callee(node) != "functools.partial" or len(node.args) < 2:
+        return None
+    first, *rest = node.args
+    kind = rw.ctx.facts.kind(first.value)
+    if not isinstance(kind, k.Function) or not kind.name.startswith("torch."):
+        return None
+    function = value_of(rw, first.value, kind, bound=True)
+    made = [a.with_changes(value=rw.visit(a.value)) for a in rest]
+    return syntax.with_args(node, [cst.Arg(function), *made])
+
+
+def value_of(
+    rw: Rewriter, node: cst.CSTNode, kind: k.Function | k.Class, bound: bool = False
+) -> cst.BaseExpression:
+    """A torch function or class that is handed around; ``bound`` says that arguments of torch's names are given."""
     ctx = rw.ctx
     name = kind.name
     if name in _CLASSES:
@@ -142,7 +158,7 @@ def value_of(rw: Rewriter, node: cst.CSTNode, kind: k.Function | k.Class) -> cst
     rules = definitions.ops(name)
     if not rules:
         raise Failure(node, "API001", f"{name} has no conversion", "write it by hand in JAX")
-    made = _eta(rw, name)
+    made = None if bound else _eta(rw, name)
     if made is not None:
         return made
     if len(rules) > 1 or rules[0].draws:
@@ -173,9 +189,11 @@ def _eta(rw: Rewriter, name: str) -> cst.BaseExpression | None:
             if isinstance(node.func, (cst.Name, cst.Attribute)) and "__a0__" not in syntax.names(
                 node.func
             ):
-                for item in template.globals:
-                    rw.ctx.helpers.need(expansion.rule.file, item)
-                return node.func
+                carried = {
+                    item: cst.Name(rw.ctx.helpers.need(expansion.rule.file, item))
+                    for item in template.globals
+                }
+                return syntax.substitute(node.func, carried)
     return None
 
 
