@@ -113,6 +113,8 @@ class Writer:
     def _operator(self, method: str, receiver: Any, rest: Sequence[Any]) -> str | None:
         if method == "getitem":
             return f"{self.value(receiver)}[{self.subscript(rest[0])}]"
+        if method == "abs":
+            return f"abs({self.value(receiver)})"
         if method in PREFIX:
             return f"{PREFIX[method]}{self.value(receiver)}"
         if method in INFIX:

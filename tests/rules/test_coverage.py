@@ -1,0 +1,28 @@
+"""``docs/coverage.md`` says what the rules and the sweep's outcomes say today."""
+
+from __future__ import annotations
+
+from tests.rules import coverage
+
+
+def test_the_page_is_up_to_date() -> None:
+    """``python -m tests.rules.coverage`` writes it anew."""
+    assert coverage.PAGE.read_text(encoding="utf-8") == coverage.page()
+
+
+def test_nothing_was_wrong_when_it_was_measured() -> None:
+    wrong = {
+        (oracle, name, dtype): outcome
+        for oracle, names in coverage.record().items()
+        if oracle not in ("versions", "forms")
+        for name, outcomes in names.items()
+        for dtype, outcome in outcomes.items()
+        if outcome.startswith("wrong")
+    }
+    assert wrong == {}
+
+
+def test_a_name_without_a_rule_says_so() -> None:
+    assert coverage.status_of(["torch.geqrf_of_nobody"]).startswith("flagged: no definition")
+    assert coverage.status_of(["torch.sparse_coo_tensor"]) == "not applicable: sparse layouts"
+    assert coverage.status_of(["torch.add", "Tensor.add"]).startswith("verified")
