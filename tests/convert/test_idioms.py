@@ -303,3 +303,16 @@ class M(nn.Module):
 """)
     assert "super().__init__(n, m, kernel_size, rngs=rngs, **kwargs)" in code
     assert "self.bias[...] if self.bias is not None else None" in code
+
+
+@pytest.mark.parametrize(
+    ("method", "found"),
+    [
+        ("def train(self, mode=True):\n        super().train(mode)\n        return self", "API010"),
+        ("def eval(self):\n        return self.train(False)", "API010"),
+        ("def forward(self, x):\n        return self._modules['l'](x)", "API007"),
+    ],
+)
+def test_what_torch_does_behind_a_module_is_a_finding(method: str, found: str) -> None:
+    source = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    assert found in rules_of(source + f"        self.l = nn.Linear(4, 4)\n\n    {method}\n")

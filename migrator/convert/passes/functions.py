@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context, Frame, bound_names
+from migrator.convert.context import Context, Failure, Frame, bound_names
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
 from migrator.convert.passes.initializers import returned_parameter
@@ -31,6 +31,13 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     if info is None:
         return rw.rebuild(node)
     owner = info.owner if info.owner is not None and info.owner.torch_base else None
+    if owner is not None and info.short in ("train", "eval") and info.node in owner.node.body.body:
+        raise Failure(
+            node,
+            "API010",
+            f"torch calls {info.short}() of every module below, Flax sets the modes itself",
+            "set the modes of the layers where train() and eval() are called",
+        )
     decorators, no_grad = _decorators(rw, node)
     params = _params(rw, node.params)
     returns = node.returns

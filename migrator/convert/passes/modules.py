@@ -309,6 +309,23 @@ def _check_functions(rw: Rewriter, node: cst.Call, receiver: cst.BaseExpression)
                 )
 
 
+@converts(cst.Attribute)
+def registry(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``self._modules``: torch's own tables, which Flax has not."""
+    if node.attr.value not in ("_modules", "_parameters", "_buffers"):
+        return None
+    kind = rw.ctx.kind(node.value)
+    own = rw.ctx.class_of(kind)
+    if not isinstance(kind, k.Module) or (own is not None and own.attribute(node.attr.value)):
+        return None
+    raise Failure(
+        node,
+        "API007",
+        f"`{node.attr.value}` is a table of torch's that Flax does not keep",
+        "name the attributes, or list the layers in an nn.ModuleList",
+    )
+
+
 def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
     assert isinstance(node.func, cst.Attribute)
     receiver = node.func.value
