@@ -269,3 +269,13 @@ def test_a_function_as_a_value_has_the_name_its_helper_has() -> None:
     code = convert("ACT = {'clamp': torch.clamp}\n").code
     assert "{'clamp': clamp}" in code
     assert "def clamp(" in code
+
+
+def test_an_assignment_with_a_hint_is_one_without() -> None:
+    init = (
+        "self.w: Optional[nn.Parameter] = None\nself.fc: Optional[nn.Module] = None\n"
+        "if dim > 2:\n    self.w = nn.Parameter(torch.zeros(3))\n    self.fc = nn.Linear(3, 3)"
+    )
+    text = module(init)
+    assert "self.w: Optional[nnx.Param] = nnx.data(None)" in text
+    assert "self.fc: Optional[nnx.Module] = nnx.data(None)" in text

@@ -278,8 +278,14 @@ def annotated_assignment(rw: Rewriter, node: cst.AnnAssign) -> Any:
     from migrator.convert.passes.annotations import convert_hint
 
     hint = convert_hint(rw, node.annotation.annotation)
-    value = rw.visit(node.value) if node.value is not None else None
-    target = target_of(rw, node.target)
+    value: Any = None
+    target = node.target
+    if node.value is not None:
+        # the hint changes nothing of what an assignment does
+        plain = rw.visit(cst.Assign([cst.AssignTarget(node.target)], node.value))
+        if not isinstance(plain, cst.Assign):
+            return plain
+        target, value = plain.targets[0].target, plain.value
     if hint is None:
         if value is None:
             return []

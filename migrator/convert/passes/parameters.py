@@ -395,13 +395,14 @@ def _as_variable(rw: Rewriter, target: cst.Attribute, kind: k.Tensor) -> cst.Att
     return target
 
 
-def _in_branch(rw: Rewriter, node: cst.CSTNode) -> bool:
+def _in_branch(rw: Rewriter, node: cst.Assign) -> bool:
     """Whether a statement stands in an ``if`` whose other branch may set the attribute."""
     frame = rw.ctx.frame
     if frame is None:
         return False
     top = [s for s in frame.info.node.body.body if isinstance(s, cst.SimpleStatementLine)]
-    return not any(node in s.body for s in top)
+    # by its value: an assignment with a hint is looked at as one without
+    return not any(getattr(small, "value", None) is node.value for s in top for small in s.body)
 
 
 def _shares(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> bool:
