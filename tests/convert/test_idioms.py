@@ -316,3 +316,24 @@ class M(nn.Module):
 def test_what_torch_does_behind_a_module_is_a_finding(method: str, found: str) -> None:
     source = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     assert found in rules_of(source + f"        self.l = nn.Linear(4, 4)\n\n    {method}\n")
+
+
+def test_the_state_of_another_module() -> None:
+    code = check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+        self.b = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+        self.b.requires_grad_(False)
+        self.b.load_state_dict(self.a.state_dict())
+        assert bool((self.a[0].weight == self.b[0].weight).all())
+
+    def forward(self, x):
+        return self.b(x) - self.a(x)
+""")
+    assert "nnx.update(self.b, nnx.state(self.a, nnx.Not(nnx.RngState)))" in code
+    source = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    assert rules_of(
+        source + "        self.l = nn.Linear(4, 4)\n        self.l.reset_parameters()\n"
+    )

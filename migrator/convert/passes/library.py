@@ -58,6 +58,9 @@ def loaded(rw: Rewriter, node: cst.Expr) -> Any:
     call = node.value
     if _callee(rw, call) != "Module.load_state_dict" or rw.ctx.frame is None:
         return None
+    assert isinstance(call, cst.Call)
+    if call.args and _callee(rw, call.args[0].value) == "Module.state_dict":
+        return None  # the state of another module of the program
     return _not_loaded(rw, call)
 
 

@@ -309,6 +309,50 @@ def _check_functions(rw: Rewriter, node: cst.Call, receiver: cst.BaseExpression)
                 )
 
 
+@converts(cst.Expr)
+def copied_state(rw: Rewriter, node: cst.Expr) -> Any:
+    """``a.load_state_dict(b.state_dict())`` → ``nnx.update(a, nnx.state(b, …))``: all arrays but generators."""
+    taking = _method_call(rw, node.value, "load_state_dict")
+    if taking is None or len(taking.args) != 1:
+        return None
+    giving = _method_call(rw, taking.args[0].value, "state_dict")
+    if giving is None or giving.args:
+        return None
+    assert isinstance(taking.func, cst.Attribute)
+    assert isinstance(giving.func, cst.Attribute)
+    rw.ctx.helpers.use("nnx")
+    template = syntax.parse("nnx.update(__a__, nnx.state(__b__, nnx.Not(nnx.RngState)))")
+    found = {"__a__": rw.visit(taking.func.value), "__b__": rw.visit(giving.func.value)}
+    return cst.Expr(syntax.substitute(template, found))
+
+
+def _method_call(rw: Rewriter, node: cst.BaseExpression, name: str) -> cst.Call | None:
+    """The node, if it calls torch's method of that name on a module."""
+    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)):
+        return None
+    kind = rw.ctx.kind(node.func.value)
+    own = rw.ctx.class_of(kind)
+    if node.func.attr.value != name or not isinstance(kind, k.Module):
+        return None
+    return node if own is None or own.method(name) is None else None
+
+
+@converts(cst.Call)
+def reset(rw: Rewriter, node: cst.Call) -> Any:
+    """``layer.reset_parameters()`` of a torch layer: Flax layers draw their parameters once."""
+    call = _method_call(rw, node, "reset_parameters")
+    if call is None or not isinstance(call.func, cst.Attribute):
+        return None
+    if rw.ctx.kind(call.func.value) == k.Module():
+        return None
+    raise Failure(
+        node,
+        "API001",
+        "reset_parameters() of a torch layer has no conversion",
+        "build the layer anew",
+    )
+
+
 @converts(cst.Attribute)
 def registry(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self._modules``: torch's own tables, which Flax has not."""
