@@ -59,6 +59,8 @@ _BY_PASSES = frozenset(
         "torch.jit._overload_method",
         "torch.fx.wrap",
         "torch._assert",
+        "torch.manual_seed",
+        "torch.random.manual_seed",
         "torch._C._log_api_usage_once",
         "torch.newaxis",
         "torch.pi",

@@ -368,3 +368,16 @@ code(
     example="def test():\n    net = nn.Linear(2, 2)\n    net(torch.ones(1, 2)).sum().backward()",
     instead="def test():\n    net = nn.Linear(2, 2)\n    print(net(torch.ones(1, 2)).shape)",
 )
+
+
+code(
+    "TRC013",
+    "global-seed",
+    severity="info",
+    blocks=False,
+    effort=0.0,
+    what="the seed of torch's global random generator is left out",
+    why="JAX has no global generator: random numbers come from the nnx.Rngs that a model is built with.",
+    example="def inputs():\n    torch.manual_seed(0)\n    return torch.randn(2)",
+    instead="def inputs():\n    return torch.randn(2)",
+)

@@ -358,3 +358,25 @@ class M(nn.Module):
 def test_data_of_a_weight_is_assigned() -> None:
     made = module("self.l = nn.Linear(4, 4)\nself.l.weight.data = torch.eye(4)", "return self.l(x)")
     assert "self.l.kernel[...] = jnp.eye(4).T" in made
+
+
+def test_a_seed_around_a_model_is_left_out() -> None:
+    result = convert("def get_inputs():\n    torch.manual_seed(0)\n    return [torch.randn(2)]\n")
+    assert result.complete
+    assert "seed" not in result.code
+    assert [f.rule for f in result.findings] == ["TRC013"]
+    source = "class M(nn.Module):\n    def forward(self, x):\n        torch.manual_seed(0)\n        return x\n"
+    assert rules_of(source) == ["API003"]
+
+
+def test_arguments_that_layers_keep_under_other_names() -> None:
+    head = "self.e = nn.Embedding(3, 2)\nself.p = nn.AvgPool2d(2)\n"
+    assert "self.n = self.e.features" in module(head + "self.n = self.e.embedding_dim")
+    source = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    source += "        self.p = nn.AvgPool2d(2)\n        self.n = self.p.kernel_size\n"
+    assert rules_of(source) == ["API001"]
+
+
+def test_a_class_from_a_registry_gets_rngs() -> None:
+    text = module("self.net = REGISTRY[dim](dim)").replace("\n", " ")
+    assert "self.net = build(REGISTRY[dim], dim, rngs=rngs)" in text

@@ -260,13 +260,15 @@ def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
 
 
 def _unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
-    """``norm_layer(dim)`` with nothing known of norm_layer: it gets ``rngs`` if it takes them."""
+    """``norm_layer(dim)`` and ``REGISTRY[name](dim)`` with nothing known of the class: it gets ``rngs`` if it takes them."""
     ctx = rw.ctx
     frame = ctx.frame
-    if frame is None or not isinstance(node.func, cst.Name):
+    if frame is None:
         return None
-    held = node.func.value in frame.info.params or any(
-        node.func.value in f.locals for f in ctx.frames
+    func = node.func
+    held = isinstance(func, cst.Subscript) or (  # REGISTRY[name](dim)
+        isinstance(func, cst.Name)
+        and (func.value in frame.info.params or any(func.value in f.locals for f in ctx.frames))
     )
     if not held or not (ctx.in_init or frame.info.builds):
         return None

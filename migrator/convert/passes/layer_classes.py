@@ -14,7 +14,7 @@ from migrator.convert.signature import plain_class
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from rules import definitions
-from rules.definitions import Rule
+from rules.definitions import Rule, RuleFile, module_file
 
 _SAME = {
     "torch.nn.Linear": frozenset({"in_features", "out_features"}),
@@ -92,6 +92,58 @@ def _kept(name: str) -> str:
         one = "(normalized_shape,) if isinstance(normalized_shape, int)"
         return f"self.normalized_shape = {one} else tuple(normalized_shape)"
     return f"self.{name} = {name}"
+
+
+_FLAX_NAMES = {
+    "torch.nn.Embedding": {"embedding_dim": "features"},
+    "torch.nn.LayerNorm": {"eps": "epsilon"},
+    "torch.nn.RMSNorm": {"eps": "epsilon"},
+    "torch.nn.Dropout": {"p": "rate"},
+}
+"""Arguments that Flax's layers keep under names of their own."""
+
+
+@converts(cst.Attribute)
+def layer_argument(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``self.emb.embedding_dim``: an argument of a layer, which the layer in the output may not keep."""
+    ctx, name = rw.ctx, node.attr.value
+    kind = ctx.kind(node.value)
+    if not isinstance(kind, k.Module) or not kind.cls.startswith("torch.nn."):
+        return None
+    rules = definitions.layers(kind.cls)
+    if len(rules) != 1 or name not in rules[0].by_name or name in {*rules[0].weights, "bias"}:
+        return None
+    if isinstance(ctx.kind(node), (k.Tensor, k.Function)) or name in _SAME.get(kind.cls, ()):
+        return None
+    flax = _FLAX_NAMES.get(kind.cls, {}).get(name)
+    if flax is not None:
+        value = syntax.fitted(node, "value", rw.visit(node.value))
+        return syntax.changed(node, value=value, attr=cst.Name(flax))
+    if _keeps(rules[0].file, rules[0].returns.strip("'\""), name):
+        return None
+    raise Failure(
+        node,
+        "API001",
+        f"`{name}` of {kind.cls} is not kept by what it becomes",
+        "keep the argument in an attribute of its own",
+    )
+
+
+def _keeps(file: RuleFile, made: str, name: str) -> bool:
+    """Whether instances of a class that rules make have an attribute of this name."""
+    module, attribute = file.imports.get(made, ("", None))
+    if module.startswith("rules.compat"):
+        return _keeps(module_file(module), attribute or made, name)
+    definition = file.definitions.get(made)
+    if not isinstance(definition, ast.ClassDef):
+        return False
+    for item in ast.walk(definition):
+        if isinstance(item, ast.Attribute) and item.attr == name:
+            if isinstance(item.ctx, ast.Store):
+                return True
+        elif isinstance(item, ast.FunctionDef) and item.name == name:
+            return True
+    return any(_keeps(file, ast.unparse(base), name) for base in definition.bases)
 
 
 @converts(cst.Attribute)

@@ -13,6 +13,14 @@ from migrator.infer import kinds as k
 
 _MARKS = frozenset(["torch.fx.wrap", "torch._C._log_api_usage_once"])
 """Calls that change nothing of what a model computes."""
+_SEEDS = frozenset(
+    [
+        "torch.manual_seed",
+        "torch.random.manual_seed",
+        "torch.cuda.manual_seed",
+        "torch.cuda.manual_seed_all",
+    ]
+)
 _LOADING = frozenset(["_load_from_state_dict"])
 _ADVICE = (
     "load the state_dict into the torch model, then it by load_state_dict into the converted one"
@@ -23,6 +31,21 @@ _ADVICE = (
 def mark(rw: Rewriter, node: cst.Expr) -> Any:
     """``torch.fx.wrap("f")`` goes."""
     return [] if _callee(rw, node.value) in _MARKS else None
+
+
+@converts(cst.Expr)
+def seed(rw: Rewriter, node: cst.Expr) -> Any:
+    """``torch.manual_seed(0)`` around a model goes: its numbers come from the ``rngs`` it is built with."""
+    if _callee(rw, node.value) not in _SEEDS:
+        return None
+    owner = rw.ctx.owner
+    if rw.ctx.frame is not None and owner is not None and owner.torch_base and not rw.ctx.in_init:
+        what = "the global random generator is seeded while the model runs"
+        raise Failure(node, "API003", what, "seed the nnx.Rngs that the model is built with")
+    what = "the seed of torch's global random generator is left out"
+    advice = "give the seed to nnx.Rngs"
+    rw.ctx.report(node, "TRC013", what, advice, severity="info", blocks=False)
+    return []
 
 
 @converts(cst.Expr)
