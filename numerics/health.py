@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import resource
 import sys
 import warnings
@@ -90,7 +91,9 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
 
 
 def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+    """The start of a message, without the numbers of objects, which differ from call to call."""
+    text = re.sub(r"0x[0-9a-f]+|\b\d{6,}\b", "…", " ".join(str(error).split()))
+    return text[:200]
 
 
 # --- compilations ----------------------------------------------------------------------------------
