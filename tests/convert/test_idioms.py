@@ -337,3 +337,10 @@ class M(nn.Module):
     assert rules_of(
         source + "        self.l = nn.Linear(4, 4)\n        self.l.reset_parameters()\n"
     )
+
+
+@pytest.mark.parametrize("classes", ["nn.Module", "(str, nn.Module)"])
+def test_whether_something_is_a_module_is_a_finding(classes: str) -> None:
+    source = "class M(nn.Module):\n    def __init__(self, act=True):\n        super().__init__()\n"
+    source += f"        self.act = act if isinstance(act, {classes}) else nn.Identity()\n"
+    assert rules_of(source) == ["API011"]

@@ -429,6 +429,7 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
         return None
     if len(node.args) != 2:
         return None
+    _check_module_test(rw, node)
     classes = _public_classes(rw, node.args[1].value)
     if isinstance(classes, cst.Tuple):
         elements = [syntax.changed(e, value=_class(rw, e.value)) for e in classes.elements]
@@ -437,6 +438,20 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
         new = _class(rw, classes)
     first = syntax.changed(node.args[0], value=rw.visit(node.args[0].value))
     return syntax.changed(node, args=[first, syntax.changed(node.args[1], value=new)])
+
+
+def _check_module_test(rw: Rewriter, node: cst.Call) -> None:
+    """``isinstance(act, nn.Module)``: an activation is a plain function in the output, and would be told from it."""
+    asked = node.args[1].value
+    classes = [e.value for e in asked.elements] if isinstance(asked, cst.Tuple) else [asked]
+    names = [rw.ctx.facts.qualified_name(c) for c in classes]
+    if "torch.nn.Module" in names and rw.ctx.class_of(rw.ctx.kind(node.args[0].value)) is None:
+        raise Failure(
+            node,
+            "API011",
+            "layers without state are plain functions in the output, which isinstance cannot tell from others",
+            "ask for what else it may be, such as `act is True` or `act is None`",
+        )
 
 
 _PRIVATE = {
