@@ -30,6 +30,7 @@ from rules.compat.transformer import TransformerEncoder, TransformerEncoderLayer
 from tests.rules.moduledb import definitions
 
 RNGS = nnx.Rngs(0)
+torch.manual_seed(0)  # the layers of the parameters are built on import
 
 
 def jax_of(tensor: torch.Tensor) -> jax.Array:
@@ -67,7 +68,8 @@ def test_parameters_start_in_torchs_distribution(ours: Any, theirs: nn.Module) -
     for name, value in theirs.state_dict().items():
         assert state[name].shape == tuple(value.shape)
         spread = float(value.std(unbiased=False))
-        assert np.isclose(state[name].std(), spread, rtol=0.25, atol=1e-6), name
+        allowed = max(0.25, 4 / value.numel() ** 0.5)  # four standard errors of what few draws show
+        assert np.isclose(state[name].std(), spread, rtol=allowed, atol=1e-6), name
         assert np.abs(state[name]).max() <= float(value.abs().max()) * 1.5 + 1e-6, name
 
 
