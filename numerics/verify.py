@@ -333,8 +333,13 @@ class _Verification:
         if self.drawn is None:
             try:
                 self.drawn = compare_draws(self.pair, outcome.example, True)
-            except Exception:
-                self.drawn = []  # torch draws inside an operation, or the port cannot be traced alone
+            except (
+                Exception
+            ) as error:  # torch draws inside an operation, or the port cannot be traced alone
+                self.drawn = []
+                self.notes.append(
+                    f"not compared: how many random numbers a training call draws ({type(error).__name__})"
+                )
         found = {"train draws": self.drawn} if self.drawn else {}
         return replace(outcome, checks={**outcome.checks, **found})
 

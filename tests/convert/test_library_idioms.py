@@ -367,6 +367,31 @@ def test_a_seed_around_a_model_is_left_out() -> None:
     assert [f.rule for f in result.findings] == ["TRC013"]
     source = "class M(nn.Module):\n    def forward(self, x):\n        torch.manual_seed(0)\n        return x\n"
     assert rules_of(source) == ["API003"]
+    noise = (
+        "def noise(x: torch.Tensor):\n    torch.manual_seed(0)\n    return torch.randn_like(x)\n"
+    )
+    assert rules_of(noise) == ["API003"]
+    assert convert("def seed_all(n: int):\n    torch.manual_seed(n)\n").complete
+
+
+def test_a_new_value_for_an_argument_of_a_layer() -> None:
+    """It reaches the layer under the name that Flax reads, or it is a finding: never without an effect."""
+    made = module(
+        "self.d = nn.Dropout(0.1)\nself.d.p = 0.5\nself.n = nn.LayerNorm(4)\nself.n.eps = 0.1"
+    )
+    assert "self.d.rate = 0.5" in made
+    assert "self.n.epsilon = 0.1" in made
+    made = module("self.c = nn.Conv2d(3, 3, 3)\nself.c.stride = (2, 2)")
+    assert "self.c.stride = (2, 2)" in made
+    for layer, name, value in (
+        ("MaxPool2d(2)", "ceil_mode", True),
+        ("LeakyReLU()", "negative_slope", 0.3),
+        ("Upsample(scale_factor=2)", "align_corners", None),
+        ("Embedding(4, 2)", "padding_idx", 0),
+    ):
+        source = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        source += f"        self.l = nn.{layer}\n        self.l.{name} = {value}\n"
+        assert rules_of(source) == ["API001"], layer
 
 
 def test_arguments_that_layers_keep_under_other_names() -> None:

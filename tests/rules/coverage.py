@@ -97,6 +97,18 @@ def record() -> dict[str, Any]:
     return loaded
 
 
+def save_record(outcomes: dict[str, Any]) -> None:
+    """Write the record, a line for each name, so that a change is easy to read."""
+    lines = []
+    for oracle, names in sorted(outcomes.items()):
+        if oracle == "versions":
+            lines.append(f'"versions": {json.dumps(names)}')
+            continue
+        noted = ",\n".join(f" {json.dumps(n)}: {json.dumps(o)}" for n, o in sorted(names.items()))
+        lines.append(f"{json.dumps(oracle)}: {{\n{noted}\n}}")
+    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
 @dataclass
 class Row:
     """One line of the page."""
@@ -196,14 +208,27 @@ def _tests() -> dict[str, str]:
 
 
 def own_test(name: str) -> str | None:
+    """The test file that was found to use the name when the page was last written.
+
+    It is noted beside the outcomes: a page that followed the text of every test would be stale after any change.
+    """
+    found: str | None = record().get("own tests", {}).get(name)
+    return found
+
+
+def find_test(name: str) -> str | None:
     """A test file that uses the name as a user would."""
-    last = name.rpartition(".")[2]
-    if last.startswith("__"):
-        return None
-    owner = name.rpartition(".")[0].rpartition(".")[2]
+    return next((path for path in _tests() if uses(path, name)), None)
+
+
+def uses(path: str, name: str) -> bool:
+    """Whether the test file at a path calls what a qualified name stands for."""
+    owner, _, last = name.rpartition(".")
+    owner = owner.rpartition(".")[2]
+    if last.startswith("__") or path not in _tests():
+        return False
     spelled = {"Tensor": rf"\.{last}\b", "functional": rf"\b(F|functional)\.{last}\b"}
-    pattern = spelled.get(owner, rf"\b{owner}\.{last}\b")
-    return next((path for path, text in _tests().items() if re.search(pattern, text)), None)
+    return bool(re.search(spelled.get(owner, rf"\b{owner}\.{last}\b"), _tests()[path]))
 
 
 def becomes(row: Row) -> str:
@@ -346,8 +371,19 @@ def _totals() -> str:
     return "\n".join(lines) + "\n"
 
 
+def note_tests() -> None:
+    """Look for the tests of what the sweep has not run, and note them beside its outcomes."""
+    known = {form for found in rows().values() for row in found for form in row.forms}
+    found = {
+        form: find_test(form) for form in sorted(known) if rules_of(form) and not outcomes(form)
+    }
+    save_record({**record(), "own tests": {form: path for form, path in found.items() if path}})
+    record.cache_clear()
+
+
 def main() -> int:
     """Write the page."""
+    note_tests()
     PAGE.write_text(page(), encoding="utf-8")
     print(_totals())
     return 0

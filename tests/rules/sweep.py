@@ -35,10 +35,10 @@ from tests.rules import (
     moduledb,
     opdb,
 )
+from tests.rules.coverage import RECORD, save_record
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build" / "sweep"
-RECORD = Path(__file__).with_name("results.json")
 ORACLES = ("definitions", "conversions", "layers", "converted layers")
 
 
@@ -174,14 +174,7 @@ def write_record(results: dict[Task, dict[str, Any]]) -> None:
     for task, result in sorted(results.items(), key=lambda item: repr(item[0])):
         outcomes = record.setdefault(task.oracle, {}).setdefault(task.name, {})
         outcomes[task.dtype] = brief(result)
-    lines = []
-    for oracle, names in sorted(record.items()):
-        if oracle == "versions":
-            lines.append(f'"versions": {json.dumps(names)}')
-            continue
-        rows = ",\n".join(f" {json.dumps(n)}: {json.dumps(o)}" for n, o in sorted(names.items()))
-        lines.append(f"{json.dumps(oracle)}: {{\n{rows}\n}}")
-    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    save_record(record)
 
 
 def reached(name: str) -> list[str]:

@@ -10,11 +10,20 @@ def test_the_page_is_up_to_date() -> None:
     assert coverage.PAGE.read_text(encoding="utf-8") == coverage.page()
 
 
+def test_the_tests_it_names_use_the_names() -> None:
+    missing = {
+        name: path
+        for name, path in coverage.record()["own tests"].items()
+        if not coverage.uses(path, name)
+    }
+    assert missing == {}
+
+
 def test_nothing_was_wrong_when_it_was_measured() -> None:
     wrong = {
         (oracle, name, dtype): outcome
         for oracle, names in coverage.record().items()
-        if oracle not in ("versions", "forms")
+        if oracle not in ("versions", "forms", "own tests")
         for name, outcomes in names.items()
         for dtype, outcome in outcomes.items()
         if outcome.startswith("wrong")

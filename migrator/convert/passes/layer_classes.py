@@ -106,27 +106,49 @@ _FLAX_NAMES = {
 @converts(cst.Attribute)
 def layer_argument(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.emb.embedding_dim``: an argument of a layer, which the layer in the output may not keep."""
-    ctx, name = rw.ctx, node.attr.value
+    if isinstance(rw.ctx.kind(node), (k.Tensor, k.Function)):
+        return None
+    name = name_in_flax(rw.ctx, node)
+    if name == node.attr.value:
+        return None
+    value = syntax.fitted(node, "value", rw.visit(node.value))
+    return syntax.changed(node, value=value, attr=cst.Name(name))
+
+
+def name_in_flax(ctx: Context, node: cst.Attribute) -> str:
+    """The name under which what a layer becomes keeps an attribute, be it read or given a new value.
+
+    Raises:
+      Failure: it is not kept, so that reading it fails and writing it changes nothing.
+    """
+    name = node.attr.value
     kind = ctx.kind(node.value)
-    if not isinstance(kind, k.Module) or not kind.cls.startswith("torch.nn."):
-        return None
-    rules = definitions.layers(kind.cls)
-    if len(rules) != 1 or name not in rules[0].by_name or name in {*rules[0].weights, "bias"}:
-        return None
-    if isinstance(ctx.kind(node), (k.Tensor, k.Function)) or name in _SAME.get(kind.cls, ()):
-        return None
-    flax = _FLAX_NAMES.get(kind.cls, {}).get(name)
-    if flax is not None:
-        value = syntax.fitted(node, "value", rw.visit(node.value))
-        return syntax.changed(node, value=value, attr=cst.Name(flax))
-    if _keeps(rules[0].file, rules[0].returns.strip("'\""), name):
-        return None
-    raise Failure(
-        node,
-        "API001",
-        f"`{name}` of {kind.cls} is not kept by what it becomes",
-        "keep the argument in an attribute of its own",
-    )
+    layers = kind.cls.split("|") if isinstance(kind, k.Module) else []
+    names = {_name_in_flax(ctx, layer, name) for layer in layers} or {name}
+    found = names.pop()
+    if names or found is None:
+        raise Failure(
+            node,
+            "API001",
+            f"`{name}` of {' and '.join(layers)} is not kept by what it becomes",
+            "keep the argument in an attribute of its own, or hand it to the constructor",
+        )
+    return found
+
+
+def _name_in_flax(ctx: Context, layer: str, name: str) -> str | None:
+    info = ctx.facts.classes.get(layer)
+    if (
+        info is not None
+    ):  # its own attributes are its own business, unless torch's forward pass reads them
+        own_forward = info.torch_base is None or info.method("forward") is not None
+        layer = "" if own_forward or name not in info.attributes else info.torch_base or ""
+    rules = [rule for rule in definitions.layers(layer) if name in rule.by_name]
+    if name in _SAME.get(layer, ()) or any(name in {*rule.weights, "bias"} for rule in rules):
+        return name
+    if all(_keeps(rule.file, rule.returns.strip("'\""), name) for rule in rules):
+        return name
+    return _FLAX_NAMES.get(layer, {}).get(name)
 
 
 def _keeps(file: RuleFile, made: str, name: str) -> bool:

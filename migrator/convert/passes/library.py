@@ -7,7 +7,8 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
+from migrator.convert.passes.freezing import in_forward
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
@@ -38,14 +39,24 @@ def seed(rw: Rewriter, node: cst.Expr) -> Any:
     """``torch.manual_seed(0)`` around a model goes: its numbers come from the ``rngs`` it is built with."""
     if _callee(rw, node.value) not in _SEEDS:
         return None
-    owner = rw.ctx.owner
-    if rw.ctx.frame is not None and owner is not None and owner.torch_base and not rw.ctx.in_init:
+    if _computes(rw.ctx):
         what = "the global random generator is seeded while the model runs"
         raise Failure(node, "API003", what, "seed the nnx.Rngs that the model is built with")
     what = "the seed of torch's global random generator is left out"
     advice = "give the seed to nnx.Rngs"
     rw.ctx.report(node, "TRC013", what, advice, severity="info", blocks=False)
     return []
+
+
+def _computes(ctx: Context) -> bool:
+    """Whether the code is part of what a model computes, where a seed decides the numbers that are drawn."""
+    frame, owner = ctx.frame, ctx.owner
+    if frame is None or ctx.in_init:
+        return False
+    if owner is not None and owner.torch_base:
+        return True
+    takes_tensors = any(isinstance(kind, k.Tensor) for kind in frame.info.params.values())
+    return takes_tensors or in_forward(ctx)
 
 
 @converts(cst.Expr)

@@ -237,12 +237,11 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
 def target_of(rw: Rewriter, node: Any) -> Any:
     """An assignment target: what it hangs on is converted, it is not read itself."""
     if isinstance(node, cst.Attribute):
-        value = rw.visit(node.value)
-        return (
-            node
-            if value is node.value
-            else syntax.changed(node, value=syntax.fitted(node, "value", value))
-        )
+        from migrator.convert.passes.layer_classes import name_in_flax
+
+        attr = syntax.changed(node.attr, value=name_in_flax(rw.ctx, node))
+        value = syntax.fitted(node, "value", rw.visit(node.value))
+        return syntax.changed(node, value=value, attr=attr)
     if isinstance(node, (cst.Tuple, cst.List)):
         elements = [syntax.changed(e, value=target_of(rw, e.value)) for e in node.elements]
         if all(a.value is b.value for a, b in zip(elements, node.elements, strict=True)):

@@ -253,7 +253,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         if isinstance(inner, (k.Tensor, k.Module)) and not _in_branch(rw, node):
             ctx.helpers.use("nnx")
             return syntax.changed(node, value=syntax.parse("nnx.data(None)"))
-        return node
+        return None
     if _replaces_by_function(rw, target, node.value):
         ctx.helpers.use("nnx")
         function = cst.Call(syntax.parse("nnx.static"), [cst.Arg(rw.visit(node.value))])
