@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
 from functools import cache
+from operator import is_not
 from typing import Any, TypeVar, get_origin
 
 import libcst as cst
@@ -245,17 +246,22 @@ def changed(node: N, **changes: Any) -> N:
     ``with_changes`` checks every field, which takes longer than all else: done only where a keyword could run
     into its neighbour. There an expression that lost its parentheses gets them back.
     """
-    if all(getattr(node, name) is value for name, value in changes.items()):
+    for name, value in changes.items():
+        if getattr(node, name) is not value:
+            break
+    else:
         return node
-    if type(node) in _SPACED:
+    kind = type(node)
+    if kind in _SPACED:
         try:
             return node.with_changes(**changes)
         except cst.CSTValidationError:
             new = {n: v for n, v in changes.items() if v is not getattr(node, n)}
             return node.with_changes(**{n: _enclosed(value) for n, value in new.items()})
-    made: N = _copier(type(node))(node)
+    made: N = _copier(kind)(node)
+    put = object.__setattr__
     for name, value in changes.items():
-        object.__setattr__(made, name, value)
+        put(made, name, value)
     return made
 
 
@@ -283,7 +289,7 @@ def rebuild(node: N, transform: Callable[[cst.CSTNode], cst.CSTNode]) -> N:
         if kind is list or kind is tuple:
             if value:
                 items = [transform(v) for v in value]
-                if any(a is not b for a, b in zip(items, value, strict=True)):
+                if any(map(is_not, items, value)):
                     changes[name] = items
         elif is_node(kind):
             new = transform(value)
@@ -378,10 +384,11 @@ def names(node: cst.CSTNode) -> dict[str, int]:
     """Every Name read in an expression and how often (attribute names and keywords left out)."""
     found: dict[str, int] = {}
 
-    def visit(item: cst.CSTNode) -> None:
-        if isinstance(item, cst.Name):
+    def visit(item: Any) -> None:
+        kind = type(item)
+        if kind is cst.Name:
             found[item.value] = found.get(item.value, 0) + 1
-        elif isinstance(item, (cst.Attribute, cst.Arg)):
+        elif kind is cst.Attribute or kind is cst.Arg:
             visit(item.value)
         else:
             for child in children(item):

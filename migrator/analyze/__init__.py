@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
 from migrator.analyze.names import unknown_names
@@ -10,6 +12,9 @@ from migrator.analyze.walk import FlagWalk, Found, load_flags
 from migrator.findings import Finding, ordered
 from migrator.infer import Facts, infer
 from migrator.source import Source
+
+if TYPE_CHECKING:
+    from migrator.convert.randomness import RngPlan
 
 __all__ = ["analyze_source", "load_flags", "run_flags"]
 
@@ -32,10 +37,16 @@ def _finding(source: Source, found: Found) -> Finding:
     )
 
 
-def run_flags(source: Source, facts: Facts) -> list[tuple[cst.CSTNode, Finding]]:
-    """The findings of the flag rules with the nodes they stand at, in the order of the source."""
+def run_flags(
+    source: Source, facts: Facts, plan: RngPlan | None = None
+) -> list[tuple[cst.CSTNode, Finding]]:
+    """The findings of the flag rules with the nodes they stand at, in the order of the source.
+
+    Args:
+      plan: where random numbers come from, when somebody has worked it out already.
+    """
     suppressions = Suppressions(source)
-    walk = FlagWalk(source, facts)
+    walk = FlagWalk(source, facts, plan)
     found = ((item.node, _finding(source, item)) for item in walk.run())
     return [(node, finding) for node, finding in found if not suppressions.covers(finding)]
 

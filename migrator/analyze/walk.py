@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -15,6 +15,9 @@ from migrator.infer import Facts, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.source import Source
 from rules.registry import FLAGS, Advice, Flag
+
+if TYPE_CHECKING:
+    from migrator.convert.randomness import RngPlan
 
 _BUILD_TIME = frozenset(
     [
@@ -84,8 +87,10 @@ def one_line(node: cst.CSTNode) -> str:
 class FlagWalk:
     """The walk, and what a rule may ask while it goes (``rules.registry.FlagContext``)."""
 
-    def __init__(self, source: Source, facts: Facts) -> None:
+    def __init__(self, source: Source, facts: Facts, plan: RngPlan | None = None) -> None:
         load_flags()
+        if plan is not None:
+            self._plan = plan
         self.source = source
         self.facts = facts
         self._at = 0
@@ -190,7 +195,7 @@ class FlagWalk:
         return not callers or any(c is not None and self._is_traced(c) for c in callers)
 
     @cached_property
-    def _plan(self) -> Any:
+    def _plan(self) -> RngPlan:
         from migrator.convert.randomness import RngPlan
 
         return RngPlan(self.facts)

@@ -11,7 +11,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
-from migrator.convert.inline import RNGS, CallArg, Expansion, NoConversion, expand
+from migrator.convert.inline import FACTS, RNGS, CallArg, Expansion, NoConversion, expand
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
@@ -170,7 +170,7 @@ def _substitute(
         if new != name:
             mapping[name] = cst.Name(new)
     nodes = [syntax.substitute(template.nodes[i], mapping) for i in picked]
-    if any(isinstance(v, cst.Subscript) for v in mapping.values()):
+    if template.asks and any(type(v) is cst.Subscript for v in mapping.values()):
         nodes = [_without_value(n) for n in nodes]
     return Result(nodes, template.is_tuple and only is None)
 
@@ -180,7 +180,7 @@ def _without_value(node: Any) -> Any:
     made = syntax.rebuild(node, _without_value)
     if (
         isinstance(made, cst.Attribute)
-        and made.attr.value in ("shape", "ndim", "dtype", "size")
+        and made.attr.value in FACTS
         and isinstance(made.value, cst.Subscript)
         and len(made.value.slice) == 1
         and isinstance(made.value.slice[0].slice, cst.Index)

@@ -17,6 +17,8 @@ from migrator.infer import kinds as k
 from rules.definitions import WORDS, Rule
 
 RNGS = "__rngs__"
+FACTS = frozenset({"shape", "ndim", "dtype", "size"})
+"""Attributes that a Variable has like its value."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Template:
     is_tuple: bool
     uses: tuple[dict[str, int], ...]
     globals: frozenset[str]
+    asks: bool
+    """Whether it reads the shape or dtype of something."""
 
 
 @dataclass
@@ -54,7 +58,10 @@ class NoConversion(Exception):
     """The call has no conversion; the message says why."""
 
 
-_CACHE: dict[Any, Template | str | None] = {}
+_EVALUATED: dict[Any, Template | str | None] = {}
+"""Definition and the abstract values of its parameters → what it becomes."""
+_CALLED: dict[Any, Expansion | str] = {}
+"""Name, definitions and the abstract arguments of a call → the expansion without its mapping, or a refusal."""
 
 
 class Abstraction:
@@ -68,21 +75,18 @@ class Abstraction:
         self.mapping[name] = node
         return name
 
-    def value(
-        self, original: cst.BaseExpression, updated: cst.BaseExpression, kind: k.Kind
-    ) -> Value:
+    def value(self, original: Any, updated: Any, kind: k.Kind) -> Value:
         """The abstract value of an argument."""
         literal = _literal(original)
         if literal is not None:
             return Lit(literal.value, self._name(updated))
         if (
-            isinstance(original, (cst.Tuple, cst.List))
-            and isinstance(updated, (cst.Tuple, cst.List))
+            type(original) in (cst.Tuple, cst.List)
             and type(original) is type(updated)
             and len(original.elements) == len(updated.elements)
         ):
             return self._sequence(original, updated, kind)
-        if isinstance(kind, k.Const) and isinstance(original, cst.Name):
+        if isinstance(kind, k.Const) and type(original) is cst.Name:
             return Lit(kind.value, self._name(updated))
         return Code(ast.Name(self._name(updated)), kind)
 
@@ -128,7 +132,8 @@ def _literal(node: cst.BaseExpression) -> k.Const | None:
 
 def _key(value: Value) -> Any:
     if isinstance(value, Code):
-        return ("c", ast.dump(value.node), value.kind)
+        node = value.node
+        return ("c", node.id if type(node) is ast.Name else ast.dump(node), value.kind)
     if isinstance(value, Seq):
         return ("s", value.type, value.name, tuple(_key(i) for i in value.items))
     if isinstance(value, Star):
@@ -145,21 +150,26 @@ def expand(name: str, rules: Sequence[Rule], args: Sequence[CallArg]) -> Expansi
     bound_args = [
         Argument(a.keyword, abstraction.value(a.original, a.updated, a.kind)) for a in args
     ]
-    choice = choose(name, rules, bound_args)
+    key = (name, tuple(map(id, rules)), tuple((a.keyword, _key(a.value)) for a in bound_args))
+    found = _CALLED.get(key)
+    if found is None:
+        found = _CALLED[key] = _expansion(name, rules, bound_args)
+    if isinstance(found, str):
+        raise NoConversion(found)
+    return Expansion(found.rule, found.template, abstraction.mapping)
+
+
+def _expansion(name: str, rules: Sequence[Rule], args: Sequence[Argument]) -> Expansion | str:
+    choice = choose(name, rules, args)
     if choice.rule is None:
-        raise NoConversion(choice.problem)
+        return choice.problem
     if choice.bound is None:
         return Expansion(choice.rule)
-    rule = choice.rule
-    key = (id(rule), tuple((n, _key(v)) for n, v in choice.bound.items()))
-    if key not in _CACHE:
-        _CACHE[key] = _evaluate(rule, choice.bound)
-    template = _CACHE[key]
-    if isinstance(template, str):
-        raise NoConversion(template)
-    if template is None:
-        return Expansion(rule)
-    return Expansion(rule, template, abstraction.mapping)
+    key = (id(choice.rule), tuple((n, _key(v)) for n, v in choice.bound.items()))
+    if key not in _EVALUATED:
+        _EVALUATED[key] = _evaluate(choice.rule, choice.bound)
+    template = _EVALUATED[key]
+    return template if isinstance(template, str) else Expansion(choice.rule, template)
 
 
 def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
@@ -187,4 +197,10 @@ def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
     if names & WORDS:
         return None
     nodes = tuple(syntax.from_ast(node) for node in asts)
-    return Template(nodes, is_tuple, tuple(syntax.names(n) for n in nodes), frozenset(names))
+    asks = any(
+        isinstance(item, ast.Attribute) and item.attr in FACTS
+        for node in asts
+        for item in ast.walk(node)
+    )
+    uses = tuple(syntax.names(n) for n in nodes)
+    return Template(nodes, is_tuple, uses, frozenset(names), asks)

@@ -88,13 +88,13 @@ def from_hint(node: cst.CSTNode, resolve: Callable[[cst.CSTNode], k.Kind]) -> k.
       node: the annotation expression.
       resolve: gives the kind (Class, Namespace…) of a Name or Attribute.
     """
-    if isinstance(node, cst.SimpleString):
+    if type(node) is cst.SimpleString:
         text = node.evaluated_value
         try:
             return from_hint(cst.parse_expression(str(text)), resolve)
         except cst.ParserSyntaxError:
             return k.UNKNOWN
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+    if type(node) is cst.BinaryOperation and type(node.operator) is cst.BitOr:
         return k.join(from_hint(node.left, resolve), from_hint(node.right, resolve))
     if isinstance(node, cst.Name) and node.value in _SCALARS:
         return k.Scalar("number") if node.value == "float" else _SCALARS[node.value]

@@ -33,7 +33,7 @@ class Calls(Python):
 
     def held(self, node: cst.CSTNode, kind: k.Kind) -> k.Kind:
         """The kind of a value that is handed on: the parameter itself, where a name was given a new one."""
-        if not isinstance(node, cst.Name):
+        if type(node) is not cst.Name:
             return kind
         return self.env.get(f"{node.value}.{PARAMETER}", kind)
 
@@ -640,4 +640,4 @@ def _is_docstring(node: cst.CSTNode) -> bool:
 
 
 def _is_super(node: cst.Call) -> bool:
-    return isinstance(node.func, cst.Name) and node.func.value == "super"
+    return type(node.func) is cst.Name and node.func.value == "super"

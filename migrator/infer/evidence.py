@@ -42,7 +42,7 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
     called: set[cst.CSTNode] = set()
 
     def note(node: cst.CSTNode, use: str) -> None:
-        if isinstance(node, cst.Name):
+        if type(node) is cst.Name:
             found.setdefault(node.value, set()).add(use)
 
     def look(node: Any) -> None:

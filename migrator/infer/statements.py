@@ -29,6 +29,7 @@ class Statements(Calls):
         super().__init__(*known)
         self._heads: set[str] = set()
         """Names of which an attribute may be in the environment."""
+        self._walkers: dict[type, Callable[[Any], None] | None] = {}
 
     def block(self, body: Sequence[cst.CSTNode]) -> None:
         """Walk statements in order; what follows a return, raise, break or continue adds nothing."""
@@ -37,7 +38,11 @@ class Statements(Calls):
 
     def statement(self, node: cst.CSTNode) -> None:
         """Walk one statement."""
-        handler: Callable[[Any], None] | None = getattr(self, f"do_{type(node).__name__}", None)
+        kind = type(node)
+        try:
+            handler = self._walkers[kind]
+        except KeyError:
+            handler = self._walkers[kind] = getattr(self, f"do_{kind.__name__}", None)
         if handler is not None:
             handler(node)
 
@@ -83,13 +88,13 @@ class Statements(Calls):
     def do_Assign(self, node: cst.Assign) -> None:
         kind = self.eval(node.value)
         for target in node.targets:
-            if isinstance(node.value, cst.Tuple) and isinstance(target.target, cst.Tuple):
+            if type(node.value) is cst.Tuple and type(target.target) is cst.Tuple:
                 kind = self._spread(node.value, kind, len(target.target.elements))
             # a local name holds the value; only an attribute is the parameter or buffer itself
-            plain = not isinstance(target.target, cst.Attribute)
+            plain = type(target.target) is not cst.Attribute
             bound = _value(kind) if plain else self.held(node.value, kind)
             self.bind_target(target.target, bound)
-            made = isinstance(node.value, cst.Call) and isinstance(target.target, cst.Name)
+            made = type(node.value) is cst.Call and type(target.target) is cst.Name
             if made and isinstance(kind, k.Tensor) and kind.role == "param":
                 self.env[f"{target.target.value}.{PARAMETER}"] = kind  # type: ignore[attr-defined]
 
@@ -111,7 +116,7 @@ class Statements(Calls):
             self.bind_target(node.target, kind)
 
     def bind_target(self, target: cst.CSTNode, kind: k.Kind) -> None:
-        if isinstance(target, cst.Name):
+        if type(target) is cst.Name:
             self.env[target.value] = kind
             self._forget(target.value)
             self.facts.kinds[target] = kind

@@ -32,7 +32,7 @@ def arguments(call: cst.Call, *names: str) -> dict[str, cst.BaseExpression]:
 
 def method(call: cst.Call) -> tuple[cst.BaseExpression, str] | None:
     """Receiver and name of ``x.name(…)``."""
-    if isinstance(call.func, cst.Attribute):
+    if type(call.func) is cst.Attribute:
         return call.func.value, call.func.attr.value
     return None
 

@@ -105,7 +105,7 @@ def float16(node: Any, ctx: FlagContext) -> str | None:
 def int64(node: Any, ctx: FlagContext) -> str | None:
     """Integers of 2**31 and more beside tensors, ``torch.iinfo(torch.int64)``."""
     advice = 'keep to 32 bits (uint32 for hashes), or jax.config.update("jax_enable_x64", True)'
-    if isinstance(node, cst.Call):
+    if type(node) is cst.Call:
         if ctx.callee(node) != "torch.iinfo" or not node.args:
             return None
         return advice if _dtype(node.args[0].value, ctx) in ("int64", "long") else None

@@ -136,14 +136,14 @@ def state(node: Any, ctx: FlagContext) -> str | None:
     """``self.calls += 1``, ``self.seen.append(x)``, ``global``."""
     if not ctx.in_forward:
         return None
-    if isinstance(node, cst.Global):
+    if type(node) is cst.Global:
         if not (ctx.in_module or _takes_tensors(ctx)):
             return None
         names = ", ".join(item.name.value for item in node.names)
         return f"pass `{names}` in and return it"
     if not ctx.in_module:
         return None
-    if isinstance(node, cst.AugAssign):
+    if type(node) is cst.AugAssign:
         if _on_self(node.target) and ctx.scalar(node.target) in ("int", "float", "number"):
             name = ctx.text(node.target)
             return f"make it a variable: `{name} = nnx.Variable(jnp.zeros((), int))` and `{name}[...] += …`"
@@ -300,7 +300,7 @@ def compiler(node: Any, ctx: FlagContext) -> str | None:
     """``torch.compile``, ``torch.jit.script``, ``@torch.jit.export``."""
     if isinstance(node, cst.Call):
         name = ctx.callee(node) or ""
-        if isinstance(ctx.parents[-1], cst.Decorator):
+        if type(ctx.parents[-1]) is cst.Decorator:
             return None
     else:
         inner = node.decorator.func if isinstance(node.decorator, cst.Call) else node.decorator

@@ -45,9 +45,9 @@ _CHECKS = (cst.Raise, cst.Assert, cst.Pass)
 )
 def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
     """Tests, ``and``/``or``/``not``, ``bool()``, ``min()`` and ``max()`` of tensors."""
-    if isinstance(node, cst.BooleanOperation):
+    if type(node) is cst.BooleanOperation:
         return _boolean(node, ctx)
-    if isinstance(node, cst.UnaryOperation):
+    if type(node) is cst.UnaryOperation:
         return _negation(node, ctx)
     if isinstance(node, cst.Call):
         return _call(node, ctx)

@@ -223,7 +223,7 @@ def comprehension(rw: Rewriter, node: cst.CompFor) -> Any:
 def iterated(rw: Rewriter, node: cst.Call) -> Any:
     """``enumerate(self.net)``, ``len(self.net)``, ``f(*self.net)``, ``self.net.append(m)``."""
     ctx = rw.ctx
-    builtin = isinstance(node.func, cst.Name) and node.func.value in _ITERATING
+    builtin = type(node.func) is cst.Name and node.func.value in _ITERATING
     if builtin and any(is_sequential(rw, a.value) for a in node.args):
         return syntax.changed(
             node, args=[syntax.changed(a, value=layers_of(rw, a.value)) for a in node.args]

@@ -22,7 +22,7 @@ _NAMES = ("requires_grad", "require_grad")
 @converts(cst.Assign)
 def assignment(rw: Rewriter, node: cst.Assign) -> Any:
     """``p.requires_grad = False``."""
-    if len(node.targets) != 1 or not isinstance(node.targets[0].target, cst.Attribute):
+    if len(node.targets) != 1 or type(node.targets[0].target) is not cst.Attribute:
         return None
     target = node.targets[0].target
     if target.attr.value not in _NAMES:

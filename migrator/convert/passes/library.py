@@ -171,7 +171,7 @@ _OVERLOADS = frozenset(["torch.jit._overload", "torch.jit._overload_method"])
 
 
 def _callee(rw: Rewriter, node: cst.CSTNode) -> str | None:
-    if not isinstance(node, cst.Call):
+    if type(node) is not cst.Call:
         return None
     kind = rw.ctx.facts.kind(node.func)
     return kind.name if isinstance(kind, (k.Function, k.Namespace)) else None

@@ -112,7 +112,7 @@ def _is_super_call(node: cst.CSTNode, method: str) -> bool:
         isinstance(node, cst.Call)
         and isinstance(node.func, cst.Attribute)
         and node.func.attr.value == method
-        and isinstance(node.func.value, cst.Call)
+        and type(node.func.value) is cst.Call
         and isinstance(node.func.value.func, cst.Name)
         and node.func.value.func.value == "super"
     )
@@ -425,7 +425,7 @@ _CALL = cst.Call(cst.Name("f"))
 @converts(cst.Call)
 def instance_test(rw: Rewriter, node: cst.Call) -> Any:
     """``isinstance(m, nn.Conv2d)``: the class that such layers have in the output."""
-    if not (isinstance(node.func, cst.Name) and node.func.value == "isinstance"):
+    if not (type(node.func) is cst.Name and node.func.value == "isinstance"):
         return None
     if len(node.args) != 2:
         return None

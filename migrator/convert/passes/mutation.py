@@ -310,7 +310,7 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             if isinstance(item, cst.Subscript) and isinstance(rw.ctx.kind(item.value), k.Tensor):
                 raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
         return None
-    if not isinstance(target, cst.Subscript):
+    if type(target) is not cst.Subscript:
         return None
     if not isinstance(rw.ctx.kind(target.value), k.Tensor):
         return None

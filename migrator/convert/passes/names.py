@@ -208,7 +208,7 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
 
     for item in node.targets:
         target = item.target
-        if isinstance(target, cst.Attribute) and targets.is_variable(rw.ctx, node.value):
+        if type(target) is cst.Attribute and targets.is_variable(rw.ctx, node.value):
             if not isinstance(rw.ctx.kind(target.value), (k.Module, k.Other)):
                 raise Failure(
                     node,
@@ -236,7 +236,7 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
 
 def target_of(rw: Rewriter, node: Any) -> Any:
     """An assignment target: what it hangs on is converted, it is not read itself."""
-    if isinstance(node, cst.Attribute):
+    if type(node) is cst.Attribute:
         from migrator.convert.passes.layer_classes import name_in_flax
 
         attr = syntax.changed(node.attr, value=name_in_flax(rw.ctx, node))

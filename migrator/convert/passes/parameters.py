@@ -235,7 +235,7 @@ def static_fact(rw: Rewriter, node: cst.Attribute) -> Any:
 @converts(cst.Assign)
 def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     """Assignments to attributes: new values of Variables, shared parameters, None before data."""
-    if len(node.targets) != 1 or not isinstance(node.targets[0].target, cst.Attribute):
+    if len(node.targets) != 1 or type(node.targets[0].target) is not cst.Attribute:
         return None
     ctx = rw.ctx
     target = node.targets[0].target

@@ -58,7 +58,7 @@ def is_variable(ctx: Context, node: cst.CSTNode) -> bool:
 
 def holds_parameter(ctx: Context, node: cst.CSTNode) -> bool:
     """Whether a local name stands for a parameter made here: ``w = nn.Parameter(…)`` and nothing else."""
-    if not isinstance(node, cst.Name) or not isinstance(ctx.kind(node), k.Tensor):
+    if type(node) is not cst.Name or not isinstance(ctx.kind(node), k.Tensor):
         return False
     body = ctx.frame.info.node.body if ctx.frame is not None else ctx.source.tree
     return node.value in new_parameters(ctx, body)

@@ -14,7 +14,7 @@ from migrator.infer import kinds as k
 
 def _is_training(rw: Rewriter, node: cst.CSTNode) -> bool:
     return (
-        isinstance(node, cst.Attribute)
+        type(node) is cst.Attribute
         and node.attr.value == "training"
         and isinstance(rw.ctx.kind(node.value), k.Module)
     )

@@ -44,7 +44,7 @@ def _pair(
     ctx: Context, target: cst.CSTNode, value: cst.CSTNode
 ) -> tuple[str, cst.Attribute] | None:
     for one, other in ((target, value), (value, target)):
-        if not (isinstance(one, cst.Attribute) and isinstance(other, cst.Attribute)):
+        if not (type(one) is cst.Attribute and type(other) is cst.Attribute):
             continue
         if one.attr.value != "weight" or other.attr.value != "weight":
             continue
@@ -83,7 +83,7 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
 
 def head_of(rw: Rewriter, node: cst.CSTNode) -> str | None:
     """The name of the tied head that an expression ``self.head`` means, None for others."""
-    if not isinstance(node, cst.Attribute) or not rw.ctx.is_self(node.value):
+    if type(node) is not cst.Attribute or not rw.ctx.is_self(node.value):
         return None
     owner = rw.ctx.owner
     if owner is None:
