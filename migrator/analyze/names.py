@@ -13,10 +13,11 @@ from migrator.analyze.walk import Found, load_flags, one_line
 from migrator.convert.context import imported
 from migrator.convert.expand import failure
 from migrator.convert.inline import CallArg, NoConversion, expand
-from migrator.convert.passes.imports import BASED_ON_TORCH
 from migrator.infer import Facts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import of_torch
+from migrator.infer.optional import doing_without, fallback, missing_library
+from migrator.infer.static import asked_name, exists, names_dtype
+from migrator.infer.symbols import BASED_ON_TORCH, of_torch
 from migrator.source import Source, dotted
 from rules import definitions
 from rules.definitions import Rule
@@ -108,6 +109,11 @@ def _visit(root: cst.CSTNode, facts: Facts, taken: set[cst.CSTNode]) -> Iterator
             if found is not None and node not in taken:
                 yield found
             continue
+        if isinstance(node, cst.Try) and (handler := fallback(facts, node)) is not None:
+            what, advice = doing_without(missing_library(facts, node))
+            yield Found(node.body, "API004", what, advice, "info", 0.0, False)
+            pending.append(handler.body)
+            continue
         if isinstance(node, cst.With):
             taken.update(item.item for item in node.items)
             pending.extend(reversed(syntax.children(node.body)))
@@ -116,7 +122,7 @@ def _visit(root: cst.CSTNode, facts: Facts, taken: set[cst.CSTNode]) -> Iterator
                 if found is not None:
                     yield found
             continue
-        if node in taken:
+        if node in taken or node in facts.dead:
             continue
         found = None
         if isinstance(node, cst.Call):
@@ -278,6 +284,10 @@ def _getattr(node: cst.Call, facts: Facts) -> Found | None:
     name = _torch_name(node, facts)
     if name is not None:
         return None if _has_conversion(name) else _unknown(node, name)
+    asked = asked_name(facts, node)
+    absent = asked is not None and len(node.args) == 3 and exists(*asked) is False
+    if absent or names_dtype(facts, node):
+        return None
     text = f"a name of {namespace.name} is computed: {one_line(node)}"
     return _found(node, "API001", text, "choose among functions by a dict")
 

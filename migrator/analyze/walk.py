@@ -215,6 +215,9 @@ class FlagWalk:
             for index, node in enumerate(tree.nodes)
             if type(node) in wanted or id(node) in dtypes
         ]
+        if self.facts.dead:
+            never = {id(node) for branch in self.facts.dead for node in tree.below(branch)}
+            shown = [(index, node) for index, node in shown if id(node) not in never]
         for index, node in shown:
             while open_functions and index >= open_functions[-1][0]:
                 self._functions.pop()

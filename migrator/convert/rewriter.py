@@ -74,7 +74,7 @@ class Rewriter:
             made = self._statement(node)
         except Failure as failure:
             ctx.helpers.restore(saved)
-            return [self.left_in_place(node, failure)]
+            return [self.left_in_place(node, failure), *self._placeholders(node)]
         finally:
             statement = ctx.statements.pop()
         if not statement.before:
@@ -149,24 +149,35 @@ class Rewriter:
     def _instead(self, node: cst.BaseStatement) -> cst.BaseStatement | None:
         """What stands for a statement that would keep a whole package from being imported; None to leave it.
 
-        An import or a call at the top of a file becomes a comment; of a class or function, whose head names
+        An import or a call at the top of a file becomes a comment; of a class, function or method, whose head names
         torch, a name is left that raises when it is used.
         """
         ctx = self.ctx
-        if ctx.facts.linked is None or ctx.frames or ctx.classes:
+        if ctx.facts.linked is None or ctx.frames:
             return None
         if isinstance(node, (cst.ClassDef, cst.FunctionDef)):
             name = node.name.value
-            error = f'raise NotImplementedError("{name} is not converted")'
-            if isinstance(node, cst.FunctionDef):
-                return syntax.statement(f"def {name}(*args, **kwargs):\n    {error}\n")
-            init = "def __init__(self, *args, **kwargs):"
-            return syntax.statement(f"class {name}:\n    {init}\n        {error}\n")
+            if isinstance(node, cst.ClassDef):
+                return _raising_class(name)
+            return syntax.statement(f"def {name}(*args, **kwargs):\n    {_not_converted(name)}\n")
         kinds = (cst.Import, cst.ImportFrom, cst.Expr)
-        line = isinstance(node, cst.SimpleStatementLine)
+        line = isinstance(node, cst.SimpleStatementLine) and not ctx.classes
         if line and all(isinstance(small, kinds) for small in node.body):  # type: ignore[attr-defined]
             return PASS
         return None
+
+    def _placeholders(self, node: cst.BaseStatement) -> list[cst.BaseStatement]:
+        """Names of an import at the top of a file of a package that became a comment: what is used of it raises."""
+        if self.ctx.facts.linked is None or self.ctx.frames or self.ctx.classes:
+            return []
+        made: list[cst.BaseStatement] = []
+        for small in node.body if isinstance(node, cst.SimpleStatementLine) else ():
+            if not isinstance(small, cst.ImportFrom) or isinstance(small.names, cst.ImportStar):
+                continue
+            for alias in small.names:
+                name = alias.evaluated_alias or alias.evaluated_name
+                made.append(_raising_class(name))
+        return made
 
     def block(self, node: cst.BaseSuite) -> cst.BaseSuite:
         """Convert a suite; an empty one becomes ``pass``."""
@@ -182,6 +193,16 @@ class Rewriter:
             return cst.IndentedBlock(made)
         made = self.body(node.body)  # type: ignore[arg-type]
         return syntax.changed(node, body=made or [PASS])
+
+
+def _not_converted(name: str) -> str:
+    return f'raise NotImplementedError("{name} is not converted")'
+
+
+def _raising_class(name: str) -> cst.BaseStatement:
+    init = "def __init__(self, *args, **kwargs):"
+    made = syntax.statement(f"class {name}:\n    {init}\n        {_not_converted(name)}\n")
+    return made.with_changes(leading_lines=[])
 
 
 def _alone(node: cst.BaseSmallStatement) -> cst.BaseSmallStatement:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from migrator.infer.facts import ClassInfo, Facts, FunctionInfo, Linked
 from migrator.infer.offered import call_model
+from migrator.infer.optional import settled
 from migrator.infer.statements import Statements
 from migrator.source import Source
 
@@ -32,8 +33,11 @@ def infer_together(sources: Sequence[Source], linked: Linked | None = None) -> l
     """
     common = Facts(sources[0].index, linked=linked)
     every = [
-        replace(common, functions={}, module_env={}, module=s.module, tree=s.index) for s in sources
+        replace(common, functions={}, module_env={}, dead=[], module=s.module, tree=s.index)
+        for s in sources
     ]
+    for facts in every:
+        facts.settled = settled(facts)
     for _ in range(MAX_ROUNDS):
         walked = False
         for source, facts in zip(sources, every, strict=True):

@@ -13,7 +13,8 @@ from migrator.infer.einops import einops_result
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.python import PARTIAL, Python, is_self, partial, partial_result, widen
 from migrator.infer.signatures import Args, signature_fits
-from migrator.infer.symbols import LAYERS, tensor_attribute
+from migrator.infer.static import parses_version
+from migrator.infer.symbols import LAYERS, TORCH_VERSION, tensor_attribute
 from rules import definitions
 from rules.definitions import Rule
 
@@ -67,6 +68,8 @@ class Calls(Python):
                 callee = k.Function(f"Tensor.{node.func.attr.value}", k.TENSOR)
                 self.facts.kinds[node.func] = callee
         self._learn(node, callee)
+        if args and parses_version(node, args[0][1]):
+            return TORCH_VERSION
         if isinstance(node.func, cst.Attribute):
             receiver = self.facts.kind(node.func.value)
             if receiver == k.Other("super"):

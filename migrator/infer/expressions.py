@@ -11,7 +11,8 @@ import libcst as cst
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_definition, instance
 from migrator.infer.facts import ClassInfo, Facts, FunctionInfo
-from migrator.infer.symbols import symbol, tensor_attribute, tensor_only
+from migrator.infer.static import present, truth
+from migrator.infer.symbols import TORCH_VERSION, symbol, tensor_attribute, tensor_only
 from migrator.source import dotted
 from migrator.syntax import literal
 from rules import definitions
@@ -283,6 +284,8 @@ class Expressions:
         self.env.update(self.narrow(node.left, isinstance(node.operator, cst.And)))
         right = self.eval(node.right)
         self.env = saved
+        if isinstance(node.operator, cst.Or) and present(self.facts, node.left):
+            return left
         if isinstance(node.operator, cst.Or) and isinstance(left, k.Optional):
             left = left.inner
         elif left == k.NONE and isinstance(node.operator, cst.Or):
@@ -307,6 +310,9 @@ class Expressions:
 
     def eval_IfExp(self, node: cst.IfExp) -> k.Kind:
         self.eval(node.test)
+        known = truth(self.facts, node.test)
+        if known is not None:
+            return self.eval(node.body if known else node.orelse)
         saved = dict(self.env)
         self.env.update(self.narrow(node.test, True))
         body = self.eval(node.body)
@@ -435,6 +441,8 @@ class Expressions:
             return self._class_attribute(value, name)
         if isinstance(value, k.Tuple) and name in value.fields:
             return value.items[value.fields.index(name)]
+        if value == TORCH_VERSION:
+            value = k.STR
         if isinstance(value, k.Other) and "|" in value.type:
             return self._of_any(value.type.split("|"), name)
         if isinstance(value, k.Other) and value.type in self.facts.classes:

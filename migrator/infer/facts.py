@@ -218,6 +218,10 @@ class Facts:
     names: dict[str, FunctionInfo] = field(default_factory=dict)
     lambdas: dict[str, tuple[cst.Lambda, dict[str, k.Kind]]] = field(default_factory=dict)
     """Lambda expressions by a made-up name, with the joined kinds of what they are called with."""
+    dead: list[cst.CSTNode] = field(default_factory=list)
+    """Branches that no run of the output takes, by what they ask of torch."""
+    settled: dict[str, object] = field(default_factory=dict)
+    """Names at the top that say whether a library is there which is built on torch: ``HAS_XFORMERS`` → False."""
     module_env: dict[str, k.Kind] = field(default_factory=dict)
     module: str = ""
     """The dotted name of the file."""

@@ -7,6 +7,7 @@ import libcst as cst
 from migrator.infer import kinds as k
 from migrator.infer.expressions import Expressions
 from migrator.infer.signatures import Args
+from migrator.infer.static import exists
 from rules import definitions
 
 
@@ -90,6 +91,9 @@ class Python(Expressions):
                 else (k.INT if k.scalar_type(first) else widen(first))
             )
         if name == "getattr" and len(args) >= 2 and isinstance(args[1][1], k.Const):
+            if isinstance(first, k.Namespace) and len(args) == 3:
+                if exists(first.name, str(args[1][1].value)) is False:
+                    return args[2][1]
             return self.attribute(first, str(args[1][1].value))
         if name == "next":
             return k.element(first)

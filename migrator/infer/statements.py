@@ -14,7 +14,9 @@ from migrator.infer.calls import CONTAINERS, PARAMETER, PARAMETERS, Calls
 from migrator.infer.evidence import asks_training, gather, guess, written_attributes
 from migrator.infer.expressions import Env
 from migrator.infer.facts import ClassInfo, FunctionInfo
+from migrator.infer.optional import fallback
 from migrator.infer.python import widen
+from migrator.infer.static import truth
 from migrator.infer.symbols import LAYERS, starred, symbol
 from migrator.source import dotted
 
@@ -290,14 +292,20 @@ class Statements(Calls):
         )
         if known is True:
             self._merge([first])
+            self._never(orelse)
         elif known is False:
             self._merge([second])
+            self._never(node.body)
         else:
             self._merge([first, second])
 
+    def _never(self, branch: cst.CSTNode | None) -> None:
+        if branch is not None and branch not in self.facts.dead:
+            self.facts.dead.append(branch)
+
     def _static_truth(self, test: cst.CSTNode) -> bool | None:
-        """True for ``if TYPE_CHECKING``-like facts only; a default's value is no fact."""
-        return None
+        """What a test that asks about torch itself comes to; a default's value is no fact."""
+        return truth(self.facts, test)
 
     def do_Else(self, node: cst.Else) -> None:
         self.statement(node.body)
@@ -332,6 +340,12 @@ class Statements(Calls):
         self.statement(node.body)
 
     def do_Try(self, node: cst.Try) -> None:
+        handler = fallback(self.facts, node)
+        if handler is not None:
+            self._never(node.body)
+            self._never(node.orelse)
+            self.statement(handler.body)
+            return
         base = dict(self.env)
         branches = [self._branch(base, lambda: self.statement(node.body))]
         for handler in node.handlers:

@@ -12,6 +12,14 @@ from rules.torch_names import table
 LAYERS = ("torch.nn.", "einops.layers.torch.")
 """How the qualified names of layers begin."""
 
+BASED_ON_TORCH = frozenset(
+    "torchvision torchaudio torchtext timm transformers pytorch_lightning lightning torch_geometric "
+    "torch_scatter torch_sparse xformers apex fairscale deepspeed accelerate diffusers kornia monai mmcv "
+    "detectron2 fvcore torchdiffeq torch_xla flash_attn triton bitsandbytes peft causal_conv1d "
+    "mamba_ssm fast_transformers deepspeed tensordict torch_cluster torch_spline_conv".split()
+)
+"""Libraries that are built on torch."""
+
 _CANONICAL = (
     (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)*([A-Za-z]\w*)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
@@ -33,6 +41,10 @@ _MODULE_METHODS = frozenset(
     "bfloat16 cpu cuda double float half ipu mtia requires_grad_ to type xpu apply".split()
 )
 _COMMON = frozenset("name names grad data next storage add_ register_hook is_shared".split())
+
+
+TORCH_VERSION = k.Other("torch version")
+"""The kind of ``torch.__version__`` and of what parses it: ordered as versions are, not as strings."""
 
 
 def of_torch(module: str) -> bool:
@@ -75,7 +87,7 @@ def symbol(name: str) -> k.Kind:
     if name in table()["dtype"]:
         return k.DType(name.removeprefix("torch."))
     if name == "torch.__version__":
-        return k.STR
+        return TORCH_VERSION
     if name in table()["constant"]:
         return k.FLOAT if name != "torch.newaxis" else k.NONE
     if definitions.layers(name) or name in table()["class"]:

@@ -31,7 +31,7 @@ def requirements(directories: Iterable[Path]) -> list[Finding]:
 
 
 def _of_file(path: Path) -> Iterator[Finding]:
-    from migrator.convert.passes.imports import BASED_ON_TORCH
+    from migrator.infer.symbols import BASED_ON_TORCH
 
     try:
         text = path.read_text(encoding="utf-8")

@@ -46,3 +46,11 @@ def is_tracing_torch() -> Bool:
 def is_autocast_enabled(device_type=None) -> Bool:
     """Mixed precision by context, which JAX does not have."""
     return False
+
+
+@op("torch.compiler.disable", "torch._dynamo.disable", example={"torch.compiler.disable(x)": "x"})
+def compiler_disable(fn=None, recursive=True, *, reason=None):
+    """``fn`` itself, or the decorator that gives it back: what is compiled is chosen by ``nnx.jit``."""
+    if fn is None:
+        return lambda fn: fn
+    return fn

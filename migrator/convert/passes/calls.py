@@ -10,13 +10,14 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
+from migrator.convert.passes.names import value_of
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import of_torch, tensor_attribute
+from migrator.infer.static import asked_name, exists, names_dtype
+from migrator.infer.symbols import tensor_attribute
 from rules import definitions
 from rules.definitions import module_file
-from rules.torch_names import table as torch_names
 
 _DIFFERENT = frozenset(
     "max min std var sort repeat transpose take put nonzero argsort flatten clip view".split()
@@ -177,7 +178,7 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
         )
     if name == "builtins.hasattr" and len(node.args) == 2:
         return _has_torch_name(rw, node)
-    if name == "builtins.getattr" and len(node.args) == 2:
+    if name == "builtins.getattr" and len(node.args) in (2, 3):
         return _torch_attribute(rw, node)
     if name == "torch.autograd.Variable" and len(node.args) == 1:
         return rw.visit(node.args[0].value)
@@ -185,29 +186,51 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
 
 
 def _torch_attribute(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
-    """``getattr(F, "relu")`` → ``F.relu``."""
-    module = rw.ctx.facts.kind(node.args[0].value)
-    name = rw.ctx.facts.kind(node.args[1].value)
-    if not isinstance(module, k.Namespace) or not module.name.startswith("torch"):
-        return None
-    if not isinstance(name, k.Const) or not str(name.value).isidentifier():
-        return None
-    attribute = cst.Attribute(node.args[0].value, cst.Name(str(name.value)))
-    rw.ctx.facts.kinds[attribute] = rw.ctx.facts.kind(node)
-    made: cst.BaseExpression = rw.visit(attribute)
+    """``getattr(F, "relu")`` → ``F.relu``; ``getattr(torch, self.dtype)``, the name of a dtype."""
+    asked = asked_name(rw.ctx.facts, node)
+    if asked is None:
+        return _named_dtype(rw, node)
+    if len(node.args) == 3:
+        there = exists(*asked)
+        if there is None:
+            what = f"whether torch has {asked[0]}.{asked[1]} is not known here"
+            raise Failure(node, "API001", what, "write down the one that is meant")
+        if not there:
+            default: cst.BaseExpression = rw.visit(node.args[2].value)
+            return default
+    kind = rw.ctx.facts.kind(node)
+    if isinstance(kind, (k.Function, k.Class)):
+        return value_of(rw, node, kind)
+    attribute = cst.Attribute(node.args[0].value, cst.Name(asked[1]))
+    rw.ctx.facts.kinds[attribute] = kind
+    try:
+        made: cst.BaseExpression = rw.visit(attribute)
+    except Failure as failure:
+        raise Failure(node, failure.rule, failure.message, failure.advice) from failure
     return made
 
 
 def _has_torch_name(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     """``hasattr(F, "scaled_dot_product_attention")``: a question about torch, answered here."""
-    module = rw.ctx.facts.kind(node.args[0].value)
-    name = rw.ctx.facts.kind(node.args[1].value)
-    if not isinstance(module, k.Namespace) or not isinstance(name, k.Const):
+    asked = asked_name(rw.ctx.facts, node)
+    if asked is None:
         return None
-    if not of_torch(module.name):
+    there = exists(*asked)
+    if there is None:
+        what = f"whether torch has {asked[0]}.{asked[1]} is not known here"
+        raise Failure(node, "API001", what, "write down the branch that is meant")
+    return cst.Name(str(there))
+
+
+def _named_dtype(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
+    """``getattr(torch, config.dtype)`` → ``getattr(jnp, config.dtype)``, which raises on what is no dtype."""
+    if not names_dtype(rw.ctx.facts, node):
         return None
-    full = f"{module.name}.{name.value}"
-    return cst.Name(str(any(full in names for names in torch_names().values())))
+    rw.ctx.helpers.use("jnp")
+    return syntax.with_args(
+        cst.Call(cst.Name("getattr")),
+        [cst.Arg(cst.Name("jnp")), cst.Arg(rw.visit(node.args[1].value))],
+    )
 
 
 @converts(cst.Call)

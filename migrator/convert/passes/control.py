@@ -11,6 +11,8 @@ from migrator.convert.context import Failure
 from migrator.convert.passes.functions import is_disabled_autocast
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.optional import doing_without, fallback, missing_library
+from migrator.infer.static import present, truth, undecided_version
 from rules import definitions
 
 _NO_GRAD = frozenset("torch.no_grad torch.inference_mode".split())
@@ -66,14 +68,17 @@ def _context_name(rw: Rewriter, node: cst.BaseExpression) -> str | None:
     return rw.ctx.facts.qualified_name(target)
 
 
-def _opened(rw: Rewriter, node: cst.With) -> list[cst.BaseStatement]:
-    """The body without the ``with`` around it."""
+def _opened(
+    rw: Rewriter, node: cst.With | cst.If | cst.Try, suite: cst.BaseSuite | None = None
+) -> list[cst.BaseStatement]:
+    """The body, or another suite, without the ``with`` or ``if`` around it."""
+    suite = node.body if suite is None else suite
     statements = (
-        [cst.SimpleStatementLine(node.body.body)]
-        if isinstance(node.body, cst.SimpleStatementSuite)
-        else list(node.body.body)
+        [cst.SimpleStatementLine(suite.body)]
+        if isinstance(suite, cst.SimpleStatementSuite)
+        else list(suite.body)
     )
-    body = rw.body(statements)  # type: ignore[arg-type]
+    body = rw.body([s for s in statements if not _is_pass(s)])  # type: ignore[misc]
     comments = [line for line in node.leading_lines if line.comment is not None]
     blank = [line for line in node.leading_lines if line.comment is None][:1]
     if body and hasattr(body[0], "leading_lines"):
@@ -82,6 +87,12 @@ def _opened(rw: Rewriter, node: cst.With) -> list[cst.BaseStatement]:
             leading_lines=[*blank, *comments, *[x for x in body[0].leading_lines if x.comment]],
         )
     return body
+
+
+def _is_pass(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.SimpleStatementLine) and all(
+        isinstance(small, cst.Pass) for small in node.body
+    )
 
 
 def _test(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
@@ -101,6 +112,19 @@ def _test(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
 def _short(node: cst.CSTNode) -> str:
     text = " ".join(syntax.code(node).split())
     return text if len(text) < 50 else text[:47] + "..."
+
+
+@converts(cst.If)
+def asked_of_torch(rw: Rewriter, node: cst.If) -> Any:
+    """``if not torch.jit.is_scripting():``, ``if hasattr(torch, "…"):`` → the branch that runs."""
+    known = truth(rw.ctx.facts, node.test)
+    if known is None:
+        return None
+    if known:
+        return _opened(rw, node)
+    if isinstance(node.orelse, cst.If):
+        return rw.statement(syntax.changed(node.orelse, leading_lines=node.leading_lines))
+    return _opened(rw, node, node.orelse.body) if node.orelse is not None else []
 
 
 @converts(cst.If)
@@ -188,8 +212,12 @@ def if_(rw: Rewriter, node: cst.If) -> Any:
     orelse = node.orelse
     if isinstance(orelse, cst.If):
         with rw.ctx.no_hoisting():
-            made = if_(rw, orelse)
-        orelse = made if isinstance(made, cst.If) else None if made == [] else orelse
+            made = asked_of_torch(rw, orelse)
+            made = if_(rw, orelse) if made is None else made
+        if isinstance(made, list):
+            orelse = cst.Else(cst.IndentedBlock(made)) if made else None
+        else:
+            orelse = made if isinstance(made, cst.If) else orelse
     elif orelse is not None:
         orelse = syntax.changed(orelse, body=rw.block(orelse.body))
     new = syntax.changed(node, test=test, body=body, orelse=orelse)
@@ -233,6 +261,18 @@ def for_(rw: Rewriter, node: cst.For) -> Any:
 def else_(rw: Rewriter, node: cst.Else) -> Any:
     """Convert the suite of an ``else`` or ``finally``."""
     return syntax.changed(node, body=rw.block(node.body))
+
+
+@converts(cst.Try)
+def without_library(rw: Rewriter, node: cst.Try) -> Any:
+    """``try: import xformers … except ImportError: …`` → what the author does without the library."""
+    handler = fallback(rw.ctx.facts, node)
+    if handler is None:
+        return None
+    library = missing_library(rw.ctx.facts, node)
+    what, advice = doing_without(library)
+    rw.ctx.report(node.body, "API004", what, advice, severity="info", blocks=False)
+    return _opened(rw, node, handler.body)
 
 
 @converts(cst.Try)
@@ -289,6 +329,9 @@ def assert_(rw: Rewriter, node: cst.Assert) -> Any:
 @converts(cst.IfExp)
 def if_exp(rw: Rewriter, node: cst.IfExp) -> Any:
     """Arms of a conditional run only sometimes: nothing is hoisted out of them."""
+    known = truth(rw.ctx.facts, node.test)
+    if known is not None:
+        return rw.visit(node.body if known else node.orelse)
     test = _test(rw, node.test)
     with rw.ctx.no_hoisting():
         body, orelse = rw.visit(node.body), rw.visit(node.orelse)
@@ -303,6 +346,12 @@ def if_exp(rw: Rewriter, node: cst.IfExp) -> Any:
 @converts(cst.BooleanOperation)
 def boolean(rw: Rewriter, node: cst.BooleanOperation) -> Any:
     """``and``/``or`` of tensors ask for their truth."""
+    if isinstance(node.operator, cst.Or) and present(rw.ctx.facts, node.left):
+        return rw.visit(node.left)
+    known = truth(rw.ctx.facts, node.left)
+    if known is not None:
+        decided = known is isinstance(node.operator, cst.Or)
+        return cst.Name(str(known)) if decided else rw.visit(node.right)
     for side in (node.left, node.right):
         if isinstance(rw.ctx.facts.kind(side), k.Tensor) and not rw.ctx.in_init:
             raise Failure(
@@ -319,6 +368,18 @@ def boolean(rw: Rewriter, node: cst.BooleanOperation) -> Any:
     return syntax.changed(
         node, left=syntax.fitted(node, "left", left), right=syntax.fitted(node, "right", right)
     )
+
+
+@converts(cst.Comparison)
+def version(rw: Rewriter, node: cst.Comparison) -> Any:
+    """``torch.__version__ >= "2.0"`` compares versions, strings would compare letter by letter."""
+    known = truth(rw.ctx.facts, node)
+    if known is not None:
+        return cst.Name(str(known))
+    if undecided_version(rw.ctx.facts, node):
+        what = "torch's version is compared with what is not known here"
+        raise Failure(node, "API001", what, "write down the branch that is meant")
+    return None
 
 
 @converts(cst.UnaryOperation)

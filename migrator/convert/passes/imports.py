@@ -10,14 +10,8 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import of_torch, starred
+from migrator.infer.symbols import BASED_ON_TORCH, of_torch, starred
 from migrator.source import dotted
-
-BASED_ON_TORCH = frozenset(
-    "torchvision torchaudio torchtext timm transformers pytorch_lightning lightning torch_geometric "
-    "torch_scatter torch_sparse xformers apex fairscale deepspeed accelerate diffusers kornia monai mmcv "
-    "detectron2 fvcore torchdiffeq torch_xla flash_attn triton bitsandbytes peft".split()
-)
 
 
 @converts(cst.Import)

@@ -16,7 +16,7 @@ from migrator.convert.passes.functions import may_hold_tensor, stopped
 from migrator.convert.passes.parameter_lists import is_entry
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import LAYERS, of_torch
+from migrator.infer.symbols import LAYERS, TORCH_VERSION, of_torch
 from migrator.infer.symbols import tensor_attribute as has_attribute
 from rules import definitions
 from rules.definitions import module_file
@@ -83,7 +83,7 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
         return _dtype(rw, node, f"torch.{kind.name}")
     if isinstance(kind, (k.Function, k.Class)) and kind.name.startswith(("torch.", *LAYERS)):
         return value_of(rw, node, kind)
-    if isinstance(node, cst.Attribute) and node.attr.value == "__version__" and kind == k.STR:
+    if isinstance(node, cst.Attribute) and kind == TORCH_VERSION:
         return cst.SimpleString(f'"{VERSION}"')
     if isinstance(kind, k.Namespace) and of_torch(kind.name):
         raise Failure(node, "API001", f"{kind.name} as a value has no conversion", "")

@@ -1,0 +1,170 @@
+"""What a program asks about torch itself and its answer, which is the same in every run of the output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import libcst as cst
+
+from migrator.infer import kinds as k
+from migrator.infer.facts import Facts
+from migrator.infer.symbols import TORCH_VERSION, canonical, of_torch
+from migrator.source import dotted
+from rules import definitions
+from rules.torch_names import ROOTS, VERSION, table
+
+_NEVER = frozenset(
+    "torch.jit.is_scripting torch.jit.is_tracing torch.compiler.is_compiling "
+    "torch.compiler.is_dynamo_compiling torch._dynamo.is_compiling torch.onnx.is_in_onnx_export".split()
+)
+_PARSERS = ("Version", "parse", "LooseVersion", "StrictVersion", "parse_version", "digit_version")
+_OBJECTS = frozenset(
+    "torch.channels_last torch.channels_last_3d torch.contiguous_format torch.preserve_format torch.strided "
+    "torch.jagged torch.sparse_coo torch.sparse_csr torch.sparse_csc torch.sparse_bsr torch.sparse_bsc "
+    "torch.default_generator torch.per_tensor_affine torch.per_channel_affine torch.__version__".split()
+)
+"""Memory formats, layouts and the like, which the table of names leaves out."""
+_ORDERS: dict[type, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
+    cst.Equal: lambda a, b: a == b,
+    cst.NotEqual: lambda a, b: a != b,
+    cst.LessThan: lambda a, b: a < b,
+    cst.LessThanEqual: lambda a, b: a <= b,
+    cst.GreaterThan: lambda a, b: a > b,
+    cst.GreaterThanEqual: lambda a, b: a >= b,
+}
+
+
+def exists(namespace: str, name: str) -> bool | None:
+    """Whether a namespace of torch has a name; None where its table does not say."""
+    full = canonical(f"{namespace}.{name}")
+    if full in _OBJECTS or any(full in names for names in table().values()):
+        return True
+    if definitions.ops(full) or definitions.layers(full):
+        return True
+    return False if namespace in ROOTS and not name.startswith("_") else None
+
+
+def asked_name(facts: Facts, call: cst.Call) -> tuple[str, str] | None:
+    """The namespace of torch and the name that ``hasattr`` or ``getattr`` asks for."""
+    if len(call.args) < 2 or any(a.star or a.keyword is not None for a in call.args):
+        return None
+    namespace, name = (facts.kind(a.value) for a in call.args[:2])
+    if not isinstance(namespace, k.Namespace) or not of_torch(namespace.name):
+        return None
+    if not isinstance(name, k.Const) or not str(name.value).isidentifier():
+        return None
+    return namespace.name, str(name.value)
+
+
+def names_dtype(facts: Facts, call: cst.Call) -> bool:
+    """``getattr(torch, config.dtype)``: the name of a dtype that is not known."""
+    if len(call.args) != 2 or facts.kind(call.args[0].value) != k.Namespace("torch"):
+        return False
+    name = (dotted(call.args[1].value) or "").rpartition(".")[2]
+    return name.endswith("dtype") and asked_name(facts, call) is None
+
+
+def truth(facts: Facts, test: cst.CSTNode) -> bool | None:
+    """The truth of a test that asks about torch; None where it depends on anything else."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        inner = truth(facts, test.expression)
+        return None if inner is None else not inner
+    if isinstance(test, cst.BooleanOperation):
+        sides = truth(facts, test.left), truth(facts, test.right)
+        decides = isinstance(test.operator, cst.Or)
+        if decides in sides:
+            return decides
+        return None if None in sides else not decides
+    if isinstance(test, cst.Name) and test.value in facts.settled:
+        return bool(facts.settled[test.value])
+    if isinstance(test, cst.Call):
+        callee = facts.callee(test)
+        if callee == "builtins.hasattr":
+            asked = asked_name(facts, test)
+            return exists(*asked) if asked is not None else None
+        return False if callee in _NEVER else None
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        return _compared(facts, test)
+    return None
+
+
+def _compared(facts: Facts, test: cst.Comparison) -> bool | None:
+    """``torch.__version__ >= "2.0"``, on either side and parsed or not."""
+    target = test.comparisons[0]
+    if isinstance(target.operator, (cst.Is, cst.IsNot)):
+        if not isinstance(test.left, cst.Name) or test.left.value not in facts.settled:
+            return None
+        none = isinstance(target.comparator, cst.Name) and target.comparator.value == "None"
+        is_none = facts.settled[test.left.value] is None
+        return is_none is isinstance(target.operator, cst.Is) if none else None
+    if isinstance(target.operator, (cst.In, cst.NotIn)):
+        there = _listed(facts, test.left, target.comparator)
+        return there if there is None or isinstance(target.operator, cst.In) else not there
+    order = _ORDERS.get(type(target.operator))
+    sides = (test.left, target.comparator)
+    asks = [facts.kind(side) == TORCH_VERSION for side in sides]
+    if order is None or sum(asks) != 1:
+        return None
+    own = _release(VERSION)
+    other = _written_version(sides[asks.index(False)])
+    if own is None or other is None:
+        return None
+    width = max(len(own), len(other))
+    own, other = (v + (0,) * (width - len(v)) for v in (own, other))
+    return order(own, other) if asks[0] else order(other, own)
+
+
+def _listed(facts: Facts, name: cst.BaseExpression, names: cst.BaseExpression) -> bool | None:
+    """``"silu" in dir(F)``."""
+    if not isinstance(names, cst.Call) or len(names.args) != 1:
+        return None
+    namespace, asked = facts.kind(names.args[0].value), facts.kind(name)
+    if not isinstance(names.func, cst.Name) or names.func.value != "dir":
+        return None
+    if not isinstance(namespace, k.Namespace) or not isinstance(asked, k.Const):
+        return None
+    return exists(namespace.name, str(asked.value)) if of_torch(namespace.name) else None
+
+
+def _written_version(node: cst.BaseExpression) -> tuple[int, ...] | None:
+    """``"2.0"``, ``version.parse("2.0")``, ``Version("2.0")``."""
+    if isinstance(node, cst.Call) and len(node.args) == 1:
+        name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+        if isinstance(name, cst.Name) and name.value in _PARSERS:
+            return _written_version(node.args[0].value)
+    if isinstance(node, cst.Tuple) and all(isinstance(e.value, cst.Integer) for e in node.elements):
+        return _release(".".join(e.value.value for e in node.elements))  # type: ignore[attr-defined]
+    if isinstance(node, cst.SimpleString):
+        return _release(str(node.evaluated_value))
+    return None
+
+
+def _release(text: str) -> tuple[int, ...] | None:
+    """The numbers of a plain release; None for what has more to it (``2.1.0a0``)."""
+    return tuple(map(int, text.split("."))) if re.fullmatch(r"\d+(\.\d+)*", text) else None
+
+
+def present(facts: Facts, node: cst.BaseExpression) -> bool:
+    """Whether an expression reads a name that torch surely has, and which is true therefore."""
+    if isinstance(node, cst.Call) and facts.callee(node) == "builtins.getattr":
+        asked = asked_name(facts, node)
+        return asked is not None and exists(*asked) is True and _true(facts.kind(node))
+    return False
+
+
+def _true(kind: k.Kind) -> bool:
+    return isinstance(kind, (k.Function, k.Class, k.Namespace))
+
+
+def parses_version(node: cst.Call, argument: k.Kind) -> bool:
+    """``version.parse(torch.__version__)``."""
+    name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+    return argument == TORCH_VERSION and isinstance(name, cst.Name) and name.value in _PARSERS
+
+
+def undecided_version(facts: Facts, test: cst.Comparison) -> bool:
+    """A comparison of ``torch.__version__``, which is ordered as versions are, with what is not known."""
+    sides = [test.left, *(target.comparator for target in test.comparisons)]
+    plain = [facts.kind(s) == TORCH_VERSION and not isinstance(s, cst.Call) for s in sides]
+    return any(plain) and _compared(facts, test) is None

@@ -1,0 +1,150 @@
+"""What a program asks about torch and about libraries built on it is answered while it is converted."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+
+from migrator.analyze import analyze_source
+from migrator.infer.static import _OBJECTS, exists
+from migrator.project import convert_path
+from rules.torch_names import VERSION
+from tests.convert.tools import HEADER, body, convert, rules_of
+
+
+def module_text(source: str) -> str:
+    """What stands behind the imports and helpers of a converted file."""
+    code = convert("MARK = 0\n" + textwrap.dedent(source).strip("\n") + "\n").code
+    return code.partition("MARK = 0\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("test", "known"),
+    [
+        ('hasattr(F, "silu")', True),
+        ('hasattr(torch, "channels_last")', True),
+        ('not hasattr(torch, "no_such_name")', True),
+        ('"no_such_name" in dir(nn)', False),
+        ("torch.jit.is_scripting() or torch.jit.is_tracing()", False),
+        ('torch.__version__ >= "2.2"', True),
+        ("torch.__version__ < (1, 8)", False),
+        ('"2.13.0" == torch.__version__', True),
+        ('version.parse(torch.__version__) >= version.parse("2.9")', True),
+        ('Version("2.2") < Version(torch.__version__)', True),
+    ],
+)
+def test_only_the_branch_that_runs_is_left(test: str, known: bool) -> None:
+    made = module_text(f"if {test}:\n    A = 1\nelse:\n    A = torch.no_such_name\n")
+    other = module_text(f"if {test}:\n    A = torch.no_such_name\nelse:\n    A = 1\n")
+    assert (made if known else other) == "A = 1\n"
+
+
+def test_versions_are_not_compared_as_strings() -> None:
+    assert VERSION < "2.2" < torch.torch_version.TorchVersion(VERSION)
+    assert rules_of("def f(v):\n    return torch.__version__ >= v\n") == ["API001"]
+    assert rules_of('def f():\n    return torch.__version__ >= "2.1.0a0"\n') == ["API001"]
+    assert module_text('V = int(torch.__version__.split(".")[0])\n').startswith("V = int(")
+
+
+def test_elif_and_expressions() -> None:
+    chain = "def f(n: int):\n    if n:\n        return 1\n    elif hasattr(nn, 'Nope'):\n        return 2\n    else:\n        return 3\n"
+    assert body(chain, "def f").endswith(
+        "    if n:\n        return 1\n    else:\n        return 3\n"
+    )
+    assert "return n\n" in body(
+        "def f(n: int):\n    return n if hasattr(F, 'silu') else F.no()\n", "def f"
+    )
+    assert "return n > 1\n" in body(
+        "def f(n: int):\n    return not torch.jit.is_tracing() and n > 1\n", "def f"
+    )
+
+
+def test_a_dead_branch_has_no_findings() -> None:
+    source = (
+        HEADER
+        + "def f(x: torch.Tensor):\n    if torch.jit.is_scripting():\n        return x.cuda().nope(torch.nope)\n    return x\n"
+    )
+    assert analyze_source(source) == []
+
+
+def test_names_of_torch_by_getattr() -> None:
+    made = module_text(
+        'a = getattr(getattr(torch, "compiler", None), "disable", None) or (lambda f: f)\n'
+        'b = getattr(nn, "NoSuchLayer", None)\n'
+        "def f(dtype: str):\n    return getattr(torch, dtype)\n"
+    )
+    assert "a = compiler_disable\nb = None\n" in made
+    assert "return getattr(jnp, dtype)\n" in made
+    assert rules_of("def f(name: str):\n    return getattr(torch, name)\n") == ["API001"]
+    assert rules_of('a = getattr(torch, "_private", None)\n') == ["API001"]
+
+
+def test_what_exists_is_what_torch_has() -> None:
+    namespaces = {"torch": torch, "torch.nn": torch.nn, "torch.nn.functional": torch.nn.functional}
+    for name, namespace in namespaces.items():
+        public = ["silu", "Linear", "vmap", "nope", "scaled_dot_product_attention"]
+        assert [exists(name, n) for n in public] == [hasattr(namespace, n) for n in public]
+    assert all(hasattr(torch, n.removeprefix("torch.")) for n in _OBJECTS)
+    assert exists("torch", "_foreach_no_such") is None
+
+
+OPTIONAL = """
+try:
+    import xformers.ops as xops
+    HAS = True
+except ImportError:
+    xops = None
+    HAS = False
+try:
+    from apex.normalization import FusedLayerNorm as Norm
+except (ImportError, AttributeError):
+    Norm = nn.LayerNorm
+
+
+def f(x: torch.Tensor):
+    if HAS:
+        return xops.memory_efficient_attention(x, x, x)
+    return x
+"""
+
+
+def test_the_way_without_a_library_is_taken() -> None:
+    result = convert(OPTIONAL)
+    assert result.complete
+    assert [f.rule for f in result.findings] == ["API004", "API004"]
+    assert "xops = None\nHAS = False\nNorm = LayerNorm\n" in result.code
+    assert body(OPTIONAL, "def f").endswith("x: jax.Array):\n    return x\n")
+    assert not [f for f in analyze_source(HEADER + OPTIONAL) if f.blocks]
+
+
+def test_a_flag_that_something_else_sets_stays_open() -> None:
+    for other in (
+        "def switch():\n    global HAS\n    HAS = True",
+        "HAS, y = True, 1",
+        "from a import HAS",
+    ):
+        assert "if HAS:" in body(f"{OPTIONAL}\n\n{other}\n", "def f")
+
+
+def test_a_library_that_is_needed_is_a_finding() -> None:
+    raising = "try:\n    import xformers\nexcept ImportError as error:\n    raise RuntimeError from error\n"
+    assert rules_of(raising) == ["CUDA002"]
+    assert rules_of("try:\n    import xformers\nexcept ValueError:\n    pass\n") == ["CUDA002"]
+
+
+def test_what_is_left_of_torch_does_not_stop_the_import_of_a_package(tmp_path: Path) -> None:
+    package = tmp_path / "net"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "import torch\nfrom torchvision.ops import Foo, Bar as Baz\n\nTABLE = dict(foo=Foo, baz=Baz)\n\n\n"
+        "class M(torch.nn.Module):\n    @torch.no_grad()\n    def train(self, mode=True):\n"
+        "        super().train(mode)\n"
+    )
+    assert not convert_path([package], tmp_path / "out" / "net", cache=None).complete
+    scope: dict[str, object] = {}
+    exec((tmp_path / "out" / "net" / "__init__.py").read_text(), scope)
+    with pytest.raises(NotImplementedError, match="Baz"):
+        scope["TABLE"]["baz"]()  # type: ignore[index]
