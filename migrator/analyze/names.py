@@ -11,13 +11,13 @@ import libcst as cst
 from migrator import syntax
 from migrator.analyze.walk import Found, load_flags, one_line
 from migrator.convert.context import imported
-from migrator.convert.expand import failure
+from migrator.convert.expand import failure, is_strided
 from migrator.convert.inline import CallArg, NoConversion, expand
 from migrator.infer import Facts
 from migrator.infer import kinds as k
 from migrator.infer.optional import doing_without, fallback, missing_library
 from migrator.infer.static import asked_name, exists, names_dtype
-from migrator.infer.symbols import BASED_ON_TORCH, of_torch
+from migrator.infer.symbols import BASED_ON_TORCH, STORAGE, of_torch
 from migrator.source import Source, dotted
 from rules import definitions
 from rules.definitions import Rule
@@ -180,7 +180,7 @@ def _torch_name(node: cst.CSTNode, facts: Facts) -> str | None:
 
 
 def _has_conversion(name: str) -> bool:
-    if name in _BY_PASSES or definitions.ops(name) or definitions.layers(name):
+    if name in _BY_PASSES or name in STORAGE or definitions.ops(name) or definitions.layers(name):
         return True
     if name.endswith("_") and not name.endswith("__") and definitions.ops(name[:-1]):
         return True
@@ -247,8 +247,9 @@ def _call(node: cst.Call, facts: Facts) -> Found | None:
             args.append(CallArg(None, node.func.value, node.func.value, bound or k.TENSOR))
     for item in node.args:
         keyword = item.star or (item.keyword.value if item.keyword else None)
-        if keyword != "out":
-            args.append(CallArg(keyword, item.value, item.value, facts.kind(item.value)))
+        kind = facts.kind(item.value)
+        if keyword != "out" and not is_strided(keyword, kind):
+            args.append(CallArg(keyword, item.value, item.value, kind))
     return _refused(node, base, rules, args)
 
 

@@ -63,10 +63,16 @@ def call_args(rw: Rewriter, args: Sequence[cst.Arg]) -> list[CallArg]:
                 found += options
                 continue
         keyword = item.star or (item.keyword.value if item.keyword else None)
-        found.append(
-            CallArg(keyword, item.value, current(rw, item.value), rw.ctx.facts.kind(item.value))
-        )
+        kind = rw.ctx.facts.kind(item.value)
+        if is_strided(keyword, kind):
+            continue
+        found.append(CallArg(keyword, item.value, current(rw, item.value), kind))
     return found
+
+
+def is_strided(keyword: str | None, kind: k.Kind) -> bool:
+    """Whether an argument is ``layout=torch.strided``, the only layout that JAX has."""
+    return keyword == "layout" and kind == k.Other("torch.layout")
 
 
 def known_options(rw: Rewriter, node: cst.BaseExpression) -> list[CallArg] | None:

@@ -501,7 +501,7 @@ class Expressions:
         for rule in definitions.ops(f"Tensor.{name}"):
             if len(rule.params) == 1 and not _is_method(name):
                 return from_definition(rule.returns, value)
-        if tensor_attribute(name):
+        if tensor_attribute(name) or (name[:2] == "__" and definitions.ops(f"Tensor.{name}")):
             return k.Function(f"Tensor.{name}", k.without_role(value))
         return k.UNKNOWN
 

@@ -76,6 +76,14 @@ def starred(module: str) -> dict[str, k.Kind]:
     return found
 
 
+_FORMATS = frozenset(
+    f"torch.{name}"
+    for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+)
+STORAGE = _FORMATS | {"torch.strided"}
+"""How a dense tensor lies in memory, which XLA decides: words without a meaning in JAX."""
+
+
 @cache
 def symbol(name: str) -> k.Kind:
     """The kind of a fully qualified name outside the project."""
@@ -88,6 +96,8 @@ def symbol(name: str) -> k.Kind:
         return k.DType(name.removeprefix("torch."))
     if name == "torch.__version__":
         return TORCH_VERSION
+    if name in STORAGE:
+        return k.Other("torch.memory_format" if name in _FORMATS else "torch.layout")
     if name in table()["constant"]:
         return k.FLOAT if name != "torch.newaxis" else k.NONE
     if definitions.layers(name) or name in table()["class"]:

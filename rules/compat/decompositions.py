@@ -147,6 +147,53 @@ def reflections(a: jax.Array, tau: jax.Array) -> jax.Array:
     return q
 
 
+def apply_reflections(
+    a: jax.Array, tau: jax.Array, other: jax.Array, left: bool = True, adjoint: bool = False
+) -> jax.Array:
+    """Q @ other, or other @ Q, with Q = H₁H₂…H_k (m, m) of ``reflections``; Qᴴ where ``adjoint``."""
+    if not left:
+        return apply_reflections(a, tau, other.mT.conj(), True, not adjoint).mT.conj()
+    vectors = jnp.tril(a, -1) + jnp.eye(*a.shape[-2:], dtype=a.dtype)
+    order = range(tau.shape[-1])
+    for i in order if adjoint else reversed(order):
+        v, size = vectors[..., i : i + 1], tau[..., i, None, None]
+        other = other - (size.conj() if adjoint else size) * v * (v.mT.conj() @ other)
+    return other
+
+
+def failing_minor(matrix: jax.Array) -> jax.Array:
+    """LAPACK's status of a Cholesky factorisation (…, n, n) → (…): the order of the first leading minor that is
+    not positive definite, or 0."""
+    size = matrix.shape[-1]
+    inside = jnp.arange(size) < jnp.arange(1, size + 1)[:, None]
+    both = inside[:, :, None] & inside[:, None, :]
+    minors = jnp.where(both, matrix[..., None, :, :], jnp.eye(size, dtype=matrix.dtype))
+    factors = lower_cholesky(jax.lax.stop_gradient(minors))
+    failed = jnp.isnan(factors).any((-2, -1))
+    first = jnp.argmax(failed, axis=-1) + 1 if size else jnp.zeros(matrix.shape[:-2], int)
+    return jnp.where(failed.any(-1), first, 0).astype(jnp.int32)
+
+
+def least_squares(
+    a: jax.Array, b: jax.Array, rcond: float | None = None, driver: str = "gelsy"
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """X of least norm among those that minimise ‖a @ X - b‖, the squared residuals, the rank of a, its singular
+    values; what LAPACK's ``driver`` (gelsy, gels) does not compute is empty."""
+    vector = _is_vector(a, b)
+    b = b[..., None] if vector else b
+    m, n = a.shape[-2:]
+    rcond = jnp.finfo(a.dtype).eps * max(m, n) if rcond is None else rcond
+    solution = pinv(a, rtol=0.0 if driver == "gels" else rcond) @ b
+    empty = jnp.zeros(0, jnp.finfo(a.dtype).dtype)
+    rank, residuals = jnp.zeros(0, jnp.int32), empty
+    if driver == "gelsy":
+        rank = matrix_rank(a, rtol=rcond)
+    elif m > n:
+        residuals = jnp.sum(jnp.abs(a @ solution - b) ** 2, axis=-2)
+        residuals = residuals[..., 0] if vector else residuals
+    return (solution[..., 0] if vector else solution), residuals, rank, empty
+
+
 def lower_cholesky(matrix: jax.Array) -> jax.Array:
     """Lower factor L of matrix (..., n, n) = L·Lᴴ, the upper triangle unread; the gradient is Hermitian as in torch."""
     mean = (matrix + matrix.mT.conj()) / 2

@@ -105,3 +105,8 @@ def istft(
     signal = signal[..., start:stop] / weight[start:stop]
     missing = 0 if length is None else length - signal.shape[-1]
     return jnp.pad(signal, [(0, 0)] * (signal.ndim - 1) + [(0, missing)])
+
+
+def real_and_imaginary(x: jax.Array) -> jax.Array:
+    """Both parts of a complex array (…) on a last axis: (…, 2)."""
+    return jnp.stack([x.real, x.imag], axis=-1)

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 
-def chunk_unevenly(x: jax.Array, chunks: int, axis: int = 0) -> list[jax.Array]:
+def chunk(x: jax.Array, chunks: int, axis: int = 0) -> list[jax.Array]:
     """At most ``chunks`` pieces of ⌈n / chunks⌉ elements along ``axis``, the last one maybe smaller."""
     size = max(-(-x.shape[axis] // chunks), 1)
     return jnp.split(x, np.arange(size, x.shape[axis], size), axis=axis)
+
+
+def concatenate_chunks(arrays: Sequence[jax.Array], axis: int, chunks: int) -> jax.Array:
+    """(…, n, …) each, padded to ``chunks`` equal pieces along ``axis``, pieces flattened: (…, chunks, total)."""
+    axis = axis % min(a.ndim for a in arrays)
+    lines = []
+    for a in arrays:
+        missing = -a.shape[axis] % chunks
+        padded = jnp.pad(a, [(0, missing if i == axis else 0) for i in range(a.ndim)])
+        lines.append(padded.reshape(*a.shape[:axis], chunks, -1))
+    return jnp.concatenate(lines, axis=-1)
 
 
 def cartesian_product(*arrays: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Norms and distances whose gradient at zero is zero, as torch's."""
+"""Norms and distances whose gradient at zero is zero, as torch's; products over axes of size 1."""
 
 from __future__ import annotations
 
@@ -100,3 +100,14 @@ def renorm(x: jax.Array, p: float, axis: int, limit: float) -> jax.Array:
     others = tuple(i for i in range(x.ndim) if i != axis % x.ndim)
     size = vector_norm(x, p, others, keepdims=True)
     return jnp.where(size > limit, x * (limit / (size + 1e-7)), x)
+
+
+def tensordot(a: jax.Array, b: jax.Array, axes: tuple[Sequence[int], Sequence[int]]) -> jax.Array:
+    """Σ a·b over pairs of axes, the others of ``a`` before those of ``b``; where one of a pair has size 1 the
+    other is summed (``torch.tensordot``)."""
+    for i, j in zip(*axes, strict=True):
+        if a.shape[i] == 1:
+            b = jnp.sum(b, axis=j, keepdims=True)
+        elif b.shape[j] == 1:
+            a = jnp.sum(a, axis=i, keepdims=True)
+    return jnp.tensordot(a, b, axes=axes)

@@ -108,3 +108,10 @@ def normalize(input, p=2.0, dim=1, eps=1e-12):
         norm = jnp.where(total > 0, total, 1) ** (1 / p)
         norm = jnp.where(total > 0, norm, 0)
     return input / jnp.where(norm < eps, eps, norm).reshape(norm.shape[: input.ndim])
+
+
+def moments(input, axis, eps, keepdims=True):
+    """Mean and 1 / sqrt(variance + eps) over ``axis``."""
+    x = _wide(input)
+    rstd = lax.rsqrt(x.var(axis, keepdims=keepdims) + eps)
+    return x.mean(axis, keepdims=keepdims).astype(input.dtype), rstd.astype(input.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -30,3 +31,20 @@ def histc(x: jax.Array, bins: int, low: float, high: float) -> jax.Array:
     place = jnp.floor((x - low) / (high - low) * bins).astype(jnp.int32)
     place = jnp.where((x >= low) & (x <= high), jnp.minimum(place, bins - 1), bins)
     return jnp.zeros(bins, x.dtype).at[place].add(1, mode="drop")
+
+
+def histogramdd(
+    x: jax.Array,
+    bins: int | Sequence[int] | Sequence[jax.Array],
+    range: Sequence[float] | None = None,
+    weights: jax.Array | None = None,
+    density: bool = False,
+) -> tuple[jax.Array, tuple[jax.Array, ...]]:
+    """Counts of the points (…, d) in a d-dimensional grid, and its edges; ``range`` is low, high of each axis in a
+    row (``torch.histogramdd``)."""
+    points = x.reshape(-1, x.shape[-1])
+    limits = None if range is None else list(zip(range[::2], range[1::2], strict=True))
+    flat = None if weights is None else weights.reshape(-1)
+    bins = bins if isinstance(bins, int) else list(bins)
+    counts, edges = jnp.histogramdd(points, bins, limits, flat, density)
+    return counts.astype(x.dtype), tuple(edge.astype(x.dtype) for edge in edges)

@@ -42,10 +42,25 @@ def gradient(
     return tuple(found)
 
 
+def offsets_of(lengths: jax.Array) -> jax.Array:
+    """Where segments of these lengths (…, k) begin, and the end of the last: (…, k + 1)."""
+    ends = jnp.cumsum(lengths, axis=-1)
+    return jnp.concatenate([jnp.zeros_like(ends[..., :1]), ends], axis=-1)
+
+
 def segment_reduce(
-    x: jax.Array, reduce: str, offsets: jax.Array, initial: float | None = None
+    x: jax.Array,
+    reduce: str,
+    offsets: jax.Array,
+    initial: float | None = None,
+    axis: int = 0,
 ) -> jax.Array:
-    """Reduces the segments of ``x`` (n, …) between consecutive offsets (k + 1,) → (k, …)."""
+    """Reduces the segments of ``x`` (n, …) between consecutive offsets (k + 1,) → (k, …).
+
+    With ``axis`` the axes before it have offsets of their own: x (…, n, …), offsets (…, k + 1) → (…, k, …)."""
+    if axis:
+        inner = lambda part, at: segment_reduce(part, reduce, at, initial, axis - 1)
+        return jax.vmap(inner)(x, offsets)
     count = offsets.shape[0] - 1
     segment = jnp.searchsorted(offsets, jnp.arange(x.shape[0]), side="right") - 1
     segment = jnp.where(segment < 0, count, segment)  # out of range: dropped below

@@ -105,7 +105,11 @@ def true_divide(input, other) -> Tensor:
     return input / other
 
 
-@op("Tensor.__rtruediv__", "Tensor.__rdiv__", example={"1 / x": "1 / x"})
+@op(
+    "Tensor.__rtruediv__",
+    "Tensor.__rdiv__",
+    example={"1 / x": "1 / x", "x.__rdiv__(1)": "1 / x"},
+)
 def rtruediv(input, other) -> Tensor:
     """other / input."""
     return other / input

@@ -479,12 +479,13 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None) ->
     return jnp.stack(jnp.triu_indices(row, offset, col))
 
 
-@op("torch.complex", example={"torch.complex(x, y)": "lax.complex(x, y)"})
+@op(
+    "torch.complex",
+    example={"torch.complex(x, y)": "lax.complex(*jnp.broadcast_arrays(x, y))"},
+)
 def complex(real, imag) -> Tensor["complex"]:
     """A complex tensor from its parts."""
-    if surely(real.shape != imag.shape):
-        return lax.complex(*jnp.broadcast_arrays(real, imag))
-    return lax.complex(real, imag)
+    return lax.complex(*jnp.broadcast_arrays(real, imag))
 
 
 @op("torch.polar", example={"torch.polar(x, y)": "x * jnp.exp(1j * y)"})

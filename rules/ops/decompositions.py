@@ -12,7 +12,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from rules.compat.decompositions import (
+    apply_reflections,
+    failing_minor,
     full_svd,
+    least_squares,
     lower_cholesky,
     lu_factor,
     lu_solve,
@@ -179,10 +182,16 @@ def cholesky(input, upper=False) -> Tensor["same"]:
     return lower_cholesky(input)
 
 
-@op("torch.linalg.cholesky_ex", fields=("L", "info"))
+@op(
+    "torch.linalg.cholesky_ex",
+    fields=("L", "info"),
+    example={"torch.linalg.cholesky_ex(x).L": "lower_cholesky(x)"},
+)
 def cholesky_ex(A, *, upper=False, check_errors=False) -> tuple[Tensor["same"], Tensor["int"]]:
-    """Refused: JAX does not tell at which minor a factorisation fails."""
-    unsupported("cholesky_ex: jnp.linalg.cholesky(A) is NaN where the status would not be 0")
+    """The factor, NaN where there is none, and the order of the first minor that has none."""
+    if upper:
+        return lower_cholesky(A.mT.conj()).mT.conj(), failing_minor(A.mT.conj())
+    return lower_cholesky(A), failing_minor(A)
 
 
 @op(
@@ -395,10 +404,18 @@ def matrix_exp(A) -> Tensor["same"]:
     return jax.scipy.linalg.expm(A)
 
 
-@op("torch.linalg.lstsq", fields=("solution", "residuals", "rank", "singular_values"))
+@op(
+    "torch.linalg.lstsq",
+    fields=("solution", "residuals", "rank", "singular_values"),
+    example={"torch.linalg.lstsq(x, y).solution": "least_squares(x, y)[0]"},
+)
 def lstsq(A, B, rcond=None, *, driver=None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Least squares of a full-rank matrix; only ``solution`` is given, as gels does for wide matrices."""
-    unsupported("linalg.lstsq: write jnp.linalg.pinv(A) @ B, or jnp.linalg.lstsq without a batch")
+    """Least squares; by gelss and gelsd whether there are residuals depends on the rank."""
+    if driver is None:
+        return least_squares(A, B, rcond=rcond)
+    if driver in ("gelss", "gelsd"):
+        unsupported("lstsq by gelss or gelsd has residuals only where the rank is full; use gelsy")
+    return least_squares(A, B, rcond=rcond, driver=driver)
 
 
 @op(
@@ -454,3 +471,24 @@ def householder_product(A, tau) -> Tensor["same"]:
 def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1) -> Tensor["same"]:
     """Diagonals of the matrices on two axes."""
     return jnp.diagonal(A, offset=offset, axis1=dim1, axis2=dim2)
+
+
+@op(
+    "torch.ormqr",
+    "Tensor.ormqr",
+    example={"torch.ormqr(x, y, z, transpose=True)": "apply_reflections(x, y, z, adjoint=True)"},
+)
+def ormqr(input, tau, other, left=True, transpose=False) -> Tensor["same"]:
+    """Product of a matrix with the Q of Householder reflections, all columns of it."""
+    return apply_reflections(input, tau, other, left=left, adjoint=transpose)
+
+
+@op(
+    "torch.geqrf",
+    "Tensor.geqrf",
+    fields=("a", "tau"),
+)
+def geqrf(input) -> tuple[Tensor["same"], Tensor["same"]]:
+    """R and the Householder reflections of a QR factorisation, packed as in LAPACK."""
+    packed, tau = jnp.linalg.qr(input, mode="raw")
+    return packed.mT, tau

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from rules.compat.fft import hfftn as hermitian_fft
 from rules.compat.fft import ihfftn as inverse_hermitian_fft
 from rules.compat.fft import istft as inverse_short_time_fourier
+from rules.compat.fft import real_and_imaginary
 from rules.compat.fft import stft as short_time_fourier
 from rules.registry import is_complex, op, surely, unsupported
 
@@ -204,15 +205,13 @@ def stft(
     onesided=None,
     return_complex=None,
     align_to_window=None,
-) -> Tensor["complex"]:
-    """Fourier transforms of overlapping windows: (…, time) → (…, frequency, frame)."""
-    if not return_complex and (return_complex is not None or not surely(is_complex(input))):
-        unsupported(
-            "stft without return_complex=True (deprecated); view_as_real gives the old layout"
-        )
+) -> Tensor:
+    """Fourier transforms of overlapping windows: (…, time) → (…, frequency, frame), or both parts on a last axis."""
+    if return_complex is None and not surely(is_complex(input)):
+        unsupported("stft without return_complex, which torch wants for a real signal")
     if align_to_window:
         unsupported("stft(align_to_window=True)")
-    return short_time_fourier(
+    spectrum = short_time_fourier(
         input,
         n_fft,
         hop_length=hop_length,
@@ -223,6 +222,9 @@ def stft(
         normalized=normalized,
         onesided=onesided,
     )
+    if return_complex is not None and not return_complex:
+        return real_and_imaginary(spectrum)
+    return spectrum
 
 
 @op(

@@ -319,3 +319,18 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
         "unique_consecutive has a shape that depends on the data; mark where a run starts instead: "
         "jnp.concatenate([jnp.ones(1, bool), x[1:] != x[:-1]])"
     )
+
+
+@op(
+    "torch._unsafe_masked_index",
+    example={"torch._unsafe_masked_index(x, mask, (i,), 0)": "jnp.where(mask, x[i], 0)"},
+)
+def masked_index(input, mask, indices, fill) -> Tensor["same"]:
+    """Elements at the indices under the mask, where alone they need to be in range."""
+    return jnp.where(mask, input[tuple(indices)], fill)
+
+
+@op("torch._unsafe_masked_index_put_accumulate")
+def masked_index_add(input, mask, indices, values) -> Tensor["same"]:
+    """Values added at the indices under the mask."""
+    return input.at[tuple(indices)].add(jnp.where(mask, values, 0))

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rules.compat.joining import cartesian_product, chunk_unevenly, combine
+from rules.compat.joining import cartesian_product, chunk, combine, concatenate_chunks
 from rules.registry import is_tensor, op, surely, unsupported
 
 
@@ -83,7 +83,7 @@ def split_with_sizes(input, split_sizes, dim=0) -> list[Tensor["same"]]:
     return jnp.split(input, np.cumsum(split_sizes[:-1]), axis=dim)
 
 
-@op("torch.unsafe_split")
+@op("torch.unsafe_split", "Tensor.unsafe_split")
 def unsafe_split(tensor, split_size: int, dim=0) -> list[Tensor["same"]]:
     """Pieces of equal size, the last one maybe smaller."""
     return jnp.split(tensor, np.arange(split_size, tensor.shape[dim], split_size), axis=dim)
@@ -93,13 +93,22 @@ def unsafe_split(tensor, split_size: int, dim=0) -> list[Tensor["same"]]:
     "torch.chunk",
     "torch.unsafe_chunk",
     "Tensor.chunk",
-    example={"x.chunk(3, dim=-1)": "jnp.split(x, 3, axis=-1)"},
+    example={
+        "x.chunk(3, dim=-1)": "jnp.split(x, 3, axis=-1)",
+        "x.chunk(3)": "chunk(x, 3)",
+        "x.chunk(n, n)": "chunk(x, n, axis=n)",
+    },
 )
-def chunk(input, chunks, dim=0) -> list[Tensor["same"]]:
-    """Equal pieces; where they do not divide, JAX's split raises and torch's last pieces are smaller or missing."""
+def equal_pieces(input, chunks, dim=0, *, unpacked=False) -> list[Tensor["same"]]:
+    """Equal pieces; where they do not divide, torch's last pieces are smaller or missing, and JAX's split raises.
+
+    Channels, and pieces that have a name each (``unpacked``), divide; a batch or a sequence may not.
+    """
     if surely(input.shape[dim] % chunks != 0):
-        return chunk_unevenly(input, chunks, dim)
-    return jnp.split(input, chunks, axis=dim)
+        return chunk(input, chunks, axis=dim)
+    if unpacked or surely(dim != 0) or surely(input.shape[dim] % chunks == 0):
+        return jnp.split(input, chunks, axis=dim)
+    return chunk(input, chunks, axis=dim)
 
 
 @op(
@@ -162,3 +171,9 @@ def combinations(input, r=2, with_replacement=False) -> Tensor:
 def block_diag(*tensors) -> Tensor:
     """Matrices along the diagonal of a larger one."""
     return jax.scipy.linalg.block_diag(*tensors)
+
+
+@op("torch._chunk_cat")
+def chunk_cat(tensors, dim, num_chunks) -> Tensor["same"]:
+    """The chunks of all tensors side by side."""
+    return concatenate_chunks(tensors, dim, num_chunks)

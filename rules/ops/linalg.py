@@ -8,8 +8,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from rules.compat.linalg import cdist as pairwise_distances
-from rules.compat.linalg import l2_norm, matrix_norm, norm, renorm, vector_norm
-from rules.registry import is_bool, is_float, op, surely, unsupported
+from rules.compat.linalg import l2_norm, matrix_norm, norm, renorm, tensordot, vector_norm
+from rules.registry import is_bool, is_float, op, surely
 
 
 @op(
@@ -194,16 +194,14 @@ def multi_dot(tensors) -> Tensor:
     "torch.tensordot",
     example={
         "torch.tensordot(x, y)": "jnp.tensordot(x, y)",
-        "torch.tensordot(x, y, dims=([1], [0]))": "jnp.tensordot(x, y, axes=([1], [0]))",
+        "torch.tensordot(x, y, dims=([1], [0]))": "tensordot(x, y, ([1], [0]))",
     },
 )
-def tensordot(a, b, dims=2) -> Tensor:
+def tensor_product(a, b, dims=2) -> Tensor:
     """Product summed over the given axes of both."""
-    if not isinstance(dims, int) and surely(
-        [a.shape[i] for i in dims[0]] != [b.shape[i] for i in dims[1]]
-    ):
-        unsupported("tensordot over a size of 1 against another size; sum the longer axis first")
-    return jnp.tensordot(a, b, axes=dims)
+    if isinstance(dims, int):
+        return jnp.tensordot(a, b, axes=dims)
+    return tensordot(a, b, dims)
 
 
 @op("torch.kron", "Tensor.kron", example={"torch.kron(x, y)": "jnp.kron(x, y)"})

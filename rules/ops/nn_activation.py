@@ -228,6 +228,7 @@ def f_hardshrink(input, lambd=0.5) -> Tensor["same"]:
 
 @op(
     "torch.nn.functional.threshold",
+    "torch.nn.functional._threshold",
     "torch.threshold",
     example={"F.threshold(x, 0.1, 20)": "jnp.where(x <= 0.1, 20, x)"},
 )

@@ -10,6 +10,7 @@ from rules.compat.norm_functional import (
     instance_norm,
     layer_norm,
     local_response_norm,
+    moments,
     normalize,
     rms_norm,
 )
@@ -124,3 +125,18 @@ def f_normalize(input, p=2.0, dim=1, eps=1e-12) -> Tensor["same"]:
         squares = jnp.sum(input * input, axis=dim, keepdims=True)
         return input / jnp.sqrt(jnp.maximum(squares, eps * eps))
     return normalize(input, p=p, dim=dim, eps=eps)
+
+
+@op("torch.native_layer_norm")
+def native_layer_norm(input, normalized_shape, weight, bias, eps) -> tuple[Tensor, Tensor, Tensor]:
+    """Layer norm, the means and the reciprocal standard deviations."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    mean, rstd = moments(input, axes, eps)
+    return layer_norm(input, normalized_shape, weight=weight, bias=bias, eps=eps), mean, rstd
+
+
+@op("torch.native_group_norm")
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps) -> tuple[Tensor, Tensor, Tensor]:
+    """Group norm of (N, C, H·W), the means and the reciprocal standard deviations (N, group)."""
+    mean, rstd = moments(input.reshape(N, group, C // group * HxW), -1, eps, keepdims=False)
+    return group_norm(input, group, weight=weight, bias=bias, eps=eps), mean, rstd

@@ -146,6 +146,18 @@ def f_grid_sample(
     return grid_sample(input, grid, mode=mode, padding_mode=padding_mode, align_corners=corners)
 
 
+@op("torch.grid_sampler", "torch.grid_sampler_2d", "torch.grid_sampler_3d")
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners) -> Tensor["same"]:
+    """``grid_sample`` with numbers for the modes."""
+    return grid_sample(
+        input,
+        grid,
+        mode=("bilinear", "nearest", "bicubic")[interpolation_mode],
+        padding_mode=("zeros", "border", "reflection")[padding_mode],
+        align_corners=align_corners,
+    )
+
+
 @op(
     "torch.nn.functional.pixel_shuffle",
     "torch.pixel_shuffle",

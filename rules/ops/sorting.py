@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from rules.compat.sorting import histc as histogram_counts
+from rules.compat.sorting import histogramdd
 from rules.compat.sorting import searchsorted as search_rows
 from rules.registry import op, surely, unsupported
 
@@ -163,6 +164,18 @@ def histogram_edges(
     """Weighted counts between given edges, and the edges."""
     weights = None if weight is None else weight.reshape(-1)
     return jnp.histogram(input.reshape(-1), bins, weights=weights, density=density)
+
+
+@op(
+    "torch.histogramdd",
+    fields=("hist", "bin_edges"),
+    example={"torch.histogramdd(x, [2, 3])": "histogramdd(x, [2, 3])"},
+)
+def histogram_of_points(
+    input, bins, *, range=None, weight=None, density=False
+) -> tuple[Tensor["same"], tuple[Tensor["same"], ...]]:
+    """Weighted counts of points (…, d) in the cells of a grid, and the edges along each axis."""
+    return histogramdd(input, bins, range=range, weights=weight, density=density)
 
 
 @op("torch.bincount", "Tensor.bincount")

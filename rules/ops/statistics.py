@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from rules.compat.statistics import gradient as finite_differences
+from rules.compat.statistics import offsets_of
 from rules.compat.statistics import segment_reduce as reduce_segments
 from rules.registry import op, surely, unsupported
 
@@ -63,9 +64,11 @@ def segment_reduce(
     unsafe=False,
     initial=None,
 ) -> Tensor["float"]:
-    """Sum, mean, max, min or product of each of several consecutive segments of the first axis."""
-    if axis != 0 or indices is not None:
-        unsupported("segment_reduce along another axis than the first, or by indices")
+    """Sum, mean, max, min or product of each of several consecutive segments of an axis."""
+    if indices is not None:
+        unsupported("segment_reduce by indices")
     if offsets is None:
-        offsets = jnp.append(0, jnp.cumsum(lengths))
-    return reduce_segments(data, reduce, offsets, initial)
+        offsets = offsets_of(lengths)
+    if axis == 0:
+        return reduce_segments(data, reduce, offsets, initial)
+    return reduce_segments(data, reduce, offsets, initial, axis=axis)

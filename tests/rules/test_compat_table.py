@@ -110,11 +110,9 @@ GRADIENT: list[tuple[str, Function, Function, Callable[[int], list[np.ndarray]]]
         lambda s: [array((3, 6), s), array((3, 2), s + 1)],
     ),
     (
-        "chunk_unevenly",
+        "chunk",
         lambda x: torch.cat([p * i for i, p in enumerate(torch.chunk(x, 4, 1))], 1),
-        lambda x: jax.numpy.concatenate(
-            [p * i for i, p in enumerate(joining.chunk_unevenly(x, 4, 1))], 1
-        ),
+        lambda x: jax.numpy.concatenate([p * i for i, p in enumerate(joining.chunk(x, 4, 1))], 1),
         lambda s: [array((2, 7), s)],
     ),
     (

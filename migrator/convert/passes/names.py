@@ -16,7 +16,7 @@ from migrator.convert.passes.functions import may_hold_tensor, stopped
 from migrator.convert.passes.parameter_lists import is_entry
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import LAYERS, TORCH_VERSION, of_torch
+from migrator.infer.symbols import LAYERS, STORAGE, TORCH_VERSION, of_torch
 from migrator.infer.symbols import tensor_attribute as has_attribute
 from rules import definitions
 from rules.definitions import module_file
@@ -114,6 +114,8 @@ def _dtype(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
 
 
 def _constant(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
+    if name in STORAGE:  # nothing reads it but the program itself
+        return cst.SimpleString(f'"{name.removeprefix("torch.")}"')
     text = {
         "torch.pi": "jnp.pi",
         "torch.inf": "jnp.inf",
