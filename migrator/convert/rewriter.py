@@ -56,11 +56,13 @@ class Rewriter:
         """Convert a list of statements; each may become several or none."""
         found: list[cst.BaseStatement] = []
         for statement in statements:
+            before, self.pending = self.pending, []
             made = self.statement(statement)
-            if made and self.pending and hasattr(made[0], "leading_lines"):
-                lines = [*self.pending, *made[0].leading_lines]
+            if made and before and hasattr(made[0], "leading_lines"):
+                lines = [*before, *made[0].leading_lines]
                 made = [syntax.changed(made[0], leading_lines=lines), *made[1:]]
-                self.pending = []
+            elif before:
+                self.pending = [*before, *self.pending]
             found.extend(made)
         self.pending = []
         return found
@@ -102,6 +104,8 @@ class Rewriter:
         for item in node.body:
             self.ctx.statements[-1].target = _single_target(item)
             made = self.visit(item)
+            if _says_nothing(item, made):
+                made = []
             for new in made if isinstance(made, list) else [made]:
                 if isinstance(new, cst.BaseSmallStatement):
                     if isinstance(made, list) and small:
@@ -126,6 +130,8 @@ class Rewriter:
             lines[0] = syntax.changed(lines[0], leading_lines=node.leading_lines)
         else:
             self.pending.extend(line for line in node.leading_lines if line.comment is not None)
+            if node.trailing_whitespace.comment is not None:
+                self.pending.append(cst.EmptyLine(comment=node.trailing_whitespace.comment))
         return lines
 
     def left_in_place(self, node: cst.BaseStatement, failure: Failure) -> cst.BaseStatement:
@@ -214,6 +220,20 @@ def _single_target(node: cst.CSTNode) -> str | None:
         target = node.targets[0].target
         return target.value if isinstance(target, cst.Name) else None
     return None
+
+
+def _says_nothing(node: cst.CSTNode, made: object) -> bool:
+    """Whether a statement became ``x = x``, as ``x = x.contiguous()`` does."""
+    target = _single_target(node)
+    return (
+        target is not None
+        and isinstance(node, cst.Assign)
+        and not isinstance(node.value, cst.Name)
+        and isinstance(made, cst.Assign)
+        and _single_target(made) == target
+        and isinstance(made.value, cst.Name)
+        and made.value.value == target
+    )
 
 
 PASS = cst.SimpleStatementLine([cst.Pass()])
