@@ -22,10 +22,11 @@ def test_memory_formats_go_away(call: str) -> None:
 
 
 def test_a_memory_format_as_a_value_is_a_word() -> None:
-    lines = "form = torch.channels_last if n else torch.contiguous_format", "return x.to(memory_format=form)"
-    assert function(*lines) == (
-        'form = "channels_last" if n else "contiguous_format"\nreturn x'
+    lines = (
+        "form = torch.channels_last if n else torch.contiguous_format",
+        "return x.to(memory_format=form)",
     )
+    assert function(*lines) == ('form = "channels_last" if n else "contiguous_format"\nreturn x')
 
 
 def test_layouts() -> None:
