@@ -51,7 +51,7 @@ def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
     if helpers:
         body = _with_mark(body)
     if ctx.module_rngs:
-        body = _with_rngs(body)
+        body = _with_rngs(body, ctx.rngs_by_definitions)
     return syntax.module_code(syntax.changed(tree, body=body))
 
 
@@ -179,11 +179,14 @@ def _with_mark(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
     return [*body[:at], mark, *rest]
 
 
-def _with_rngs(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
-    """``rngs = nnx.Rngs(0)`` at the top of a script that draws or builds modules itself."""
+def _with_rngs(body: list[cst.BaseStatement], first: bool) -> list[cst.BaseStatement]:
+    """``rngs = nnx.Rngs(0)`` at the top of a script that draws or builds modules itself.
+
+    After its definitions, unless one of them needs it where it stands (``first``)."""
     at = _last_import(body)
     line = _line("rngs = nnx.Rngs(0)").with_changes(leading_lines=[cst.EmptyLine(indent=False)])
     position = at
-    while position < len(body) and isinstance(body[position], (cst.FunctionDef, cst.ClassDef)):
+    definitions = (cst.FunctionDef, cst.ClassDef)
+    while not first and position < len(body) and isinstance(body[position], definitions):
         position += 1
     return [*body[:position], line, *body[position:]]

@@ -15,6 +15,7 @@ from migrator.convert.randomness import RngPlan
 from migrator.findings import Finding
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.facts import ASKS_FOR_MODULES
 from migrator.infer.symbols import of_torch, starred
 from migrator.source import Source, dotted
 from migrator.tree import Tree
@@ -63,9 +64,12 @@ class Context:
         self.dropped: set[cst.CSTNode] = set()
         self.classes: list[ClassInfo] = []
         self.frames: list[Frame] = []
+        self.in_defaults = False
         self.statements: list[Statement] = []
         self.torch_names = imported(source.index)
         self.module_rngs = False
+        self.rngs_by_definitions = False
+        """Whether a default or a class body, which run where they stand, takes the file's own generator."""
         self.no_grad = 0
         self.iterates_dicts: bool | None = None
         self.extended: set[str] | None = None
@@ -79,7 +83,9 @@ class Context:
         self.class_being_read: ClassInfo | None = None
         self.aliases: dict[FunctionInfo, object | None] = {}
         self.class_values = class_values(source.index, facts)
-        self.traverses = facts.linked is not None and facts.linked.traverses
+        linked = facts.linked
+        asked = ASKS_FOR_MODULES.search(source.text) is not None
+        self.traverses = linked.traverses if linked is not None else asked
         """Whether layers without state must be modules, to be found among the children of one."""
         if facts.linked is not None:
             self.class_values |= facts.linked.handed_on
@@ -146,6 +152,7 @@ class Context:
         """The expression that holds the ``nnx.Rngs`` here."""
         if not self.frames:
             self.module_rngs = True
+            self.rngs_by_definitions |= bool(self.classes) or self.in_defaults
             return cst.Name("rngs")
         for frame in reversed(self.frames):
             how = self.plan.how(frame.info)

@@ -218,6 +218,8 @@ class Calls(Python):
             return None
         if len(returns) != 1 or returns[0] is None or body[-1].body[0].value is not returns[0]:  # type: ignore[union-attr]
             return None
+        if not all(type(s) is cst.SimpleStatementLine for s in body):
+            return None  # a function defined in it belongs to it, not to who calls it
         params = [p.name.value for p in info.node.params.params]
         env = {**self.env, **info.closure}
         env.update(dict.fromkeys(params, k.UNKNOWN))

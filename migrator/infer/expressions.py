@@ -508,6 +508,8 @@ class Expressions:
     def _module_attribute(self, value: k.Module, name: str) -> k.Kind:
         if name == "training":
             return k.BOOL
+        if name == "_modules" and self._is_container(value.cls):
+            return k.Mapping(value.item or k.Module())
         if value.cls == "torch.nn.ModuleDict" and name not in _MODULE_API:
             return dict(value.args).get(name) or value.item or k.UNKNOWN
         info = self.facts.classes.get(value.cls)
@@ -545,6 +547,10 @@ class Expressions:
             return k.Function(f"{value.cls}.{name}")  # a static method of a torch layer
         return k.Function(f"Module.{name}", value) if name in _MODULE_API else k.UNKNOWN
 
+    def _is_container(self, cls: str) -> bool:
+        info = self.facts.classes.get(cls)
+        return (info.torch_base if info is not None else cls) in _LISTS
+
     def _class_attribute(self, value: k.Class, name: str) -> k.Kind:
         info = self.facts.classes.get(value.name)
         if info is not None:
@@ -571,6 +577,7 @@ class Expressions:
         raise NotImplementedError
 
 
+_LISTS = frozenset(["torch.nn.Sequential", "torch.nn.ModuleList"])
 _MODULE_API = frozenset(
     "apply parameters named_parameters buffers named_buffers modules named_modules children named_children "
     "state_dict load_state_dict train eval to cuda cpu float half double bfloat16 requires_grad_ zero_grad "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -81,6 +82,10 @@ class SettledClass:
     constructor: bool = False
     tied: tuple[tuple[str, str], ...] = ()
     """Tied output layers and the source of the weight they share."""
+
+
+ASKS_FOR_MODULES = re.compile(r"\.(?:named_)?children\(|\bisinstance\([^\n]*\bModule\b")
+"""Source that asks which objects are modules: every layer must be one then, also one without state."""
 
 
 @dataclass(eq=False)

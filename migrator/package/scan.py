@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from migrator.infer.facts import ASKS_FOR_MODULES
+
 _WORD = re.compile(r"[^\W\d]\w*")
-_CHILDREN = re.compile(r"\.(?:named_)?children\(")
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -85,7 +86,7 @@ def scan(text: str) -> Scan:
     found.words = sorted(words if found.stars else words & bound)
     found.values = sorted(_values(text, words & (bound | defined | set(found.words))))
     found.paths = sorted(set(_paths(text, bound)))
-    found.traverses = _CHILDREN.search(text) is not None
+    found.traverses = ASKS_FOR_MODULES.search(text) is not None
     return found
 
 

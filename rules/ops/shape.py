@@ -285,7 +285,8 @@ def broadcast_to(input, size) -> Tensor:
         rank = len(size)
         shape = [input.shape[i - rank] if surely(s == -1) else s for i, s in enumerate(size)]
         return jnp.broadcast_to(input, tuple(shape))
-    return jnp.broadcast_to(input, size)
+    shape = [input.shape[i - len(size)] if s == -1 else s for i, s in enumerate(size)]
+    return jnp.broadcast_to(input, tuple(shape))
 
 
 @op(
@@ -302,7 +303,8 @@ def expand(input, *size) -> Tensor:
         rank = len(target)
         shape = [input.shape[i - rank] if surely(s == -1) else s for i, s in enumerate(target)]
         return jnp.broadcast_to(input, tuple(shape))
-    return jnp.broadcast_to(input, target)
+    shape = [input.shape[i - len(target)] if s == -1 else s for i, s in enumerate(target)]
+    return jnp.broadcast_to(input, tuple(shape))
 
 
 @op("Tensor.expand_as", example={"x.expand_as(y)": "jnp.broadcast_to(x, y.shape)"})

@@ -6,7 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from flax import nnx
+from torch import nn
 
 import migrator
 from tests.convert.tools import HEADER, body, rules_of
@@ -340,7 +342,49 @@ class M(nn.Module):
 
 
 @pytest.mark.parametrize("classes", ["nn.Module", "(str, nn.Module)"])
-def test_whether_something_is_a_module_is_a_finding(classes: str) -> None:
-    source = "class M(nn.Module):\n    def __init__(self, act=True):\n        super().__init__()\n"
-    source += f"        self.act = act if isinstance(act, {classes}) else nn.Identity()\n"
-    assert rules_of(source) == ["API011"]
+@pytest.mark.parametrize("given", [nn.ReLU(), F.relu, True], ids=["layer", "function", "flag"])
+def test_whether_something_is_a_module(classes: str, given: object) -> None:
+    """In a file that asks, every layer is one, with or without state, and a function is none."""
+    init = "    def __init__(self, act=True):\n        super().__init__()\n"
+    source = f"class M(nn.Module):\n{init}        self.act = isinstance(act, {classes})\n"
+    source += f"        self.own = isinstance(nn.ReLU(), {classes})\n"
+    theirs: dict = {}
+    exec(HEADER + source, theirs)
+    ours: dict = {}
+    exec(migrator.convert_source(HEADER + source).code, ours)
+    layer = isinstance(given, nn.Module)
+    port = ours["M"](nnx.Sequential() if layer else given, rngs=nnx.Rngs(0))
+    assert (port.act, port.own) == (theirs["M"](given).act, True)
+    assert "Stateless(jax.nn.relu)" in body(source, "class M")
+
+
+def test_layers_by_the_table_of_a_sequential() -> None:
+    check(
+        "class Concat(nn.Sequential):\n    def forward(self, x):\n        out = []\n"
+        "        for module in self._modules.values():\n            out.append(module(x))\n"
+        "        return torch.cat(out, dim=1)\n\n\n"
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.a = Concat()\n        self.a.add_module('one', nn.Linear(4, 4))\n"
+        "        self.a.add_module('two', nn.ReLU())\n        self.b = Concat(nn.Linear(8, 2), nn.Tanh())\n\n"
+        "    def forward(self, x):\n        return self.b(self.a(x))\n"
+    )
+
+
+def test_factories_of_layers_as_defaults() -> None:
+    """A default runs where it stands: before the classes, and without an ``rngs`` of its own."""
+    check(
+        "def by_lambda(eps=1e-5):\n    return lambda c: nn.LayerNorm(c, eps=eps)\n\n\n"
+        "def by_function(eps=1e-5):\n    def build(c):\n        return nn.Linear(c, c)\n    return build\n\n\n"
+        "class M(nn.Module):\n    def __init__(self, a=by_lambda(), b=lambda c: nn.Linear(c, c)):\n"
+        "        super().__init__()\n        self.a, self.b, self.c = a(4), b(4), by_function(1e-3)(4)\n"
+        "        make = by_function()\n        self.d = make(4)\n\n"
+        "    def forward(self, x):\n        return self.d(self.c(self.b(self.a(x))))\n"
+    )
+
+
+def test_sizes_that_keep_an_axis_in_a_helper() -> None:
+    check(
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.l = nn.Linear(4, 4)\n\n    def forward(self, x):\n        shape = (2, -1, -1)\n"
+        "        return self.l(x).unsqueeze(0).expand(shape)\n"
+    )

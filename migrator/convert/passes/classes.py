@@ -84,6 +84,8 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
 def is_named(ctx: Context, info: ClassInfo | None) -> bool:
     """Whether a subclass of Sequential gives its children names (OrderedDict, add_module) or adds them later."""
     init = info.methods.get("__init__") if info is not None else None
+    if info is not None and info.method("__init__") is None:
+        return _gains_children(ctx, info)
     for node in syntax.walk(init.node) if init is not None else ():
         if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Attribute):
             if _is_name(node.target.value, "self") and isinstance(ctx.kind(node.target), k.Module):
@@ -96,6 +98,20 @@ def is_named(ctx: Context, info: ClassInfo | None) -> bool:
         if node.func.attr.value == "__init__":
             kinds = [ctx.kind(a.value) for a in node.args if not _is_name(a.value, "self")]
             if not kinds or (len(kinds) == 1 and isinstance(kinds[0], k.Mapping)):
+                return True
+    return False
+
+
+def _gains_children(ctx: Context, info: ClassInfo) -> bool:
+    """Whether the file builds a Sequential of this class empty or from a dict, or adds named children to one."""
+    for call in ctx.source.index.of_type(cst.Call):
+        kind = ctx.facts.kind(call.func)
+        if isinstance(kind, k.Class) and kind.name == info.name:
+            if not call.args or isinstance(ctx.kind(call.args[0].value), k.Mapping):
+                return True
+        elif type(call.func) is cst.Attribute and call.func.attr.value == "add_module":
+            receiver = ctx.kind(call.func.value)
+            if isinstance(receiver, k.Module) and receiver.cls == info.name:
                 return True
     return False
 

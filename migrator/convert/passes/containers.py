@@ -223,6 +223,9 @@ def comprehension(rw: Rewriter, node: cst.CompFor) -> Any:
 def iterated(rw: Rewriter, node: cst.Call) -> Any:
     """``enumerate(self.net)``, ``len(self.net)``, ``f(*self.net)``, ``self.net.append(m)``."""
     ctx = rw.ctx
+    listed = _listed(rw, node)
+    if listed is not None:
+        return listed
     builtin = type(node.func) is cst.Name and node.func.value in _ITERATING
     if builtin and any(is_sequential(rw, a.value) for a in node.args):
         return syntax.changed(
@@ -250,3 +253,16 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
             ctx.facts.kinds.setdefault(a.value, k.Sequence(k.Module(), "iter"))
         return rw.visit(kept) if not any(is_sequential(rw, a.value) for a in ctx_args) else None
     return None
+
+
+def _listed(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
+    """``self._modules.values()`` of a Sequential or ModuleList: its layers in their order."""
+    func = node.func
+    if type(func) is not cst.Attribute or func.attr.value != "values" or node.args:
+        return None
+    table = func.value
+    if type(table) is not cst.Attribute or table.attr.value != "_modules":
+        return None
+    if not isinstance(rw.ctx.kind(table), k.Mapping):
+        return None
+    return layers_of(rw, table.value)

@@ -109,8 +109,10 @@ def _params(rw: Rewriter, params: cst.Parameters) -> cst.Parameters:
             elif hint is not param.annotation.annotation:
                 changes["annotation"] = syntax.changed(param.annotation, annotation=hint)
         if param.default is not None:
+            rw.ctx.in_defaults, saved = True, rw.ctx.in_defaults
             with rw.ctx.no_hoisting():
                 default = rw.visit(param.default)
+            rw.ctx.in_defaults = saved
             if default is not param.default:
                 changes["default"] = default
         return syntax.changed(param, **changes) if changes else param

@@ -200,10 +200,11 @@ def _without_devices(rw: Rewriter, node: cst.Call, info: FunctionInfo) -> list[c
     return kept
 
 
-def _function(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+def _function(rw: Rewriter, node: cst.BaseExpression) -> Any:
+    """What calls an own function: its name, an attribute, or an expression that makes it (``make(3)(x)``)."""
     if isinstance(node, cst.Attribute):
         return syntax.changed(node, value=syntax.fitted(node, "value", rw.visit(node.value)))
-    return node
+    return node if isinstance(node, cst.Name) else rw.visit(node)
 
 
 def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
@@ -211,6 +212,8 @@ def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
     info = ctx.facts.classes.get(kind.name)
     args = [rw.visit(a) for a in node.args]
     if info is not None:
+        if info.torch_base == "torch.nn.Sequential" and info.method("__init__") is None:
+            args = numbered(ctx, node, args) if is_named(ctx, info) else args
         made = syntax.changed(node, func=_callee(rw, node.func), args=args)
         if info.torch_base and takes_rngs(ctx, info):
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
@@ -445,7 +448,9 @@ def _check_module_test(rw: Rewriter, node: cst.Call) -> None:
     asked = node.args[1].value
     classes = [e.value for e in asked.elements] if isinstance(asked, cst.Tuple) else [asked]
     names = [rw.ctx.facts.qualified_name(c) for c in classes]
-    if "torch.nn.Module" in names and rw.ctx.class_of(rw.ctx.kind(node.args[0].value)) is None:
+    if rw.ctx.traverses or "torch.nn.Module" not in names:
+        return
+    if rw.ctx.class_of(rw.ctx.kind(node.args[0].value)) is None:
         raise Failure(
             node,
             "API011",
@@ -486,6 +491,9 @@ def _class(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
     if not name.startswith("torch."):
         made: cst.BaseExpression = rw.visit(node)
         return made
+    if name == "torch.nn.Module" and rw.ctx.traverses:
+        rw.ctx.helpers.use("nnx")
+        return syntax.parse("nnx.Pytree")  # lists and dicts of modules too
     if name in _CLASSES and name != "torch.Size":
         rw.ctx.helpers.use(_CLASSES[name].partition(".")[0])
         return syntax.parse(_CLASSES[name])
