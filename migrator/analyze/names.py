@@ -75,6 +75,13 @@ _BY_PASSES = frozenset(
         "torch.backends.cuda.sdp_kernel",
         "torch.utils.checkpoint.checkpoint",
         "torch.autograd.Variable",
+        "torch.autograd.Function",
+        "torch.autograd.function.Function",
+        "torch.autograd.function.once_differentiable",
+        "torch.cuda.amp.custom_fwd",
+        "torch.cuda.amp.custom_bwd",
+        "torch.amp.custom_fwd",
+        "torch.amp.custom_bwd",
     ]
 )
 """Names that a pass of the converter knows, without a definition."""

@@ -141,6 +141,10 @@ class Aliases:
         elif isinstance(target, (cst.Tuple, cst.List)):
             for element in target.elements:
                 self._bind(element.value, memory, state)
+        elif isinstance(target, cst.Attribute) and not _is_plain(self.ctx.kind(target)):
+            for name, theirs in state.items():
+                if theirs & memory:  # who writes to the name writes to what the attribute now holds
+                    state[name] = theirs | {f"attr:{syntax.code(target)}"}
 
     # --- expressions ----------------------------------------------------------------------------------------------
 
@@ -397,6 +401,13 @@ def _check_calls(ctx: Context, node: cst.CSTNode, param: str, info: FunctionInfo
     if param in known and info is not ctx.frames[-1].info:
         return
     known.add(param)
+    if info.owner is not None and info.owner.gradient and info.short == "backward":
+        raise Failure(
+            node,
+            "MUT003",
+            f"the gradient `{param}` is changed in place, and others may get the same tensor in torch",
+            f"work on a copy (`{param} = {param}.clone()`)",
+        )
     for call, caller in info.call_sites.items():
         if not isinstance(call, cst.Call):
             continue
@@ -472,7 +483,7 @@ def taken_back(ctx: Context, call: cst.Call, info: FunctionInfo, item: cst.Arg) 
 def bound_arguments(node: cst.Call, info: FunctionInfo) -> list[tuple[str, cst.Arg]]:
     """The arguments of a call with the parameters they go to, up to the first starred one."""
     queue = list(info.params)
-    if info.owner is None or "staticmethod" in info.decorators:
+    if not info.has_receiver:
         params = info.node.params
         queue = [p.name.value for p in (*params.posonly_params, *params.params)]
     found = []

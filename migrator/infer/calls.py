@@ -76,10 +76,24 @@ class Calls(Python):
                 return self._super_call(node, node.func.attr.value, args)
             if isinstance(receiver, k.Optional):
                 receiver = receiver.inner
+            self._saves(node.func, receiver, args)
             special = self._container_method(node.func, receiver, node, args)
             if special is not None:
                 return special
         return self.call(callee, args, node)
+
+    def _saves(self, func: cst.Attribute, receiver: k.Kind, args: Args) -> None:
+        """``ctx.save_for_backward(x, w)`` of an autograd function: what ``ctx.saved_tensors`` holds."""
+        info = self.facts.classes.get(receiver.type) if isinstance(receiver, k.Other) else None
+        if info is None or not info.gradient or func.attr.value != "save_for_backward":
+            return
+        starred = any(keyword == "*" for keyword, _ in args)
+        saved = k.Sequence(k.TENSOR, "tuple") if starred else k.Tuple(tuple(a for _, a in args))
+        self.join_attribute(info, "saved_tensors", saved)
+
+    def join_attribute(self, info: ClassInfo, name: str, kind: k.Kind) -> None:
+        """Join a kind into an attribute of a class."""
+        raise NotImplementedError
 
     def _prove(self, node: cst.CSTNode, kind: k.Kind) -> None:
         """Remember what a use says about an unannotated parameter."""
@@ -335,8 +349,7 @@ class Calls(Python):
             info.callers.add(self.function)
         params = info.node.params
         queue = [p.name.value for p in (*params.posonly_params, *params.params)]
-        static = "staticmethod" in info.decorators
-        if info.owner is not None and not static and queue:
+        if info.has_receiver and queue:
             if bound is not None or "classmethod" in info.decorators:
                 queue.pop(0)
         keywords = {p.name.value for p in (*params.params, *params.kwonly_params)}

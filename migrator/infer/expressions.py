@@ -452,6 +452,8 @@ class Expressions:
                 if "property" in method.decorators:
                     return method.returns or k.UNKNOWN
                 return k.Function(method.name, value)
+            if info.gradient:
+                return self._context_attribute(info, name)
             return info.attribute(name) or k.UNKNOWN
         if isinstance(value, k.Other) and value.type == "numpy.ndarray":
             return k.Function(f"numpy.ndarray.{name}", value)
@@ -464,6 +466,14 @@ class Expressions:
         if isinstance(value, (k.Sequence, k.Tuple, k.Mapping, k.Scalar, k.Const)):
             return k.Function(f"{_type(value)}.{name}", value)
         return k.UNKNOWN
+
+    def _context_attribute(self, info: ClassInfo, name: str) -> k.Kind:
+        """The kind of ``ctx.name`` in an autograd function."""
+        if self.function is not None:
+            info.readers.add(self.function)
+        if name == "needs_input_grad":
+            return k.Sequence(k.BOOL, "tuple")
+        return info.attribute(name) or k.UNKNOWN
 
     def _of_any(self, classes: list[str], name: str) -> k.Kind:
         """The kind of an attribute of an object of one of several classes."""
@@ -557,6 +567,10 @@ class Expressions:
             method = info.method(name)
             if method is not None:
                 return k.Function(method.name)
+            if name == "apply" and info.gradient:
+                forward = info.method("forward")
+                bound = k.Other(info.name)
+                return k.Function(forward.name, bound) if forward is not None else k.UNKNOWN
             for parent in info.lineage():
                 if name in parent.statics:
                     return parent.statics[name]

@@ -147,6 +147,19 @@ class FunctionInfo:
         return {cst.Is: True, cst.IsNot: False}.get(type(right.operator))
 
     @property
+    def has_receiver(self) -> bool:
+        """Whether the first parameter is given by the call itself: self, cls, the context of an autograd function."""
+        if self.owner is None:
+            return False
+        if "staticmethod" not in self.decorators:
+            return True
+        if not self.owner.gradient:
+            return False
+        if self.short == "forward":
+            return self.owner.method("setup_context") is None
+        return self.short in ("backward", "setup_context")
+
+    @property
     def decorators(self) -> list[str]:
         """The last names of its decorators (``staticmethod``, ``property``, ``no_grad``)."""
         found = []
@@ -176,6 +189,8 @@ class ClassInfo:
     """Plain tensor attributes that methods of the forward pass write: buffers without a key."""
     asks_training: bool = False
     """Whether a method of its own reads ``self.training``."""
+    gradient: bool = False
+    """A torch.autograd.Function: what its methods get first is taken for an instance of it."""
     torch_base: str | None = None
     """The torch.nn class it derives from, directly or not; None when it is no module."""
     settled: SettledClass | None = None

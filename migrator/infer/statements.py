@@ -17,7 +17,7 @@ from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.optional import fallback
 from migrator.infer.python import widen
 from migrator.infer.static import truth
-from migrator.infer.symbols import LAYERS, starred, symbol
+from migrator.infer.symbols import AUTOGRAD, LAYERS, starred, symbol
 from migrator.source import dotted
 
 
@@ -133,7 +133,7 @@ class Statements(Calls):
                 self._know(path, kind)
             if isinstance(receiver, k.Module) and receiver.cls in self.facts.classes:
                 info = self.facts.classes[receiver.cls]
-                self._join_attribute(info, target.attr.value, kind)
+                self.join_attribute(info, target.attr.value, kind)
                 joined = info.attributes.get(target.attr.value)
                 if (
                     path
@@ -143,7 +143,7 @@ class Statements(Calls):
                 ):
                     self._know(path, k.Tensor(kind.rank, kind.dtype, joined.role))
             elif isinstance(receiver, k.Other) and receiver.type in self.facts.classes:
-                self._join_attribute(self.facts.classes[receiver.type], target.attr.value, kind)
+                self.join_attribute(self.facts.classes[receiver.type], target.attr.value, kind)
         elif isinstance(target, cst.Subscript):
             value = self.eval(target.value)
             for element in target.slice:
@@ -215,11 +215,10 @@ class Statements(Calls):
 
     def assign_attribute(self, name: str, kind: k.Kind) -> None:
         if self.owner is not None:
-            self._join_attribute(self.owner, name, kind)
+            self.join_attribute(self.owner, name, kind)
             self._know(f"self.{name}", kind)
 
-    @staticmethod
-    def _join_attribute(info: ClassInfo, name: str, kind: k.Kind) -> None:
+    def join_attribute(self, info: ClassInfo, name: str, kind: k.Kind) -> None:
         before = info.attributes.get(name)
         Statements._joined(info, name, kind)
         if info.attributes.get(name) != before:
@@ -524,14 +523,16 @@ class Statements(Calls):
             self.facts.classes[name] = info
         info.bases = [self.eval(base.value) for base in node.bases]
         info.parents = []
-        info.torch_base = None
+        info.torch_base, info.gradient = None, False
         for base in info.bases:
             if not isinstance(base, k.Class):
                 continue
+            info.gradient = info.gradient or base.name in AUTOGRAD
             parent = self.facts.classes.get(base.name)
             if parent is not None and parent is not info:
                 info.parents.append(parent)
                 info.torch_base = info.torch_base or parent.torch_base
+                info.gradient = info.gradient or parent.gradient
             elif base.name.startswith(LAYERS) and not base.name.startswith("torch.nn.utils"):
                 info.torch_base = info.torch_base or base.name
         self.env[node.name.value] = k.Class(name)
@@ -592,11 +593,9 @@ class Statements(Calls):
     def _parameters(self, info: FunctionInfo) -> None:
         params = info.node.params
         every = [*params.posonly_params, *params.params, *params.kwonly_params]
-        method = info.owner is not None and "staticmethod" not in info.decorators
-        if method and every:
+        owner = info.owner
+        if owner is not None and info.has_receiver and every:
             first = every.pop(0)
-            assert info.owner is not None
-            owner = info.owner
             if "classmethod" in info.decorators or info.short == "__new__":
                 self.env[first.name.value] = k.Class(owner.name)
             else:
@@ -607,9 +606,11 @@ class Statements(Calls):
         if info.uses is None:
             info.uses = gather(self.facts.tree, info.node)
         uses = info.uses
-        forward = (
-            info.owner is not None and info.owner.torch_base is not None and info.short == "forward"
+        forward = owner is not None and (
+            (owner.torch_base is not None and info.short == "forward")
+            or (owner.gradient and info.short in ("forward", "backward"))
         )
+        self._given_to_context(info, [p.name.value for p in every])
         for param in every:
             kind = self._parameter(param, info, uses, forward)
             self.env[param.name.value] = kind
@@ -620,6 +621,19 @@ class Statements(Calls):
             self.env[params.star_arg.name.value] = k.Sequence(item, "tuple")
         if params.star_kwarg is not None:
             self.env[params.star_kwarg.name.value] = k.Mapping()
+
+    def _given_to_context(self, info: FunctionInfo, names: list[str]) -> None:
+        """What ``setup_context(ctx, inputs, output)`` and ``backward(ctx, *grads)`` of an autograd function get."""
+        owner = info.owner
+        forward = owner.method("forward") if owner is not None and owner.gradient else None
+        if forward is None:
+            return
+        if info.short == "backward":
+            info.sites.update(dict.fromkeys(names, k.TENSOR))
+        elif info.short == "setup_context" and len(names) == 2:
+            forward.callers.add(info)
+            given = (k.Tuple(tuple(forward.params.values())), forward.returns or k.UNKNOWN)
+            info.sites.update(zip(names, given, strict=True))
 
     def _parameter(
         self, param: cst.Param, info: FunctionInfo, uses: dict[str, set[str]], forward: bool

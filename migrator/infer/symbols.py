@@ -76,6 +76,8 @@ def starred(module: str) -> dict[str, k.Kind]:
     return found
 
 
+AUTOGRAD = frozenset(["torch.autograd.Function", "torch.autograd.function.Function"])
+"""The base class of functions with a gradient written by hand."""
 _FORMATS = frozenset(
     f"torch.{name}"
     for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")

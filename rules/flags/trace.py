@@ -312,35 +312,6 @@ def compiler(node: Any, ctx: FlagContext) -> str | None:
     return None
 
 
-@flag(
-    "TRC009",
-    "autograd-function",
-    cst.ClassDef,
-    effort=2.0,
-    what="a gradient is written by hand in a torch.autograd.Function",
-    why="JAX takes gradients of functions; one written by hand is a jax.custom_vjp.",
-    example=(
-        "class Round(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
-        "        return x.round()\n\n    @staticmethod\n    def backward(ctx, grad):\n        return grad"
-    ),
-    instead="def ste_round(x: torch.Tensor):\n    return x + (x.round() - x).detach()",
-)
-def autograd_function(node: cst.ClassDef, ctx: FlagContext) -> Advice | None:
-    """Classes that derive from ``torch.autograd.Function``."""
-    for base in node.bases:
-        if ctx.qualified_name(base.value) in (
-            "torch.autograd.Function",
-            "torch.autograd.function.Function",
-        ):
-            name = node.name.value
-            return Advice(
-                f"write `{name.lower()} = jax.custom_vjp(forward)` with "
-                f"`{name.lower()}.defvjp(forward_with_residuals, backward)`",
-                node=base.value,
-            )
-    return None
-
-
 code(
     "TRC010",
     "activation-checkpointing",

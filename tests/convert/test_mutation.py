@@ -150,3 +150,16 @@ def test_a_sequential_that_starts_with_an_in_place_layer() -> None:
 )
 def test_the_written_tensor_stands_in_the_same_expression(line: str) -> None:
     assert rules_of(HEAD + f"    x = y + 1\n    {line}\n    return x\n") == ["MUT002"]
+
+
+def test_an_attribute_that_holds_the_same_tensor() -> None:
+    source = """
+    class M(nn.Module):
+        def forward(self, x: torch.Tensor):
+            y = x * 1
+            self.last = y
+            y += 1
+            return y * self.last
+    """
+    assert rules_of(source) == ["MUT001"]
+    assert rules_of(source.replace("y += 1", "y = y + 1")) == []

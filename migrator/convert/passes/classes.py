@@ -13,6 +13,7 @@ from migrator.convert.passes.layer_classes import constructor, needs_signature
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
+from migrator.infer.symbols import AUTOGRAD
 from rules import definitions
 from rules.definitions import module_file
 
@@ -58,6 +59,11 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
     if name == "torch.nn.ModuleDict":
         file = module_file("rules.compat.containers")
         return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "ModuleDict")))
+    if name in AUTOGRAD:
+        if arg.value in rw.ctx.blocked:
+            raise Failure(arg.value, *rw.ctx.blocked[arg.value])
+        file = module_file("rules.compat.autograd")
+        return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "Function")))
     if name in _BASES:
         rw.ctx.helpers.use("nnx")
         return syntax.changed(arg, value=syntax.parse(_BASES[name]))

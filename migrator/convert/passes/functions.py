@@ -18,7 +18,9 @@ from migrator.infer import kinds as k
 _DROPPED = frozenset(
     "torch.jit.script torch.jit.export torch.jit.ignore torch.jit.unused torch.compile "
     "torch.jit.script_method torch.compiler.disable torch._dynamo.disable torch.jit.script_if_tracing "
-    "torch.jit._overload_method torch.jit._script_if_tracing torch.fx.wrap".split()
+    "torch.jit._overload_method torch.jit._script_if_tracing torch.fx.wrap "
+    "torch.autograd.function.once_differentiable torch.cuda.amp.custom_fwd torch.cuda.amp.custom_bwd "
+    "torch.amp.custom_fwd torch.amp.custom_bwd".split()
 )
 _NO_GRAD = frozenset("torch.no_grad torch.inference_mode torch.autograd.no_grad".split())
 
