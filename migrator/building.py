@@ -99,13 +99,15 @@ def _arguments(
         return init_call(factory, make())
 
 
-def build_torch(case: Case, config: Config, code: UserCode) -> Any:
-    """The torch side of a case.
+def build_torch(case: Case, config: Config, code: UserCode, again: int = 0) -> Any:
+    """The torch side of a case, with the random numbers of its seed; ``again`` draws others.
 
     Raises:
       UserError: it cannot be built, with what its construction raised and where.
     """
     import torch
+
+    from numerics.recipes import seeded
 
     factory = _attribute(case, case.torch, code, config)
     own = case.torch.partition(":")[0]
@@ -113,9 +115,8 @@ def build_torch(case: Case, config: Config, code: UserCode) -> Any:
     def lookup(target: str) -> Any:
         return _attribute(case, target if ":" in target else f"{own}:{target}", code, config)
 
-    torch.manual_seed(case.seed)
     try:
-        with code.active():
+        with code.active(), seeded(case.seed + again):
             args, kwargs = _arguments(case, factory, code, config, lookup)
             module = factory(*args, **kwargs)
     except UserError:

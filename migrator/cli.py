@@ -211,6 +211,7 @@ def convert(
 @click.option("--vmap", is_flag=True, default=None, help="Compare the port under vmap as well.")
 @click.option("--second-order", is_flag=True, default=None, help="Second derivatives as well.")
 @click.option("--health", is_flag=True, help="What the port does under jit besides computing.")
+@click.option("--ulps", is_flag=True, help="How many ulps the numbers are off, as a histogram.")
 @click.option("--memory", metavar="SIZE", help="Start nothing more beyond that: 4GiB.")
 @click.option("--emulate-tpu", is_flag=True, help="Show the error of a TPU's default precision.")
 @click.option("--lower-for", default="", metavar="CHIPS", help="Compile for TPUs: v5e,v6e.")
@@ -241,6 +242,7 @@ def verify(
     vmap: bool | None,
     second_order: bool | None,
     health: bool,
+    ulps: bool,
     memory: str | None,
     emulate_tpu: bool,
     lower_for: str,
@@ -281,7 +283,7 @@ def verify(
         options |= {"budget": budget and seconds(budget)}
         options |= {"layers": bool(html), "precision": precision, "train_steps": train_steps}
         options |= {"vmap": vmap, "second_order": second_order, "emulate_tpu": emulate_tpu}
-        options |= {"mesh": mesh, "lower_for": chips(lower_for), "health": health}
+        options |= {"mesh": mesh, "lower_for": chips(lower_for), "health": health, "ulps": ulps}
         options |= {"memory": memory and size(memory) / jobs}
         found = verify_each(settings, names, jobs, **options)
         for _ in progress.tracker(quiet)(names, "verify"):

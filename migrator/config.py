@@ -48,6 +48,7 @@ _CASE_KEYS = frozenset(
         "vmap",
         "second_order",
         "precision",
+        "initial",
         "where",
     ]
 )
@@ -110,6 +111,7 @@ class Case:
     vmap: bool = False
     second_order: bool = False
     precision: str = "f32"
+    initial: bool = True
     problem: str | None = None
     root: Path = field(default_factory=Path)
 
@@ -244,6 +246,7 @@ def parse_case(entry: Mapping[str, Any], root: Path, where: str) -> Case:
         vmap=_take(entry, "vmap", bool, False, where),
         second_order=_take(entry, "second_order", bool, False, where),
         precision=precision,
+        initial=_take(entry, "initial", bool, True, where),
         root=root,
     )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from migrator.building import PortError, build_flax, require, target_file
 from migrator.changed import reach
 from migrator.config import Case, Config, load_config, parse_case
-from migrator.convention import INIT, INPUTS, main_class, missing_inputs, outline
+from migrator.convention import INIT, INPUTS, MAIN, main_class, missing_inputs, outline
 from migrator.errors import UserError
 from migrator.project import File, convert_files, discover, write_text
 from migrator.verifying import select, verify_cases
@@ -134,12 +136,11 @@ def selection(
     named = [name for name in names if name not in targets]
     chosen = [case.name for case in select(settings, named)] if named or not targets else []
     with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
-        for target in targets:
-            for case in _cases(settings, target, Path(directory), flags):
-                if case not in settings.cases:
-                    settings = replace(settings, cases=(*settings.cases, _named(case, settings)))
-                    case = settings.cases[-1]
-                chosen.append(case.name)
+        found = [c for target in targets for c in _cases(settings, target, Path(directory), flags)]
+        new = {case.torch: case for case in found if case not in settings.cases}
+        own = dict(zip(new, _named(list(new.values()), settings), strict=True))
+        settings = replace(settings, cases=(*settings.cases, *own.values()))
+        chosen += [own.get(case.torch, case).name for case in found]
         if not chosen:
             raise UserError(
                 "no case to verify: name a file (migrate verify model.py), or add a"
@@ -154,10 +155,22 @@ def _is_target(name: str, settings: Config) -> bool:
     return ":" in name or name.endswith(".py") or Path(name).is_dir()
 
 
-def _named(case: Case, settings: Config) -> Case:
-    """The case under a name of its own: with its file where the class alone is taken."""
-    taken = {other.name for other in settings.cases}
-    return replace(case, name=case.torch) if case.name in taken else case
+def _named(cases: Sequence[Case], settings: Config) -> list[Case]:
+    """The cases under names of their own: the class, where several have it the file's name, or its path."""
+
+    def names(case: Case) -> Iterator[str]:
+        file, _, name = case.torch.partition(":")
+        yield name
+        yield from (Path(file).stem, f"{Path(file).stem}:{name}")
+        yield os.path.relpath(file)
+        yield case.torch
+
+    wanted = Counter(name for case in cases for name in set(names(case)))
+    wanted.update(case.name for case in settings.cases)
+    return [
+        replace(case, name=next((n for n in names(case) if wanted[n] == 1), case.torch))
+        for case in cases
+    ]
 
 
 def _cases(
@@ -170,7 +183,10 @@ def _cases(
         if not files:
             raise UserError(f"{place}: no file with a {INPUTS}() in it")
         for file in files:
-            yield from _cases(settings, str(file), directory, flags)
+            try:
+                yield from _cases(settings, str(file), directory, flags)
+            except UserError as error:  # the other files are verified all the same
+                yield Case(file.stem, f"{file}:{MAIN}", problem=str(error), root=settings.root)
         return
     path = _module_path(place, settings)
     own = [case for case in settings.cases if target_file(case.torch, settings) == path]

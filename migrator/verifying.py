@@ -19,6 +19,7 @@ from migrator.errors import UserError
 from migrator.usercode import UserCode, describe
 
 if TYPE_CHECKING:
+    from numerics.compare import Difference
     from numerics.inputs import Example
     from numerics.lowering import Lowered
     from numerics.report import Report
@@ -80,12 +81,18 @@ def _engine() -> Callable[..., Report]:
 
 @dataclass(frozen=True)
 class LoadedCase:
-    """A case with both modules built; unpacks as ``torch_module, flax_module, inputs``."""
+    """A case with both modules built; unpacks as ``torch_module, flax_module, inputs``.
+
+    ``initial`` compares what they start from. ``carried`` names what torch draws when it is built and keeps out of
+    its state_dict: the port has been given torch's values.
+    """
 
     torch_module: Any
     flax_module: Any
     inputs: InputSpec
     code: UserCode
+    initial: tuple[Difference, ...] = ()
+    carried: tuple[str, ...] = ()
 
     def __iter__(self) -> Any:
         return iter((self.torch_module, self.flax_module, self.inputs))
@@ -103,8 +110,29 @@ def load_case(case: Case | str, config: Config | Path | str | None = None) -> Lo
         case = select(config, [case])[0]
     require("torch")
     code = UserCode(config.root, target_file(case.torch, config).parent)
-    torch_module = build_torch(case, config, code)
-    return LoadedCase(torch_module, build_flax(case, config), spec_of(case, config, code), code)
+    torch_module, port = build_torch(case, config, code), build_flax(case, config)
+    initial, carried = _started(case, config, code, torch_module, port)
+    inputs = spec_of(case, config, code)
+    return LoadedCase(torch_module, port, inputs, code, tuple(initial), tuple(carried))
+
+
+def _started(
+    case: Case, config: Config, code: UserCode, torch_module: Any, port: Any
+) -> tuple[list[Difference], list[str]]:
+    """What the sides start from, compared; and names of drawn values that the port is given."""
+    from migrator.weights import set_unstored, to_state_dict, unstored
+    from numerics.initial import compare_initial, drawn
+
+    def build(again: int) -> Any:
+        return build_torch(case, config, code, again)
+
+    random = drawn(torch_module, build)
+    own = unstored(port)
+    found: list[Difference] = []
+    if case.initial:
+        found = compare_initial(torch_module, random, build, to_state_dict(port) | own)
+    shared = {k: v for k, v in random.items() if k in own and own[k].shape == tuple(v.shape)}
+    return found, set_unstored(port, shared) if shared else []
 
 
 def select(config: Config, names: Sequence[str]) -> list[Case]:
@@ -226,9 +254,16 @@ def _verified(case: Case, config: Config, options: Mapping[str, Any]) -> Report:
     engine = _engine()
     with loaded.code.active():
         try:
-            report = engine(*loaded, settings=settings, name=case.name, setup=setup)
+            report = engine(
+                *loaded, settings=settings, name=case.name, setup=setup, initial=loaded.initial
+            )
         except (KeyError, ValueError) as error:
             return _port_raises(case, error)
+    if loaded.carried:
+        carried = ", ".join(loaded.carried)
+        report.notes.append(
+            f"{carried}: drawn when the module is built and in no state_dict; the port was given torch's"
+        )
     failures.save(case, report)
     return report
 
@@ -274,7 +309,7 @@ def _lower_here(case: Case, config: Config, chips: Sequence[str]) -> list[Lowere
     from numerics.lowering import lower
     from numerics.spec import size_choices
 
-    loaded = load_case(case, config)
+    loaded = load_case(replace(case, initial=False), config)
     with loaded.code.active():
         sizes = tuple(size_choices(loaded.inputs, case.shapes)[-1].items())
         args, kwargs = materialise(loaded.inputs, Example(sizes))

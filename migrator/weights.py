@@ -143,6 +143,57 @@ def _every_slot(module: nnx.Module) -> list[Slot]:
     return list(_walk(module, "", (), (module,)))
 
 
+# --- what no state_dict has ------------------------------------------------------------------------
+
+
+def _unstored(
+    node: Any, prefix: str, above: tuple[Any, ...]
+) -> Iterator[tuple[str, Any, Any, nnx.Variable | None]]:
+    """(torch name, container, key, Variable or None for a plain array) of arrays outside of torch's state_dict."""
+    layout = _layout(node) if isinstance(node, nnx.Module) else {}
+    pytree = isinstance(node, nnx.Pytree)
+    items = vars(node) if pytree else node if isinstance(node, dict) else dict(enumerate(node))
+    for key, value in list(items.items()):
+        name = f"{prefix}{layout.get(key, (key,))[0]}"
+        if isinstance(value, nnx.Variable):
+            if not _is_stored(value) and not isinstance(value, _NOT_STORED):
+                yield name, node, key, value
+        elif isinstance(value, jax.Array | np.ndarray):
+            if not jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+                yield name, node, key, None
+        elif isinstance(value, nnx.Pytree | list | tuple | dict):
+            if not any(value is a for a in above) and not isinstance(value, nnx.Rngs):
+                inlined = pytree and _is_sequence_of_layers(node, key)
+                inner = prefix if inlined else f"{name}."
+                yield from _unstored(value, inner, (*above, value))
+
+
+def unstored(module: nnx.Module) -> dict[str, np.ndarray]:
+    """Buffers that are not persistent and arrays in plain attributes, by the name torch's module has them under."""
+    return {
+        name: np.asarray(items[key] if variable is None else variable.get_value())
+        for name, node, key, variable in _unstored(module, "", (module,))
+        for items in [vars(node) if isinstance(node, nnx.Pytree) else node]
+    }
+
+
+def set_unstored(module: nnx.Module, values: Mapping[str, Any]) -> list[str]:
+    """Set those of ``unstored`` that ``values`` has, in place; returns the names set (one in a tuple stays)."""
+    found = []
+    for name, node, key, variable in list(_unstored(module, "", (module,))):
+        if name not in values or isinstance(node, tuple):
+            continue
+        array = as_numpy(values[name])
+        if variable is not None:
+            variable.set_value(jnp.asarray(fit(name, array, variable.get_value().dtype)))
+        elif isinstance(node, nnx.Pytree):
+            setattr(node, str(key), jnp.asarray(fit(name, array, vars(node)[key].dtype)))
+        else:
+            node[key] = jnp.asarray(fit(name, array, node[key].dtype))
+        found.append(name)
+    return found
+
+
 # --- arrays --------------------------------------------------------------------------------------
 
 

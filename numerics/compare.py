@@ -6,9 +6,12 @@ over several runs ``t``, one as torch computes it and the others with every oper
 (``numerics.rounding``), so that a result that is exact by luck does not pass for an exact computation.
 Runs in which a decision fell otherwise are outcomes of their own (``_references``).
 
-The port is equal when ``error <= 10 * own + 4 ulp``, one ulp being float32's epsilon times the largest value
+The port is equal when ``error <= max(10 * own, 4 ulp)``, one ulp being float32's epsilon times the largest value
 of the tensor (plus a thousandth of the largest value among the tensors of the check, which matters only where
 a tensor is exactly zero). Errors are shown divided by the tensor's largest value.
+
+A tensor whose values lie in groups of different magnitude (scores of about one beside a mask's -1e9) is judged
+group by group, each by its own largest value: four ulp of 1e9 would excuse any score.
 
 Where torch keeps fewer than two digits (own > 1 % of the tensor, in half precision 32 ulp) the tensor is ill-conditioned: its digits are
 noise, so agreement there proves nothing.
@@ -16,8 +19,9 @@ noise, so agreement there proves nothing.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +35,8 @@ FACTOR = 10.0
 FLOOR_ULPS = 4.0
 ILL_CONDITIONED = 1e-2
 _FAR = 100.0
+_GAP = 1e3  # between the magnitudes of two groups
+_GROUP = 4  # values that the smaller group has at least
 _TINY = 1e-36  # below this XLA flushes to zero what torch keeps
 
 
@@ -41,7 +47,7 @@ class Difference:
     ``error`` and ``torch_error`` are relative to the largest value of the tensor, ``ratio`` is error over
     allowance (above 1: not equal). ``problem`` tells of a difference that is no matter of digits (a missing
     tensor, a shape, a dtype, NaN where torch has none), ``structural`` that rounding cannot explain it.
-    ``where`` is the index of the largest error.
+    ``where`` is the index of the largest error, ``values`` how many numbers were compared.
     """
 
     name: str
@@ -54,6 +60,7 @@ class Difference:
     problem: str = ""
     ill_conditioned: bool = False
     structural: bool = False
+    values: int = 0
 
     @property
     def ok(self) -> bool:
@@ -77,6 +84,7 @@ def compare(
     port: np.ndarray,
     dtype: str = "float32",
     context: float = 0.0,
+    undefined: bool = False,
 ) -> Difference:
     """Judge one tensor.
 
@@ -86,6 +94,7 @@ def compare(
       port: the port's values.
       dtype: torch's dtype of the tensor, for the floor.
       context: largest value among the tensors of the check.
+      undefined: whether the port may have any number where torch has NaN, as for a gradient that is 0 * inf.
     """
     if port.shape != own[0].shape:
         problem = f"shape {port.shape} where torch has {own[0].shape}"
@@ -96,6 +105,8 @@ def compare(
         return _compare_exact(name, own, port)
     settled = _settled(own)
     pattern = _same_pattern(own[0], port) | ~settled
+    if undefined:
+        pattern |= np.isnan(own[0])
     if not pattern.all():
         where = tuple(int(i) for i in np.argwhere(~pattern)[0])
         problem = f"{port[where]} at {list(where)} where torch has {own[0][where]}"
@@ -105,6 +116,47 @@ def compare(
         return Difference(name, ill_conditioned=not settled.all())
     reference, port, *own = (np.where(usable, x, 0) for x in (reference, port, *own))
     eps = EPS.get(dtype, EPS["float32"])
+    found = [
+        _compare_group(name, *_inside(group, reference, port, own), eps, context)
+        for group in magnitudes(np.maximum(np.abs(reference), np.abs(own[0])))
+    ]
+    worst = max(found, key=lambda difference: (not difference.ill_conditioned, difference.ratio))
+    return replace(worst, values=int(usable.sum()))
+
+
+def _inside(
+    group: np.ndarray, reference: np.ndarray, port: np.ndarray, own: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """The runs with zeros outside of a group."""
+    if group.all():
+        return reference, port, list(own)
+    reference, port, *own = (np.where(group, run, 0) for run in (reference, port, *own))
+    return reference, port, own
+
+
+def magnitudes(sizes: np.ndarray) -> list[np.ndarray]:
+    """Masks of the groups that absolute values ``sizes`` fall into, the smallest first; zeros go with the first.
+
+    Groups are parted by a gap of three orders of magnitude, and the first has more than a few values, as chance
+    leaves one or two alone near zero.
+    """
+    ordered = np.sort(sizes[sizes > _TINY])
+    with np.errstate(over="ignore"):
+        jumps = np.flatnonzero(ordered[1:] > _GAP * ordered[:-1]) + 1
+    bounds = [float(ordered[i]) for i in jumps if i >= _GROUP]
+    edges = [-1.0, *bounds, np.inf]
+    return [(sizes >= low) & (sizes < high) for low, high in itertools.pairwise(edges)]
+
+
+def _compare_group(
+    name: str,
+    reference: np.ndarray,
+    port: np.ndarray,
+    own: Sequence[np.ndarray],
+    eps: float,
+    context: float,
+) -> Difference:
+    """Values of about one magnitude; those outside of the group are zero everywhere."""
     scale = max(float(np.abs(value).max()) for value in (reference, own[0]))
     floor = FLOOR_ULPS * eps * (scale + 1e-3 * context) + _TINY
     found = [
@@ -145,7 +197,7 @@ def _compare_exact(name: str, own: Sequence[np.ndarray], port: np.ndarray) -> Di
     settled = np.all([run == own[0] for run in own], axis=0)
     wrong = settled & (port != own[0])
     if not wrong.any():
-        return Difference(name, ill_conditioned=not settled.any())
+        return Difference(name, ill_conditioned=not settled.any(), values=int(settled.sum()))
     where = tuple(int(i) for i in np.argwhere(wrong)[0])
     problem = f"{port[where]} at {list(where)} where torch has {own[0][where]}"
     return Difference(name, problem=problem, where=where)
@@ -195,8 +247,9 @@ def compare_all(
     own: Sequence[Mapping[str, np.ndarray]],
     port: Mapping[str, np.ndarray],
     dtypes: Mapping[str, str] | None = None,
+    undefined: bool = False,
 ) -> list[Difference]:
-    """Judge every tensor of a check; a name on one side only is a problem of its own."""
+    """Judge every tensor of a check (see ``compare``); a name on one side only is a problem of its own."""
     found: list[Difference] = []
     context = max((_magnitude(value) for value in reference.values()), default=0.0)
     for name, value in reference.items():
@@ -205,7 +258,7 @@ def compare_all(
             continue
         runs = [run[name] for run in own]
         dtype = (dtypes or {}).get(name, "float32")
-        found.append(compare(name, value, runs, port[name], dtype, context))
+        found.append(compare(name, value, runs, port[name], dtype, context, undefined))
     found += [
         Difference(name, problem="the port has it, torch does not", structural=True)
         for name in port
@@ -220,7 +273,8 @@ def missing(name: str) -> Difference:
 
 
 def _magnitude(value: np.ndarray) -> float:
+    """The largest value of the group of smallest magnitude: a mask's -1e9 says nothing of other tensors."""
     if not np.issubdtype(value.dtype, np.inexact) or not value.size:
         return 0.0
     finite = np.abs(value[np.isfinite(value)])
-    return float(finite.max()) if finite.size else 0.0
+    return float(finite[magnitudes(finite)[0]].max()) if finite.size else 0.0

@@ -8,7 +8,7 @@ import re
 import resource
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ def examine(port: nnx.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     """What a person should know, a line each; nothing for a port that does nothing odd.
 
     Tracers that outlive the trace, output and attributes that change while tracing (both happen once, not in
-    every call), and 64-bit types that JAX cuts to 32 bits.
+    every call), state that changes its type, and 64-bit types that JAX cuts to 32 bits.
     """
     found: list[str] = []
     for mode in ("eval", "train"):
@@ -35,12 +35,31 @@ def examine(port: nnx.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     ]
 
 
+def shared(port: nnx.Module) -> list[str]:
+    """Variables that hold one and the same array, a line each; of a port as it is built, before it is given weights.
+
+    Two arguments of a compiled step may not be one buffer when they are donated, as training steps do with state.
+    """
+    holders: dict[int, str] = {}
+    found = []
+    for path, variable in nnx.to_flat_state(nnx.state(port)):
+        name, value = ".".join(map(str, path)), variable.get_value()
+        if not isinstance(value, jax.Array) or not value.size:
+            continue
+        first = holders.setdefault(id(value), name)
+        if first != name:
+            found.append(f"{first} and {name} are built as one array, so a step cannot donate them")
+    return found
+
+
 def _traced(port: nnx.Module, args: Any, kwargs: Any, train: bool) -> list[str]:
     port.train() if train else port.eval()
     graphdef, state = nnx.split(port)
+    kept = dict(_types(state))
     leaves, treedef = jax.tree.flatten((tuple(args), dict(kwargs)), is_leaf=lambda x: x is None)
     moving = {i: jnp.asarray(x) for i, x in enumerate(leaves) if isinstance(x, np.ndarray)}
     changed: list[str] = []
+    retyped: list[str] = []
 
     def call(state: Any, moving: Any) -> Any:
         module = nnx.merge(graphdef, state, copy=True)
@@ -49,6 +68,12 @@ def _traced(port: nnx.Module, args: Any, kwargs: Any, train: bool) -> list[str]:
         call_args, call_kwargs = jax.tree.unflatten(treedef, given)
         module(*call_args, **call_kwargs)
         changed.extend(_changed(before, _attributes(module)))
+        for name, now in _types(nnx.state(module)):
+            if kept.get(name, now) != now:
+                retyped.append(
+                    f"{name} is {now} after the call where it was {kept[name]}, so its memory cannot be"
+                    " donated and the next call compiles again"
+                )
 
     printed = io.StringIO()
     found = []
@@ -65,9 +90,17 @@ def _traced(port: nnx.Module, args: Any, kwargs: Any, train: bool) -> list[str]:
         first = printed.getvalue().strip().splitlines()[0]
         found.append(f"prints while it is traced, once and not in every call: {first[:80]!r}")
     found += [f"changes {name} in the call, which under jit is lost" for name in changed]
+    found += retyped
     cut = [w for w in caught if "truncated to dtype" in str(w.message)]
     places = dict.fromkeys(f"{Path(w.filename).name}:{w.lineno}" for w in cut)
     return found + [f"a 64-bit type is cut to 32 bits at {place}" for place in places]
+
+
+def _types(state: nnx.State) -> Iterator[tuple[str, str]]:
+    """dtype and shape of every array of a state by its path."""
+    for path, variable in nnx.to_flat_state(state):
+        value = variable.get_value()
+        yield ".".join(map(str, path)), f"{value.dtype}{list(value.shape)}"
 
 
 def _attributes(module: nnx.Module) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from flax import nnx
 
 from numerics.compare import Difference, compare_all, missing
 from numerics.inputs import Example, materialise
+from numerics.nans import Test
 from numerics.parameters import copied, perturbed
 from numerics.randomness import ReplayMismatch
 from numerics.runners import Dump, FlaxRunner, Load, Run, TorchMode, run_torch, to_numpy
@@ -21,6 +22,7 @@ from numerics.spread import compare_distributions
 from numerics.training import OPTIMISERS, compare_training
 from numerics.transforms import compare_second_order, compare_vmapped
 from numerics.tree import same_dtype
+from numerics.ulps import Histogram
 
 
 class TorchRaises(RuntimeError):
@@ -40,6 +42,8 @@ class Wanted(Protocol):
     def vmap(self) -> bool: ...
     @property
     def second_order(self) -> bool: ...
+    @property
+    def ulps(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,7 @@ class Pair:
         self._variants: dict[tuple[str, int], torch.nn.Module] = {}
         self._loaded: tuple[str, int] | None = None
         self._returned: list[Difference] = []
+        self.ulps: dict[str, Histogram] = {}
 
     def weighted(self, example: Example) -> torch.nn.Module:
         """The torch module with the example's weights, which the port is given too."""
@@ -174,9 +179,11 @@ class Pair:
                 checks |= self._distribution(mode, example, args, kwargs)
                 continue
             except Exception as error:
-                checks[f"{mode} outputs"] = [Difference("output", problem=_one_line(error))]
+                checks[f"{mode} outputs"] = [Difference("output", problem=one_line(error))]
                 return Outcome(example, checks, error)
             checks.update(_compared(mode, runs, grad))
+            if self.wanted.ulps:
+                self._count_ulps(mode, runs)
             if train and self.without_dropout:
                 checks |= self._distribution(mode, example, args, kwargs)
             if Outcome(example, checks).failed:
@@ -184,6 +191,17 @@ class Pair:
         if failures and not checks:
             raise failures[0]
         return self._with_extras(Outcome(example, checks), args, kwargs, noise)
+
+    def _count_ulps(self, mode: str, runs: Runs) -> None:
+        """Every number's error in ulps, where that was asked for."""
+        plain = runs.own[0]
+        for kind, dtypes in (("outputs", plain.dtypes), ("gradients", plain.leaf_dtypes)):
+            reference, own, port = (
+                getattr(run, kind) for run in (runs.reference, plain, runs.port)
+            )
+            if reference:
+                histogram = self.ulps.setdefault(f"{mode} {kind}", Histogram())
+                histogram.add_all(reference, own, port, dtypes)
 
     def _with_extras(self, outcome: Outcome, args: Any, kwargs: Any, noise: int) -> Outcome:
         """The checks that were asked for, on the one example they are made on."""
@@ -209,7 +227,7 @@ class Pair:
             except ReplayMismatch as mismatch:
                 self.notes.append(f"{name}: random, not compared ({mismatch})")
             except Exception as error:
-                checks[name] = [Difference("", problem=_one_line(error), structural=True)]
+                checks[name] = [Difference("", problem=one_line(error), structural=True)]
         return Outcome(example, checks)
 
     def _trained(self, optimiser: str, example: Example, noise: int) -> list[Difference]:
@@ -238,7 +256,7 @@ class Pair:
             try:
                 found = compare_distributions(module, port, args, kwargs, mode == "train")
             except Exception as error:
-                self.notes.append(f"{name}: not compared ({_one_line(error)})")
+                self.notes.append(f"{name}: not compared ({one_line(error)})")
                 found = []
             self._distributions[name] = found
             self._loaded = None
@@ -278,42 +296,90 @@ class Pair:
           TorchRaises, ReplayMismatch, and whatever the port raises.
         """
         module = self.weighted(example)
-        try:
-            plain = run_torch(module, args, kwargs, TorchMode(train, grad))
-        except Exception as error:
-            raise TorchRaises(_one_line(error)) from error
+        plain, mode = self._plain(module, args, kwargs, TorchMode(train, grad))
         if plain.unknown_draws:
             raise ReplayMismatch(f"torch draws by {', '.join(sorted(set(plain.unknown_draws)))}")
-        replay = tuple(plain.raw_draws)
-        reference = (
-            self._reference(module, args, kwargs, TorchMode(train, grad, replay=replay)) or plain
-        )
+        mode = replace(mode, replay=tuple(plain.raw_draws))
+        without = "torch does not run in float64 ({}): its float32 is the reference"
+        reference = self._again(module, args, kwargs, replace(mode, float64=True), without)
         own = [plain]
+        without = "torch does not run with random rounding ({}): its error is measured without"
         for seed in range(noise):
-            mode = TorchMode(train, grad, noise=seed, replay=replay)
-            own.append(run_torch(module, args, kwargs, mode))
+            run = self._again(module, args, kwargs, replace(mode, noise=seed), without)
+            own += [] if run is None else [run]
         port = self.flax.run(
-            args, kwargs, train=train, grad=grad, cotangents=plain.cotangents, draws=plain.draws
+            args,
+            kwargs,
+            train=train,
+            grad=mode.grad,
+            cotangents=plain.cotangents,
+            draws=plain.draws,
         )
-        return Runs(reference, own, port)
+        return Runs(reference or plain, own, port)
 
-    def _reference(
+    def loses_by_division(self, example: Example, train: bool, noise: int) -> bool:
+        """Whether the port has the gradients that torch has when it differentiates quotients as JAX does."""
+        args, kwargs = materialise(self.spec, example)
+        usual = self.runs(example, args, kwargs, train, True, noise)
+        module, draws = self.weighted(example), tuple(usual.own[0].raw_draws)
+        mode = TorchMode(train, True, replay=draws, divides_as_jax=True)
+        modes = [mode, *(replace(mode, noise=seed) for seed in range(noise))]
+        own = [run_torch(module, args, kwargs, mode) for mode in modes]
+        if _same_gradients(own[0], usual.own[0]):
+            return False  # no quotient in it loses anything
+        name = "train gradients" if train else "eval gradients"
+        found = _compared("train" if train else "eval", Runs(own[0], own, usual.port), True)
+        return all(difference.ok for difference in found.get(name, ()))
+
+    def origin(self, example: Example, test: Test, *, train: bool, grad: bool) -> str | None:
+        """The port's operation that a NaN (or what ``test`` tells) comes from; None where it has none."""
+        args, kwargs = materialise(self.spec, example)
+        like = run_torch(self.weighted(example), args, kwargs, TorchMode(train, grad))
+        return self.flax.origin(args, kwargs, like, test, train=train, grad=grad)
+
+    def _plain(
         self, module: torch.nn.Module, args: Any, kwargs: Any, mode: TorchMode
+    ) -> tuple[Run, TorchMode]:
+        """torch as it runs, with the gradients that it can take.
+
+        Raises:
+          TorchRaises: it fails without gradients too.
+        """
+        attempts = [(mode, "")]
+        if mode.grad:
+            attempts.append((replace(mode, inputs=False), "gradients for inputs"))
+            attempts.append((replace(mode, grad=False), "gradients"))
+        first: Exception | None = None
+        for attempt, left_out in attempts:
+            try:
+                run = run_torch(module, args, kwargs, attempt)
+            except Exception as error:
+                first = first or error
+                continue
+            if first is not None:
+                name = "train" if mode.train else "eval"
+                self.notes.append(
+                    f"{name} {left_out}: not compared, torch cannot take them ({one_line(first)})"
+                )
+            return run, attempt
+        assert first is not None
+        raise TorchRaises(one_line(first)) from first
+
+    def _again(
+        self, module: torch.nn.Module, args: Any, kwargs: Any, mode: TorchMode, without: str
     ) -> Run | None:
+        """Another run of torch; where it fails, the note ``without`` and None."""
         try:
-            return run_torch(
-                module, args, kwargs, TorchMode(mode.train, mode.grad, True, replay=mode.replay)
-            )
+            return run_torch(module, args, kwargs, mode)
         except ReplayMismatch:
             raise
         except Exception as error:
-            self.notes.append(
-                f"torch does not run in float64 ({_one_line(error)}): its float32 is the reference"
-            )
+            self.notes.append(without.format(one_line(error)))
             return None
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """The class of an error and the first line of its message."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0] if text else ''}"[:300]
 
@@ -340,9 +406,19 @@ def _compared(mode: str, runs: Runs, grad: bool) -> dict[str, list[Difference]]:
         names = set(plain.gradients)
         port = {name: value for name, value in runs.port.gradients.items() if name in names}
         checks[f"{mode} gradients"] = compare_all(
-            runs.reference.gradients, [run.gradients for run in runs.own], port, plain.leaf_dtypes
+            runs.reference.gradients,
+            [run.gradients for run in runs.own],
+            port,
+            plain.leaf_dtypes,
+            undefined=True,
         )
     return checks
+
+
+def _same_gradients(a: Run, b: Run) -> bool:
+    return all(
+        np.array_equal(a.gradients[name], b.gradients[name], equal_nan=True) for name in a.gradients
+    )
 
 
 def _returned(given: Mapping[str, Any], back: Mapping[str, Any]) -> list[Difference]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from numerics.compare import Difference
 from numerics.inputs import Example
 from numerics.lowering import Lowered
+from numerics.ulps import Histogram
 
 if TYPE_CHECKING:
     from numerics.statements import Statement
@@ -20,12 +21,14 @@ class Check:
     """One thing compared (``"eval outputs"``, ``"train gradients"``) over all examples.
 
     ``error`` and ``torch_error`` belong to the tensor nearest to its allowance, ``worst``. ``note`` says why
-    something was not compared; ``ill_conditioned`` counts the examples in which a tensor was noise in torch.
+    something was not compared; ``ill_conditioned`` counts the examples in which a tensor was noise in torch;
+    ``values`` is how many numbers were held against each other in all.
     """
 
     name: str
     examples: int = 0
     tensors: int = 0
+    values: int = 0
     error: float = 0.0
     torch_error: float = 0.0
     ratio: float = 0.0
@@ -39,6 +42,7 @@ class Check:
         """Take the differences of one more example into account."""
         self.examples += 1
         self.tensors = max(self.tensors, len(differences))
+        self.values += sum(difference.values for difference in differences)
         for difference in differences:
             if difference.ill_conditioned:
                 self.ill_conditioned[difference.name] += 1
@@ -69,7 +73,7 @@ class Failure:
 
     ``submodule`` is the first whose inputs agree and whose outputs do not (``""`` is the module itself, None
     when it could not be told), ``statement`` the first statement in it; ``snippet`` is a program that shows the
-    difference again.
+    difference again; ``origin`` is the operation of the port that a NaN or an infinity comes from.
     """
 
     check: str
@@ -80,6 +84,7 @@ class Failure:
     snippet: str = ""
     traceback: str = ""
     statement: Statement | None = None
+    origin: str | None = None
 
     def __str__(self) -> str:
         return str(self.differences[0]) if self.differences else self.reason
@@ -92,8 +97,9 @@ class Report:
     ``verdict`` is ``"equal"``, ``"different"``, ``"raises"`` (the port fails where torch runs),
     ``"ill-conditioned"`` (torch's own outputs are noise), ``"not compared"``, or for a case that expects it
     ``"flagged"`` / ``"not flagged"``; ``"does not lower"`` when a TPU's compiler refuses it. ``layers`` holds each
-    submodule's error, ``health`` what the port does besides computing, ``tpu_errors`` the errors to expect of a matrix unit, ``lowered`` what compiling for TPUs gave,
-    each where that was asked for.
+    submodule's error, ``health`` what the port does besides computing, ``tpu_errors`` the errors to
+    expect of a matrix unit, ``lowered`` what compiling for TPUs gave, ``ulps`` how far off every number is, each
+    where that was asked for.
     """
 
     name: str = ""
@@ -110,6 +116,7 @@ class Report:
     health: list[str] = field(default_factory=list)
     tpu_errors: dict[str, float] = field(default_factory=dict)
     lowered: list[Lowered] = field(default_factory=list)
+    ulps: dict[str, Histogram] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -161,6 +168,7 @@ class Report:
             "health": self.health,
             "tpu_errors": self.tpu_errors,
             "lowered": [asdict(result) for result in self.lowered],
+            "ulps": {name: histogram.to_dict() for name, histogram in self.ulps.items()},
             "seconds": round(self.seconds, 3),
         }
 

@@ -76,10 +76,8 @@ _EXACT = frozenset(
         "max_pool2d_with_indices",
         "max_pool3d_with_indices",
         "maximum",
-        "median",
         "min",
         "minimum",
-        "mode",
         "ne",
         "neg",
         "new_empty",
@@ -120,7 +118,6 @@ _EXACT = frozenset(
         "t_copy",
         "threshold",
         "threshold_backward",
-        "topk",
         "tril",
         "triu",
         "trunc",
@@ -182,17 +179,22 @@ _FUSED = ("native_", "_scaled_dot_product", "rnn", "lstm", "gru", "_softmax", "l
 """Many operations in one, by a part of their names."""
 
 
+_AMONG_EQUALS = {"topk": 2, "kthvalue": 2, "median": 1, "nanmedian": 1, "mode": 1}
+"""Operations that may return the index of any of several equal values, and the place of ``dim`` in the arguments."""
+
+
 class RoundingNoise(TorchDispatchMode):
     """Each inexact operation's result moves at random by about one unit in the last place.
 
     What comes out differs from the plain run by as much as another correct implementation in the same
     precision may (Monte Carlo arithmetic). A sum moves by an ulp of the root of the sum of its squared terms,
     since any order of adding is correct. Whole numbers stay, since counts and masks are exact, and so do
-    infinities.
+    infinities. Where torch's documentation leaves open which of several equal values is meant, another is.
     """
 
     def __init__(self, seed: int) -> None:
         super().__init__()
+        self._seed = seed
         self._salt = (seed + 1) * 0x9E3779B9
 
     def __torch_dispatch__(
@@ -200,6 +202,8 @@ class RoundingNoise(TorchDispatchMode):
     ) -> Any:
         kwargs = kwargs or {}
         name = func.overloadpacket.__name__
+        if name in _AMONG_EQUALS:
+            return self._among_equals(func, _AMONG_EQUALS[name], args, kwargs)
         if name in _EXACT or func.is_view or torch.Tag.nondeterministic_seeded in func.tags:
             return func(*args, **kwargs)
         if name in _SUMS:
@@ -211,6 +215,18 @@ class RoundingNoise(TorchDispatchMode):
         if any(word in name for word in _FUSED):
             return tree_map(self._moved, result, tree_map(_with_spread, result))
         return tree_map(self._moved, result)
+
+    def _among_equals(self, func: Any, place: int, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """The operation with the values along ``dim`` in another order, its indices in the old one."""
+        dim = args[place] if len(args) > place else kwargs.get("dim", -1)
+        if len(func._schema.returns) != 2 or not args[0].ndim:
+            return func(*args, **kwargs)
+        size = args[0].shape[dim]
+        order = torch.arange(size).flip(0)
+        if self._seed % 2:
+            order = torch.randperm(size, generator=torch.Generator().manual_seed(self._seed))
+        values, indices = func(args[0].index_select(dim, order), *args[1:], **kwargs)
+        return values, order[indices]
 
     def _move_mean(
         self, name: str, args: tuple[Any, ...], result: tuple[torch.Tensor, ...]

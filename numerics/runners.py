@@ -14,7 +14,9 @@ import numpy as np
 import torch
 from flax import nnx
 
+from numerics.division import DividesAsJax
 from numerics.health import retraced
+from numerics.nans import Test, origin
 from numerics.parameters import copied
 from numerics.randomness import Draw, Recorder, Replayer, replaying
 from numerics.rounding import Float64, RoundingNoise
@@ -66,13 +68,18 @@ def to_numpy(value: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class TorchMode:
-    """How torch runs: ``noise`` seeds random rounding, ``seed`` what it draws; ``replay`` gives recorded draws again."""
+    """How torch runs: ``noise`` seeds random rounding, ``seed`` what it draws; ``replay`` gives recorded draws again.
+
+    ``grad`` differentiates with respect to parameters and, unless ``inputs`` is false, to inputs.
+    """
 
     train: bool = False
     grad: bool = False
+    inputs: bool = True
     float64: bool = False
     noise: int | None = None
     replay: tuple[torch.Tensor, ...] | None = None
+    divides_as_jax: bool = False
     cotangent_seed: int = 0
     seed: int = 0
 
@@ -125,6 +132,8 @@ def torch_context(mode: TorchMode, recorder: Recorder) -> Iterator[None]:
             stack.enter_context(Float64())
         if mode.noise is not None:
             stack.enter_context(RoundingNoise(mode.noise))
+        if mode.divides_as_jax:
+            stack.enter_context(DividesAsJax())
         stack.enter_context(recorder if mode.replay is None else Replayer(mode.replay))
         stack.enter_context(torch.set_grad_enabled(mode.grad))
         yield
@@ -179,18 +188,18 @@ def _tensors(value: Any, name: str, mode: TorchMode, leaves: dict[str, torch.Ten
         tensor = tensor.double()
     elif tensor.dtype == torch.float64:
         tensor = tensor.float()
-    if not mode.grad:
+    if not (mode.grad and mode.inputs):
         return tensor
     leaves[name] = tensor.requires_grad_()
     return leaves[name].clone()
 
 
 def _cotangents(outputs: Mapping[str, Any], mode: TorchMode) -> dict[str, np.ndarray]:
-    """Weights for every output that depends on something differentiable."""
+    """Weights for every float output; torch's gradient of one that it detaches is zero, and so must the port's be."""
     return {
         path: cotangent(mode.cotangent_seed, index, tuple(value.shape))
         for index, (path, value) in enumerate(outputs.items())
-        if _is_float_tensor(value) and value.requires_grad
+        if _is_float_tensor(value)
     }
 
 
@@ -209,12 +218,15 @@ def _torch_gradients(
     )
     if not weights or not wanted:
         return {}
-    found = torch.autograd.grad(
-        [outputs[path] for path in weights],
-        list(wanted.values()),
-        [torch.from_numpy(weight).to(outputs[path]) for path, weight in weights.items()],
-        allow_unused=True,
-    )
+    roots = [path for path in weights if outputs[path].requires_grad]
+    found: Sequence[torch.Tensor | None] = [None] * len(wanted)
+    if roots:
+        found = torch.autograd.grad(
+            [outputs[path] for path in roots],
+            list(wanted.values()),
+            [torch.from_numpy(weights[path]).to(outputs[path]) for path in roots],
+            allow_unused=True,
+        )
     return {
         name: np.zeros(tuple(leaf.shape)) if grad is None else to_numpy(grad.to_dense())
         for (name, leaf), grad in zip(wanted.items(), found, strict=True)
@@ -281,6 +293,45 @@ class FlaxRunner:
         Raises:
           ReplayMismatch: the port's draws do not line up with ``draws``.
         """
+        static, graphdef, operands = self._prepared(args, kwargs, train, grad, draws)
+        params, rest, floats, others = operands
+        call = self._compiled(static, graphdef)
+        shapes = tuple(x.shape for _, x in sorted((floats | others).items()))
+        self.signatures.add((train, grad, repr(static.constants), static.kinds, shapes))
+        # TPUs and GPUs multiply float32 in fewer bits unless told otherwise; on a CPU this changes nothing
+        if self.placement is not None:
+            params, rest = self.placement.state(params), self.placement.state(rest)
+            floats, others = self.placement.inputs((floats, others))
+        with jax.default_matmul_precision(self.matmul_precision):
+            outputs, gradients, after = call(
+                params, rest, floats, others, dict(cotangents or {}), [draw.value for draw in draws]
+            )
+        return self._collect(outputs, gradients, after, floats, leaf_names(args, kwargs))
+
+    def origin(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        like: Run,
+        test: Test,
+        *,
+        train: bool,
+        grad: bool,
+    ) -> str | None:
+        """Where a NaN (or what ``test`` tells) in a result comes from, with ``like``'s draws and cotangents."""
+        static, graphdef, operands = self._prepared(args, kwargs, train, grad, like.draws)
+        call, compiles = self._traced(static, graphdef, noted=False), self.compiles
+        with jax.default_matmul_precision(self.matmul_precision):
+            found = origin(
+                call, *operands, like.cotangents, [d.value for d in like.draws], test=test
+            )
+        self.compiles = compiles
+        return found
+
+    def _prepared(
+        self, args: Any, kwargs: Any, train: bool, grad: bool, draws: Sequence[Draw]
+    ) -> tuple[_Static, Any, tuple[Any, Any, dict[int, jax.Array], dict[int, jax.Array]]]:
+        """What is compiled in, the module's structure, and (parameters, other state, float and other inputs)."""
         leaves, treedef = jax.tree.flatten((tuple(args), dict(kwargs)), is_leaf=lambda x: x is None)
         arrays = {i: leaf for i, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray)}
         static = _Static(
@@ -294,18 +345,7 @@ class FlaxRunner:
         graphdef, params, rest = nnx.split(self.module, nnx.Param, ...)
         floats = {i: jnp.asarray(x) for i, x in arrays.items() if is_float(x)}
         others = {i: jnp.asarray(x) for i, x in arrays.items() if i not in floats}
-        call = self._compiled(static, graphdef)
-        shapes = tuple(x.shape for x in arrays.values())
-        self.signatures.add((train, grad, repr(static.constants), static.kinds, shapes))
-        # TPUs and GPUs multiply float32 in fewer bits unless told otherwise; on a CPU this changes nothing
-        if self.placement is not None:
-            params, rest = self.placement.state(params), self.placement.state(rest)
-            floats, others = self.placement.inputs((floats, others))
-        with jax.default_matmul_precision(self.matmul_precision):
-            outputs, gradients, after = call(
-                params, rest, floats, others, dict(cotangents or {}), [draw.value for draw in draws]
-            )
-        return self._collect(outputs, gradients, after, floats, leaf_names(args, kwargs))
+        return static, graphdef, (params, rest, floats, others)
 
     def _compiled(self, static: _Static, graphdef: Any) -> Any:
         key = (static.treedef, repr(static.constants), static.kinds, static.train, static.grad)
@@ -313,10 +353,11 @@ class FlaxRunner:
             self._functions[key] = jax.jit(self._traced(static, graphdef))
         return self._functions[key]
 
-    def _traced(self, static: _Static, graphdef: Any) -> Callable[..., Any]:
+    def _traced(self, static: _Static, graphdef: Any, noted: bool = True) -> Callable[..., Any]:
         def call(params: Any, rest: Any, floats: Any, others: Any, weights: Any, draws: Any) -> Any:
             self.compiles += 1
-            self._note_trace(static, params, rest, {**floats, **others}, draws)
+            if noted:
+                self._note_trace(static, params, rest, {**floats, **others}, draws)
 
             def forward(params: Any, floats: Any) -> Any:
                 module = nnx.merge(graphdef, params, rest, copy=True)

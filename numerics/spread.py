@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from flax import nnx
 
-from numerics.compare import Difference
+from numerics.compare import Difference, missing
 from numerics.runners import TorchMode, run_torch, to_numpy
 from numerics.tree import flatten
 
@@ -32,18 +32,21 @@ def compare_distributions(
     kwargs: Mapping[str, Any],
     train: bool,
 ) -> list[Difference]:
-    """Every float output of ``RUNS`` runs of both, in distribution; the port has torch's weights already."""
+    """Every output of ``RUNS`` runs of both, in distribution; the port has torch's weights already."""
     own = [
         run_torch(module, args, kwargs, TorchMode(train, seed=seed)).outputs for seed in range(RUNS)
     ]
     theirs = _port_outputs(port, args, kwargs, train)
     found = []
     for name, value in own[0].items():
-        if name not in theirs or value.dtype.kind != "f" or not value.size:
-            continue
-        torch_runs = np.stack([run[name] for run in own])
-        if theirs[name].shape == torch_runs.shape:
-            found.append(_compared(name, torch_runs, theirs[name]))
+        if name not in theirs:
+            found.append(missing(name))
+        elif theirs[name].shape[1:] != value.shape:
+            problem = f"shape {theirs[name].shape[1:]} where torch has {value.shape}"
+            found.append(Difference(name, problem=problem, structural=True))
+        elif value.dtype.kind in "fiub" and value.size:
+            runs = np.stack([np.asarray(run[name], np.float64) for run in own])
+            found.append(_compared(name, runs, theirs[name].astype(np.float64)))
     return found
 
 
@@ -71,9 +74,12 @@ def _port_outputs(
 
 def _compared(name: str, own: np.ndarray, port: np.ndarray) -> Difference:
     """``own`` and ``port``: (runs, …)."""
-    usable = np.isfinite(own).all(0) & np.isfinite(port).all(0)
+    usable = np.isfinite(own).all(0)
     if not usable.any():
         return Difference(name)
+    if not np.isfinite(port[:, usable]).all():
+        problem = "it is not finite where torch's is in every run"
+        return Difference(name, problem=problem, structural=True)
     own, port = own[:, usable], port[:, usable]
     scale = float(np.abs(own).max()) or 1.0
     spread, other = (float(np.sqrt(x.var(0, ddof=1).mean())) for x in (own, port))

@@ -100,15 +100,16 @@ def _torch_products(
     wanted = dict(leaves)
     wanted |= {n: p for n, p in module.named_parameters() if p.requires_grad}
     with torch_context(mode, Recorder()):
-        outputs = [
+        floats = [
             value
             for value in flatten(module(*call_args, **call_kwargs)).values()
-            if isinstance(value, torch.Tensor) and value.requires_grad
+            if isinstance(value, torch.Tensor) and value.dtype.is_floating_point
         ]
+        outputs = {i: value for i, value in enumerate(floats) if value.requires_grad}
         if not outputs or not wanted:
             return {}
         first = torch.autograd.grad(
-            sum((value * _weights(0, i, value)).sum() for i, value in enumerate(outputs)),
+            sum((value * _weights(0, i, value)).sum() for i, value in outputs.items()),
             list(wanted.values()),
             create_graph=True,
             allow_unused=True,

@@ -20,11 +20,11 @@ from hypothesis.errors import NoSuchExample
 from numerics import inputs as drawing
 from numerics.compare import Difference
 from numerics.emulation import tpu_errors
-from numerics.health import examine, memory_now, peak_memory
+from numerics.health import examine, memory_now, peak_memory, shared
 from numerics.inputs import Example
 from numerics.localize import first_divergence, layer_errors
 from numerics.localize_draws import compare_draws, first_unshared
-from numerics.pair import Outcome, Pair, TorchRaises
+from numerics.pair import Outcome, Pair, TorchRaises, one_line
 from numerics.parameters import VARIANTS
 from numerics.precision import PRECISIONS, lowered
 from numerics.recipes import as_numpy
@@ -32,7 +32,9 @@ from numerics.report import Check, Failure, Report
 from numerics.runners import Dump, Load
 from numerics.sharding import Placement, parse_mesh
 from numerics.spec import FLOATS, Array, Choice, Constant, Group, InputSpec, Item, size_choices
-from numerics.statements import Statement, first_statement
+from numerics.statements import first_statement
+
+INITIAL = "initial values"
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Settings:
       memory: bytes in use after which no further example is started.
       first: examples to begin with, such as those that failed before.
       mesh: spread the port over simulated devices, as ``"data=4,model=2"``.
+      ulps: count how many ulps every number is off, too.
       vmap, second_order: compare the port mapped over several calls, and second derivatives, on one example.
     """
 
@@ -74,6 +77,7 @@ class Settings:
     emulate_tpu: bool = False
     mesh: str = ""
     health: bool = False
+    ulps: bool = False
     memory: float | None = None
     first: tuple[Example, ...] = ()
 
@@ -112,6 +116,7 @@ def verify(
     example: Example | None = None,
     name: str = "",
     setup: str = "",
+    initial: Sequence[Difference] = (),
 ) -> Report:
     """Compare a torch module with its Flax port.
 
@@ -125,14 +130,18 @@ def verify(
       settings: how much to try; overrides ``train`` and ``grad``.
       example: run this one only (a failure's example, to see it again).
       setup: Python lines that define ``torch_module``, ``flax_module`` and ``inputs`` in a failure's snippet.
+      initial: what both modules start from, compared already (``numerics.initial``).
     """
     settings = settings or Settings(train=train, grad=grad)
+    alike = shared(flax_module) if settings.health else []
     dtype = PRECISIONS[settings.precision]
     torch_module, flax_module, spec = lowered(torch_module, flax_module, as_spec(inputs), dtype)
     pair = Pair(torch_module, flax_module, spec, load, dump, settings)
     if settings.mesh:
         pair.flax.placement = Placement(parse_mesh(settings.mesh))
-    return verify_pair(pair, settings, name, setup, example)
+    report = verify_pair(pair, settings, name, setup, example, initial)
+    report.health += alike
+    return report
 
 
 def verify_pair(
@@ -141,9 +150,10 @@ def verify_pair(
     name: str = "",
     setup: str = "",
     example: Example | None = None,
+    initial: Sequence[Difference] = (),
 ) -> Report:
     """``verify`` for modules already paired; a second call reuses what the first compiled."""
-    return _Verification(pair, settings, name, setup).run(example)
+    return _Verification(pair, settings, name, setup, initial).run(example)
 
 
 def profiles_for(spec: InputSpec) -> tuple[str, ...]:
@@ -164,6 +174,7 @@ class _Verification:
     settings: Settings
     name: str
     setup: str
+    initial: Sequence[Difference] = ()
     checks: dict[str, Check] = field(default_factory=dict)
     outcomes: dict[Example, Outcome | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -177,7 +188,7 @@ class _Verification:
         self.profiles = profiles_for(self.pair.spec)
         self.pair.eval_gradients_at = tuple(self.sizes[0].items())
         failing = self._fails(only, confirm=False) if only else self._search()
-        failure = self._failure(failing, shrink=only is None) if failing else None
+        failure = self._failure(failing, shrink=only is None) if failing else self._started()
         report = Report(
             name=self.name,
             verdict=self._verdict(failure),
@@ -188,6 +199,7 @@ class _Verification:
             compiles=self.pair.flax.compiles,
             notes=list(dict.fromkeys([*self.notes, *self.pair.notes])),
             seconds=time.perf_counter() - started,
+            ulps=self.pair.ulps,
         )
         if self.settings.layers and self.outcomes:
             report.layers = self._layers(failing)
@@ -205,9 +217,21 @@ class _Verification:
         for check in report.checks:
             if check.name.endswith("outputs"):
                 report.notes += check.doubts()
+            elif check.name.endswith("gradients") and not check.values:
+                report.notes.append(f"{check.name}: not compared, torch has none that is a number")
         if self.unconfirmed:
             report.notes.append(_boundary_note(self.unconfirmed))
         return report
+
+    def _started(self) -> Failure | None:
+        """What the modules start from: the port computes the same with torch's numbers, but makes others itself."""
+        if not self.initial:
+            return None
+        self._count_check(INITIAL, self.initial)
+        wrong = [difference for difference in self.initial if not difference.ok]
+        if not wrong:
+            return None
+        return Failure(INITIAL, Example(), wrong, submodule=wrong[0].name.rpartition(".")[0])
 
     def _health(self, example: Example) -> list[str]:
         args, kwargs = drawing.materialise(self.pair.spec, example)
@@ -220,9 +244,12 @@ class _Verification:
         if failing is not None and failing.error is not None:
             return []
         example = failing.example if failing is not None else next(iter(self.outcomes))
-        return layer_errors(
-            self.pair, example, bool(failing and failing.failed.startswith("train"))
-        )
+        train = bool(failing and failing.failed.startswith("train"))
+        try:
+            return layer_errors(self.pair, example, train)
+        except Exception as error:
+            self.notes.append(f"layers cannot be watched: {one_line(error)}")
+            return []
 
     # --- examples ---------------------------------------------------------------------------------
 
@@ -294,11 +321,20 @@ class _Verification:
     def _fails(self, example: Example, confirm: bool = True) -> Outcome | None:
         """The outcome of an example when it shows a difference that lasts, else None."""
         if example not in self.outcomes:
-            if time.perf_counter() > self.deadline or self._is_full():
+            if self._is_late() or self._is_full():
                 return None
             self.outcomes[example] = self._outcome(example, confirm)
         outcome = self.outcomes[example]
         return outcome if outcome is not None and outcome.failed else None
+
+    def _is_late(self) -> bool:
+        """Whether the time for examples is over."""
+        if time.perf_counter() <= self.deadline:
+            return False
+        self.notes.append(
+            f"stopped after {len(self.outcomes)} examples: {self.settings.budget:g} s are over"
+        )
+        return True
 
     def _is_full(self) -> bool:
         """Whether memory is used up even when nothing is kept that can be made again."""
@@ -354,11 +390,29 @@ class _Verification:
         example, failed = outcome.example, outcome.failed
         if failed not in self._failed(self.pair.run(example, 4 * self.settings.noise)):
             return False
-        return all(
-            failed
-            in self._failed(self.pair.run(replace(example, jitter=jitter), self.settings.noise))
-            for jitter in (1, 2, 3)
-        )
+        if not all(self._fails_beside(failed, replace(example, jitter=i)) for i in (1, 2, 3)):
+            return False
+        return not (failed.endswith("gradients") and self._is_lost(outcome))
+
+    def _is_lost(self, outcome: Outcome) -> bool:
+        """Whether JAX's derivative of a quotient underflows here, in this port as in any."""
+        train = outcome.failed.startswith("train")
+        try:
+            lost = self.pair.loses_by_division(outcome.example, train, self.settings.noise)
+        except Exception:
+            return False  # the difference stands
+        if lost:
+            self.notes.append(
+                f"{outcome.failed}: JAX differentiates x / y by y ** -2, which is zero in float32 for y beyond"
+                f" 1e19, as with {outcome.example}; torch has a gradient there"
+            )
+        return lost
+
+    def _fails_beside(self, failed: str, neighbour: Example) -> bool:
+        try:
+            return failed in self._failed(self.pair.run(neighbour, self.settings.noise))
+        except TorchRaises:
+            return True  # outside of what torch takes, so it tells nothing
 
     @staticmethod
     def _failed(outcome: Outcome) -> list[str]:
@@ -366,9 +420,12 @@ class _Verification:
 
     def _count(self, outcome: Outcome) -> None:
         for name, differences in outcome.checks.items():
-            check = self.checks.setdefault(name, Check(name))
-            check.add(differences)
-            check.ok = check.ok and all(difference.ok for difference in differences)
+            self._count_check(name, differences)
+
+    def _count_check(self, name: str, differences: Sequence[Difference]) -> None:
+        check = self.checks.setdefault(name, Check(name))
+        check.add(differences)
+        check.ok = check.ok and all(difference.ok for difference in differences)
 
     # --- the verdict ------------------------------------------------------------------------------
 
@@ -376,7 +433,12 @@ class _Verification:
         if failure is not None:
             return "raises" if failure.traceback else "different"
         outputs = [check for name, check in self.checks.items() if name.endswith("outputs")]
-        if not outputs:
+        if not sum(check.values for check in outputs):
+            self.notes += ["no number of any output could be compared"] if outputs else []
+            return "not compared"
+        never = {outcome.failed for outcome in self.unconfirmed} - set(self.checks)
+        if never:
+            self.notes.append(f"{', '.join(sorted(never))}: agree in no example")
             return "not compared"
         return "ill-conditioned" if any(check.meaningless for check in outputs) else "equal"
 
@@ -398,9 +460,13 @@ class _Verification:
         if outcome.error is not None:
             failure.reason = f"{type(outcome.error).__name__}: {outcome.error}".splitlines()[0]
             failure.traceback = "".join(traceback.format_exception(outcome.error))
-        failure.submodule = _where(self.pair, outcome)
-        if failure.submodule is not None and outcome.error is None:
-            failure.statement = _statement(self.pair, outcome, failure.submodule)
+        try:
+            failure.submodule = _where(self.pair, outcome)
+            if failure.submodule is not None and outcome.error is None:
+                failure.statement = first_statement(self.pair, outcome, failure.submodule)
+            failure.origin = _origin(self.pair, outcome.example, kind, differences)
+        except Exception as error:  # the difference stands; only its place is not known
+            self.notes.append(f"where it starts cannot be told more closely: {one_line(error)}")
         failure.snippet = snippet(self.setup, outcome.example)
         return failure
 
@@ -412,24 +478,26 @@ def _where(pair: Pair, outcome: Outcome) -> str | None:
         return None
     if kind not in ("distribution", "draws"):
         return first_divergence(pair, outcome)
-    try:
-        return first_unshared(pair, outcome.example, mode == "train")
-    except Exception:
-        return None  # the difference stands; only its place is not known
+    return first_unshared(pair, outcome.example, mode == "train")
 
 
-def _statement(pair: Pair, outcome: Outcome, path: str) -> Statement | None:
-    """The statement where the submodule starts to differ."""
-    try:
-        return first_statement(pair, outcome, path)
-    except Exception:
-        return None  # the submodule is known; what goes on inside it cannot be watched
+def _origin(
+    pair: Pair, example: Example, failed: str, differences: Sequence[Difference]
+) -> str | None:
+    """Where the NaN or infinity comes from that the port has instead of a number."""
+    values = [d.problem.partition(" at ")[0] for d in differences]
+    tests = {"nan": np.isnan, "inf": np.isinf, "-inf": np.isinf}
+    mode, _, kind = failed.partition(" ")
+    test = next((tests[value] for value in values if value in tests), None)
+    if test is None or kind not in ("outputs", "gradients", "state"):
+        return None
+    return pair.origin(example, test, train=mode == "train", grad=kind == "gradients")
 
 
 def _boundary_note(outcomes: Sequence[Outcome]) -> str:
     """What to say of examples whose difference did not last."""
     first = outcomes[0]
-    worst = max(first.checks[first.failed], key=lambda difference: difference.ratio)
+    worst = max(first.checks[first.failed], key=lambda d: (bool(d.problem), d.ratio))
     return (
         f"{len(outcomes)} example(s) differ at a value on a rounding boundary and not beside it,"
         f" such as {first.failed} with {first.example}: {worst}"

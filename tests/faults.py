@@ -117,14 +117,16 @@ GPT = _faults(
     ("last position clamped", "wpe(pos)", "wpe(jnp.minimum(pos, 30))", ""),
     (
         "buffer made trainable",
-        "nnx.Variable(jnp.tril(",
-        "nnx.Param(jnp.tril(",
+        "nnx.Variable(\n            jnp.tril(",
+        "nnx.Param(\n            jnp.tril(",
         "transformer.h.*.attn",
     ),
+    ("buffer of another triangle", "jnp.tril(jnp.ones((c", "jnp.triu(jnp.ones((c", "*.attn"),
 )
 
 VIT = _faults(
     "vit",
+    ("table drawn too wide", "0.02 * rngs.normal(h2", "0.2 * rngs.normal(h2", ""),
     ("epsilon", "partial(LayerNorm, eps=1e-6)", "partial(LayerNorm, eps=1e-5)", "blocks.*.ln_1"),
     ("mean in place of class token", "return x[:, 0], x[:, 1:]", "return x.mean(1), x[:, 1:]", ""),
     ("order of tokens", "(cls_tokens, x), axis=1", "(x, cls_tokens), axis=1", ""),
@@ -250,6 +252,7 @@ GRAPH = _faults(
 
 T5 = _faults(
     "t5",
+    ("scale that starts at zero", "nnx.Param(jnp.ones((hid", "nnx.Param(jnp.zeros((hid", "*norm*"),
     (
         "no epsilon",
         "lax.rsqrt(variance + self.variance_epsilon)",
@@ -338,6 +341,12 @@ OTHERS = [
     ),
     *_faults(
         "vae",
+        (
+            "scale that starts at zero",
+            "nnx.Param(jnp.ones(num_features",
+            "nnx.Param(jnp.zeros(num_features",
+            "*",
+        ),
         ("variance for deviation", "jnp.exp(0.5 * logvar)", "jnp.exp(logvar)", ""),
         ("sampling in eval", "if self.deterministic:", "if False:", ""),
         ("no sampling in training", "if self.deterministic:", "if True:", ""),

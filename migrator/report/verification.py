@@ -44,6 +44,9 @@ def details(report: Report, verbose: bool = False) -> Iterator[str]:
         yield f"  health: {line}"
     if verbose and report.peak_memory:
         yield f"  memory at most {report.peak_memory / 2**30:.2f} GiB, {report.compiles} compilations"
+    for name, histogram in report.ulps.items():
+        yield f"  {name}, numbers in per cent:"
+        yield from (f"    {line}" for line in histogram.lines())
     if report.tpu_errors:
         words = ", ".join(f"{name} {error:.1e}" for name, error in report.tpu_errors.items())
         yield f"  on a TPU at default precision, relative to the largest value: {words}"
@@ -58,9 +61,11 @@ def details(report: Report, verbose: bool = False) -> Iterator[str]:
     yield f"  {failure.check}: {failure}"
     if failure.statement is not None:
         yield textwrap.indent(str(failure.statement), "  ")
+    if failure.origin is not None:
+        yield f"  the port's first value that is not finite: {failure.origin}"
     for difference in failure.differences[1:4]:
         yield f"  {' ' * len(failure.check)}  {difference}"
-    if failure.differences:
+    if failure.snippet:
         yield f"  example: {failure.example}"
         yield "  to see it again:"
         yield textwrap.indent(failure.snippet.rstrip(), "    ")

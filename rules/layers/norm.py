@@ -240,29 +240,18 @@ def LayerNorm(
     *,
     rngs,
 ) -> nnx.LayerNorm:
-    """nnx normalises one axis, and its fast variance E[x²] − E[x]² loses digits.
-
-    Without a weight nnx would take several axes without a word, so that the class that knows both comes first."""
-    if surely(isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) == 1):
-        normalized_shape = normalized_shape[0]
+    """nnx normalises one axis, and its fast variance E[x²] − E[x]² loses digits."""
+    if surely(isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) != 1):
+        return LayerNormNd(
+            normalized_shape,
+            eps=eps,
+            elementwise_affine=elementwise_affine,
+            bias=bias,
+            dtype=dtype,
+            rngs=rngs,
+        )
     if surely(isinstance(normalized_shape, (tuple, list))):
-        return LayerNormNd(
-            normalized_shape,
-            eps=eps,
-            elementwise_affine=elementwise_affine,
-            bias=bias,
-            dtype=dtype,
-            rngs=rngs,
-        )
-    if not surely(elementwise_affine or isinstance(normalized_shape, int)):
-        return LayerNormNd(
-            normalized_shape,
-            eps=eps,
-            elementwise_affine=elementwise_affine,
-            bias=bias,
-            dtype=dtype,
-            rngs=rngs,
-        )
+        normalized_shape = normalized_shape[0]
     return nnx.LayerNorm(
         normalized_shape,
         epsilon=eps,
@@ -286,24 +275,16 @@ def RMSNorm(
     normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None, *, rngs
 ) -> nnx.RMSNorm:
     """Without ``eps`` torch uses that of float32."""
-    if surely(isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) == 1):
-        normalized_shape = normalized_shape[0]
+    if surely(isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) != 1):
+        return RMSNormNd(
+            normalized_shape,
+            eps=eps,
+            elementwise_affine=elementwise_affine,
+            dtype=dtype,
+            rngs=rngs,
+        )
     if surely(isinstance(normalized_shape, (tuple, list))):
-        return RMSNormNd(
-            normalized_shape,
-            eps=eps,
-            elementwise_affine=elementwise_affine,
-            dtype=dtype,
-            rngs=rngs,
-        )
-    if not surely(elementwise_affine or isinstance(normalized_shape, int)):
-        return RMSNormNd(
-            normalized_shape,
-            eps=eps,
-            elementwise_affine=elementwise_affine,
-            dtype=dtype,
-            rngs=rngs,
-        )
+        normalized_shape = normalized_shape[0]
     return nnx.RMSNorm(
         normalized_shape,
         epsilon=jnp.finfo(jnp.float32).eps if eps is None else eps,

@@ -94,6 +94,28 @@ def test_a_file_that_has_cases_means_those(here: Path) -> None:
         assert names == ["mine"]
 
 
+def test_models_of_one_name_are_called_by_their_files(here: Path) -> None:
+    for path in ("a/first.py", "a/second.py", "a/other.py", "b/other.py"):
+        (here / path).parent.mkdir(exist_ok=True)
+        cls = "Own" if path == "a/second.py" else "Model"
+        model = f"class {cls}(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+        inputs = "def get_inputs():\n    return [torch.ones(2)]\n"
+        (here / path).write_text(f"import torch\n{model}{inputs}")
+    with selection(None, ["a", "b", "a/first.py"], None) as (_, names):
+        assert names == ["first", "a/other.py", "Own", "b/other.py"]
+    with selection(None, ["a/first.py"], None) as (_, names):
+        assert names == ["Model"]
+
+
+def test_a_file_that_says_not_what_is_meant_leaves_the_others(here: Path) -> None:
+    text = (here / "net.py").read_text()
+    other = "\nclass Other(nn.Module):\n    def forward(self, x):\n        return x\n"
+    (here / "unclear.py").write_text(text + other)
+    with selection(None, ["."], None) as (settings, names):
+        assert names == ["Net", "Model"]
+        assert "which class?" in str(settings.cases[-1].problem)
+
+
 def test_functions_in_the_table(here: Path) -> None:
     table = '[[tool.migrate.case]]\ntorch = "net.py:Net"\ninit = "net.py:get_init_inputs"\n'
     (here / "pyproject.toml").write_text(table + 'inputs = "net.py:get_inputs"\n')

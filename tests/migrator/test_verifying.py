@@ -249,7 +249,7 @@ def test_a_junit_file_has_a_test_for_each_check(project: Path) -> None:
     suites = ElementTree.fromstring(verify_junit.render(reports(project)))
     (suite,) = suites
     assert suite.get("name") == "scale"
-    assert suite.get("tests") == str(len(suite)) == "8"
+    assert suite.get("tests") == str(len(suite)) == "9"
     assert not suite.findall("testcase/failure")
     (failed,) = ElementTree.fromstring(verify_junit.render(broken(project))).iter("failure")
     assert failed.get("type") == "different"
@@ -300,3 +300,88 @@ def test_an_example_that_failed_is_tried_first_until_it_passes(
     (file,) = (project / "cache" / "migrate" / "failures").iterdir()
     file.write_text("no json")
     assert failures.load(case) == ()
+
+
+def planted(project: Path, torch_line: str, port_line: str, case: str = "") -> Any:
+    """The report with one more line in each constructor."""
+    for file, line in (("model.py", torch_line), ("ported/model.py", port_line)):
+        text = (project / file).read_text()
+        head, mark, rest = text.partition("        self.weight =")
+        (project / file).write_text(f"{head}        {line}\n{mark}{rest}")
+    with (project / "pyproject.toml").open("a") as file:
+        file.write(case)
+    (report,) = reports(project)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("torch_line", "port_line", "ok"),
+    [
+        (
+            "{B}table{M}torch.sin(torch.arange(40.0)){T}",
+            "self.table = nnx.Variable(jnp.sin(jnp.arange(40.0)))",
+            True,
+        ),
+        (
+            "{B}table{M}torch.sin(torch.arange(40.0)){T}",
+            "self.table = nnx.Variable(jnp.cos(jnp.arange(40.0)))",
+            False,
+        ),
+        (
+            "{B}far{M}torch.cos(torch.arange(9.0) * 999.9){F}",
+            "self.far = nnx.Variable(jnp.sin(jnp.arange(9.0) * 999.9 + jnp.pi / 2), persistent=False)",
+            True,
+        ),
+        (
+            "{B}mask{M}torch.ones(5, 5).tril(){F}",
+            "self.mask = nnx.Variable(jnp.ones((5, 5)).T, persistent=False)",
+            False,
+        ),
+        (
+            "self.scales = [torch.ones(3), torch.zeros(3)]",
+            "self.scales = nnx.List([jnp.ones(3), jnp.ones(3)])",
+            False,
+        ),
+        ("self.gain = nn.Parameter(torch.ones(4))", "self.gain = nnx.Param(jnp.zeros(4))", False),
+        (
+            "self.bank = nn.Parameter(torch.rand(40, 40))",
+            "self.bank = nnx.Param(rngs.uniform((40, 40)))",
+            True,
+        ),
+        (
+            "self.bank = nn.Parameter(torch.rand(40, 40))",
+            "self.bank = nnx.Param(rngs.normal((40, 40)))",
+            False,
+        ),
+        (
+            "self.same = nn.Parameter(torch.rand(1).repeat(400))",
+            "self.same = nnx.Param(rngs.uniform((1,)).repeat(400))",
+            True,
+        ),
+    ],
+)
+def test_what_the_port_makes_itself_is_compared_before_it_is_given_torchs(
+    project: Path, torch_line: str, port_line: str, ok: bool
+) -> None:
+    words = {"B": 'self.register_buffer("', "M": '", ', "T": ")", "F": ", persistent=False)"}
+    report = planted(project, torch_line.format(**words), port_line)
+    assert report.ok is ok, str(report)
+    if not ok:
+        assert report.failure.check == "initial values"
+        assert report.first_divergence in ("", "scales")
+
+
+def test_initial_values_are_left_out_where_the_case_says_so(project: Path) -> None:
+    lines = "self.gain = nn.Parameter(torch.ones(4))", "self.gain = nnx.Param(jnp.zeros(4))"
+    assert planted(project, *lines, case="initial = false\n").ok
+
+
+def test_numbers_drawn_at_construction_and_not_stored_are_carried(project: Path) -> None:
+    used = {"model.py": "self.shift", "ported/model.py": "self.shift[...]"}
+    for file, old in used.items():
+        (project / file).write_text(
+            (project / file).read_text().replace(f"+ {old}", f"+ {old} + self.noise")
+        )
+    report = planted(project, "self.noise = torch.randn(4)", "self.noise = rngs.normal((4,))")
+    assert report.verdict == "equal", str(report)
+    assert any(note.startswith("noise: drawn when the module is built") for note in report.notes)

@@ -133,3 +133,26 @@ def test_an_exact_zero_may_be_noise_far_below_its_neighbours() -> None:
     runs = [{"a": BASE, "z": zero}]
     assert all(d.ok for d in compare_all(runs[0], runs, {"a": BASE, "z": zero + 1e-11}))
     assert not all(d.ok for d in compare_all(runs[0], runs, {"a": BASE, "z": zero + 1e-6}))
+
+
+@pytest.mark.parametrize("mask", [-1e9, -1e4, float(np.finfo(np.float32).min)])
+def test_a_masks_large_values_excuse_no_other(mask: float) -> None:
+    scores = np.where(np.arange(41) % 3 == 0, mask, BASE)
+    port = np.where(np.arange(41) % 3 == 0, mask, BASE * 1.001)
+    assert not compare("x", scores, [scores, scores], port).ok
+    assert compare("x", scores, [scores, scores], scores * (1 + EPS)).ok
+    others = {"scores": scores, "x": BASE}
+    found = compare_all(others, [others, others], {"scores": scores, "x": BASE * 1.001})
+    assert [difference.ok for difference in found] == [True, False]
+
+
+def test_a_few_values_near_zero_are_no_group_of_their_own() -> None:
+    values = np.array([1.0, 2.0, 3.0, 1e-5])
+    assert compare("x", values, [values, values], values + np.array([0, 0, 0, 1e-7])).ok
+
+
+def test_where_torch_has_no_gradient_a_port_may_have_one() -> None:
+    nowhere = np.where(np.arange(41) == 3, np.nan, BASE)
+    assert compare("x", nowhere, [nowhere], BASE, undefined=True).ok
+    assert not compare("x", nowhere, [nowhere], BASE).ok
+    assert not compare("x", BASE, [BASE], nowhere, undefined=True).ok

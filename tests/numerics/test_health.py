@@ -12,7 +12,7 @@ from flax import nnx
 
 from migrator.errors import UserError
 from migrator.quick import seconds, size
-from numerics.health import examine, memory_now, peak_memory, retraced
+from numerics.health import examine, memory_now, peak_memory, retraced, shared
 from numerics.verify import Settings, verify
 from tests.numerics.models import NET, FlaxNet, TorchNet
 
@@ -57,6 +57,42 @@ def test_a_habit_is_told(habit: str, words: str) -> None:
 
 def test_a_port_without_habits() -> None:
     assert examine(FlaxNet(dropout=0.5, rngs=nnx.Rngs(0)), [X], {}) == []
+
+
+class Tied(nnx.Module):
+    """Two buffers made of one array."""
+
+    def __init__(self) -> None:
+        zeros = jnp.zeros(3)
+        self.mean, self.last = nnx.Variable(zeros), nnx.Variable(zeros)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        self.last[...] = x
+        return x - self.mean[...]
+
+
+class Widening(nnx.Module):
+    """A buffer that takes the input's type."""
+
+    def __init__(self) -> None:
+        self.last = nnx.Variable(jnp.zeros(3, jnp.bfloat16))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        before = self.last[...]
+        self.last.set_value(x)
+        return before
+
+
+def test_state_that_cannot_be_donated() -> None:
+    port = Tied()
+    assert shared(port) == ["last and mean are built as one array, so a step cannot donate them"]
+    with pytest.raises(jax.errors.JaxRuntimeError, match="donate the same buffer twice"):
+        jax.jit(lambda state: state, donate_argnums=0)(nnx.state(port))
+    assert shared(FlaxNet(rngs=nnx.Rngs(0))) == []
+    (line,) = examine(Widening(), [np.ones(3, np.float32)], {})
+    assert line.startswith(
+        "last is float32[3] after the call where it was bfloat16[3], so its memory"
+    )
 
 
 def test_what_makes_it_compile_again() -> None:

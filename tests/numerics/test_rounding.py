@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -84,3 +85,23 @@ def test_float64_reaches_what_the_program_writes_as_float32() -> None:
         assert torch.ones(2, dtype=torch.float32).dtype == torch.float64
         assert torch.ones(2, dtype=torch.int32).dtype == torch.int32
     assert torch.get_default_dtype() == torch.float32
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.topk(2),
+        lambda x: x.topk(2, dim=0),
+        lambda x: x.kthvalue(2),
+        lambda x: x.median(1),
+        lambda x: x.mode(0),
+    ],
+)
+def test_any_of_equal_values_may_be_meant(function: Callable[[torch.Tensor], Any]) -> None:
+    equal = torch.zeros(6, 6)
+    with RoundingNoise(0):
+        other, settled = function(equal).indices, function(X)
+    assert not torch.equal(other, function(equal).indices)
+    assert 0 <= int(other.min()) <= int(other.max()) < 6
+    assert torch.equal(settled.indices, function(X).indices)
+    assert torch.equal(settled.values, function(X).values)

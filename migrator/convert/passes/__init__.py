@@ -14,7 +14,6 @@ ORDER = (
     "control",
     "freezing",
     "mutation",
-    "held",
     "parameters",
     "training",
     "gradients",

@@ -1,0 +1,152 @@
+"""What cannot be compared is said, and a port of which nothing was compared is not called equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+from numerics.report import Report
+from numerics.spec import Array, InputSpec
+from numerics.verify import Settings, verify
+from tests.numerics.models import Carrier
+
+FEW = Settings(examples=3, shrink_seconds=0)
+EMPTY = Carrier({})
+SCALE = Carrier({"scale": "scale"})
+
+
+class TorchCall(torch.nn.Module):
+    """A function as a module with one parameter."""
+
+    def __init__(self, function: Any, weights: bool = True) -> None:
+        super().__init__()
+        self.function = function
+        if weights:
+            self.scale = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.function(self, x)
+
+
+class FlaxCall(nnx.Module):
+    """Its port."""
+
+    def __init__(self, function: Any, weights: bool = True) -> None:
+        self.function = function
+        if weights:
+            self.scale = nnx.Param(jnp.ones(3))
+
+    def __call__(self, x: jax.Array) -> Any:
+        return self.function(self, x)
+
+
+def run(torch_function: Any, port: Any, weights: bool = True, **options: Any) -> Report:
+    carrier = SCALE if weights else EMPTY
+    options.setdefault("settings", FEW)
+    return verify(
+        TorchCall(torch_function, weights),
+        FlaxCall(port, weights),
+        options.pop("inputs", InputSpec((Array((2, 3)),))),
+        load=carrier.load,
+        dump=carrier.dump,
+        **options,
+    )
+
+
+def through_numpy(self: Any, x: torch.Tensor) -> torch.Tensor:
+    """Refuses an input that requires a gradient."""
+    return torch.from_numpy(np.tanh(x.numpy())) * self.scale
+
+
+def test_gradients_for_inputs_that_torch_cannot_take_are_left_out() -> None:
+    report = run(through_numpy, lambda self, x: jnp.tanh(x) * self.scale[...])
+    assert report.verdict == "equal", str(report)
+    assert any("gradients for inputs: not compared" in note for note in report.notes)
+    assert "train gradients" in {check.name for check in report.checks}
+    report = run(
+        through_numpy, lambda self, x: jnp.tanh(x) * jax.lax.stop_gradient(self.scale[...])
+    )
+    assert report.failure is not None
+    assert report.failure.check.endswith("gradients")
+
+
+def test_outputs_are_compared_where_torch_cannot_differentiate_at_all() -> None:
+    def torch_call(self: Any, x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy((x * self.scale).numpy())
+
+    report = run(torch_call, lambda self, x: x * self.scale[...])
+    assert any("gradients: not compared" in note for note in report.notes)
+    assert report.verdict == "equal", str(report)
+    wrong = run(torch_call, lambda self, x: x * self.scale[...] * 1.001)
+    assert wrong.verdict == "different"
+
+
+def test_an_output_that_torch_detaches_has_no_gradient_in_the_port_either() -> None:
+    def detached(self: Any, x: torch.Tensor) -> Any:
+        return x * self.scale, (x * self.scale).detach()
+
+    right = run(
+        detached, lambda self, x: (x * self.scale[...], jax.lax.stop_gradient(x * self.scale[...]))
+    )
+    assert right.verdict == "equal", str(right)
+    wrong = run(detached, lambda self, x: (x * self.scale[...], x * self.scale[...]))
+    assert wrong.failure is not None
+    assert wrong.failure.check.endswith("gradients")
+
+
+@pytest.mark.parametrize(
+    ("torch_function", "port"),
+    [
+        (lambda self, x: x[:0], lambda self, x: x[:0]),
+        (lambda self, x: x * float("nan"), lambda self, x: x * jnp.nan),
+        (lambda self, x: None, lambda self, x: None),
+    ],
+    ids=["no values", "NaN everywhere", "None"],
+)
+def test_no_number_compared_is_not_equal(torch_function: Any, port: Any) -> None:
+    report = run(torch_function, port, weights=False)
+    assert report.verdict == "not compared"
+    assert any("no number" in note for note in report.notes)
+
+
+def test_a_check_that_agrees_in_no_example_is_not_equal() -> None:
+    """A difference that hides from every neighbour is taken for one on a boundary, but not in all examples."""
+
+    whole = [np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)]
+    report = run(
+        lambda self, x: x * 2,
+        lambda self, x: jnp.where(jnp.all(x == jnp.round(x)), 3 * x, 2 * x),
+        weights=False,
+        inputs=whole,
+    )
+    assert report.verdict == "not compared", str(report)
+
+
+def test_a_neighbour_that_torch_refuses_does_not_excuse_a_difference() -> None:
+    def within(self: Any, x: torch.Tensor) -> torch.Tensor:
+        if float(x.max()) > 1:
+            raise ValueError("a probability is at most one")
+        return x * 2
+
+    report = run(
+        within,
+        lambda self, x: x * 3,
+        weights=False,
+        inputs=[np.array([[1.0, 1.0, 0.5]], np.float32)],
+    )
+    assert report.verdict == "different", str(report)
+
+
+def test_a_budget_that_is_used_up_is_said_so() -> None:
+    settings = Settings(examples=8, budget=1e-9)
+    report = run(
+        lambda self, x: x * self.scale, lambda self, x: x * self.scale[...], settings=settings
+    )
+    assert report.verdict == "not compared"
+    assert any("stopped after 0 examples" in note for note in report.notes)
