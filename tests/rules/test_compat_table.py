@@ -122,6 +122,30 @@ GRADIENT: list[tuple[str, Function, Function, Callable[[int], list[np.ndarray]]]
         lambda s: [array((3,), s), array((2,), s)],
     ),
     ("combine", torch.combinations, joining.combine, lambda s: [array((5,), s)]),
+    (
+        "tensordot",
+        lambda x, y: torch.tensordot(x, y, ([0, 2], [1, 0])),
+        lambda x, y: linalg.tensordot(x, y, ([0, 2], [1, 0])),
+        lambda s: [array((3, 2, 1), s), array((4, 3, 2), s + 1)],
+    ),
+    (
+        "concatenate_chunks",
+        lambda x, y: torch._chunk_cat([x, y], 1, 3),
+        lambda x, y: joining.concatenate_chunks([x, y], 1, 3),
+        lambda s: [array((2, 4, 3), s), array((2, 7), s + 1)],
+    ),
+    (
+        "apply_reflections",
+        lambda a, t, x: torch.ormqr(a, t, x, left=False, transpose=True),
+        lambda a, t, x: decompositions.apply_reflections(a, t, x, left=False, adjoint=True),
+        lambda s: [array((4, 3), s), array((3,), s + 1), array((2, 4), s + 2)],
+    ),
+    (
+        "least_squares",
+        lambda a, b: torch.linalg.lstsq(a, b).solution,
+        lambda a, b: decompositions.least_squares(a, b)[0],
+        lambda s: [array((5, 3), s), array((5, 2), s + 1)],
+    ),
     ("tanhshrink", F.tanhshrink, layer_functions.tanhshrink, lambda s: [array((3, 4), s)]),
     (
         "renorm",
