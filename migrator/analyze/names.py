@@ -13,6 +13,7 @@ from migrator.analyze.walk import Found, load_flags, one_line
 from migrator.convert.context import imported
 from migrator.convert.expand import failure, is_strided
 from migrator.convert.inline import CallArg, NoConversion, expand
+from migrator.convert.passes.running_statistics import updated_statistics
 from migrator.infer import Facts
 from migrator.infer import kinds as k
 from migrator.infer.optional import doing_without, fallback, missing_library
@@ -241,6 +242,8 @@ def _call(node: cst.Call, facts: Facts) -> Found | None:
     if not _has_conversion(name):
         return _unknown(node, name)
     if name in _BY_PASSES or name in _COVERED or name.startswith("torch.nn.init."):
+        return None
+    if updated_statistics(facts, node) is not None:
         return None
     rules = definitions.ops(name) or definitions.layers(name)
     base = name

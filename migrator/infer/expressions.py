@@ -549,6 +549,8 @@ class Expressions:
                 return k.Tensor(dtype="float", role="param")
             if name.startswith("running_"):
                 return k.Tensor(dtype="float", role="buffer")
+            if name == "num_batches_tracked":
+                return k.Tensor(0, "int", "buffer")
             if name.startswith(("in_", "out_", "num_", "embedding_dim", "groups", "hidden_size")):
                 return k.INT
         elif "|" in value.cls and name in ("weight", "bias"):

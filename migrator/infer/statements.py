@@ -208,6 +208,8 @@ class Statements(Calls):
         """A tensor assigned to the name of a parameter or buffer is that parameter's or buffer's new value."""
         info = self.facts.classes.get(receiver.cls) if isinstance(receiver, k.Module) else None
         known = info.attribute(name) if info is not None else None
+        if known is None and info is not None and info.torch_base not in (None, "torch.nn.Module"):
+            known = self.attribute(k.Module(info.torch_base or ""), name)
         known = known.inner if isinstance(known, k.Optional) else known
         if isinstance(kind, k.Tensor) and not kind.role and isinstance(known, k.Tensor):
             return k.Tensor(kind.rank, kind.dtype, known.role)

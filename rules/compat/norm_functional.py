@@ -65,6 +65,28 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return _normalize(x, mean, var, weight, bias, eps, 1).astype(input.dtype)
 
 
+def batch_norm_with_update(
+    input,
+    running_mean,
+    running_var,
+    weight=None,
+    bias=None,
+    training=False,
+    momentum=0.1,
+    eps=1e-5,
+):
+    """``batch_norm`` of Variables (C,) for the running statistics, which in training move towards the batch's."""
+    if running_mean is None:
+        return batch_norm(input, None, None, weight, bias, True, eps)
+    if training:
+        x = lax.stop_gradient(_wide(input))
+        axes, count = (0, *range(2, x.ndim)), x.size // x.shape[1]
+        pairs = (running_mean, x.mean(axes)), (running_var, x.var(axes) * count / (count - 1))
+        for stat, value in pairs:
+            stat[...] = ((1 - momentum) * stat[...] + momentum * value).astype(stat.dtype)
+    return batch_norm(input, running_mean[...], running_var[...], weight, bias, training, eps)
+
+
 def instance_norm(
     input,
     running_mean=None,

@@ -15,7 +15,10 @@ from tests.rules import coverage
 Helper = tuple[str, str]
 """File under rules/compat, name."""
 TESTS = Path(__file__).resolve().parents[1]
-BY_CONVERSION = {("autograd", "Function"): "convert/test_autograd.py"}
+BY_CONVERSION = {
+    ("autograd", "Function"): "convert/test_autograd.py",
+    ("norm_functional", "batch_norm_with_update"): "convert/test_running_statistics.py",
+}
 """Helpers that only make sense under a converted class, with the test that converts one."""
 
 

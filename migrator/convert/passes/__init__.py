@@ -23,6 +23,7 @@ ORDER = (
     "modules",
     "initializers",
     "indexing",
+    "running_statistics",
     "calls",
     "names",
 )

@@ -1,0 +1,76 @@
+"""``F.batch_norm`` with a module's own statistics: values, gradients, statistics and counters as in torch."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+import migrator
+from tests.convert.tools import HEADER, convert, rules_of
+
+OWN = """
+class M(nn.Module):
+    def __init__(self, n=3, eps=1e-4, momentum=0.2):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.weight = nn.Parameter(torch.full((n,), 1.5))
+        self.bias = nn.Parameter(torch.zeros(n))
+        self.register_buffer("running_mean", torch.zeros(n))
+        self.register_buffer("running_var", torch.ones(n))
+
+    def forward(self, x):
+        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.training,
+                            self.momentum, self.eps)
+"""
+TORCHS = """
+class M(nn.BatchNorm2d):
+    def __init__(self, n=3):
+        super().__init__(n, momentum=0.3)
+
+    def forward(self, input):
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats:
+            if self.num_batches_tracked is not None:
+                self.num_batches_tracked.add_(1)
+                self.num_batches_tracked += 1
+        training = True if self.training else (self.running_mean is None) and (self.running_var is None)
+        return F.batch_norm(
+            input,
+            self.running_mean if not self.training or self.track_running_stats else None,
+            self.running_var if not self.training or self.track_running_stats else None,
+            self.weight, self.bias, bn_training := training, factor, self.eps)
+"""
+
+
+@pytest.mark.parametrize(
+    "source", [OWN, TORCHS.replace("bn_training := training", "training")], ids=["own", "torch's"]
+)
+def test_statistics_move_in_training_only(source: str) -> None:
+    result = migrator.convert_source(HEADER + source)
+    assert result.complete, result.findings
+    theirs: dict = {}
+    exec(HEADER + source, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    step = nnx.jit(lambda m, x: m(x))
+    for train in (True, True, False):
+        model.train(train)
+        port.train() if train else port.eval()
+        x = torch.randn(4, 3, 2, 2, generator=torch.Generator().manual_seed(int(train)))
+        wanted = model(x).detach()
+        np.testing.assert_allclose(step(port, jnp.asarray(x.numpy())), wanted, atol=1e-5)
+        state = migrator.to_state_dict(port)
+        for name, value in model.state_dict().items():
+            np.testing.assert_allclose(state[name], value.numpy(), atol=1e-5, err_msg=name)
+
+
+def test_statistics_that_are_no_buffers_are_a_finding() -> None:
+    source = "def f(x: torch.Tensor, mean: torch.Tensor, var: torch.Tensor):\n"
+    source += "    return F.batch_norm(x, mean, var, training=TRAIN)\n"
+    assert rules_of(source.replace("TRAIN", "True")) == ["API002"]
+    assert convert(source.replace("TRAIN", "False")).complete
