@@ -93,6 +93,7 @@ def unsafe_split(tensor, split_size: int, dim=0) -> list[Tensor["same"]]:
     "torch.chunk",
     "torch.unsafe_chunk",
     "Tensor.chunk",
+    "Tensor.unsafe_chunk",
     example={
         "x.chunk(3, dim=-1)": "jnp.split(x, 3, axis=-1)",
         "x.chunk(3)": "chunk(x, 3)",
