@@ -120,10 +120,6 @@ def _dims(inputs: Sequence[dict[str, Any]], given: Sequence[str]) -> dict[str, A
     return dims
 
 
-BUDGET = 120.0
-"""Seconds for a file that makes its own inputs, as large as it likes: the smallest number of examples is one."""
-
-
 @contextmanager
 def selection(
     config: str | None, names: Sequence[str], torch: str | None, **flags: Any
@@ -233,8 +229,7 @@ def _file_case(
         init = f"{path}:{INIT}"
     entry = {"name": name, "torch": f"{path}:{name}", "jax": jax}
     entry |= {"init": init, "inputs": inputs, "dims": dims}
-    case = parse_case(entry, settings.root, "command line")
-    return case if case.hook is None else replace(case, budget=BUDGET)
+    return parse_case(entry, settings.root, "command line")
 
 
 def _port_of(path: Path, settings: Config, directory: Path) -> Path:

@@ -73,10 +73,10 @@ def verify(
 
 def _engine() -> Callable[..., Report]:
     """numerics' verify with our weight mapping; taken before the user's modules hide ours."""
-    from migrator.weights import load_state_dict, to_state_dict
+    from migrator.weights import load_state_dict, to_state_dict, unstored
     from numerics.verify import verify as compare
 
-    return partial(compare, load=load_state_dict, dump=to_state_dict)
+    return partial(compare, load=load_state_dict, dump=to_state_dict, rest=unstored)
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,7 @@ def verify_cases(
             examples=case.examples if examples is None else examples,
             seed=case.seed if seed is None else seed,
         )
-        budget = settings.get("budget") or case.budget
-        reports.append(verify_case(case, config, **settings | {"budget": budget}))
+        reports.append(verify_case(case, config, **settings))
         if lower_for:
             _lower(reports[-1], case, config, lower_for)
     return reports

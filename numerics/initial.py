@@ -7,7 +7,7 @@ compared here, as they are after construction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import torch
 from numerics.compare import Difference, compare
 from numerics.rounding import Float64, RoundingNoise
 from numerics.runners import to_numpy
+from numerics.tree import tensors
 
 Build = Callable[[int], torch.nn.Module]
 """Builds the torch module once more, with all generators at the given seed."""
@@ -24,31 +25,6 @@ BUILDS = 5
 STANDARD_ERRORS = 6.0
 FEWEST = 64
 """Values that an array must have for its spread to say something."""
-
-
-def tensors(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Every parameter, buffer and tensor in a plain attribute by name: ``"block.0.mask"``, ``"anchors.1"``."""
-    found: dict[str, torch.Tensor] = {}
-    for path, part in module.named_modules(remove_duplicate=False):
-        prefix = f"{path}." if path else ""
-        own = {**vars(part), **part._parameters, **part._buffers}
-        for name, value in own.items():
-            if not name.startswith("_"):
-                found.update(_leaves(value, prefix + name))
-    return found
-
-
-def _leaves(value: Any, name: str) -> Iterator[tuple[str, torch.Tensor]]:
-    if isinstance(value, torch.nn.parameter.UninitializedTensorMixin):
-        return
-    if isinstance(value, torch.Tensor):
-        yield name, value
-    elif isinstance(value, tuple | list):
-        for index, part in enumerate(value):
-            yield from _leaves(part, f"{name}.{index}")
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from _leaves(part, f"{name}.{key}")
 
 
 def drawn(module: torch.nn.Module, build: Build) -> dict[str, torch.Tensor]:

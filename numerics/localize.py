@@ -18,7 +18,7 @@ from numerics.compare import Difference, compare
 from numerics.inputs import Example, materialise
 from numerics.pair import Outcome, Pair
 from numerics.randomness import replaying
-from numerics.runners import Run, TorchMode, run_torch, to_numpy
+from numerics.runners import Run, TorchMode, as_real, run_torch, to_numpy
 from numerics.tree import flatten
 
 Key = tuple[str, int]
@@ -321,7 +321,11 @@ def _flax_calls(
 
 def _scalar(outputs: Any, cotangents: Mapping[str, np.ndarray]) -> Any:
     flat = flatten(outputs)
-    pairs = [(flat[path], weight) for path, weight in cotangents.items() if path in flat]
+    pairs = [
+        (as_real(jnp.asarray(flat[path])), weight)
+        for path, weight in cotangents.items()
+        if path in flat
+    ]
     return sum(
         (jnp.sum(x * weight) for x, weight in pairs if x.shape == weight.shape), jnp.zeros(())
     )

@@ -16,7 +16,7 @@ from numerics.inputs import Example, materialise
 from numerics.nans import Test
 from numerics.parameters import copied, perturbed
 from numerics.randomness import ReplayMismatch
-from numerics.runners import Dump, FlaxRunner, Load, Run, TorchMode, run_torch, to_numpy
+from numerics.runners import Dump, FlaxRunner, Load, Rest, Run, TorchMode, run_torch, to_numpy
 from numerics.spec import InputSpec
 from numerics.spread import compare_distributions
 from numerics.training import OPTIMISERS, compare_training
@@ -100,11 +100,14 @@ class Pair:
     extras_on: Example | None = None
     """The example on which training runs, ``vmap`` and second derivatives are compared."""
 
+    rest: Rest | None = None
+    """Gives the port's arrays that are in no state_dict."""
+
     def __post_init__(self) -> None:
         self.original = self.torch, self.port
         self._distributions: dict[str, list[Difference]] = {}
         self._trainable: list[Difference] | None = None
-        self.flax = FlaxRunner(self.port, self.load, self.dump)
+        self.flax = FlaxRunner(self.port, self.load, self.dump, self.rest)
         self._variants: dict[tuple[str, int], torch.nn.Module] = {}
         self._loaded: tuple[str, int] | None = None
         self._returned: list[Difference] = []
@@ -275,7 +278,7 @@ class Pair:
             [node for _, node in nnx.iter_graph(self.port) if isinstance(node, nnx.Module)]
         )
         placement = self.flax.placement
-        self.flax = FlaxRunner(self.port, self.load, self.dump)
+        self.flax = FlaxRunner(self.port, self.load, self.dump, self.rest)
         self.flax.placement = placement
         self._variants.clear()
         self._loaded = None
@@ -400,6 +403,7 @@ def _compared(mode: str, runs: Runs, grad: bool) -> dict[str, list[Difference]]:
     state = compare_all(
         runs.reference.state, [run.state for run in runs.own], runs.port.state, plain.leaf_dtypes
     )
+    state += _compared_rest(runs)
     if state:
         checks[f"{mode} state"] = state
     if grad and plain.gradients and all(difference.ok for difference in outputs):
@@ -413,6 +417,15 @@ def _compared(mode: str, runs: Runs, grad: bool) -> dict[str, list[Difference]]:
             undefined=True,
         )
     return checks
+
+
+def _compared_rest(runs: Runs) -> list[Difference]:
+    """Buffers and attributes in no state_dict that a side changes and both have: caches, the last of something."""
+    sides = [run.rest for run in (runs.reference, *runs.own, runs.port)]
+    names = sorted(runs.own[0].changed | runs.port.changed)
+    names = [name for name in names if all(name in side for side in sides)]
+    reference, *own, port = ({name: side[name] for name in names} for side in sides)
+    return compare_all(reference, own, port)
 
 
 def _same_gradients(a: Run, b: Run) -> bool:

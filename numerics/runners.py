@@ -21,16 +21,20 @@ from numerics.parameters import copied
 from numerics.randomness import Draw, Recorder, Replayer, replaying
 from numerics.rounding import Float64, RoundingNoise
 from numerics.sharding import Placement
-from numerics.tree import dtype_name, flatten
+from numerics.tree import dtype_name, flatten, tensors
 
 Load = Callable[[nnx.Module, Mapping[str, Any]], Any]
 Dump = Callable[..., Mapping[str, Any]]
+Rest = Callable[[nnx.Module], Mapping[str, Any]]
+"""Gives a port's arrays that are in no state_dict, by torch's names."""
 
 
 @dataclass
 class Run:
     """What one run gave, by name: outputs by path, gradients and state by torch's names.
 
+    ``state`` is what a state_dict has, ``rest`` the buffers and tensors in attributes that it has not, ``changed`` the
+    names of those that the call changed.
     Floats are held as float64 whatever they were computed in; ``dtypes`` says what that was for outputs,
     ``leaf_dtypes`` for gradients and state.
     """
@@ -40,6 +44,8 @@ class Run:
     leaf_dtypes: dict[str, str] = field(default_factory=dict)
     gradients: dict[str, np.ndarray] = field(default_factory=dict)
     state: dict[str, np.ndarray] = field(default_factory=dict)
+    rest: dict[str, np.ndarray] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
     cotangents: dict[str, np.ndarray] = field(default_factory=dict)
     draws: list[Draw] = field(default_factory=list)
     raw_draws: list[torch.Tensor] = field(default_factory=list)
@@ -95,11 +101,12 @@ def run_torch(
     module = prepared(module, mode)
     leaves: dict[str, torch.Tensor] = {}
     call_args, call_kwargs = call_tensors(args, kwargs, mode, leaves)
-    recorder = Recorder()
+    recorder, before = Recorder(), _unstored(module)
     with torch_context(mode, recorder), nullcontext() if watch is None else watch(module):
         outputs = flatten(module(*call_args, **call_kwargs))
         weights = _cotangents(outputs, mode) if mode.grad else {}
         gradients = _torch_gradients(module, outputs, leaves, weights)
+    rest = _unstored(module)
     return Run(
         outputs={path: to_numpy(value) for path, value in outputs.items()},
         dtypes={path: dtype_name(value) for path, value in outputs.items()},
@@ -115,10 +122,28 @@ def run_torch(
             for name, value in module.state_dict().items()
             if isinstance(value, torch.Tensor)
         },
+        rest=rest,
+        changed=_changed(before, rest),
         draws=recorder.draws,
         raw_draws=recorder.raw,
         unknown_draws=recorder.unknown,
     )
+
+
+def _unstored(module: torch.nn.Module) -> dict[str, np.ndarray]:
+    """Copies of the tensors of a module that its state_dict has not got."""
+    stored = module.state_dict()
+    found = {name: value for name, value in tensors(module).items() if name not in stored}
+    return {name: to_numpy(value).copy() for name, value in found.items()}
+
+
+def _changed(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> set[str]:
+    """The names whose values are others, or new."""
+    return {
+        name
+        for name, value in after.items()
+        if name not in before or before[name].tobytes() != value.tobytes()
+    }
 
 
 @contextmanager
@@ -197,9 +222,9 @@ def _tensors(value: Any, name: str, mode: TorchMode, leaves: dict[str, torch.Ten
 def _cotangents(outputs: Mapping[str, Any], mode: TorchMode) -> dict[str, np.ndarray]:
     """Weights for every float output; torch's gradient of one that it detaches is zero, and so must the port's be."""
     return {
-        path: cotangent(mode.cotangent_seed, index, tuple(value.shape))
+        path: cotangent(mode.cotangent_seed, index, tuple(as_real(value).shape))
         for index, (path, value) in enumerate(outputs.items())
-        if _is_float_tensor(value)
+        if is_inexact(value)
     }
 
 
@@ -222,9 +247,9 @@ def _torch_gradients(
     found: Sequence[torch.Tensor | None] = [None] * len(wanted)
     if roots:
         found = torch.autograd.grad(
-            [outputs[path] for path in roots],
+            [as_real(outputs[path]) for path in roots],
             list(wanted.values()),
-            [torch.from_numpy(weights[path]).to(outputs[path]) for path in roots],
+            [torch.from_numpy(weights[path]).to(as_real(outputs[path])) for path in roots],
             allow_unused=True,
         )
     return {
@@ -233,8 +258,20 @@ def _torch_gradients(
     }
 
 
-def _is_float_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+def is_inexact(value: Any) -> bool:
+    """Whether a tensor is one of floats or of complex numbers."""
+    if not isinstance(value, torch.Tensor):
+        return False
+    return value.dtype.is_floating_point or value.dtype.is_complex
+
+
+def as_real(value: Any) -> Any:
+    """A complex tensor or array with real and imaginary parts in a last axis of two; a real one as it is."""
+    if isinstance(value, torch.Tensor):
+        return torch.view_as_real(value.resolve_conj()) if value.dtype.is_complex else value
+    if jnp.issubdtype(value.dtype, jnp.complexfloating):
+        return jnp.stack([value.real, value.imag], -1)
+    return value
 
 
 # --- Flax -------------------------------------------------------------------------------------------------------
@@ -262,10 +299,13 @@ class FlaxRunner:
       load: ``load(module, state_dict)`` puts torch's numbers into it, in place.
       dump: ``dump(module)`` gives numbers by torch's names and in torch's layout;
         ``dump(gradients, like=module)`` does so for a state of gradients.
+      rest: gives the arrays that no state_dict has, where there may be some.
     """
 
-    def __init__(self, module: nnx.Module, load: Load, dump: Dump) -> None:
-        self.module, self._load, self._dump = module, load, dump
+    def __init__(
+        self, module: nnx.Module, load: Load, dump: Dump, rest: Rest | None = None
+    ) -> None:
+        self.module, self._load, self._dump, self._rest = module, load, dump, rest
         self.matmul_precision = "highest"
         self.placement: Placement | None = None
         self.compiles = 0
@@ -368,7 +408,7 @@ class FlaxRunner:
                 with replaying(static.kinds, draws):
                     outputs = flatten(module(*args, **kwargs))
                 outputs = {path: jnp.asarray(value) for path, value in outputs.items()}
-                return {path: outputs[path] for path in weights if path in outputs}, (
+                return {path: as_real(outputs[path]) for path in weights if path in outputs}, (
                     outputs,
                     nnx.state(module, nnx.Not(nnx.RngState)),
                 )
@@ -414,11 +454,15 @@ class FlaxRunner:
             by_name = {name: to_numpy(value) for name, value in dumped.items()}
             by_name.update((names[i], to_numpy(gradients[1][i])) for i in floats)
         order = list(outputs)
+        before = self._unstored()
+        state, rest = self._after(after)
         return Run(
             outputs={path: to_numpy(outputs[path]) for path in order},
             dtypes={path: dtype_name(outputs[path]) for path in order},
             gradients=by_name,
-            state=self.state_after(after),
+            state=state,
+            rest=rest,
+            changed=_changed(before, rest),
         )
 
     def named(self, params: Any) -> dict[str, Any]:
@@ -435,12 +479,21 @@ class FlaxRunner:
 
     def state_after(self, after: Any) -> dict[str, np.ndarray]:
         """The numbers of a state of this module, by torch's names."""
+        return self._after(after)[0]
+
+    def _after(self, after: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """The numbers of a state of this module: what a state_dict has, and the rest."""
         before = nnx.state(self.module, nnx.Not(nnx.RngState))
         before = jax.tree.map(lambda x: x, before)
         nnx.update(self.module, after)
         found = {name: to_numpy(value) for name, value in self._dump(self.module).items()}
+        rest = self._unstored()
         nnx.update(self.module, before)
-        return found
+        return found, rest
+
+    def _unstored(self) -> dict[str, np.ndarray]:
+        found = {} if self._rest is None else self._rest(self.module)
+        return {name: to_numpy(value).copy() for name, value in found.items()}
 
 
 def is_float(value: Any) -> bool:

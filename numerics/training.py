@@ -24,6 +24,7 @@ from numerics.randomness import Draw, Recorder, replaying
 from numerics.runners import (
     FlaxRunner,
     TorchMode,
+    as_real,
     call_tensors,
     cotangent,
     prepared,
@@ -118,7 +119,7 @@ def _train_torch(
             ]
             if not result.paths:
                 return None
-            loss = _torch_loss([outputs[path] for path in result.paths])
+            loss = _torch_loss([as_real(outputs[path]) for path in result.paths])
             stepper.zero_grad()
             loss.backward()
             stepper.step()
@@ -151,7 +152,7 @@ def _train_port(runner: FlaxRunner, calls: Sequence[Call], optimiser: str, own: 
         args, kwargs = jax.tree.unflatten(treedef, given)
         with replaying(kinds, values):
             outputs = flatten(module(*args, **kwargs))
-        return _port_loss([outputs[path] for path in own.paths]), nnx.state(
+        return _port_loss([as_real(outputs[path]) for path in own.paths]), nnx.state(
             module, nnx.Not(nnx.Param)
         )
 

@@ -18,9 +18,11 @@ from numerics.randomness import Recorder
 from numerics.runners import (
     FlaxRunner,
     TorchMode,
+    as_real,
     call_tensors,
     cotangent,
     is_float,
+    is_inexact,
     leaf_names,
     prepared,
     run_torch,
@@ -101,9 +103,9 @@ def _torch_products(
     wanted |= {n: p for n, p in module.named_parameters() if p.requires_grad}
     with torch_context(mode, Recorder()):
         floats = [
-            value
+            as_real(value)
             for value in flatten(module(*call_args, **call_kwargs)).values()
-            if isinstance(value, torch.Tensor) and value.dtype.is_floating_point
+            if is_inexact(value)
         ]
         outputs = {i: value for i, value in enumerate(floats) if value.requires_grad}
         if not outputs or not wanted:
@@ -153,7 +155,8 @@ def _port_products(
         given = [floats.get(i, arrays.get(i, leaf)) for i, leaf in enumerate(leaves)]
         call_args, call_kwargs = jax.tree.unflatten(treedef, given)
         outputs = flatten(nnx.merge(graphdef, params, rest, copy=True)(*call_args, **call_kwargs))
-        differentiable = [x for x in outputs.values() if isinstance(x, jax.Array) and is_float(x)]
+        arrays_out = [as_real(x) for x in outputs.values() if isinstance(x, jax.Array)]
+        differentiable = [x for x in arrays_out if is_float(x)]
         return sum(jnp.sum(x * cotangent(0, i, x.shape)) for i, x in enumerate(differentiable))
 
     shapes = runner.named(params) | {input_names[i]: x for i, x in floats.items()}

@@ -1,12 +1,13 @@
-"""Outputs of either framework as one flat mapping from path to array."""
+"""Outputs of either framework, and the tensors of a module, as one flat mapping from path to array."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import torch
 
 
 def flatten(value: Any, path: str = "") -> dict[str, Any]:
@@ -56,7 +57,32 @@ def dtype_name(value: Any) -> str:
     return str(value.dtype).removeprefix("torch.")
 
 
-def same_dtype(torch: str, port: str) -> bool:
+def same_dtype(of_torch: str, port: str) -> bool:
     """Whether a dtype of the port stands for torch's: 64-bit integers become 32-bit ones without x64."""
     narrow = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
-    return port in (torch, narrow.get(torch))
+    return port in (of_torch, narrow.get(of_torch))
+
+
+def tensors(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Every parameter, buffer and tensor in a plain attribute by name: ``"block.0.mask"``, ``"anchors.1"``."""
+    found: dict[str, torch.Tensor] = {}
+    for path, part in module.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        own = {**vars(part), **part._parameters, **part._buffers}
+        for name, value in own.items():
+            if not name.startswith("_"):
+                found.update(_leaves(value, prefix + name))
+    return found
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(value, torch.nn.parameter.UninitializedTensorMixin):
+        return
+    if isinstance(value, torch.Tensor):
+        yield name, value
+    elif isinstance(value, tuple | list):
+        for index, part in enumerate(value):
+            yield from _leaves(part, f"{name}.{index}")
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _leaves(part, f"{name}.{key}")

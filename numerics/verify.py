@@ -29,7 +29,7 @@ from numerics.parameters import VARIANTS
 from numerics.precision import PRECISIONS, lowered
 from numerics.recipes import as_numpy
 from numerics.report import Check, Failure, Report
-from numerics.runners import Dump, Load
+from numerics.runners import Dump, Load, Rest
 from numerics.sharding import Placement, parse_mesh
 from numerics.spec import FLOATS, Array, Choice, Constant, Group, InputSpec, Item, size_choices
 from numerics.statements import first_statement
@@ -117,6 +117,7 @@ def verify(
     name: str = "",
     setup: str = "",
     initial: Sequence[Difference] = (),
+    rest: Rest | None = None,
 ) -> Report:
     """Compare a torch module with its Flax port.
 
@@ -130,13 +131,14 @@ def verify(
       settings: how much to try; overrides ``train`` and ``grad``.
       example: run this one only (a failure's example, to see it again).
       setup: Python lines that define ``torch_module``, ``flax_module`` and ``inputs`` in a failure's snippet.
+      rest: gives the port's arrays that are in no state_dict, to be compared after the call.
       initial: what both modules start from, compared already (``numerics.initial``).
     """
     settings = settings or Settings(train=train, grad=grad)
     alike = shared(flax_module) if settings.health else []
     dtype = PRECISIONS[settings.precision]
     torch_module, flax_module, spec = lowered(torch_module, flax_module, as_spec(inputs), dtype)
-    pair = Pair(torch_module, flax_module, spec, load, dump, settings)
+    pair = Pair(torch_module, flax_module, spec, load, dump, settings, rest=rest)
     if settings.mesh:
         pair.flax.placement = Placement(parse_mesh(settings.mesh))
     report = verify_pair(pair, settings, name, setup, example, initial)

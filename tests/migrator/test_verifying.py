@@ -385,3 +385,25 @@ def test_numbers_drawn_at_construction_and_not_stored_are_carried(project: Path)
     report = planted(project, "self.noise = torch.randn(4)", "self.noise = rngs.normal((4,))")
     assert report.verdict == "equal", str(report)
     assert any(note.startswith("noise: drawn when the module is built") for note in report.notes)
+
+
+@pytest.mark.parametrize("kept", ["x.sum(0)", "2 * x.sum(0)"])
+def test_a_cache_in_no_state_dict_is_compared_after_the_call(project: Path, kept: str) -> None:
+    lines = {
+        "model.py": "self.last.copy_(x.detach().sum(0))",
+        "ported/model.py": f"self.last[...] = {kept}",
+    }
+    for file, line in lines.items():
+        text = (project / file).read_text()
+        (project / file).write_text(
+            text.replace("        return x", f"        {line}\n        return x")
+        )
+    report = planted(
+        project,
+        'self.register_buffer("last", torch.zeros(5), persistent=False)',
+        "self.last = nnx.Variable(jnp.zeros(5), persistent=False)",
+    )
+    if kept == "x.sum(0)":
+        assert report.verdict == "equal", str(report)
+    else:
+        assert report.failure.check == "eval state"
