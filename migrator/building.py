@@ -216,7 +216,11 @@ def _port_arguments(
 
 
 def spec_of(case: Case, config: Config, code: UserCode) -> InputSpec:
-    """The inputs of a case, with its hook loaded; one that takes no arguments gets its values varied."""
+    """The inputs of a case, with its hook loaded; one that takes no arguments gets its values varied.
+
+    Raises:
+      UserError: no such hook; calling it raises one too, with what it raised.
+    """
     if case.hook is None:
         return case.inputs
     from numerics.recipes import as_hook
@@ -227,4 +231,13 @@ def spec_of(case: Case, config: Config, code: UserCode) -> InputSpec:
         for p in inspect.signature(function).parameters.values()
         if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
     ]
-    return replace(case.inputs, hook=function if takes else as_hook(function))
+    hook = function if takes else as_hook(function)
+
+    def make(*given: Any) -> Any:
+        try:
+            return hook(*given)
+        except Exception as error:
+            where = describe(error, target_file(case.hook or "", config))
+            raise UserError(f"case {case.name}: {case.hook} makes no inputs: {where}") from error
+
+    return replace(case.inputs, hook=make)

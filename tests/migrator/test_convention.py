@@ -116,6 +116,19 @@ def test_a_file_that_says_not_what_is_meant_leaves_the_others(here: Path) -> Non
         assert "which class?" in str(settings.cases[-1].problem)
 
 
+def test_inputs_that_cannot_be_made_leave_the_other_files(here: Path) -> None:
+    model = (
+        "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+    )
+    (here / "net.py").unlink()
+    (here / "bad.py").write_text(model + "def get_inputs():\n    raise RuntimeError('no data')\n")
+    (here / "good.py").write_text(model + "def get_inputs():\n    return [torch.ones(2)]\n")
+    result = migrate("verify", ".", "--examples", "1")
+    assert result.exit_code == 2, result.output
+    assert "good  equal" in result.stdout
+    assert "get_inputs makes no inputs: line 6: RuntimeError: no data" in result.stderr
+
+
 def test_functions_in_the_table(here: Path) -> None:
     table = '[[tool.migrate.case]]\ntorch = "net.py:Net"\ninit = "net.py:get_init_inputs"\n'
     (here / "pyproject.toml").write_text(table + 'inputs = "net.py:get_inputs"\n')
