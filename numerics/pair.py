@@ -226,7 +226,11 @@ class Pair:
                 wanted[f"training with {name}"] = partial(self._trained, name, example, noise)
         for name, compare in wanted.items():
             try:
-                checks[name] = compare()
+                found = compare()
+                if found:
+                    checks[name] = found
+                else:
+                    self.notes.append(f"{name}: torch has nothing there to compare")
             except ReplayMismatch as mismatch:
                 self.notes.append(f"{name}: random, not compared ({mismatch})")
             except Exception as error:

@@ -56,6 +56,11 @@ class Placement:
             raise ValueError(f"the mesh has {count} devices, JAX has {len(jax.devices())}")
         shape = tuple(axes.values())
         self.mesh = Mesh(np.array(jax.devices()[:count]).reshape(shape), tuple(axes))
+        self._used: set[str] = set()
+
+    def unused(self) -> list[str]:
+        """The axes of more than one device over which nothing was spread, as nothing divides."""
+        return [name for name, size in self.axes.items() if size > 1 and name not in self._used]
 
     def state(self, state: Any) -> Any:
         """A state of variables, placed."""
@@ -68,6 +73,8 @@ class Placement:
         return jax.tree.map(self._input, value)
 
     def _put(self, value: Any, *names: Any) -> Any:
+        for name in names:
+            self._used.update((name,) if isinstance(name, str) else name or ())
         return jax.device_put(value, NamedSharding(self.mesh, PartitionSpec(*names)))
 
     def _input(self, value: Any) -> Any:

@@ -143,6 +143,11 @@ def verify(
         pair.flax.placement = Placement(parse_mesh(settings.mesh))
     report = verify_pair(pair, settings, name, setup, example, initial)
     report.health += alike
+    placement = pair.flax.placement
+    if placement is not None and (unused := placement.unused()):
+        report.notes.append(f"--mesh: nothing divides, to be spread over {', '.join(unused)}")
+        if report.verdict == "equal" and len(unused) == sum(n > 1 for n in placement.axes.values()):
+            report.verdict = "not compared"
     return report
 
 
@@ -371,6 +376,8 @@ class _Verification:
         if self.drawn is None:
             try:
                 self.drawn = compare_draws(self.pair, outcome.example, True)
+                if not self.drawn:
+                    self.notes.append("not compared: how many random numbers a training call draws")
             except (
                 Exception
             ) as error:  # torch draws inside an operation, or the port cannot be traced alone

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 import torch
 from flax import nnx
@@ -137,3 +138,24 @@ def test_lower_precision_on_both_sides(precision: str) -> None:
     wrong = run(TorchNet(), net(eps=1.0), NET, 8, precision=precision)
     assert wrong.verdict == "different"
     assert wrong.first_divergence == "norm"
+
+
+def test_training_that_torch_has_not_got_is_not_called_equal() -> None:
+    report = verify(
+        torch.nn.Tanh(),
+        FlaxTanh(),
+        [np.ones((2, 3), np.float32)],
+        load=lambda module, state: None,
+        dump=lambda module, like=None: {},
+        settings=Settings(examples=1, train_steps=2),
+    )
+    assert report.ok, str(report)
+    assert "training with SGD" not in {check.name for check in report.checks}
+    assert any(note.startswith("training with SGD: torch has nothing") for note in report.notes)
+
+
+class FlaxTanh(nnx.Module):
+    """Nothing to train."""
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return jnp.tanh(x)

@@ -39,6 +39,10 @@ class Net(nnx.Module):
 state = placement.state(nnx.state(Net()))
 print([str(state[n][...].sharding.spec) for n in ("weight", "own", "bias", "buffer")])
 print([str(x.sharding.spec) for x in placement.inputs((jnp.ones((8, 2)), jnp.ones(3)))])
+odd = Placement({"data": 4, "model": 2})
+odd.state(nnx.state(nnx.Linear(3, 5, rngs=nnx.Rngs(0))))
+odd.inputs(jnp.ones((3, 2)))
+print(placement.unused(), odd.unused())
 """
 
 
@@ -52,4 +56,5 @@ def test_where_arrays_go() -> None:
     assert result.stdout.splitlines() == [
         str([f"{spec}(None, 'model')", f"{spec}('model', None)", f"{spec}()", f"{spec}()"]),
         str([f"{spec}('data',)", f"{spec}()"]),
+        "[] ['data', 'model']",
     ]
