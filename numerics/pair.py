@@ -185,6 +185,8 @@ class Pair:
                 checks[f"{mode} outputs"] = [Difference("output", problem=one_line(error))]
                 return Outcome(example, checks, error)
             checks.update(_compared(mode, runs, grad))
+            if self.rest is not None:
+                self._note_lost(mode, runs)
             if self.wanted.ulps:
                 self._count_ulps(mode, runs)
             if train and self.without_dropout:
@@ -194,6 +196,14 @@ class Pair:
         if failures and not checks:
             raise failures[0]
         return self._with_extras(Outcome(example, checks), args, kwargs, noise)
+
+    def _note_lost(self, mode: str, runs: Runs) -> None:
+        """What torch's call changes outside of the state_dict and the port has not got."""
+        lost = sorted(runs.own[0].changed - set(runs.port.rest) - set(runs.port.state))
+        if lost:
+            self.notes.append(
+                f"{mode} state: the call changes {', '.join(lost)} in torch, the port has no such array"
+            )
 
     def _count_ulps(self, mode: str, runs: Runs) -> None:
         """Every number's error in ulps, where that was asked for."""

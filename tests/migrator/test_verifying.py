@@ -387,6 +387,17 @@ def test_numbers_drawn_at_construction_and_not_stored_are_carried(project: Path)
     assert any(note.startswith("noise: drawn when the module is built") for note in report.notes)
 
 
+def test_an_attribute_that_the_port_has_not_got_is_mentioned(project: Path) -> None:
+    model = project / "model.py"
+    text = model.read_text().replace(
+        "        return x", "        self.seen = x.detach()\n        return x"
+    )
+    model.write_text(text)
+    (report,) = reports(project)
+    assert report.ok, str(report)
+    assert any("changes seen in torch, the port has no such" in note for note in report.notes)
+
+
 @pytest.mark.parametrize("kept", ["x.sum(0)", "2 * x.sum(0)"])
 def test_a_cache_in_no_state_dict_is_compared_after_the_call(project: Path, kept: str) -> None:
     lines = {
