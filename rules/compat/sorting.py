@@ -33,6 +33,13 @@ def histc(x: jax.Array, bins: int, low: float, high: float) -> jax.Array:
     return jnp.zeros(bins, x.dtype).at[place].add(1, mode="drop")
 
 
+def _edges(x: jax.Array, count: int, limits: Sequence[float] | None) -> jax.Array:
+    """The edges of ``count`` equal bins between limits, or the extremes of ``x``."""
+    low, high = limits or ((x.min(), x.max()) if x.size else (0, 1))
+    spread = jnp.where(low == high, 0.5, 0)
+    return jnp.linspace(low - spread, high + spread, count + 1, dtype=x.dtype)
+
+
 def histogramdd(
     x: jax.Array,
     bins: int | Sequence[int] | Sequence[jax.Array],
@@ -42,9 +49,22 @@ def histogramdd(
 ) -> tuple[jax.Array, tuple[jax.Array, ...]]:
     """Counts of the points (…, d) in a d-dimensional grid, and its edges; ``range`` is low, high of each axis in a
     row (``torch.histogramdd``)."""
-    points = x.reshape(-1, x.shape[-1])
-    limits = None if range is None else list(zip(range[::2], range[1::2], strict=True))
-    flat = None if weights is None else weights.reshape(-1)
-    bins = bins if isinstance(bins, int) else list(bins)
-    counts, edges = jnp.histogramdd(points, bins, limits, flat, density)
-    return counts.astype(x.dtype), tuple(edge.astype(x.dtype) for edge in edges)
+    points = x.reshape(-1, x.shape[-1]).T
+    sizes = [bins] * len(points) if isinstance(bins, int) else bins
+    limits = [None] * len(points) if range is None else zip(range[::2], range[1::2], strict=True)
+    edges = tuple(
+        _edges(line, size, limit) if isinstance(size, int) else size
+        for line, size, limit in zip(points, sizes, limits, strict=True)
+    )
+    weight = jnp.ones(points.shape[1], x.dtype) if weights is None else weights.reshape(-1)
+    places = []
+    for line, edge in zip(points, edges, strict=True):
+        weight = jnp.where((line >= edge[0]) & (line <= edge[-1]), weight, 0)
+        place = jnp.searchsorted(edge, line, side="right") - 1
+        places.append(jnp.where(line == edge[-1], len(edge) - 2, place))
+    counts = jnp.zeros([len(edge) - 1 for edge in edges], x.dtype).at[tuple(places)].add(weight)
+    if density:
+        counts = counts / counts.sum()
+        for axis, edge in enumerate(edges):
+            counts = counts / jnp.diff(edge).reshape(-1, *[1] * (counts.ndim - 1 - axis))
+    return counts, edges

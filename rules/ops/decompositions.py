@@ -492,3 +492,9 @@ def geqrf(input) -> tuple[Tensor["same"], Tensor["same"]]:
     """R and the Householder reflections of a QR factorisation, packed as in LAPACK."""
     packed, tau = jnp.linalg.qr(input, mode="raw")
     return packed.mT, tau
+
+
+@op("torch.linalg.ldl_factor", "torch.linalg.ldl_factor_ex", "torch.linalg.ldl_solve")
+def ldl(*args, **kwargs) -> Tensor:
+    """Refused: JAX has no factorisation of symmetric matrices that are not positive definite."""
+    return unsupported("ldl factors: JAX has none; use jnp.linalg.solve, or cholesky where it exists")

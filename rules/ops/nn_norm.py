@@ -140,3 +140,9 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps) -> tuple[Tenso
     """Group norm of (N, C, H·W), the means and the reciprocal standard deviations (N, group)."""
     mean, rstd = moments(input.reshape(N, group, C // group * HxW), -1, eps, keepdims=False)
     return group_norm(input, group, weight=weight, bias=bias, eps=eps), mean, rstd
+
+
+@op("torch.native_batch_norm", "torch._native_batch_norm_legit")
+def native_batch_norm(*args, **kwargs) -> tuple[Tensor, Tensor, Tensor]:
+    """Refused: it updates the running statistics it is handed, which have to be some module's buffers."""
+    return unsupported("native_batch_norm updates its arguments in place; use F.batch_norm")
