@@ -497,4 +497,6 @@ def geqrf(input) -> tuple[Tensor["same"], Tensor["same"]]:
 @op("torch.linalg.ldl_factor", "torch.linalg.ldl_factor_ex", "torch.linalg.ldl_solve")
 def ldl(*args, **kwargs) -> Tensor:
     """Refused: JAX has no factorisation of symmetric matrices that are not positive definite."""
-    return unsupported("ldl factors: JAX has none; use jnp.linalg.solve, or cholesky where it exists")
+    return unsupported(
+        "ldl factors: JAX has none; use jnp.linalg.solve, or cholesky where it exists"
+    )

@@ -21,12 +21,14 @@ from rules.compat import (
     decompositions,
     dropout_layers,
     factories,
+    fft,
     initialize,
     layer_functions,
     loss_layers,
     masks,
     named,
     norm,
+    norm_functional,
     sorting,
     statistics,
     transforms,
@@ -68,6 +70,16 @@ def test_segments_of_a_later_axis(reduce: str) -> None:
     wanted = torch.segment_reduce(torch.tensor(data), reduce, lengths=torch.tensor(lengths), axis=1)
     ours = statistics.segment_reduce(jnp.asarray(data), reduce, offsets, axis=1)
     np.testing.assert_allclose(ours, wanted, rtol=1e-5)
+
+
+def test_both_parts_of_a_spectrum() -> None:
+    reference = lambda x: torch.view_as_real(torch.fft.fft(x))
+    agree(reference, lambda x: fft.real_and_imaginary(jnp.fft.fft(x)), array((3, 5)))
+
+
+def test_moments() -> None:
+    reference = lambda x: torch.native_layer_norm(x, (4, 5), None, None, 1e-3)[1:]
+    agree(reference, lambda x: norm_functional.moments(x, (-2, -1), 1e-3), array((3, 4, 5)))
 
 
 def test_the_minor_that_fails() -> None:
