@@ -17,6 +17,11 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from migrator.errors import UserError
 from migrator.tree import Tree
 
+_node: Any = cst.CSTNode
+_node.__hash__ = (
+    object.__hash__
+)  # by identity like libcst's own, which calls id() in Python at every lookup
+
 
 class SourceError(UserError):
     """A file that cannot be read: one line for the user, with file, line and what to do."""

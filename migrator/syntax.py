@@ -252,7 +252,7 @@ def changed(node: N, **changes: Any) -> N:
     else:
         return node
     kind = type(node)
-    if kind in _SPACED:
+    if kind in _SPACED and not _has_room(node, changes):
         try:
             return node.with_changes(**changes)
         except cst.CSTValidationError:
@@ -263,6 +263,42 @@ def changed(node: N, **changes: Any) -> N:
     for name, value in changes.items():
         put(made, name, value)
     return made
+
+
+_ROOM: dict[type, tuple[str, ...]] = {
+    cst.Assert: ("whitespace_after_assert",),
+    cst.CompIf: ("whitespace_before", "whitespace_before_test"),
+    cst.For: ("whitespace_after_for", "whitespace_before_in", "whitespace_after_in"),
+    cst.If: ("whitespace_before_test",),
+    cst.IfExp: (
+        "whitespace_before_if",
+        "whitespace_after_if",
+        "whitespace_before_else",
+        "whitespace_after_else",
+    ),
+    cst.Return: ("whitespace_after_return",),
+    cst.While: ("whitespace_after_while",),
+}
+"""The fields that keep a keyword from its neighbours."""
+
+
+def _has_room(node: Any, changes: Mapping[str, Any]) -> bool:
+    """Whether white space stands around all keywords of a node, whatever its expressions become."""
+    kind = type(node)
+    if kind is cst.Comparison:
+        targets = changes.get("comparisons", node.comparisons)
+        owners = [target.operator for target in targets]
+    elif kind is cst.ComparisonTarget or kind is cst.BooleanOperation:
+        owners = [node.operator]
+    elif kind in _ROOM and changes.keys().isdisjoint(_ROOM[kind]):
+        return all(getattr(getattr(node, name), "value", None) for name in _ROOM[kind])
+    else:
+        return False
+    return "operator" not in changes and all(
+        getattr(getattr(owner, name), "value", None)
+        for owner in owners
+        for name in ("whitespace_before", "whitespace_after")
+    )
 
 
 def _enclosed(value: Any) -> Any:
