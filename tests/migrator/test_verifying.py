@@ -21,6 +21,7 @@ from migrator.errors import UserError
 from migrator.report import json as json_report
 from migrator.report import verification, verify_github, verify_junit
 from migrator.verifying import load_case, verify, verify_cases
+from numerics.initial import compare_initial, drawn
 from numerics.inputs import Example
 
 TORCH = """
@@ -369,6 +370,23 @@ def test_what_the_port_makes_itself_is_compared_before_it_is_given_torchs(
     if not ok:
         assert report.failure.check == "initial values"
         assert report.first_divergence in ("", "scales")
+
+
+def test_a_number_drawn_from_few_is_not_taken_for_a_constant() -> None:
+    class Sign(torch.nn.Module):
+        def __init__(self, sign: float) -> None:
+            super().__init__()
+            self.register_buffer("sign", torch.tensor([sign]))
+
+    def build(seed: int) -> torch.nn.Module:
+        return Sign(1.0 if seed in (0, 1, 4) else -1.0)
+
+    port = {"sign": np.array([-1.0])}
+    assert not drawn(build(0), build)
+    (found,) = compare_initial(build(0), {}, build, port)
+    assert found.ok
+    (found,) = compare_initial(build(0), {}, lambda seed: Sign(1.0), port)
+    assert not found.ok
 
 
 def test_initial_values_are_left_out_where_the_case_says_so(project: Path) -> None:
