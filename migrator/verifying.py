@@ -83,8 +83,8 @@ def _engine() -> Callable[..., Report]:
 class LoadedCase:
     """A case with both modules built; unpacks as ``torch_module, flax_module, inputs``.
 
-    ``initial`` compares what they start from. ``carried`` names what torch draws when it is built and keeps out of
-    its state_dict: the port has been given torch's values.
+    ``initial`` compares what they start from; ``notes`` say what of that is not compared. What torch draws when it is
+    built and keeps out of its state_dict the port has been given.
     """
 
     torch_module: Any
@@ -92,7 +92,7 @@ class LoadedCase:
     inputs: InputSpec
     code: UserCode
     initial: tuple[Difference, ...] = ()
-    carried: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Any:
         return iter((self.torch_module, self.flax_module, self.inputs))
@@ -111,15 +111,21 @@ def load_case(case: Case | str, config: Config | Path | str | None = None) -> Lo
     require("torch")
     code = UserCode(config.root, target_file(case.torch, config).parent)
     torch_module, port = build_torch(case, config, code), build_flax(case, config)
-    initial, carried = _started(case, config, code, torch_module, port)
+    initial: list[Difference] = []
+    try:
+        initial, notes = _started(case, config, code, torch_module, port)
+    except Exception as error:
+        notes = [
+            f"initial values: not compared ({describe(error, target_file(case.torch, config))})"
+        ]
     inputs = spec_of(case, config, code)
-    return LoadedCase(torch_module, port, inputs, code, tuple(initial), tuple(carried))
+    return LoadedCase(torch_module, port, inputs, code, tuple(initial), tuple(notes))
 
 
 def _started(
     case: Case, config: Config, code: UserCode, torch_module: Any, port: Any
 ) -> tuple[list[Difference], list[str]]:
-    """What the sides start from, compared; and names of drawn values that the port is given."""
+    """What the sides start from, compared; and a note on drawn values that the port is given."""
     from migrator.weights import set_unstored, to_state_dict, unstored
     from numerics.initial import compare_initial, drawn
 
@@ -132,7 +138,12 @@ def _started(
     if case.initial:
         found = compare_initial(torch_module, random, build, to_state_dict(port) | own)
     shared = {k: v for k, v in random.items() if k in own and own[k].shape == tuple(v.shape)}
-    return found, set_unstored(port, shared) if shared else []
+    carried = ", ".join(set_unstored(port, shared)) if shared else ""
+    if not carried:
+        return found, []
+    return found, [
+        f"{carried}: drawn when the module is built and in no state_dict; the port was given torch's"
+    ]
 
 
 def select(config: Config, names: Sequence[str]) -> list[Case]:
@@ -259,11 +270,7 @@ def _verified(case: Case, config: Config, options: Mapping[str, Any]) -> Report:
             )
         except (KeyError, ValueError) as error:
             return _port_raises(case, error)
-    if loaded.carried:
-        carried = ", ".join(loaded.carried)
-        report.notes.append(
-            f"{carried}: drawn when the module is built and in no state_dict; the port was given torch's"
-        )
+    report.notes += loaded.notes
     failures.save(case, report)
     return report
 

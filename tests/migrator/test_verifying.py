@@ -389,6 +389,15 @@ def test_a_number_drawn_from_few_is_not_taken_for_a_constant() -> None:
     assert not found.ok
 
 
+def test_a_module_that_can_be_built_only_once_is_compared_without(project: Path) -> None:
+    port_line = "self.gain = nnx.Param(jnp.ones(4))"
+    torch_line = "assert not globals().setdefault('built', []), 'again'; built.append(1); self.gain = nn.Parameter(torch.ones(4))"
+    report = planted(project, torch_line, port_line)
+    assert report.ok, str(report)
+    assert any(note.startswith("initial values: not compared") for note in report.notes)
+    assert "initial values" not in {check.name for check in report.checks}
+
+
 def test_initial_values_are_left_out_where_the_case_says_so(project: Path) -> None:
     lines = "self.gain = nn.Parameter(torch.ones(4))", "self.gain = nnx.Param(jnp.zeros(4))"
     assert planted(project, *lines, case="initial = false\n").ok
