@@ -185,6 +185,10 @@ class Pair:
                 checks[f"{mode} outputs"] = [Difference("output", problem=one_line(error))]
                 return Outcome(example, checks, error)
             checks.update(_compared(mode, runs, grad))
+            if runs.own[0].writes_inputs:
+                self.notes.append(
+                    "torch changes an argument in place, which its caller sees; a port cannot do that"
+                )
             if self.rest is not None:
                 self._note_lost(mode, runs)
             if self.wanted.ulps:

@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import torch
 from flax import nnx
+from torch.utils._pytree import tree_leaves
 
 from numerics.division import DividesAsJax
 from numerics.health import retraced
@@ -34,7 +35,7 @@ class Run:
     """What one run gave, by name: outputs by path, gradients and state by torch's names.
 
     ``state`` is what a state_dict has, ``rest`` the buffers and tensors in attributes that it has not, ``changed`` the
-    names of those that the call changed.
+    names of those that the call changed; ``writes_inputs`` tells that torch changed an argument in place.
     Floats are held as float64 whatever they were computed in; ``dtypes`` says what that was for outputs,
     ``leaf_dtypes`` for gradients and state.
     """
@@ -46,6 +47,7 @@ class Run:
     state: dict[str, np.ndarray] = field(default_factory=dict)
     rest: dict[str, np.ndarray] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
+    writes_inputs: bool = False
     cotangents: dict[str, np.ndarray] = field(default_factory=dict)
     draws: list[Draw] = field(default_factory=list)
     raw_draws: list[torch.Tensor] = field(default_factory=list)
@@ -124,6 +126,10 @@ def run_torch(
         },
         rest=rest,
         changed=_changed(before, rest),
+        writes_inputs=any(
+            isinstance(value, torch.Tensor) and value._version > 0
+            for value in tree_leaves((call_args, call_kwargs))
+        ),
         draws=recorder.draws,
         raw_draws=recorder.raw,
         unknown_draws=recorder.unknown,

@@ -143,6 +143,15 @@ def test_a_neighbour_that_torch_refuses_does_not_excuse_a_difference() -> None:
     assert report.verdict == "different", str(report)
 
 
+def test_an_argument_that_torch_writes_to_is_mentioned() -> None:
+    words = "changes an argument in place"
+    report = run(lambda self, x: x.mul_(2), lambda self, x: x * 2, weights=False)
+    assert report.verdict == "equal", str(report)
+    assert any(words in note for note in report.notes)
+    report = run(lambda self, x: x.clone().mul_(2), lambda self, x: x * 2, weights=False)
+    assert not any(words in note for note in report.notes)
+
+
 def test_a_budget_that_is_used_up_is_said_so() -> None:
     settings = Settings(examples=8, budget=1e-9)
     report = run(
