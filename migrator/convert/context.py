@@ -72,6 +72,8 @@ class Context:
         """Whether a default or a class body, which run where they stand, takes the file's own generator."""
         self.no_grad = 0
         self.iterates_dicts: bool | None = None
+        self.narrow: bool | None = None
+        """Whether the file names a dtype of fewer digits than float32 and int32."""
         self.extended: set[str] | None = None
         self.writers: dict[FunctionInfo, bool] = {}
         self.procedures: set[FunctionInfo] = set()

@@ -271,12 +271,13 @@ def _plain_signature(definition: ast.FunctionDef, text: str, factory: bool) -> s
 
 def _is_rare(statement: ast.stmt) -> bool:
     """``if surely(…):`` without an else: a case that JAX itself refuses when the usual code meets it."""
+    if not isinstance(statement, ast.If) or statement.orelse:
+        return False
+    test = statement.test
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
     return (
-        isinstance(statement, ast.If)
-        and not statement.orelse
-        and isinstance(statement.test, ast.Call)
-        and isinstance(statement.test.func, ast.Name)
-        and statement.test.func.id == "surely"
+        isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "surely"
     )
 
 

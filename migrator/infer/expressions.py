@@ -290,6 +290,10 @@ class Expressions:
             left = left.inner
         elif left == k.NONE and isinstance(node.operator, cst.Or):
             return right
+        if isinstance(node.operator, cst.Or) and isinstance(left, k.Unknown):
+            if isinstance(right, (k.Tuple, k.Sequence)):  # a default, like what it stands for
+                kind = right.type if isinstance(right, k.Sequence) else "tuple"
+                return k.Sequence(k.element(right), kind)
         return k.join(left, right)
 
     def eval_Comparison(self, node: cst.Comparison) -> k.Kind:

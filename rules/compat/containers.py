@@ -65,6 +65,13 @@ class Unregistered(nnx.List):
     """A list of modules that are children under other names; torch's state_dict does not know the list."""
 
 
+def nested_list(values):
+    """Lists and tuples as ``nnx.List``, those in them too: Flax finds the arrays there."""
+    if not isinstance(values, (list, tuple)):
+        return values
+    return nnx.List([nested_list(v) for v in values])
+
+
 class ModuleDict(nnx.Module):
     """Modules by name in the order they were added; ``nnx.Dict`` sorts its keys when a module is jitted."""
 

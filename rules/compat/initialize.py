@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from flax import nnx
 
+_STORED = (
+    (nnx.Linear, "kernel"),
+    (nnx.Embed, "embedding"),
+    ((nnx.LayerNorm, nnx.RMSNorm), "scale"),
+)
+"""Where Flax layers keep torch's ``weight``."""
+
+
+def weight_of(module):
+    """The ``weight`` of a layer in torch's layout, None where it has none."""
+    name = next((n for kind, n in _STORED if isinstance(module, kind)), "weight")
+    found = getattr(module, name)
+    value = found[...] if isinstance(found, nnx.Variable) else found
+    return value.T if isinstance(module, nnx.Linear) else value
+
 
 def initialize(module, name, init):
     """Give a layer's ``weight`` or ``bias`` the value ``init(array)``; the array has torch's layout."""
-    names = ("kernel", "embedding", "scale", "weight") if name == "weight" else (name,)
-    found = next(getattr(module, n) for n in names if hasattr(module, n))
+    stored = next((n for kind, n in _STORED if isinstance(module, kind)), "weight")
+    found = getattr(module, stored if name == "weight" else name)
     if not isinstance(found, nnx.Variable):
         return  # a value computed from other parameters keeps nothing that is written to it
     transposed = isinstance(module, nnx.Linear) and name == "weight"

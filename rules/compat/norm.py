@@ -220,10 +220,12 @@ class LayerNormNd(nnx.LayerNorm):
         *,
         rngs: nnx.Rngs | None = None,
     ):
-        self.normalized_shape, self.eps = tuple(normalized_shape), eps
+        one = isinstance(normalized_shape, int)
+        self.normalized_shape = (normalized_shape,) if one else tuple(normalized_shape)
+        self.eps = eps
         affine = elementwise_affine
-        self.scale = nnx.Param(jnp.ones(normalized_shape, dtype)) if affine else None
-        self.bias = nnx.Param(jnp.zeros(normalized_shape, dtype)) if affine and bias else None
+        self.scale = nnx.Param(jnp.ones(self.normalized_shape, dtype)) if affine else None
+        self.bias = nnx.Param(jnp.zeros(self.normalized_shape, dtype)) if affine and bias else None
 
     def __call__(self, input):
         x = input.astype(jnp.promote_types(input.dtype, jnp.float32))
@@ -249,9 +251,11 @@ class RMSNormNd(nnx.RMSNorm):
         *,
         rngs: nnx.Rngs | None = None,
     ):
-        self.normalized_shape, self.eps = tuple(normalized_shape), eps
+        one = isinstance(normalized_shape, int)
+        self.normalized_shape = (normalized_shape,) if one else tuple(normalized_shape)
+        self.eps = eps
         affine = elementwise_affine
-        self.scale = nnx.Param(jnp.ones(normalized_shape, dtype)) if affine else None
+        self.scale = nnx.Param(jnp.ones(self.normalized_shape, dtype)) if affine else None
 
     def __call__(self, input):
         x = input.astype(jnp.promote_types(input.dtype, jnp.float32))

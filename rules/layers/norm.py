@@ -240,8 +240,12 @@ def LayerNorm(
     *,
     rngs,
 ) -> nnx.LayerNorm:
-    """nnx normalises one axis, and its fast variance E[x²] − E[x]² loses digits."""
-    if surely(isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) != 1):
+    """nnx normalises one axis, and its fast variance E[x²] − E[x]² loses digits.
+
+    Without a weight nnx would take several axes without a word, so that the class that knows both comes first."""
+    if surely(isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) == 1):
+        normalized_shape = normalized_shape[0]
+    if surely(isinstance(normalized_shape, (tuple, list))):
         return LayerNormNd(
             normalized_shape,
             eps=eps,
@@ -250,8 +254,15 @@ def LayerNorm(
             dtype=dtype,
             rngs=rngs,
         )
-    if surely(isinstance(normalized_shape, (tuple, list))):
-        normalized_shape = normalized_shape[0]
+    if not surely(elementwise_affine or isinstance(normalized_shape, int)):
+        return LayerNormNd(
+            normalized_shape,
+            eps=eps,
+            elementwise_affine=elementwise_affine,
+            bias=bias,
+            dtype=dtype,
+            rngs=rngs,
+        )
     return nnx.LayerNorm(
         normalized_shape,
         epsilon=eps,
@@ -275,7 +286,9 @@ def RMSNorm(
     normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None, *, rngs
 ) -> nnx.RMSNorm:
     """Without ``eps`` torch uses that of float32."""
-    if surely(isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) != 1):
+    if surely(isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) == 1):
+        normalized_shape = normalized_shape[0]
+    if surely(isinstance(normalized_shape, (tuple, list))):
         return RMSNormNd(
             normalized_shape,
             eps=eps,
@@ -283,8 +296,14 @@ def RMSNorm(
             dtype=dtype,
             rngs=rngs,
         )
-    if surely(isinstance(normalized_shape, (tuple, list))):
-        normalized_shape = normalized_shape[0]
+    if not surely(elementwise_affine or isinstance(normalized_shape, int)):
+        return RMSNormNd(
+            normalized_shape,
+            eps=eps,
+            elementwise_affine=elementwise_affine,
+            dtype=dtype,
+            rngs=rngs,
+        )
     return nnx.RMSNorm(
         normalized_shape,
         epsilon=jnp.finfo(jnp.float32).eps if eps is None else eps,

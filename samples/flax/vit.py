@@ -118,7 +118,9 @@ def LayerNorm(
     *,
     rngs,
 ):
-    """nnx normalises one axis, and its fast variance E[x²] − E[x]² loses digits."""
+    """nnx normalises one axis, and its fast variance E[x²] − E[x]² loses digits.
+
+    Without a weight nnx would take several axes without a word, so that the class that knows both comes first."""
     return nnx.LayerNorm(
         normalized_shape,
         epsilon=eps,

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
-import numpy as np
 import pytest
-import torch
 import torch.nn.functional as F
 from flax import nnx
 from torch import nn
 
 import migrator
-from tests.convert.tools import HEADER, body, rules_of
-
-X = torch.linspace(-1, 1, 12).reshape(3, 4)
-
-
-def check(source: str, *args: object) -> str:
-    """Convert ``M``, carry the weights over, compare its output on ``X``; the converted code."""
-    result = migrator.convert_source(HEADER + source)
-    assert result.complete, result.findings
-    theirs: dict = {}
-    exec(HEADER + source, theirs)
-    ours: dict = {}
-    exec(result.code, ours)
-    torch.manual_seed(0)
-    model, port = theirs["M"](*args), ours["M"](*args, rngs=nnx.Rngs(0))
-    state = model.state_dict()
-    migrator.load_state_dict(port, state)
-    port.eval()
-    assert set(migrator.to_state_dict(port)) == set(state)
-    want = model.eval()(X).detach().numpy()
-    np.testing.assert_allclose(
-        nnx.jit(lambda m, x: m(x))(port, jnp.asarray(X.numpy())), want, atol=1e-5
-    )
-    return result.code
+from tests.convert.tools import HEADER, body, check, rules_of
 
 
 def test_children_of_a_sequential_by_assignment() -> None:

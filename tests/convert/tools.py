@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import textwrap
 
+import jax.numpy as jnp
+import numpy as np
+import torch
+from flax import nnx
+
+import migrator
 from migrator.convert import ConvertResult, convert_source
 
 HEADER = """\
@@ -54,3 +60,27 @@ def module(init: str, forward: str = "return x") -> str:
 def rules_of(source: str) -> list[str]:
     """The codes of what blocks a conversion."""
     return [f.rule for f in convert(source).findings if f.blocks]
+
+
+X = torch.linspace(-1, 1, 12).reshape(3, 4)
+
+
+def check(source: str, *args: object) -> str:
+    """Convert ``M``, carry the weights over, compare its output on ``X``; the converted code."""
+    result = migrator.convert_source(HEADER + source)
+    assert result.complete, result.findings
+    theirs: dict = {}
+    exec(HEADER + source, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    torch.manual_seed(0)
+    model, port = theirs["M"](*args), ours["M"](*args, rngs=nnx.Rngs(0))
+    state = model.state_dict()
+    migrator.load_state_dict(port, state)
+    port.eval()
+    assert set(migrator.to_state_dict(port)) == set(state)
+    want = model.eval()(X).detach().numpy()
+    np.testing.assert_allclose(
+        nnx.jit(lambda m, x: m(x))(port, jnp.asarray(X.numpy())), want, atol=1e-5
+    )
+    return result.code

@@ -14,6 +14,7 @@ ORDER = (
     "control",
     "freezing",
     "mutation",
+    "held",
     "parameters",
     "training",
     "gradients",

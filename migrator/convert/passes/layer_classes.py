@@ -70,6 +70,11 @@ def constructor(rw: Rewriter, info: ClassInfo, rule: Rule) -> cst.FunctionDef | 
     given = ", ".join(p.name if p.default is None else f"{p.name}={p.name}" for p in taken)
     call = cst.parse_expression(f"super().__init__({given})")
     assert isinstance(call, cst.Call)
+    for item in (
+        call.args
+    ):  # a subclass of a norm is of one over a single axis, unless torch's class says more
+        if syntax.code(item.value) == "normalized_shape":
+            rw.ctx.facts.kinds[item.value] = k.INT
     rngs = rw.ctx.module_rngs
     try:
         made = layer_super(rw, info.torch_base or "", call)

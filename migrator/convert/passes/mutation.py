@@ -83,25 +83,39 @@ def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
         current = targets.current(rw, receiver)
     args = [CallArg(None, receiver, current, rw.ctx.kind(receiver)), *call_args(rw, node.args)]
     value = convert_call(rw, node, base, rules, args).node
-    return _kept_dtype(rw, rules, receiver, current, value)
+    return _kept_dtype(rw, rules, args, value)
 
 
 def _kept_dtype(
-    rw: Rewriter,
-    rules: tuple[Rule, ...],
-    receiver: cst.BaseExpression,
-    current: cst.BaseExpression,
-    value: cst.BaseExpression,
+    rw: Rewriter, rules: tuple[Rule, ...], args: list[CallArg], value: cst.BaseExpression
 ) -> cst.BaseExpression:
-    """``x.eq_(y)`` leaves x with the dtype it had: the one kind of in-place result that JAX gives another."""
-    kind = rw.ctx.kind(receiver)
+    """``x.eq_(y)`` leaves x with the dtype it had, and so does ``x.add_(y)`` with a y of more digits."""
+    receiver, current, kind = args[0].original, args[0].updated, rw.ctx.kind(args[0].original)
     boolean = all(rule.returns.replace("'", '"') == 'Tensor["bool"]' for rule in rules)
-    if not boolean or (isinstance(kind, k.Tensor) and kind.dtype == "bool"):
+    wider = any(_may_widen(rw, kind, rw.ctx.kind(a.original)) for a in args[1:])
+    if not (boolean or wider) or (isinstance(kind, k.Tensor) and kind.dtype == "bool"):
         return value
     if not syntax.is_cheap(current):
-        raise Failure(receiver, "MUT002", "a comparison in place keeps the dtype of its tensor", "")
+        raise Failure(receiver, "MUT002", "a result in place keeps the dtype of its tensor", "")
     made = syntax.parse("_value.astype(_current.dtype)")
     return syntax.substitute(made, {"_value": value, "_current": current})
+
+
+_NARROW = frozenset("half bfloat16 float16 short byte char int8 uint8 int16".split())
+
+
+def _may_widen(rw: Rewriter, target: k.Kind, other: k.Kind) -> bool:
+    """Whether a tensor written in place may have fewer digits than the operand: torch keeps the dtype it has.
+
+    All tensors of one kind have one dtype in files that name no narrow one."""
+    if rw.ctx.narrow is None:
+        nodes = rw.ctx.source.index.of_type(cst.Name)
+        rw.ctx.narrow = any(n.value in _NARROW for n in nodes)
+    if not rw.ctx.narrow or k.scalar_type(other) is not None:
+        return False
+    if isinstance(other, k.Tensor) and other.dtype == "bool":
+        return False
+    return not (isinstance(target, k.Tensor) and target.dtype == "bool")
 
 
 def _function_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
@@ -323,6 +337,20 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
 @converts(cst.AugAssign)
 def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     """``x[i] += v`` becomes an indexed update; ``x += v`` on a tensor writes in place in torch."""
+    made = _augmented(rw, node)
+    kind = rw.ctx.kind(node.target)
+    if not isinstance(made, cst.AugAssign) or not isinstance(kind, k.Tensor):
+        return made
+    if not _may_widen(rw, kind, rw.ctx.kind(node.value)):
+        return made
+    read = syntax.code(made.target)
+    operator = syntax.code(made.operator).strip().removesuffix("=")
+    template = syntax.parse(f"(__x__ {operator} __y__).astype(__x__.dtype)")
+    value = syntax.substitute(template, {"__x__": syntax.parse(read), "__y__": made.value})
+    return cst.Assign([cst.AssignTarget(made.target)], value)
+
+
+def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     ctx = rw.ctx
     target = node.target
     if isinstance(target, cst.Subscript) and isinstance(ctx.kind(target.value), k.Tensor):

@@ -12,6 +12,7 @@ from migrator.convert.passes import targets
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.classes import is_named
 from migrator.convert.passes.containers import is_sequential
+from migrator.convert.passes.held import only_functions
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -176,6 +177,21 @@ def _plain(rw: Rewriter, value: cst.BaseExpression) -> cst.BaseExpression:
     return made
 
 
+@converts(cst.Attribute)
+def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``m.weight`` where only a run tells what layer ``m`` is."""
+    ctx = rw.ctx
+    if node.attr.value != "weight" or ctx.in_init or ctx.frame is None:
+        return None
+    if targets.found_at_run_time(ctx, node) is None or isinstance(ctx.kind(node.value), k.Unknown):
+        return None
+    parent = ctx.facts.tree.around(node)[-1]
+    if isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.Assign, cst.Comparison, cst.Del)):
+        return None
+    name = ctx.helpers.need(module_file("rules.compat.initialize"), "weight_of")
+    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.value))])
+
+
 @converts(cst.Attribute, cst.Name)
 def read(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     """The value of a Variable is read with ``[...]``."""
@@ -250,6 +266,8 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     known = owner.attribute(target.attr.value) if owner is not None else None
     if kind == k.NONE and isinstance(node.value, cst.Name):
         inner = known.inner if isinstance(known, k.Optional) else None
+        if isinstance(inner, k.Module) and only_functions(rw, target.attr.value):
+            return None
         if isinstance(inner, (k.Tensor, k.Module)) and not _in_branch(rw, node):
             ctx.helpers.use("nnx")
             return syntax.changed(node, value=syntax.parse("nnx.data(None)"))

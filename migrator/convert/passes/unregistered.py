@@ -11,7 +11,7 @@ from migrator.convert.context import Context
 from migrator.infer import ClassInfo
 from migrator.infer.calls import CONTAINERS
 
-_REGISTERING = ("add_module", "register_module", "setattr")
+_REGISTERING = ("add_module", "register_module", "register_parameter", "setattr")
 
 
 def is_registered(ctx: Context, owner: ClassInfo, name: str) -> bool:

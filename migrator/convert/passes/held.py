@@ -1,0 +1,262 @@
+"""Attributes that hold arrays in Python containers, and those that hold a layer now and a function then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.passes import targets
+from migrator.convert.passes.unregistered import is_registered
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
+from migrator.infer import kinds as k
+from rules import definitions
+from rules.definitions import module_file
+
+
+@converts(cst.Assign)
+def containers(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.tables = {"a": torch.ones(3)}`` → ``nnx.data({…})``: Flax asks that arrays in containers are declared."""
+    ctx = rw.ctx
+    target = node.targets[0].target
+    if len(node.targets) != 1 or not isinstance(target, cst.Attribute) or not ctx.in_init:
+        return None
+    owner = ctx.owner
+    if not ctx.is_self(target.value) or owner is None or owner.torch_base is None:
+        return None
+    if _is_empty(node.value):
+        known = owner.attribute(target.attr.value)
+        if not isinstance(known, k.Sequence) or known.type != "list":
+            return None
+        if not _is_parameter(known.item):
+            return None
+        return _unregistered(rw, node, owner, target)
+    kind = ctx.kind(node.value)
+    if isinstance(kind, k.Sequence) and _is_parameter(kind.item):
+        return _unregistered(rw, node, owner, target)
+    if isinstance(kind, k.Sequence) and kind.type == "list" and isinstance(kind.item, k.Tensor):
+        return None  # an nnx.List
+    if not isinstance(kind, (k.Sequence, k.Tuple, k.Mapping)) or not _holds_tensor(kind):
+        return None
+    if _holds_parameter(kind):
+        raise _not_registered(node)
+    ctx.helpers.use("nnx")
+    func = _container(rw, node, kind)
+    return syntax.changed(node, value=cst.Call(func, [cst.Arg(_in_parens(rw.visit(node.value)))]))
+
+
+def _container(rw: Rewriter, node: cst.Assign, kind: k.Kind) -> cst.BaseExpression:
+    """What makes Flax find the arrays in a container: it changes no tuple, and keeps only some dicts in order."""
+    if isinstance(kind, k.Mapping):
+        if all(isinstance(one, k.Tensor) for one in (kind.value, *dict(kind.items).values())):
+            if not _is_iterated(rw.ctx, node.targets[0].target):
+                return syntax.parse("nnx.data")
+            file = module_file("rules.compat.containers")
+            return cst.Name(rw.ctx.helpers.need(file, "ModuleDict"))
+    elif not any(isinstance(part, k.Mapping) for part in _levels(kind)):
+        if all(not isinstance(one, (k.Tuple, k.Sequence)) for one in _inner(kind)):
+            return syntax.parse("nnx.List")
+        file = module_file("rules.compat.containers")
+        return cst.Name(rw.ctx.helpers.need(file, "nested_list"))
+    raise Failure(
+        node,
+        "API008",
+        "tensors in nested containers, where Flax does not find them",
+        "register them as buffers",
+    )
+
+
+def _is_iterated(ctx: Context, target: cst.CSTNode) -> bool:
+    """Whether the file goes through a dict of that name: jit sorts the keys of a plain one."""
+    name = target.attr.value if isinstance(target, cst.Attribute) else ""
+
+    def is_it(node: cst.CSTNode) -> bool:
+        return isinstance(node, cst.Attribute) and node.attr.value == name
+
+    index = ctx.source.index
+    loops = index.of_type(cst.For, cst.CompFor)
+    methods = [
+        n for n in index.of_type(cst.Attribute) if n.attr.value in ("items", "values", "keys")
+    ]
+    return (
+        any(is_it(loop.iter) for loop in loops)
+        or any(is_it(one.value) for one in methods)
+        or any(is_it(arg.value) for arg in index.of_type(cst.Arg))
+    )
+
+
+def _unregistered(
+    rw: Rewriter, node: cst.Assign, owner: ClassInfo, target: cst.Attribute
+) -> cst.Assign:
+    """A list of parameters that have names of their own in the state_dict."""
+    if not is_registered(rw.ctx, owner, target.attr.value):
+        raise _not_registered(node)
+    name = rw.ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
+    value = cst.Call(cst.Name(name), [cst.Arg(rw.visit(node.value))])
+    return syntax.changed(node, value=value)
+
+
+def _not_registered(node: cst.CSTNode) -> Failure:
+    return Failure(
+        node,
+        "API008",
+        "parameters in a plain container are not registered: torch neither trains nor saves them",
+        "use nn.ParameterList if they are meant to be part of the model",
+    )
+
+
+@converts(cst.Subscript)
+def entry(rw: Rewriter, node: cst.Subscript) -> Any:
+    """``self.kernels[i]`` of a list of parameters → ``self.kernels[i][...]``."""
+    ctx = rw.ctx
+    kind = ctx.kind(node.value)
+    if not isinstance(node.value, cst.Attribute) or not isinstance(kind, k.Sequence):
+        return None
+    sliced = isinstance(node.slice[0].slice, cst.Slice)
+    if sliced or ctx.in_init or not _is_parameter(kind.item):
+        return None
+    return targets.dereferenced(rw.rebuild(node))
+
+
+def _is_parameter(kind: k.Kind) -> bool:
+    return isinstance(kind, k.Tensor) and kind.role == "param"
+
+
+def _inner(kind: k.Kind) -> tuple[k.Kind, ...]:
+    if isinstance(kind, k.Tuple):
+        return kind.items
+    if isinstance(kind, k.Sequence):
+        return (kind.item,)
+    if isinstance(kind, k.Mapping):
+        return (kind.value, *(value for _, value in kind.items))
+    return ()
+
+
+def _levels(kind: k.Kind) -> Iterator[k.Kind]:
+    """A kind, the kinds of what it holds, of what they hold, and so on."""
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
+    yield kind
+    for one in _inner(kind):
+        yield from _levels(one)
+
+
+def _holds_tensor(kind: k.Kind) -> bool:
+    return any(isinstance(part, k.Tensor) for part in _levels(kind))
+
+
+def _holds_parameter(kind: k.Kind) -> bool:
+    return any(_is_parameter(part) for part in _levels(kind))
+
+
+def _is_empty(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.List) and not node.elements
+
+
+def _in_parens(value: cst.BaseExpression) -> cst.BaseExpression:
+    if isinstance(value, cst.Tuple) and not value.lpar:
+        return syntax.parenthesized(value)  # type: ignore[return-value]
+    return value
+
+
+# --- a layer without state in the place of one with state --------------------------------------------------------
+
+
+@converts(cst.Assign)
+def changing_layer(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.act = nn.ReLU()`` where another line assigns an ``nn.PReLU()``: a module in both cases.
+
+    Flax decides once whether an attribute is a part of the module."""
+    ctx = rw.ctx
+    target = node.targets[0].target
+    if len(node.targets) != 1 or not isinstance(target, cst.Attribute) or ctx.traverses:
+        return None
+    if not is_function(rw, node.value) or not ctx.is_self(target.value) or ctx.owner is None:
+        return None
+    others = [v for v in _assigned(ctx, ctx.owner, target.attr.value) if v is not node.value]
+    others = [v for v in others if not (is_function(rw, v) or _is_plain(v))]
+    if all(_either_or(ctx, node.value, other) for other in others):
+        return None
+    wrapper = ctx.helpers.need(module_file("rules.compat.children"), "Stateless")
+    value = cst.Call(cst.Name(wrapper), [cst.Arg(rw.visit(node.value))])
+    return syntax.changed(node, value=value)
+
+
+def _either_or(ctx: Context, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether two expressions stand in branches of one ``if``, so that only one of them runs."""
+    ours, theirs = (ctx.facts.tree.around(node) for node in (one, other))
+    common = [a for a, b in zip(ours, theirs, strict=False) if a is b]
+    return isinstance(common[-1], cst.If)
+
+
+@converts(cst.Assign)
+def switched_off(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.drop = False`` where another line assigns a layer: None, which Flax lets a module replace."""
+    ctx = rw.ctx
+    target = node.targets[0].target
+    if len(node.targets) != 1 or not isinstance(target, cst.Attribute) or ctx.owner is None:
+        return None
+    if not isinstance(node.value, cst.Name) or node.value.value != "False" or not ctx.in_init:
+        return None
+    if not ctx.is_self(target.value):
+        return None
+    name = target.attr.value
+    others = [v for v in _assigned(ctx, ctx.owner, name) if v is not node.value]
+    layers = [v for v in others if isinstance(ctx.kind(v), k.Module) and not is_function(rw, v)]
+    if not layers or len(layers) != len(others) or _compared(ctx, name):
+        return None
+    ctx.helpers.use("nnx")
+    return syntax.changed(node, value=syntax.parse("nnx.data(None)"))
+
+
+def _compared(ctx: Context, name: str) -> bool:
+    """Whether the file compares an attribute of that name, so that None and False are told apart."""
+    return any(
+        isinstance(one.left, cst.Attribute) and one.left.attr.value == name
+        for one in ctx.source.index.of_type(cst.Comparison)
+    )
+
+
+def is_function(rw: Rewriter, value: cst.BaseExpression) -> bool:
+    """Whether a value is a function, or a layer of torch that is a plain function in the output."""
+    if not isinstance(value, cst.Call):
+        return isinstance(rw.ctx.kind(value), k.Function)
+    kind = rw.ctx.facts.kind(value.func)
+    if not isinstance(kind, k.Class) or not kind.name.startswith("torch.nn."):
+        return False
+    rules = definitions.layers(kind.name)
+    return bool(rules) and all(r.returns.strip("'\"") in ("", "Callable") for r in rules)
+
+
+def only_functions(rw: Rewriter, name: str) -> bool:
+    """Whether everything that a class assigns to an attribute is a constant or a function in the output."""
+    owner = rw.ctx.owner
+    values = _assigned(rw.ctx, owner, name) if owner is not None else []
+    return all(_is_plain(v) or is_function(rw, v) for v in values)
+
+
+def _is_plain(value: cst.BaseExpression) -> bool:
+    """A constant: no module."""
+    return isinstance(value, (cst.Name, cst.BaseNumber, cst.SimpleString)) and (
+        not isinstance(value, cst.Name) or value.value in ("None", "True", "False")
+    )
+
+
+def _assigned(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpression]:
+    """What the methods of a class and of classes derived from it assign to ``self.name``."""
+    related = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
+    found = []
+    for info in related:
+        for method in info.methods.values():
+            for item in ctx.facts.tree.below(method.node.body):
+                if type(item) is not cst.Assign:
+                    continue
+                for one in item.targets:
+                    to = one.target
+                    if isinstance(to, cst.Attribute) and to.attr.value == name:
+                        if isinstance(to.value, cst.Name) and to.value.value == "self":
+                            found.append(item.value)
+    return found

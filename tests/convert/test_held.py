@@ -1,0 +1,194 @@
+"""What a module's attributes hold: arrays in containers, a layer now and a function then, shapes of norms."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import body, check, module, rules_of
+
+
+def test_a_layer_takes_the_place_of_a_function() -> None:
+    code = check("""
+class B(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.act = nn.ReLU()
+        self.gate = F.relu
+        self.drop = False
+        self.last = None
+        if kind == "prelu":
+            self.act = nn.PReLU()
+            self.gate = nn.PReLU()
+            self.drop = nn.Dropout()
+            self.last = nn.Tanh()
+
+    def forward(self, x):
+        x = self.gate(self.act(x))
+        if self.drop:
+            x = self.drop(x)
+        return x if self.last is None else self.last(x)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = B("relu")
+        self.b = B("prelu")
+
+    def forward(self, x):
+        return self.a(x) + self.b(x)
+""")
+    assert "self.act = Stateless(jax.nn.relu)" in code
+    assert "self.drop = nnx.data(None)" in code
+    assert "self.last = None" in code
+
+
+def test_a_layer_and_a_function_in_two_branches() -> None:
+    made = module("if dim:\n    self.l = nn.ReLU()\nelse:\n    self.l = nn.Linear(dim, 2)")
+    assert "self.l = jax.nn.relu" in made
+
+
+def test_false_that_is_compared_stays() -> None:
+    made = module(
+        "self.l = False\nif dim:\n    self.l = nn.Linear(dim, 2)\nself.k = self.l is False"
+    )
+    assert "self.l = False" in made
+
+
+def test_arrays_in_containers() -> None:
+    code = check("""
+def tables(d):
+    return torch.arange(d).float(), torch.ones(d)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pair = tables(4)
+        self.steps = [(torch.ones(4), 2), (torch.zeros(4), 3)]
+        self.named = {"mean": torch.full((4,), 0.5), "b": torch.ones(4)}
+
+    def forward(self, x):
+        a, b = self.pair
+        x = (x - self.named["mean"]) * self.named["b"] * b + a
+        for array, n in self.steps:
+            x = x * n + array
+        return x
+""")
+    assert "self.pair = nnx.List(tables(4))" in code
+    assert "self.steps = nested_list([" in code
+    assert "self.named = nnx.data({" in code
+
+
+def test_a_dict_of_arrays_keeps_its_order() -> None:
+    check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.named = {"b": torch.full((4,), 0.5), "a": torch.ones(4)}
+
+    def forward(self, x):
+        for value in self.named.values():
+            x = torch.tanh(x * value) + value
+        return x
+""")
+
+
+def test_arrays_in_a_dict_of_lists_are_a_finding() -> None:
+    source = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    assert rules_of(source + "        self.t = {'a': [torch.ones(2)]}\n") == ["API008"]
+
+
+def test_a_list_of_registered_parameters() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, n=2):
+        super().__init__()
+        self.kernels = []
+        for i in range(n):
+            w = nn.Parameter(torch.randn(4, 4))
+            self.register_parameter(f"kernel_{i}", w)
+            self.kernels.append(w)
+
+    def forward(self, x):
+        for i in range(2):
+            x = x @ self.kernels[i]
+        return x + sum(w.sum() for w in self.kernels)
+"""
+    assert "self.kernels = Unregistered([])" in check(source)
+    forgotten = source.replace('            self.register_parameter(f"kernel_{i}", w)\n', "")
+    assert rules_of(forgotten) == ["API008"]
+
+
+def test_the_weight_of_a_layer_known_at_run_time() -> None:
+    code = check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([nn.Linear(4, 4), nn.LayerNorm(4), nn.Embedding(3, 4)])
+        self.scale = 2.0
+
+    def forward(self, x):
+        total = 0.0
+        for m in self.blocks:
+            total = total + (m.weight[:1] * x[:1]).sum()
+        return x + total * self.scale
+""")
+    assert "weight_of(m)[:1]" in code
+
+
+@pytest.mark.parametrize("affine", ["False", "aff"])
+@pytest.mark.parametrize("kind", ["LayerNorm", "RMSNorm"])
+def test_a_norm_without_weight_over_axes_nobody_knows(kind: str, affine: str) -> None:
+    source = f"""
+class B(nn.Module):
+    def __init__(self, shape, aff=False):
+        super().__init__()
+        self.norm = nn.{kind}(shape, elementwise_affine={affine})
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+class M(nn.Module):
+    def __init__(self, *shapes):
+        super().__init__()
+        self.blocks = nn.ModuleList(B(s) for s in shapes)
+
+    def forward(self, x):
+        return sum(b(x) for b in self.blocks)
+"""
+    check(source, (3, 4), 4, [4])
+
+
+def test_a_norm_over_a_shape_of_unknown_length() -> None:
+    code = check(
+        """
+class M(nn.Module):
+    def __init__(self, a: list[int], b=None):
+        super().__init__()
+        self.a = nn.LayerNorm(a, elementwise_affine=False)
+        self.b = nn.LayerNorm(b or (3, 4))
+
+    def forward(self, x):
+        return self.b(self.a(x))
+""",
+        [3, 4],
+    )
+    assert "LayerNormNd(a, " in code
+
+
+def test_in_place_keeps_a_narrow_dtype() -> None:
+    source = """
+def f(x: torch.Tensor, w: torch.Tensor):
+    h = x.to(torch.bfloat16) * 1
+    h += w
+    h.mul_(w)
+    h -= 2
+    return h
+"""
+    made = body(source, "def f")
+    assert "h = (h + w).astype(h.dtype)" in made
+    assert "h = (h * w).astype(h.dtype)" in made
+    assert "h -= 2" in made
+    assert "h += w" in body(source.replace("bfloat16", "float32"), "def f")
