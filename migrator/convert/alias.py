@@ -7,6 +7,7 @@ nothing that shares the written memory is read afterwards under another name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -127,6 +128,9 @@ class Aliases:
                     found = [(a.value, self.memory(b.value, state)) for a, b in pairs]
                     for name, one in found:
                         self._bind(name, one, state)
+                elif self._gives_new(target.target, node.value, memory):
+                    for element in target.target.elements:
+                        self._bind(element.value, self._new(), state)
                 else:
                     self._bind(target.target, memory, state)
         elif isinstance(node, cst.AnnAssign) and node.value is not None:
@@ -134,6 +138,16 @@ class Aliases:
         elif isinstance(node, cst.Return) and node.value is not None:
             self.returned |= self.memory(node.value, state)
         return state
+
+    def _gives_new(
+        self, target: cst.CSTNode, value: cst.CSTNode, memory: frozenset[str]
+    ) -> TypeGuard[cst.Tuple | cst.List]:
+        """``w, i = torch.topk(x, 2)``: each result of a function of torch that makes no view is a tensor of its own."""
+        if not isinstance(target, (cst.Tuple, cst.List)) or not isinstance(value, cst.Call):
+            return False
+        called = self.ctx.facts.callee(value) or ""
+        fresh = all(one.startswith("new:") for one in memory)
+        return fresh and called.startswith(("torch.", "Tensor.")) and len(memory) == 1
 
     def _bind(self, target: cst.CSTNode, memory: frozenset[str], state: State) -> None:
         if isinstance(target, cst.Name):

@@ -16,6 +16,11 @@ class B(nn.Module):
         self.gate = F.relu
         self.drop = False
         self.last = None
+        self.norm = None
+        if kind == "relu":
+            self.norm = nn.Softmax(-1)
+        elif kind == "prelu":
+            self.norm = nn.LayerNorm(4)
         if kind == "prelu":
             self.act = nn.PReLU()
             self.gate = nn.PReLU()
@@ -26,6 +31,7 @@ class B(nn.Module):
         x = self.gate(self.act(x))
         if self.drop:
             x = self.drop(x)
+        x = self.norm(x)
         return x if self.last is None else self.last(x)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 import libcst as cst
@@ -176,9 +177,10 @@ def changing_layer(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if not is_function(rw, node.value) or not ctx.is_self(target.value) or ctx.owner is None:
         return None
-    others = [v for v in _assigned(ctx, ctx.owner, target.attr.value) if v is not node.value]
-    others = [v for v in others if not (is_function(rw, v) or _is_plain(v))]
-    if all(_either_or(ctx, node.value, other) for other in others):
+    values = _assigned(ctx, ctx.owner, target.attr.value)
+    if all(is_function(rw, v) or _is_plain(v) for v in values):
+        return None
+    if all(_either_or(ctx, a, b) for a, b in combinations(values, 2)):
         return None
     wrapper = ctx.helpers.need(module_file("rules.compat.children"), "Stateless")
     value = cst.Call(cst.Name(wrapper), [cst.Arg(rw.visit(node.value))])
