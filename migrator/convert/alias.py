@@ -389,8 +389,9 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
             )
     kind = ctx.kind(name)
     variable = isinstance(kind, k.Tensor) and bool(kind.role)  # written where everybody reads it
+    buffer = state_of(ctx, name)
     for one in sorted(memory):  # a set of strings has another order in every process
-        if one.startswith("attr:") and not variable:
+        if one.startswith("attr:") and not variable and one != buffer:
             raise Failure(
                 node,
                 "MUT001",
@@ -399,6 +400,14 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
             )
         if one.startswith("param:"):
             _check_callers(ctx, node, one.removeprefix("param:"))
+
+
+def state_of(ctx: Context, name: cst.Name) -> str | None:
+    """The buffer that a name stands for, which is given its new value too."""
+    from migrator.convert.passes.state_alias import named_state
+
+    found = named_state(ctx, name)
+    return f"attr:{syntax.code(found)}" if found is not None else None
 
 
 def _outermost(ctx: Context) -> FunctionInfo:

@@ -253,8 +253,10 @@ class Context:
 
 
 def class_values(tree: Tree, facts: Facts) -> frozenset[str]:
-    """The file's own classes that are handed around as values, not only called or derived from."""
-    found: set[str] = set()
+    """The file's own classes that are handed around as values, not only called or derived from.
+
+    A decorator may put a class into a table."""
+    found = {name for name, info in facts.classes.items() if info.node.decorators}
     for node in tree.of_type(cst.Name, cst.Attribute):
         kind = facts.kinds.get(node)
         if isinstance(kind, k.Class) and kind.name in facts.classes and kind.name not in found:

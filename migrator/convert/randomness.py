@@ -19,11 +19,23 @@ class RngPlan:
         self._needs: set[FunctionInfo] = set()
         self._init: set[FunctionInfo] = set()
         self._building: set[FunctionInfo] = set()
+        self._perhaps: set[FunctionInfo] = set()
         self._collect()
+        found = self._unknown_builders()
+        while found:  # who calls them needs a generator too, and may be one of them in turn
+            self._perhaps |= found
+            self._collect()
+            found = self._unknown_builders()
+
+    def _unknown_builders(self) -> set[FunctionInfo]:
+        """Functions that run while modules are built and call something that may be a class."""
+        every = [f for f in self.facts.functions.values() if f.outer is None and f.settled is None]
+        return {f for f in every if f.calls_unknown and self.builds_time(f)} - self._needs
 
     def _collect(self) -> None:
         functions = list(self.facts.functions.values())
         self._needs = {f for f in functions if f.draws or f.builds or self._is_init(f)}
+        self._needs |= self._perhaps
         self._needs |= {f for f in functions if self._overridden(f) == "param"}
         changed = True
         while changed:

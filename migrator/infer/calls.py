@@ -139,6 +139,10 @@ class Calls(Python):
         """The kind of the result of calling a value."""
         if isinstance(callee, k.Optional):
             callee = callee.inner
+        func = node.func if node is not None else None
+        if self.function is not None and isinstance(func, (cst.Name, cst.Subscript)):
+            if isinstance(callee, k.Unknown) or callee == k.Function(""):
+                self.function.calls_unknown = True
         if isinstance(callee, k.Function):
             return self._call_function(callee, args, node)
         if isinstance(callee, k.Class):

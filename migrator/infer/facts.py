@@ -109,6 +109,8 @@ class FunctionInfo:
     calls: list[FunctionInfo | ClassInfo] = field(default_factory=list)
     draws: bool = False
     builds: bool = False
+    calls_unknown: bool = False
+    """It calls a name or an entry of a table of which nothing is known: a class perhaps."""
     closure: dict[str, k.Kind] = field(default_factory=dict)
     uses: dict[str, set[str]] | None = None
     generator: bool = False

@@ -391,8 +391,16 @@ class Statements(Calls):
             return self._narrow_none(test, truth)
         if isinstance(test, cst.Call):
             found = self._narrow_exists(test, truth)
+            if truth and isinstance(test.func, cst.Name) and test.func.value == "callable":
+                return self._narrow_callable(test)
             return self._narrow_isinstance(test) if truth and not found else found
         return {}
+
+    def _narrow_callable(self, test: cst.Call) -> Env:
+        """``if callable(name):`` no string nor number, whatever the calls seen so far hand over."""
+        path = dotted(test.args[0].value) if test.args else None
+        kind = self.facts.kind(test.args[0].value) if test.args else k.UNKNOWN
+        return {path: k.UNKNOWN} if path and k.scalar_type(kind) is not None else {}
 
     def _narrow_exists(self, test: cst.Call, truth: bool) -> Env:
         """``exists(x)``, where the file's own function is ``x is not None``."""
@@ -576,6 +584,7 @@ class Statements(Calls):
         self.owner = info.owner if info.owner is not None else self.owner
         self._returns, self._ended = None, False
         info.calls, info.draws, info.builds = [], False, False
+        info.calls_unknown = False
         info.dirty = False
         self._parameters(info)
         self.statement(info.node.body)

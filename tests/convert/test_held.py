@@ -198,3 +198,28 @@ def f(x: torch.Tensor, w: torch.Tensor):
     assert "h = (h * w).astype(h.dtype)" in made
     assert "h -= 2" in made
     assert "h += w" in body(source.replace("bfloat16", "float32"), "def f")
+
+
+def test_a_child_that_another_module_gives() -> None:
+    code = check("""
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.extra = None
+
+    def forward(self, x):
+        return x if self.extra is None else self.extra(x)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Inner() for _ in range(2))
+        self.blocks[0].extra = nn.Linear(4, 4)
+
+    def forward(self, x):
+        for b in self.blocks:
+            x = b(x)
+        return x
+""")
+    assert "self.extra = nnx.data(None)" in code

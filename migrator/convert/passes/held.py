@@ -240,6 +240,20 @@ def only_functions(rw: Rewriter, name: str) -> bool:
     return all(_is_plain(v) or is_function(rw, v) for v in values)
 
 
+def given_by_others(rw: Rewriter, name: str) -> bool:
+    """Whether the file gives an object that is not ``self`` an array or a layer under that name."""
+    for node in rw.ctx.source.index.of_type(cst.Assign):
+        for one in node.targets:
+            target = one.target
+            if not isinstance(target, cst.Attribute) or target.attr.value != name:
+                continue
+            if isinstance(target.value, cst.Name) and target.value.value == "self":
+                continue
+            if isinstance(rw.ctx.kind(node.value), (k.Module, k.Tensor)):
+                return not is_function(rw, node.value)
+    return False
+
+
 def _is_plain(value: cst.BaseExpression) -> bool:
     """A constant: no module."""
     return isinstance(value, (cst.Name, cst.BaseNumber, cst.SimpleString)) and (

@@ -189,7 +189,7 @@ def _masked(
     ctx = rw.ctx
     kind = ctx.kind(original) if original is not None else k.UNKNOWN
     scalar = k.scalar_type(kind) is not None or (isinstance(kind, k.Tensor) and kind.rank == 0)
-    selected = original is not None and _same_selection(rw, original, mask)
+    selected = _same_selection(rw, original, mask) if original is not None else None
     if not scalar and selected is None:
         raise Failure(
             target,
@@ -213,6 +213,15 @@ def _masked(
     return syntax.with_args(
         cst.Call(cst.Name(name)), [cst.Arg(made_mask), cst.Arg(fill), cst.Arg(base)]
     )
+
+
+def selects_the_same(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression) -> bool:
+    """Whether ``x[mask] = value`` takes its values by the very mask it writes through."""
+    mask = _mask(rw, target)
+    if mask is None or not isinstance(value, cst.Subscript) or len(value.slice) != 1:
+        return False
+    index = value.slice[0].slice
+    return isinstance(index, cst.Index) and bool(index.value.deep_equals(mask))
 
 
 def _same_selection(

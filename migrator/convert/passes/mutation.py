@@ -17,6 +17,7 @@ from migrator.convert.alias import (
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets
+from migrator.convert.passes.state_alias import with_state
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules import definitions
@@ -162,7 +163,7 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
             value = convert_call(rw, call, base, rules, [first, *call_args(rw, call.args)]).node
             return targets.initialized(rw, unknown, value)
         check_mutation(rw.ctx, call, target)
-        return targets.assign(rw, target, new_value(rw, call, name))
+        return with_state(rw, target, targets.assign(rw, target, new_value(rw, call, name)))
     function = in_place_function(rw, call)
     if function is not None and _surely_in_place(rw, call):
         target = call.args[0].value
@@ -329,14 +330,20 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     if not isinstance(rw.ctx.kind(target.value), k.Tensor):
         return None
     check_mutation(rw.ctx, node, target)
-    from migrator.convert.passes.indexing import set_items
+    from migrator.convert.passes.indexing import selects_the_same, set_items
 
-    return set_items(rw, target, rw.visit(node.value), node.value)
+    # what a mask selects from another tensor has no shape of its own: it is not converted by itself
+    value = node.value if selects_the_same(rw, target, node.value) else rw.visit(node.value)
+    return with_state(rw, target, set_items(rw, target, value, node.value))
 
 
 @converts(cst.AugAssign)
 def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     """``x[i] += v`` becomes an indexed update; ``x += v`` on a tensor writes in place in torch."""
+    return with_state(rw, node.target, _augmented_in_dtype(rw, node))
+
+
+def _augmented_in_dtype(rw: Rewriter, node: cst.AugAssign) -> Any:
     made = _augmented(rw, node)
     kind = rw.ctx.kind(node.target)
     if not isinstance(made, cst.AugAssign) or not isinstance(kind, k.Tensor):

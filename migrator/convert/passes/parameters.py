@@ -12,7 +12,7 @@ from migrator.convert.passes import targets
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.classes import is_named
 from migrator.convert.passes.containers import is_sequential
-from migrator.convert.passes.held import only_functions
+from migrator.convert.passes.held import given_by_others, only_functions
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -266,9 +266,11 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     known = owner.attribute(target.attr.value) if owner is not None else None
     if kind == k.NONE and isinstance(node.value, cst.Name):
         inner = known.inner if isinstance(known, k.Optional) else None
-        if isinstance(inner, k.Module) and only_functions(rw, target.attr.value):
+        given = ctx.in_init and given_by_others(rw, target.attr.value)
+        if isinstance(inner, k.Module) and not given and only_functions(rw, target.attr.value):
             return None
-        if isinstance(inner, (k.Tensor, k.Module)) and not _in_branch(rw, node):
+        held = isinstance(inner, (k.Tensor, k.Module)) and not _in_branch(rw, node)
+        if held or given:
             ctx.helpers.use("nnx")
             return syntax.changed(node, value=syntax.parse("nnx.data(None)"))
         return None
