@@ -149,7 +149,9 @@ class Calls(Python):
             return self.construct(callee.name, args, node)
         if isinstance(callee, k.Module):
             return self.call_module(callee, args)
-        return self._presumed(args) if isinstance(node and node.func, cst.Attribute) else k.UNKNOWN
+        entry = isinstance(func, cst.Subscript) and getattr(func.value, "attr", None)
+        child = isinstance(entry, cst.Name) and entry.value == "_modules"
+        return self._presumed(args) if child or isinstance(func, cst.Attribute) else k.UNKNOWN
 
     @staticmethod
     def _presumed(args: Args) -> k.Kind:

@@ -51,6 +51,12 @@ def type(input, dtype: DType, non_blocking=False) -> Tensor:
     return input.astype(dtype)
 
 
+@op("Tensor.type", example={"x.type()": "x.dtype"})
+def type_of(input) -> DType:
+    """torch gives its name; what may be done with it in a conversion is to compare it and to hand it on."""
+    return input.dtype
+
+
 @op("Tensor.type")
 def type_name(input, dtype=None, non_blocking=False) -> Tensor:
     """torch's name of the type, or another type by name."""

@@ -125,3 +125,35 @@ class M(nn.Module):
     def forward(self, x):
         return self.d(self.c(self.b(self.a(x))))
 """)
+
+
+def test_the_type_of_another_tensor() -> None:
+    made = body(
+        "def f(x: torch.Tensor, y: torch.Tensor):\n    if x.type() != y.type():\n"
+        "        x = x.type(y.type())\n    return x\n",
+        "def f",
+    )
+    assert "if x.dtype != y.dtype:" in made
+    assert "x = x.astype(y.dtype)" in made
+
+
+@pytest.mark.parametrize("test", ["x.type() == 'torch.FloatTensor'", "x.type().endswith('r')"])
+def test_the_name_of_a_type_is_a_finding(test: str) -> None:
+    source = f"def f(x: torch.Tensor):\n    return x if {test} else x + 1\n"
+    assert rules_of(source) == ["API002"]
+
+
+def test_a_child_by_a_name_that_is_put_together() -> None:
+    code = check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        for i in range(2):
+            self.add_module("fc_%d" % i, nn.Linear(4, 4))
+
+    def forward(self, x):
+        for i in range(2):
+            x = self._modules["fc_%d" % i](x).view(-1, 4)
+        return x
+""")
+    assert 'getattr(self, "fc_%d" % i)(x).reshape(-1, 4)' in code

@@ -297,3 +297,27 @@ def annotated_assignment(rw: Rewriter, node: cst.AnnAssign) -> Any:
         annotation=syntax.changed(node.annotation, annotation=hint),
         value=value,
     )
+
+
+@converts(cst.Comparison, cst.Attribute)
+def type_by_name(rw: Rewriter, node: cst.Comparison | cst.Attribute) -> Any:
+    """``x.type() == "torch.FloatTensor"``: an array's dtype has another name, and says nothing of the device."""
+    if isinstance(node, cst.Attribute):
+        read = _is_type_name(rw, node.value)
+    else:
+        sides = [node.left, *(one.comparator for one in node.comparisons)]
+        read = any(_is_type_name(rw, side) for side in sides)
+        read = read and any(k.scalar_type(rw.ctx.kind(side)) == "str" for side in sides)
+    if not read:
+        return None
+    raise Failure(
+        node, "API002", "the name of a tensor's type is read", "compare x.dtype with a dtype"
+    )
+
+
+def _is_type_name(rw: Rewriter, node: cst.CSTNode) -> bool:
+    """Whether an expression is ``x.type()`` of a tensor, or of what may be one."""
+    if not isinstance(node, cst.Call) or node.args or not isinstance(node.func, cst.Attribute):
+        return False
+    kind = rw.ctx.kind(node.func.value)
+    return node.func.attr.value == "type" and isinstance(kind, (k.Tensor, k.Unknown))
