@@ -10,8 +10,8 @@ The port is equal when ``error <= max(10 * own, 4 ulp)``, one ulp being float32'
 of the tensor (plus a thousandth of the largest value among the tensors of the check, which matters only where
 a tensor is exactly zero). Errors are shown divided by the tensor's largest value.
 
-A tensor whose values lie in groups of different magnitude (scores of about one beside a mask's -1e9) is judged
-group by group, each by its own largest value: four ulp of 1e9 would excuse any score.
+Values beside a mask's (scores of about one beside -1e9) are judged apart from it, by their own largest value: four
+ulp of 1e9 would excuse any score.
 
 Where torch keeps fewer than two digits (own > 1 % of the tensor, in half precision 32 ulp) the tensor is ill-conditioned: its digits are
 noise, so agreement there proves nothing.
@@ -35,8 +35,9 @@ FACTOR = 10.0
 FLOOR_ULPS = 4.0
 ILL_CONDITIONED = 1e-2
 _FAR = 100.0
-_GAP = 1e3  # between the magnitudes of two groups
-_GROUP = 4  # values that the smaller group has at least
+_GAP = 1e3  # between a mask's magnitude and those of other values
+_ALIKE = 1e-3  # how far a mask's values differ, as scores may have been added to them
+_GROUP = 4  # values that there are beside a mask at least
 _TINY = 1e-36  # below this XLA flushes to zero what torch keeps
 
 
@@ -135,15 +136,16 @@ def _inside(
 
 
 def magnitudes(sizes: np.ndarray) -> list[np.ndarray]:
-    """Masks of the groups that absolute values ``sizes`` fall into, the smallest first; zeros go with the first.
+    """All of a tensor, by its absolute values; or all but a mask's values, and those.
 
-    Groups are parted by a gap of three orders of magnitude, and the first has more than a few values, as chance
-    leaves one or two alone near zero.
+    A mask's values are nearly the same, and three orders of magnitude above the others, which are more than a
+    few. Other tensors of mixed magnitude stay whole: their small values carry the rounding of the large ones.
     """
     ordered = np.sort(sizes[sizes > _TINY])
     with np.errstate(over="ignore"):
         jumps = np.flatnonzero(ordered[1:] > _GAP * ordered[:-1]) + 1
-    bounds = [float(ordered[i]) for i in jumps if i >= _GROUP]
+    alike = (i for i in jumps if ordered[-1] <= (1 + _ALIKE) * ordered[i])
+    bounds = [float(ordered[i]) for i in alike if i >= _GROUP]
     edges = [-1.0, *bounds, np.inf]
     return [(sizes >= low) & (sizes < high) for low, high in itertools.pairwise(edges)]
 

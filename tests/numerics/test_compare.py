@@ -146,6 +146,13 @@ def test_a_masks_large_values_excuse_no_other(mask: float) -> None:
     assert [difference.ok for difference in found] == [True, False]
 
 
+def test_values_of_mixed_magnitude_carry_the_rounding_of_the_large_ones() -> None:
+    values = np.concatenate([BASE, 1e-7 * BASE])
+    assert compare("x", values, [values, values], values + 3e-8).ok
+    wide = np.concatenate([BASE, 1e6 * BASE[:5]])
+    assert compare("x", wide, [wide, wide], wide + 0.3).ok
+
+
 def test_a_few_values_near_zero_are_no_group_of_their_own() -> None:
     values = np.array([1.0, 2.0, 3.0, 1e-5])
     assert compare("x", values, [values, values], values + np.array([0, 0, 0, 1e-7])).ok
