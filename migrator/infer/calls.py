@@ -62,6 +62,9 @@ class Calls(Python):
         callee = self.eval(node.func)
         args = self.arguments(node)
         self._call_node = node
+        unclear = callee.inner if isinstance(callee, k.Optional) else callee
+        if unclear in (k.UNKNOWN, k.Function("")) and self._named_class(node.func):
+            self.function.builds = True  # type: ignore[union-attr]
         if isinstance(callee, k.Unknown) and isinstance(node.func, cst.Attribute):
             if tensor_call(node, self.facts.kind(node.func.value)):
                 self._prove(node.func.value, k.TENSOR)
@@ -94,6 +97,13 @@ class Calls(Python):
     def join_attribute(self, info: ClassInfo, name: str, kind: k.Kind) -> None:
         """Join a kind into an attribute of a class."""
         raise NotImplementedError
+
+    def _named_class(self, node: cst.BaseExpression) -> bool:
+        """Whether a parameter is called that is by its name a class: ``model_cls(**kwargs)``."""
+        if self.function is None or not isinstance(node, cst.Name):
+            return False
+        named = node.value.rpartition("_")[2] in ("cls", "class", "klass")
+        return named and node.value in self.function.params
 
     def _prove(self, node: cst.CSTNode, kind: k.Kind) -> None:
         """Remember what a use says about an unannotated parameter."""
@@ -149,6 +159,13 @@ class Calls(Python):
             return self.construct(callee.name, args, node)
         if isinstance(callee, k.Module):
             return self.call_module(callee, args)
+        called = self.facts.classes.get(callee.type) if isinstance(callee, k.Other) else None
+        method = called.method("__call__") if called is not None else None
+        if method is not None:
+            return self.call_own(method, args, callee)
+        if callee == k.Other("typing.TypeVar"):
+            bound = dict(args).get("bound", k.UNKNOWN)
+            return bound if isinstance(bound, k.Class) else k.UNKNOWN
         entry = isinstance(func, cst.Subscript) and getattr(func.value, "attr", None)
         child = isinstance(entry, cst.Name) and entry.value == "_modules"
         return self._presumed(args) if child or isinstance(func, cst.Attribute) else k.UNKNOWN
@@ -236,6 +253,8 @@ class Calls(Python):
         ]
         if info.owner is not None or not body or self._depth > 2 or len(body) > 2:
             return None
+        if not all(isinstance(s, cst.SimpleStatementLine) for s in body):
+            return None  # a function in it belongs to this one, not to the caller
         if len(returns) != 1 or returns[0] is None or body[-1].body[0].value is not returns[0]:  # type: ignore[union-attr]
             return None
         if not all(type(s) is cst.SimpleStatementLine for s in body):
@@ -533,6 +552,8 @@ class Calls(Python):
             starred = any(keyword in ("*", "**") for keyword, _ in args)
             given = dict(self._constant_args(base, args)).get("bias", k.BOOL if starred else True)
             self.owner.statics["<bias>"] = given if isinstance(given, k.Kind) else k.Const(given)
+            if base in _MAYBE_AFFINE and not _surely_affine(args, starred):
+                self.owner.statics["<weight>"] = k.BOOL
         return k.NONE if name == "__init__" else k.UNKNOWN
 
     def _module_method(self, name: str, bound: k.Kind | None, args: Args) -> k.Kind:
@@ -611,6 +632,17 @@ class Calls(Python):
     def assign_attribute(self, name: str, kind: k.Kind) -> None:
         """Join a kind into an attribute of the class being walked."""
         raise NotImplementedError
+
+
+_MAYBE_AFFINE = frozenset(["torch.nn.LayerNorm", "torch.nn.RMSNorm", "torch.nn.GroupNorm"])
+
+
+def _surely_affine(args: Args, starred: bool) -> bool:
+    """Whether the constructor of a norm is surely asked for a weight."""
+    for keyword, kind in args:
+        if keyword in ("affine", "elementwise_affine"):
+            return kind == k.Const(True)
+    return not starred and sum(keyword is None for keyword, _ in args) < 3
 
 
 _SHAPED_BY_SIZES = frozenset(

@@ -69,7 +69,10 @@ class Expressions:
     def eval_Name(self, node: cst.Name) -> k.Kind:
         name = node.value
         if name in self.env:
-            return self.env[name]
+            kind = self.env[name]
+            if type(kind) is k.Function:
+                self._hand_on(kind)
+            return kind
         if name in ("True", "False"):
             return k.Const(name == "True")
         if name == "None":
@@ -79,6 +82,15 @@ class Expressions:
         if isinstance(getattr(builtins, name, None), type):
             return k.Class(f"builtins.{name}")
         return k.Device() if name == "device" else k.UNKNOWN
+
+    def _hand_on(self, kind: k.Function) -> None:
+        """Note a function of the project that is a value here: whoever gets it may call it."""
+        info = self.facts.names.get(kind.name) if kind.bound is None else None
+        if self.function is None:
+            return
+        if info is not None and info.outer is None and info.returns == k.NONE:
+            if info not in self.function.calls:
+                self.function.calls.append(info)
 
     def eval_Integer(self, node: cst.Integer) -> k.Kind:
         return k.Const(literal(node))
@@ -541,6 +553,8 @@ class Expressions:
                 return found
             base = info.torch_base or "torch.nn.Module"
             if base != "torch.nn.Module":
+                if name == "weight" and any("<weight>" in c.statics for c in info.lineage()):
+                    return k.Optional(k.Tensor(dtype="float", role="param"))
                 given = next(
                     (c.statics["<bias>"] for c in info.lineage() if "<bias>" in c.statics), k.BOOL
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flax import nnx
 
+from rules.compat.layer_functions import identity
 from rules.compat.named import named_children, named_modules
 
 
@@ -15,6 +16,11 @@ class Stateless(nnx.Module):
 
     def __call__(self, *args, **kwargs):
         return self.function(*args, **kwargs)
+
+
+def is_identity_layer(layer):
+    """Whether a layer is what ``nn.Identity`` became."""
+    return isinstance(layer, Stateless) and layer.function is identity
 
 
 def stateless(layer):

@@ -8,6 +8,11 @@ import jax.numpy as jnp
 from rules.compat.padding import pad_axes
 
 
+def is_identity(layer):
+    """Whether a layer is what ``nn.Identity`` became."""
+    return layer is identity
+
+
 def identity(input):
     """The input itself."""
     return input

@@ -20,6 +20,14 @@ class Linear(nnx.Linear):
         super().__init__(in_features, out_features, rngs=rngs, **options)
 
 
+class LinearAsTorch(Linear):
+    """``Linear`` with torch's arguments."""
+
+    def __init__(self, in_features, out_features, bias=True, dtype=None, *, rngs: nnx.Rngs):
+        options = {"use_bias": bias, "param_dtype": dtype or jnp.float32}
+        super().__init__(in_features, out_features, rngs=rngs, **options)
+
+
 class Bilinear(nnx.Module):
     """x1ᵀ A x2 + b: (…, in1_features), (…, in2_features) → (…, out_features)."""
 

@@ -208,7 +208,7 @@ class GroupNorm(nnx.Module):
 
 
 class LayerNormNd(nnx.LayerNorm):
-    """``nnx.LayerNorm`` over the several last axes whose shape is ``normalized_shape``."""
+    """``nnx.LayerNorm`` over the last axes, whose shape is ``normalized_shape``, with torch's arguments."""
 
     def __init__(
         self,
@@ -220,12 +220,12 @@ class LayerNormNd(nnx.LayerNorm):
         *,
         rngs: nnx.Rngs | None = None,
     ):
-        one = isinstance(normalized_shape, int)
-        self.normalized_shape = (normalized_shape,) if one else tuple(normalized_shape)
-        self.eps = eps
-        affine = elementwise_affine
-        self.scale = nnx.Param(jnp.ones(self.normalized_shape, dtype)) if affine else None
-        self.bias = nnx.Param(jnp.zeros(self.normalized_shape, dtype)) if affine and bias else None
+        if isinstance(normalized_shape, int):
+            normalized_shape = (normalized_shape,)
+        self.normalized_shape, self.eps = tuple(normalized_shape), eps
+        self.elementwise_affine = affine = elementwise_affine
+        self.scale = nnx.Param(jnp.ones(normalized_shape, dtype)) if affine else None
+        self.bias = nnx.Param(jnp.zeros(normalized_shape, dtype)) if affine and bias else None
 
     def __call__(self, input):
         x = input.astype(jnp.promote_types(input.dtype, jnp.float32))
@@ -240,7 +240,7 @@ class LayerNormNd(nnx.LayerNorm):
 
 
 class RMSNormNd(nnx.RMSNorm):
-    """``nnx.RMSNorm`` over the several last axes whose shape is ``normalized_shape``."""
+    """``nnx.RMSNorm`` over the last axes, whose shape is ``normalized_shape``, with torch's arguments."""
 
     def __init__(
         self,
@@ -251,11 +251,11 @@ class RMSNormNd(nnx.RMSNorm):
         *,
         rngs: nnx.Rngs | None = None,
     ):
-        one = isinstance(normalized_shape, int)
-        self.normalized_shape = (normalized_shape,) if one else tuple(normalized_shape)
-        self.eps = eps
-        affine = elementwise_affine
-        self.scale = nnx.Param(jnp.ones(self.normalized_shape, dtype)) if affine else None
+        if isinstance(normalized_shape, int):
+            normalized_shape = (normalized_shape,)
+        self.normalized_shape, self.eps = tuple(normalized_shape), eps
+        self.elementwise_affine = affine = elementwise_affine
+        self.scale = nnx.Param(jnp.ones(normalized_shape, dtype)) if affine else None
 
     def __call__(self, input):
         x = input.astype(jnp.promote_types(input.dtype, jnp.float32))

@@ -248,7 +248,8 @@ def test_checkpointed_modules_are_rematerialised() -> None:
 
 def test_starred_registration_is_a_finding() -> None:
     source = "class M(nn.Module):\n    def __init__(self, stage):\n        super().__init__()\n"
-    assert rules_of(source + "        self.add_module(*stage)\n") == ["API002"]
+    assert rules_of(source + "        self.register_buffer(*stage)\n") == ["API002"]
+    assert "setattr(self, *stage)" in convert(source + "        self.add_module(*stage)\n").code
 
 
 def test_a_partial_function_takes_torchs_arguments() -> None:

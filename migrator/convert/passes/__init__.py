@@ -9,6 +9,7 @@ ORDER = (
     "classes",
     "layer_classes",
     "library",
+    "handing",
     "functions",
     "loops",
     "control",

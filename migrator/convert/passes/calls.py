@@ -10,7 +10,6 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
-from migrator.convert.passes.names import value_of
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -221,6 +220,8 @@ def _torch_attribute(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
         if not there:
             default: cst.BaseExpression = rw.visit(node.args[2].value)
             return default
+    from migrator.convert.passes.names import value_of
+
     kind = rw.ctx.facts.kind(node)
     if isinstance(kind, (k.Function, k.Class)):
         return value_of(rw, node, kind)
@@ -269,6 +270,7 @@ def call(rw: Rewriter, node: cst.Call) -> Any:
     if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Unknown):
         rw.visit(node.func.value)  # what is wrong further in is the better message
         _check_unknown_receiver(rw, node)
+    kind = ctx.kind(node.func)
     if isinstance(kind, (k.Unknown, k.Module)):
         ctx.effect(node)
     if isinstance(kind, k.Unknown) or kind == k.Function(""):
@@ -316,7 +318,10 @@ def _unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
         isinstance(func, cst.Name)
         and (func.value in frame.info.params or any(func.value in f.locals for f in ctx.frames))
     )
-    if not held or not (ctx.in_init or frame.info.builds):
+    own = isinstance(func, cst.Attribute) and ctx.is_self(func.value)  # self.norm_layer(dim)
+    if not (held or own) or not (ctx.in_init or frame.info.builds):
+        return None
+    if not ctx.in_init and ctx.plan.how(frame.info) is None:
         return None
     build = ctx.helpers.need(module_file("rules.compat.factories"), "build")
     args = [cst.Arg(rw.visit(node.func)), *(rw.visit(a) for a in node.args)]

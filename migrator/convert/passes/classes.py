@@ -9,7 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.annotations import layer_class
-from migrator.convert.passes.layer_classes import constructor, needs_signature
+from migrator.convert.passes.layer_classes import as_torch, constructor, needs_signature
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -67,6 +67,10 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
     if name in _BASES:
         rw.ctx.helpers.use("nnx")
         return syntax.changed(arg, value=syntax.parse(_BASES[name]))
+    own = as_torch(rw.ctx, rw.ctx.class_being_read)
+    if own is not None and rw.ctx.class_being_read and name == rw.ctx.class_being_read.torch_base:
+        helper = rw.ctx.helpers.need(module_file(own[0]), own[1])
+        return syntax.changed(arg, value=cst.Name(helper))
     if name.startswith("torch."):
         target = layer_class(rw, name) if definitions.layers(name) else None
         if target is None:

@@ -36,6 +36,21 @@ def calls_of_a_tuple(rw: Rewriter, node: cst.Expr) -> Any:
     return found
 
 
+@converts(cst.Expr)
+def chosen_call(rw: Rewriter, node: cst.Expr) -> Any:
+    """``init.normal_(w) if deep else init.zeros_(w)`` as a statement → ``if``, for what is written in place."""
+    choice = node.value
+    if not isinstance(choice, cst.IfExp):
+        return None
+    if not all(isinstance(arm, cst.Call) for arm in (choice.body, choice.orelse)):
+        return None
+    arms = [
+        cst.IndentedBlock([cst.SimpleStatementLine([cst.Expr(arm)])])
+        for arm in (choice.body, choice.orelse)
+    ]
+    return rw.statement(cst.If(choice.test, arms[0], orelse=cst.Else(arms[1])))
+
+
 @converts(cst.With)
 def with_(rw: Rewriter, node: cst.With) -> Any:
     """``with torch.no_grad():`` goes; its results are wrapped in ``stop_gradient`` where they are assigned."""

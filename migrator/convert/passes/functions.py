@@ -71,6 +71,20 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     )
 
 
+def head(rw: Rewriter, node: cst.FunctionDef, info: FunctionInfo) -> cst.FunctionDef:
+    """The function with its decorators, parameters and hints converted, its body as it was."""
+    decorators, _ = _decorators(rw, node)
+    params = _params(rw, node.params)
+    if rw.ctx.plan.how(info) == "param":
+        rw.ctx.helpers.use("nnx")
+        params = with_rngs(params)
+    returns = node.returns
+    if returns is not None:
+        hint = convert_hint(rw, returns.annotation)
+        returns = syntax.changed(returns, annotation=hint) if hint is not None else None
+    return syntax.changed(node, decorators=decorators, params=params, returns=returns)
+
+
 def _decorators(rw: Rewriter, node: cst.FunctionDef) -> tuple[list[cst.Decorator], bool]:
     kept, no_grad = [], False
     for decorator in node.decorators:

@@ -24,6 +24,40 @@ _SAME = {
 _LEFT_OUT = frozenset({"device", "dtype", "rngs"})
 
 
+_AS_TORCH = {
+    "torch.nn.LayerNorm": ("rules.compat.norm", "LayerNormNd"),
+    "torch.nn.RMSNorm": ("rules.compat.norm", "RMSNormNd"),
+    "torch.nn.Linear": ("rules.compat.linear", "LinearAsTorch"),
+}
+"""Layers of Flax with other arguments than torch's, and the classes that take torch's."""
+
+
+def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
+    """The class with torch's arguments and attributes that a subclass of a layer needs as its base.
+
+    Its constructor hands on arguments that are not known here, or its methods read what Flax's layer does not keep.
+    """
+    made = _AS_TORCH.get(info.torch_base or "") if info is not None else None
+    init = info.methods.get("__init__") if info is not None else None
+    if info is None or made is None or init is None or any(p.torch_base for p in info.parents):
+        return None
+    rule = layer_rule(info)
+    if rule is None or _read(ctx, info, rule) or _hands_on(ctx, init.node):
+        return made if rule is not None else None
+    return None
+
+
+def _hands_on(ctx: Context, init: cst.FunctionDef) -> bool:
+    """Whether ``super().__init__`` gets starred arguments."""
+    return any(
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and node.func.attr.value == "__init__"
+        and any(arg.star for arg in node.args)
+        for node in ctx.source.index.below(init)
+    )
+
+
 def layer_rule(info: ClassInfo) -> Rule | None:
     """The definition of the torch layer that a class derives from, where Flax's takes other arguments."""
     rules = definitions.layers(info.torch_base or "")
@@ -146,6 +180,8 @@ def _name_in_flax(ctx: Context, layer: str, name: str) -> str | None:
     if (
         info is not None
     ):  # its own attributes are its own business, unless torch's forward pass reads them
+        if info.settled is None and as_torch(ctx, info) is not None:
+            return name
         own_forward = info.torch_base is None or info.method("forward") is not None
         layer = "" if own_forward or name not in info.attributes else info.torch_base or ""
     rules = [rule for rule in definitions.layers(layer) if name in rule.by_name]
@@ -185,7 +221,7 @@ def argument(rw: Rewriter, node: cst.Attribute) -> Any:
         return None
     if not _is_argument(owner, rule, node.attr.value):
         return None
-    if isinstance(ctx.facts.kind(node), k.Function):
+    if isinstance(ctx.facts.kind(node), k.Function) or as_torch(ctx, owner) is not None:
         return None
     raise Failure(
         node,

@@ -118,6 +118,10 @@ def _not_loaded(rw: Rewriter, node: cst.CSTNode) -> cst.Raise:
         severity="warning",
         blocks=False,
     )
+    return _raising()
+
+
+def _raising() -> cst.Raise:
     text = cst.SimpleString('"this reads a torch checkpoint; convert its weights instead"')
     return cst.Raise(syntax.with_args(cst.Call(cst.Name("NotImplementedError")), [cst.Arg(text)]))
 
@@ -139,6 +143,38 @@ def loader(rw: Rewriter, node: cst.FunctionDef) -> Any:
         blocks=False,
     )
     return []
+
+
+@converts(cst.FunctionDef)
+def checkpoint_reader(rw: Rewriter, node: cst.FunctionDef) -> Any:
+    """A function that loads a torch checkpoint or translates its keys, where that cannot be converted."""
+    ctx = rw.ctx
+    info = ctx.facts.functions.get(node)
+    if info is None or info.short == "forward" or not _CHECKPOINTS & set(info.params):
+        return None
+    from migrator.convert.passes.functions import function_def, head
+
+    before, saved = len(ctx.findings), ctx.helpers.snapshot()
+    made = function_def(rw, node)
+    if not any(finding.blocks for finding in ctx.findings[before:]):
+        return made
+    del ctx.findings[before:]
+    ctx.helpers.restore(saved)
+    what = f"{info.short}() reads a torch checkpoint and raises in the converted code"
+    ctx.report(node.name, "API001", what, _ADVICE, severity="warning", blocks=False)
+    statements: list[cst.BaseStatement] = []
+    first = node.body.body[0] if node.body.body else None
+    if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
+        if isinstance(first.body[0].value, cst.SimpleString):
+            statements.append(first)
+    statements.append(cst.SimpleStatementLine([_raising()]))
+    return syntax.changed(head(rw, node, info), body=cst.IndentedBlock(statements))
+
+
+_CHECKPOINTS = frozenset(
+    "state_dict checkpoint checkpoint_path ckpt ckpt_path weights_path pretrained_path".split()
+)
+"""Names of parameters that hold the weights of a torch model, or say where they lie."""
 
 
 @converts(cst.FunctionDef)

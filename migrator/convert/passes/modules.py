@@ -13,7 +13,8 @@ from migrator.convert.handed import check_handed_over
 from migrator.convert.passes.classes import is_named, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.infer import FunctionInfo
+from migrator.convert.signature import plain_class
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
 from rules.definitions import module_file
@@ -60,11 +61,17 @@ def super_init(rw: Rewriter, node: cst.Expr) -> Any:
 def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
     """``super().__init__(…)`` of a subclass of a torch layer, in the terms of the Flax class."""
     from migrator.convert.expand import call_args, convert_call
+    from migrator.convert.passes.layer_classes import as_torch
     from rules import definitions
 
     rules = definitions.layers(base)
-    if base in _CONVOLUTIONS and any(a.star for a in call.args):
-        return _passed_on(rw, call)
+    if as_torch(rw.ctx, rw.ctx.owner) is not None:
+        return _passed_on(rw, call, {"device"})
+    if any(a.star for a in call.args):
+        if base in _CONVOLUTIONS:
+            return _passed_on(rw, call, {"device", "dtype", "padding_mode"})
+        if len(rules) == 1 and plain_class(rules[0]) is not None:
+            return _passed_on(rw, call, {"device"})
     made = convert_call(rw, call, base, rules, call_args(rw, call.args)).node
     names = rw.ctx.helpers.names
     copied = [names.get((r.file.path, r.name)) for r in rules if r.returns.strip("'\"") != r.name]
@@ -77,11 +84,11 @@ _CONVOLUTIONS = ("torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d")
 """Layers whose copied classes take torch's own arguments up to ``bias``, by place and by name."""
 
 
-def _passed_on(rw: Rewriter, call: cst.Call) -> cst.Call:
-    """``super().__init__(*args, **kwargs)`` of a convolution: what its class does not take raises there."""
+def _passed_on(rw: Rewriter, call: cst.Call, refused: set[str]) -> cst.Call:
+    """``super().__init__(*args, **kwargs)`` of a class with torch's arguments: what it does not take raises there."""
     plain = [a for a in call.args if not a.star and a.keyword is None]
     named = {a.keyword.value for a in call.args if a.keyword is not None}
-    if len(plain) > 8 or named & {"padding_mode", "device", "dtype"}:
+    if len(plain) > 8 or named & refused:
         raise Failure(call, "API002", "starred arguments beside one that Flax has not", "")
     func = syntax.parse("super().__init__")
     made = syntax.changed(call, func=func, args=[rw.visit(a) for a in call.args])
@@ -157,6 +164,8 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
     kind = ctx.kind(node.func)
     if isinstance(kind, k.Class):
         return _construct(rw, node, kind)
+    if isinstance(kind, k.Other) and kind.type in ctx.facts.classes:
+        return _called_object(rw, node, ctx.facts.classes[kind.type])
     if isinstance(kind, k.Function) and kind.name in ctx.facts.names:
         info = ctx.facts.names[kind.name]
         if info.owner is not None and info.owner.torch_base and info.short == "forward":
@@ -180,6 +189,19 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
         if kind.name.startswith("Module."):
             return _module_api(rw, node, kind.name.removeprefix("Module."))
     return None
+
+
+def _called_object(rw: Rewriter, node: cst.Call, info: ClassInfo) -> Any:
+    """``builder(…)`` of an object whose class has ``__call__``."""
+    method = info.method("__call__")
+    if method is None:
+        return None
+    check_handed_over(rw.ctx, node, method)
+    made = rw.rebuild(node)
+    rw.ctx.effect(node)
+    if rw.ctx.plan.how(method) == "param":
+        made = syntax.add_keyword(made, "rngs", rw.ctx.rngs(node))
+    return made
 
 
 def _without_devices(rw: Rewriter, node: cst.Call, info: FunctionInfo) -> list[cst.Arg]:
@@ -449,6 +471,8 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
         return None
     if len(node.args) != 2:
         return None
+    if rw.ctx.facts.qualified_name(node.args[1].value) == "torch.nn.Identity":
+        return _is_identity(rw, node)
     _check_module_test(rw, node)
     classes = _public_classes(rw, node.args[1].value)
     if isinstance(classes, cst.Tuple):
@@ -460,8 +484,19 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
     return syntax.changed(node, args=[first, syntax.changed(node.args[1], value=new)])
 
 
+def _is_identity(rw: Rewriter, node: cst.Call) -> cst.Call:
+    """``isinstance(m, nn.Identity)``: all of these are one function in the output."""
+    file, name = "rules.compat.layer_functions", "is_identity"
+    if rw.ctx.traverses:
+        file, name = "rules.compat.children", "is_identity_layer"
+    function = cst.Name(rw.ctx.helpers.need(module_file(file), name))
+    return syntax.with_args(cst.Call(function), [cst.Arg(rw.visit(node.args[0].value))])
+
+
 def _check_module_test(rw: Rewriter, node: cst.Call) -> None:
     """``isinstance(act, nn.Module)``: an activation is a plain function in the output, and would be told from it."""
+    if rw.ctx.traverses:
+        return  # all layers are modules
     asked = node.args[1].value
     classes = [e.value for e in asked.elements] if isinstance(asked, cst.Tuple) else [asked]
     names = [rw.ctx.facts.qualified_name(c) for c in classes]

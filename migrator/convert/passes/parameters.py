@@ -83,6 +83,11 @@ def registration(rw: Rewriter, node: cst.Expr) -> Any:
     if not isinstance(ctx.kind(call.func.value), k.Module):
         return None
     if any(item.star for item in call.args):
+        own = ctx.class_of(ctx.kind(call.func.value))
+        plain = own is not None and own.torch_base == "torch.nn.Module"
+        if plain and method.endswith("_module") and [a.star for a in call.args] == ["*"]:
+            args = [cst.Arg(rw.visit(call.func.value)), rw.visit(call.args[0])]
+            return cst.Expr(syntax.with_args(cst.Call(cst.Name("setattr")), args))
         raise Failure(node, "API002", f"{method} of starred arguments", "write them out")
     given: dict[str, cst.BaseExpression] = {}
     order = [
@@ -147,6 +152,26 @@ def registration(rw: Rewriter, node: cst.Expr) -> Any:
     return cst.Expr(new)
 
 
+def _chosen_buffer(
+    rw: Rewriter, value: cst.IfExp, persistent: cst.BaseExpression | None
+) -> cst.BaseExpression:
+    """``None if dynamic else mask``: the arm that is a tensor becomes the buffer."""
+    arms = []
+    for arm in (value.body, value.orelse):
+        none = rw.ctx.facts.kind(arm) == k.NONE
+        made = cst.Name("None") if none else _registered(rw, "register_buffer", arm, persistent)
+        arms.append(made)
+    return syntax.changed(value, test=rw.visit(value.test), body=arms[0], orelse=arms[1])
+
+
+def _with_persistence(
+    rw: Rewriter, made: cst.Call, persistent: cst.BaseExpression | None
+) -> cst.Call:
+    if persistent is None or (isinstance(persistent, cst.Name) and persistent.value == "True"):
+        return made
+    return syntax.add_keyword(made, "persistent", rw.visit(persistent))
+
+
 def _registered(
     rw: Rewriter, method: str, value: cst.BaseExpression, persistent: cst.BaseExpression | None
 ) -> cst.BaseExpression:
@@ -155,19 +180,16 @@ def _registered(
     if ctx.facts.kind(value) == k.NONE:
         return syntax.parse("nnx.data(None)")
     if method == "register_buffer":
+        if isinstance(value, cst.IfExp) and isinstance(ctx.facts.kind(value), k.Optional):
+            return _chosen_buffer(rw, value, persistent)
         made = cst.Call(syntax.parse("nnx.Variable"), [cst.Arg(_plain(rw, value))])
         if isinstance(ctx.facts.kind(value), k.Optional):
             if not isinstance(value, cst.Name) or persistent is not None:
-                raise Failure(
-                    value, "API007", "a buffer that may be None", "register it under an if"
-                )
+                name = ctx.helpers.need(module_file("rules.compat.buffers"), "buffer")
+                return _with_persistence(rw, syntax.changed(made, func=cst.Name(name)), persistent)
             test = cst.Comparison(value, [cst.ComparisonTarget(cst.Is(), cst.Name("None"))])
             return cst.IfExp(test, cst.Name("None"), made)
-        if persistent is not None and not (
-            isinstance(persistent, cst.Name) and persistent.value == "True"
-        ):
-            made = syntax.add_keyword(made, "persistent", rw.visit(persistent))
-        return made
+        return _with_persistence(rw, made, persistent)
     result: cst.BaseExpression = rw.visit(value)
     return result
 
