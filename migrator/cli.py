@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import click
 
 import migrator
+from migrator.findings import INTERNAL, Finding
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -93,6 +94,13 @@ def _project(function: F) -> F:
 _paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 
 
+def _status(findings: Sequence[Finding], found: bool) -> int:
+    """The exit status of a run over files: 2 where the program failed on one of them."""
+    if any(finding.rule == INTERNAL for finding in findings):
+        return FAILED
+    return FOUND if found else 0
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(migrator.__version__, prog_name="migrate")
 def main() -> None:
@@ -128,6 +136,7 @@ def analyze(
         exclude=exclude,
         jobs=jobs,
         cache=None if no_cache else default_cache(),
+        strict=debug,
     )
     if style == "json":
         click.echo(json.document("analyze", findings, files=[str(f.path) for f in files]))
@@ -136,7 +145,7 @@ def analyze(
             click.echo(line)
         if not quiet:
             click.echo(text.summary(findings, len(files)))
-    sys.exit(FOUND if findings else 0)
+    sys.exit(_status(findings, bool(findings)))
 
 
 @main.command(cls=_Command)
@@ -145,6 +154,12 @@ def analyze(
 @click.option("--force", is_flag=True, help="Overwrite outputs that were edited.")
 @click.option("--diff", is_flag=True, help="Print the changes; write nothing.")
 @click.option("--dry-run", is_flag=True, help="Report as usual; write nothing.")
+@click.option(
+    "--follow",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Convert what is imported of this installed library as well.",
+)
 @_project
 @_format
 @_common
@@ -154,6 +169,7 @@ def convert(
     force: bool,
     diff: bool,
     dry_run: bool,
+    follow: tuple[str, ...],
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     jobs: int | None,
@@ -182,6 +198,8 @@ def convert(
         exclude=exclude,
         jobs=jobs,
         cache=None if no_cache else default_cache(),
+        strict=debug,
+        follow=follow,
     )
     if diff:
         click.echo("".join(conversion.diff()), nl=False)
@@ -192,7 +210,7 @@ def convert(
             click.echo(line, err=diff)
         if not quiet:
             click.echo(text.conversion_summary(conversion), err=diff)
-    sys.exit(0 if conversion.complete else FOUND)
+    sys.exit(_status(conversion.findings, not conversion.complete))
 
 
 @main.command(cls=_Command)

@@ -9,6 +9,10 @@ from typing import Any
 SEVERITIES = ("error", "warning", "info")
 
 
+INTERNAL = "INT001"
+"""The code of a finding that is an error of the program's own, not of the file."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing a person should look at.

@@ -8,8 +8,8 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -154,7 +154,7 @@ def analyze_paths(
 ) -> tuple[list[File], list[Finding]]:
     """Findings of all files under ``paths``, in order of file and line.
 
-    ``options``: ``include`` and ``exclude`` of ``discover``, ``jobs`` and ``cache`` of ``convert_path``.
+    ``options``: ``include`` and ``exclude`` of ``discover``, ``jobs``, ``cache`` and ``strict`` of ``convert_path``.
     """
     patterns = {key: options.pop(key) for key in ("include", "exclude") if key in options}
     files = discover(paths, **patterns)
@@ -172,7 +172,7 @@ def convert_files(
 
     Args:
       out: where the result will go; a package that gets another name there imports itself relatively.
-      options: ``jobs`` and ``cache`` of ``convert_path``.
+      options: ``jobs``, ``cache`` and ``strict`` of ``convert_path``.
     """
     from migrator.package.helpers import helper_modules
 
@@ -193,6 +193,7 @@ def _project_outcomes(
     *,
     jobs: int | None = 1,
     cache: Path | None = None,
+    strict: bool = True,
 ) -> tuple[Project, dict[str, Outcome]]:
     """What becomes of the files of a project by module name, in the order of the files."""
     from migrator.package.members import members, named_directories
@@ -207,7 +208,8 @@ def _project_outcomes(
         for top in named_directories(every)
         if out is not None and top != out.name
     )
-    results = outcomes(project, command, renamed=renamed, jobs=jobs, cached=cached)
+    strict = strict or len(files) == 1
+    results = outcomes(project, command, renamed=renamed, jobs=jobs, cached=cached, strict=strict)
     done = {}
     for _ in track(files, command):
         outcome = next(results)
@@ -248,6 +250,8 @@ def convert_path(
     exclude: Sequence[str] = (),
     jobs: int | None = 1,
     cache: Path | None = None,
+    strict: bool = True,
+    follow: Sequence[str] = (),
 ) -> Conversion:
     """Convert the Python files under ``paths`` and write them to ``out``.
 
@@ -260,6 +264,8 @@ def convert_path(
       include, exclude: patterns as in a .gitignore, for files of directories.
       jobs: worker processes; None: as many as there are cores, when there is enough to do.
       cache: directory that keeps results for the next run; None keeps none.
+      strict: an error of the program's own ends the run; otherwise it becomes a finding of its file.
+      follow: installed libraries of which the imported files are converted as well, ``timm`` or ``timm.layers``.
 
     Raises:
       UserError: unreadable sources, or an output that may not be overwritten (nothing is written then).
@@ -269,16 +275,62 @@ def convert_path(
     named = [Path(path) for path in paths]
     files = discover(named, include, exclude)
     notes = requirements(path for path in named if path.is_dir())
+    if follow:
+        with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
+            return _followed(files, notes, follow, Path(directory), out, force, track, jobs)
     if out is None:
-        conversion = convert_files(files, track, jobs=jobs, cache=cache)
+        conversion = convert_files(files, track, jobs=jobs, cache=cache, strict=strict)
         conversion.notes = notes
         return conversion
     out = Path(out)
+    convert = partial(convert_files, files, track, out, jobs=jobs, cache=cache, strict=strict)
+    return _written(files, notes, out, force, convert)
+
+
+def _followed(
+    files: Sequence[File],
+    notes: list[Finding],
+    follow: Sequence[str],
+    directory: Path,
+    out: str | Path | None,
+    force: bool,
+    track: Track[File],
+    jobs: int | None,
+) -> Conversion:
+    """Convert copies of the files, and of what they reach of libraries, and say where each comes from."""
+    from migrator.package.follow import followed
+
+    made = followed(files, follow, directory)
+
+    def convert() -> Conversion:
+        done = convert_files(made.files, track, Path(out) if out is not None else None, jobs=jobs)
+        for i, one in enumerate(done.files):
+            origin = made.origins[one.file.path]
+            findings = tuple(replace(f, path=str(origin.path)) for f in one.findings)
+            done.files[i] = replace(one, file=origin, findings=findings)
+        return done
+
+    if out is not None:
+        places = [made.origins[file.path] for file in made.files]
+        return _written(places, notes, Path(out), force, convert)
+    conversion = convert()
+    conversion.notes = notes
+    return conversion
+
+
+def _written(
+    files: Sequence[File],
+    notes: list[Finding],
+    out: Path,
+    force: bool,
+    convert: Callable[[], Conversion],
+) -> Conversion:
+    """Convert and write, unless an output may not be overwritten."""
     targets = _targets(files, out)
     directory = out.parent if out.suffix == ".py" else out
     manifest = Manifest(directory)
     _refuse(manifest, targets, force)
-    conversion = convert_files(files, track, out, jobs=jobs, cache=cache)
+    conversion = convert()
     conversion.notes = notes
     helpers = {directory / name: code for name, code in conversion.helpers.items()}
     _refuse(manifest, list(helpers), force)

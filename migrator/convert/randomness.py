@@ -43,7 +43,7 @@ class RngPlan:
             for function in functions:
                 if function in self._needs:
                     continue
-                for callee in function.calls:
+                for callee in _reached(function):
                     if isinstance(callee, FunctionInfo) and self._needy(callee):
                         if callee.owner is not None and self._is_method(callee):
                             continue  # settled below: methods may carry their own generator
@@ -56,7 +56,7 @@ class RngPlan:
             for function in functions:
                 if function in self._needs:
                     continue
-                for callee in function.calls:
+                for callee in _reached(function):
                     if isinstance(callee, FunctionInfo) and self.how(callee) == "param":
                         if not self._is_init(callee):
                             self._needs.add(function)
@@ -166,6 +166,12 @@ class RngPlan:
         if info.settled is not None:
             return info.settled.stores
         return any(self.how(m) == "self" for m in info.methods.values())
+
+
+def _reached(function: FunctionInfo) -> list[FunctionInfo | ClassInfo]:
+    """What a function calls, and what it hands on that initialises: it takes its generator along."""
+    handed = [f for f in function.hands if f.returns == k.NONE]
+    return [*function.calls, *handed]
 
 
 _INIT_NAMES = frozenset("reset_parameters _reset_parameters _init_weights init_weights".split())

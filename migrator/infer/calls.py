@@ -99,11 +99,23 @@ class Calls(Python):
         raise NotImplementedError
 
     def _named_class(self, node: cst.BaseExpression) -> bool:
-        """Whether a parameter is called that is by its name a class: ``model_cls(**kwargs)``."""
-        if self.function is None or not isinstance(node, cst.Name):
+        """Whether something is called that is by its name a class: ``model_cls(**kwargs)``.
+
+        ``act_layer()`` may be a class or a layer; in a function that creates layers it is a class.
+        """
+        if self.function is None:
             return False
-        named = node.value.rpartition("_")[2] in ("cls", "class", "klass")
-        return named and node.value in self.function.params
+        short = self.function.short.lstrip("_").partition("_")[0]
+        if isinstance(node, cst.Attribute):
+            creates, name = is_self(node.value) and short == "init", node.attr.value
+        elif isinstance(node, cst.Name):
+            creates, name = short in _CREATING and self.function.owner is None, node.value
+            creates = creates and name in self.env
+        else:
+            return False
+        last = name.rpartition("_")[2]
+        named = last in _CLASS_NAMES and isinstance(node, cst.Name) and name in self.env
+        return named or (creates and last in (*_CLASS_NAMES, "layer", "block"))
 
     def _prove(self, node: cst.CSTNode, kind: k.Kind) -> None:
         """Remember what a use says about an unannotated parameter."""
@@ -634,6 +646,9 @@ class Calls(Python):
         raise NotImplementedError
 
 
+_CLASS_NAMES = ("cls", "class", "klass")
+_CREATING = frozenset("create make build get new".split())
+"""How the names of functions begin that create what they return."""
 _MAYBE_AFFINE = frozenset(["torch.nn.LayerNorm", "torch.nn.RMSNorm", "torch.nn.GroupNorm"])
 
 

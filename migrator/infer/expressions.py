@@ -86,11 +86,9 @@ class Expressions:
     def _hand_on(self, kind: k.Function) -> None:
         """Note a function of the project that is a value here: whoever gets it may call it."""
         info = self.facts.names.get(kind.name) if kind.bound is None else None
-        if self.function is None:
-            return
-        if info is not None and info.outer is None and info.returns == k.NONE:
-            if info not in self.function.calls:
-                self.function.calls.append(info)
+        if self.function is not None and info is not None and info.outer is None:
+            if info not in self.function.hands:
+                self.function.hands.append(info)
 
     def eval_Integer(self, node: cst.Integer) -> k.Kind:
         return k.Const(literal(node))

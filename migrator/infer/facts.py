@@ -107,6 +107,8 @@ class FunctionInfo:
     """What the calls a parameter is handed to say about it."""
     returns: k.Kind | None = None
     calls: list[FunctionInfo | ClassInfo] = field(default_factory=list)
+    hands: list[FunctionInfo] = field(default_factory=list)
+    """Functions of the project that it reads as values: whoever gets them may call them."""
     draws: bool = False
     builds: bool = False
     calls_unknown: bool = False

@@ -583,7 +583,7 @@ class Statements(Calls):
         self.env, self.function = env, info
         self.owner = info.owner if info.owner is not None else self.owner
         self._returns, self._ended = None, False
-        info.calls, info.draws, info.builds = [], False, False
+        info.calls, info.hands, info.draws, info.builds = [], [], False, False
         info.calls_unknown = False
         info.dirty = False
         self._parameters(info)

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from migrator.findings import Finding
+from migrator.errors import UserError
+from migrator.findings import INTERNAL, Finding
 from migrator.package.link import Link
 from migrator.package.scan import Scan
 from migrator.package.summary import Data, summarize
@@ -27,6 +28,7 @@ class Setting:
       renamed: top-level packages with another name in the output.
       command: "convert" or "analyze".
       store: directory of the summaries.
+      strict: an error of the program's own ends the run; otherwise it becomes a finding of its file.
     """
 
     scans: dict[str, Scan]
@@ -35,6 +37,7 @@ class Setting:
     renamed: frozenset[str]
     command: str
     store: str
+    strict: bool = True
 
 
 @dataclass(frozen=True)
@@ -129,12 +132,16 @@ class Builder:
         )
         with uncollected():
             sources = [Source(text, path, module) for module, path, text in job.files]
-            outcomes = (
-                _converted(sources, link, self.setting.helpers, self.store)
-                if self.setting.command == "convert"
-                else _analyzed(sources, link, self.store)
-            )
-        return outcomes
+            try:
+                if self.setting.command == "convert":
+                    return _converted(sources, link, self.setting.helpers, self.store)
+                return _analyzed(sources, link, self.store)
+            except UserError:
+                raise
+            except Exception as error:
+                if self.setting.strict:
+                    raise
+                return [_failed(source, error, self.store) for source in sources]
 
 
 def read_elsewhere(table: Table) -> frozenset[str]:
@@ -189,6 +196,33 @@ def _analyzed(sources: Sequence[Any], link: Link, store: Store) -> list[Outcome]
         )
         found.append(Outcome(source.module, "", findings, not findings, [], digest))
     return found
+
+
+def _failed(source: Any, error: Exception, store: Store) -> Outcome:
+    """A file in which the program itself failed: it stays as it is, and nothing is known of it elsewhere."""
+    from migrator.convert.context import Context
+    from migrator.infer import Facts
+
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    what = f"internal error, the file is left as it is: {text}"
+    finding = Finding(
+        INTERNAL,
+        what,
+        "error",
+        1,
+        1,
+        1,
+        1,
+        source.path,
+        "report it; --debug shows where",
+        "",
+        0.5,
+        True,
+    )
+    facts = Facts(source.index, module=source.module)
+    digest = store.write_summary(source.module, summarize(Context(source, facts), source.module))
+    code = f"# TODO(migrate): {INTERNAL} {what}\n{source.text}"
+    return Outcome(source.module, code, [finding], False, [], digest)
 
 
 _builder: Builder | None = None

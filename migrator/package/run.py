@@ -17,6 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from migrator.findings import INTERNAL
 from migrator.package.build import (
     Builder,
     Job,
@@ -86,6 +87,7 @@ def outcomes(
     renamed: frozenset[str] = frozenset(),
     jobs: int | None = 1,
     cached: Path | None = None,
+    strict: bool = True,
 ) -> Iterator[Outcome]:
     """What becomes of each file, in the order in which they are done.
 
@@ -94,6 +96,7 @@ def outcomes(
       renamed: top-level packages with another name in the output.
       jobs: worker processes; None chooses by the cores and the amount of source.
       cached: directory of the outcomes of an earlier run, None to keep none.
+      strict: an error of the program's own ends the run; otherwise it becomes a finding of its file.
     """
     with _directory(cached) as store:
         setting = Setting(
@@ -103,6 +106,7 @@ def outcomes(
             renamed,
             command,
             str(store),
+            strict,
         )
         schedule = _Schedule(project, setting, cached is not None)
         number = _processes(project, jobs, schedule)
@@ -176,7 +180,8 @@ class _Schedule:
         """Take a component off the list; what waited for it alone becomes ready."""
         for outcome in done:
             self.digests[outcome.module] = outcome.digest
-            if fresh and self.cached:
+            internal = any(finding.rule == INTERNAL for finding in outcome.findings)
+            if fresh and self.cached and not internal:
                 data = {"key": self._key(i, outcome.module), **outcome.to_dict()}
                 write_json(self.store.place(outcome.module, self.setting.command), data)
         for user in self.users[i]:

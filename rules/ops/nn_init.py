@@ -243,3 +243,16 @@ def calculate_gain(nonlinearity, param=None) -> Float:
             return 1.4141428569978354
         return (2 / (1 + param**2)) ** 0.5
     return 1
+
+
+@op("torch.nn.init._calculate_fan_in_and_fan_out")
+def _calculate_fan_in_and_fan_out(tensor) -> tuple[Int, Int]:
+    """Inputs and outputs of a weight (out, in, *kernel), each times the size of the kernel."""
+    return tensor.shape[1] * tensor[0, 0].size, tensor.shape[0] * tensor[0, 0].size
+
+
+@op("torch.nn.init._calculate_correct_fan")
+def _calculate_correct_fan(tensor, mode) -> Int:
+    """One of the two fans by name."""
+    fan = tensor.shape[1] if mode.lower() == "fan_in" else tensor.shape[0]
+    return fan * tensor[0, 0].size

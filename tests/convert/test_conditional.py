@@ -148,3 +148,7 @@ def test_what_is_left_of_torch_does_not_stop_the_import_of_a_package(tmp_path: P
     exec((tmp_path / "out" / "net" / "__init__.py").read_text(), scope)
     with pytest.raises(NotImplementedError, match="Baz"):
         scope["TABLE"]["baz"]()  # type: ignore[index]
+
+
+def test_a_method_of_the_tensor_class_as_a_value() -> None:
+    assert "TABLE = [relu]" in module_text("TABLE = [torch.Tensor.relu]\n").replace("jax.nn.", "")

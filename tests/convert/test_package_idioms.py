@@ -308,3 +308,83 @@ def test_what_reads_checkpoints_and_does_not_convert_raises() -> None:
     plain = "def remap(state_dict):\n    return {k[1:]: v for k, v in state_dict.items()}\n"
     assert body(plain, "def remap") == plain
     assert rules_of(source.replace("state_dict, model", "weights, model")) == ["API001"]
+
+
+FACTORIES = """
+import math
+from torch.nn import init
+from torch.nn.init import _calculate_fan_in_and_fan_out
+
+
+def get(name):
+    return {"a": Block, "b": nn.LayerNorm}.get(name)
+
+
+def create(name, dim, **options):
+    module_cls = get(name)
+    if module_cls is not None:
+        return module_cls(dim, **options)
+    return None
+
+
+def create_act_layer(name, **options):
+    act_layer = get(name)
+    return act_layer(3, **options)
+
+
+class Holder:
+    def __init__(self, name):
+        self.se_layer = get(name)
+        try:
+            self.se_layer(8, rd=1.0)
+            self.has = True
+        except TypeError:
+            self.has = False
+
+
+class Block(nn.Module):
+    def __init__(self, dim, rd=1):
+        super().__init__()
+        self.l = nn.Linear(dim, dim)
+        self.w = nn.Parameter(torch.empty(dim, dim, 2))
+        fan_in, fan_out = _calculate_fan_in_and_fan_out(self.w)
+        init.uniform_(self.w, -1 / math.sqrt(fan_in), 1 / fan_out)
+        self.f = fan_in + 10 * init._calculate_fan_in_and_fan_out(self.l.weight)[1]
+        values, counts = torch.unique(torch.tensor([1, 2, 2]), return_counts=True)
+        self.n = len(values) + int(counts.max().item())
+
+    def init_weights(self, deep=False):
+        init.normal_(self.l.weight)
+
+    def forward(self, x):
+        return self.l(x) * self.f + self.w.mean() * self.n
+
+
+def start(module, name=""):
+    if isinstance(module, nn.Conv2d):
+        init.normal_(module.weight)
+    elif hasattr(module, "init_weights"):
+        module.init_weights(deep=True)
+
+
+def each(fn, module):
+    for name, child in module.named_children():
+        fn(module=child, name=name)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.b, self.c = create("a", 3), create_act_layer("b")
+        each(start, self)
+        self.k = 3 * Holder("a").has + 5 * Holder("b").has
+
+    def forward(self, x):
+        return self.c(self.b(x)) * self.k
+"""
+
+
+def test_functions_and_objects_that_create_layers_by_name() -> None:
+    made = same(FACTORIES, (2, 3))
+    assert "build(module.init_weights, deep=True, rngs=rngs)" in made
+    assert "Holder('a', rngs=rngs)" in made.replace('"', "'")

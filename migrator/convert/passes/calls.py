@@ -198,6 +198,8 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
                 node.func, value=syntax.fitted(node.func, "value", rw.visit(node.func.value))
             ),
         )
+    if name in ("torch.unique", "Tensor.unique") and rw.ctx.in_init:
+        return _unique(rw, node)
     if name == "builtins.hasattr" and len(node.args) == 2:
         return _has_torch_name(rw, node)
     if name == "builtins.getattr" and len(node.args) in (2, 3):
@@ -205,6 +207,22 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
     if name == "torch.autograd.Variable" and len(node.args) == 1:
         return rw.visit(node.args[0].value)
     return None
+
+
+def _unique(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
+    """``torch.unique(x, return_counts=True)`` while a module is built, where the number of values is known."""
+    given = [a for a in node.args if a.keyword is None and not a.star]
+    options = [a for a in node.args if a.keyword is not None]
+    names = {a.keyword.value for a in options if a.keyword is not None}
+    method = isinstance(node.func, cst.Attribute) and rw.ctx.facts.callee(node) == "Tensor.unique"
+    if len(given) != (0 if method else 1) or len(given) + len(options) != len(node.args):
+        return None
+    if names - {"return_counts", "return_inverse"}:
+        return None
+    value = node.func.value if method and isinstance(node.func, cst.Attribute) else given[0].value
+    rw.ctx.helpers.use("jnp")
+    args = [cst.Arg(rw.visit(value)), *(rw.visit(a) for a in options)]
+    return syntax.with_args(cst.Call(syntax.parse("jnp.unique")), args)
 
 
 def _torch_attribute(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:

@@ -23,7 +23,7 @@ _LAYOUT_FREE = frozenset(
 
 def _rules(rw: Rewriter, node: cst.CSTNode) -> tuple[str, Any]:
     name = rw.ctx.facts.callee(node) if isinstance(node, cst.Call) else None
-    if not name or not name.startswith("torch.nn.init.") or name.endswith("calculate_gain"):
+    if not name or not name.startswith("torch.nn.init.") or "calculate_" in name:
         return "", ()
     if not definitions.ops(name) and not name.endswith("_") and definitions.ops(f"{name}_"):
         name = f"{name}_"
@@ -154,7 +154,7 @@ def returned_parameter(ctx: Context, info: FunctionInfo) -> str | None:
 
 def _writes(ctx: Context, call: cst.Call, name: str) -> bool:
     callee = ctx.facts.callee(call) or ""
-    if callee.startswith("torch.nn.init."):
+    if callee.startswith("torch.nn.init.") and "calculate_" not in callee:
         return bool(call.args) and _root(call.args[0].value) == name
     if (
         callee.startswith("Tensor.")

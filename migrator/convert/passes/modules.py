@@ -185,10 +185,30 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
         if ctx.plan.how(info) == "param":
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
         return made
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _INITIALISING:
+        if isinstance(kind, k.Unknown) and ctx.frame is not None:
+            return _initialised(rw, node)
     if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Function):
         if kind.name.startswith("Module."):
             return _module_api(rw, node, kind.name.removeprefix("Module."))
     return None
+
+
+_INITIALISING = frozenset("init_weights reset_parameters _init_weights initialize".split())
+
+
+def _initialised(rw: Rewriter, node: cst.Call) -> cst.Call | None:
+    """``module.init_weights()`` of a module that is not known: its method may draw."""
+    ctx = rw.ctx
+    classes = ctx.facts.classes.values()
+    assert isinstance(node.func, cst.Attribute)
+    methods = [c.methods.get(node.func.attr.value) for c in classes if c.torch_base]
+    if not any(m is not None and ctx.plan.how(m) == "param" for m in methods):
+        return None
+    build = ctx.helpers.need(module_file("rules.compat.factories"), "build")
+    args = [cst.Arg(_function(rw, node.func)), *(rw.visit(a) for a in node.args)]
+    made = syntax.with_args(cst.Call(cst.Name(build)), args)
+    return syntax.add_keyword(made, "rngs", ctx.rngs(node))
 
 
 def _called_object(rw: Rewriter, node: cst.Call, info: ClassInfo) -> Any:
@@ -237,7 +257,10 @@ def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
         if info.torch_base == "torch.nn.Sequential" and info.method("__init__") is None:
             args = numbered(ctx, node, args) if is_named(ctx, info) else args
         made = syntax.changed(node, func=_callee(rw, node.func), args=args)
+        init = info.method("__init__") if info.torch_base is None else None
         if info.torch_base and takes_rngs(ctx, info):
+            made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
+        elif init is not None and ctx.plan.how(init) == "param":
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
         return made
     torch_class = kind.name.startswith(LAYERS) or not kind.name

@@ -83,6 +83,11 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
         return _dtype(rw, node, f"torch.{kind.name}")
     if isinstance(kind, (k.Function, k.Class)) and kind.name.startswith(("torch.", *LAYERS)):
         return value_of(rw, node, kind)
+    if isinstance(kind, k.Function) and kind.name.startswith("Tensor.") and kind.bound is None:
+        return value_of(rw, node, kind)  # torch.Tensor.clone
+    if isinstance(node, cst.Attribute) and rw.ctx.facts.kind(node.value) == k.Class("torch.Tensor"):
+        what = f"torch.Tensor.{node.attr.value} as a value has no conversion"
+        raise Failure(node, "API001", what, "call a function of jax.numpy")
     if isinstance(node, cst.Attribute) and kind == TORCH_VERSION:
         return cst.SimpleString(f'"{VERSION}"')
     if isinstance(kind, k.Namespace) and of_torch(kind.name):
