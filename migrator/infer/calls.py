@@ -63,7 +63,8 @@ class Calls(Python):
         args = self.arguments(node)
         self._call_node = node
         unclear = callee.inner if isinstance(callee, k.Optional) else callee
-        if unclear in (k.UNKNOWN, k.Function("")) and self._named_class(node.func):
+        named = unclear in (k.UNKNOWN, k.Function("")) and self._named_class(node.func)
+        if named and not passes_on(self.function, node):  # type: ignore[arg-type]
             self.function.builds = True  # type: ignore[union-attr]
         if isinstance(callee, k.Unknown) and isinstance(node.func, cst.Attribute):
             if tensor_call(node, self.facts.kind(node.func.value)):
@@ -469,7 +470,7 @@ class Calls(Python):
                 else (k.Mapping(self._pairs(args[0][1])) if args else k.Mapping())
             )
         if not name:
-            if self.function is not None:
+            if self.function is not None and not passes_on(self.function, node):
                 self.function.builds = True
             return k.UNKNOWN
         return k.Other(name)
@@ -650,6 +651,15 @@ _CLASS_NAMES = ("cls", "class", "klass")
 _CREATING = frozenset("create make build get new".split())
 """How the names of functions begin that create what they return."""
 _MAYBE_AFFINE = frozenset(["torch.nn.LayerNorm", "torch.nn.RMSNorm", "torch.nn.GroupNorm"])
+
+
+def passes_on(function: FunctionInfo, node: cst.Call | None) -> bool:
+    """Whether a wrapper calls what it wraps with its own ``**kwargs``, which hold the generator already."""
+    star = function.node.params.star_kwarg
+    if function.outer is None or star is None or node is None:
+        return False
+    last = [a.value for a in node.args if a.star == "**"]
+    return any(isinstance(v, cst.Name) and v.value == star.name.value for v in last)
 
 
 def _surely_affine(args: Args, starred: bool) -> bool:

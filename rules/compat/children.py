@@ -41,6 +41,24 @@ def child_modules(module):
     return (child for _, child in named_child_modules(module))
 
 
+def child_order(module):
+    """The names of a module's children in the order of assignment, which is lost on the way through jit."""
+    return tuple(name for name, _ in named_child_modules(module))
+
+
+def ordered_named_children(module):
+    """Yield (name, child) in the order that the constructor noted."""
+    found = dict(named_child_modules(module))
+    if set(found) != set(module._child_order):
+        raise RuntimeError("children came or went after the module was built")
+    return ((name, found[name]) for name in module._child_order)
+
+
+def ordered_children(module):
+    """Yield the children of a module in the order that the constructor noted."""
+    return (child for _, child in ordered_named_children(module))
+
+
 def named_submodules(module, prefix=""):
     """Yield (dotted name, module) for a module and all below it, where functions are no layers."""
     return ((n, m) for n, m in named_modules(module, prefix) if isinstance(m, nnx.Pytree))

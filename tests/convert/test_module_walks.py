@@ -61,7 +61,7 @@ def test_every_module_is_visited_once() -> None:
 
 def test_a_forward_pass_by_order_is_found() -> None:
     source = (
-        NET + "\n    def both(self, x):\n        for m in self.children():\n            x = m(x)\n"
+        NET + "\n    def both(self, x):\n        for m in self.modules():\n            x = m(x)\n"
     )
     assert rules_of(source) == ["API007"]
 

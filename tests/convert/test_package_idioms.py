@@ -388,3 +388,93 @@ def test_functions_and_objects_that_create_layers_by_name() -> None:
     made = same(FACTORIES, (2, 3))
     assert "build(module.init_weights, deep=True, rngs=rngs)" in made
     assert "Holder('a', rngs=rngs)" in made.replace('"', "'")
+
+
+STAGE = """
+class Stage(nn.Module):
+    def __init__(self, n=11):
+        super().__init__()
+        for i in range(n):
+            self.add_module(f"b{i + 1}", nn.Sequential(nn.Linear(3, 3), nn.Tanh()))
+        self.act = nn.ReLU()
+
+    def forward(self, x):
+        for block in self.children():
+            x = block(x)
+        for name, block in self.named_children():
+            x = x + len(name)
+        return x
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Stage()
+
+    def forward(self, x):
+        return self.a(x)
+"""
+
+
+def test_a_forward_pass_that_goes_by_the_order_of_children_keeps_it_under_jit() -> None:
+    result = converted(STAGE)
+    assert result.complete
+    scope: dict[str, Any] = {"torch": torch, "nn": torch.nn}
+    exec(STAGE, scope)
+    theirs = scope["M"]()
+    exec(result.code, scope)
+    ours = scope["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(ours, theirs.state_dict())
+    x = torch.randn(2, 3)
+    step = nnx.jit(lambda model, x: model(x))
+    for _ in range(2):  # jit has sorted the attributes by then
+        np.testing.assert_allclose(step(ours, x.numpy()), theirs(x).detach(), rtol=1e-4, atol=1e-5)
+    outside = STAGE.replace("self.children()", "self.act.children()")
+    assert "API007" in rules_of(outside)
+
+
+WRAPPED = """
+import functools
+from typing import Callable, TypeVar
+
+T = TypeVar("T", bound=nn.Module)
+
+
+def legacy(**weights):
+    def outer(builder: Callable[..., T]) -> Callable[..., T]:
+        @functools.wraps(builder)
+        def inner(*args, **kwargs):
+            kwargs.pop("pretrained", None)
+            return builder(*args, **kwargs)
+
+        return inner
+
+    return outer
+
+
+class Net(nn.Module):
+    def __init__(self, n=3):
+        super().__init__()
+        self.l = nn.Linear(3, n)
+
+    def forward(self, x):
+        return self.l(x)
+
+
+@legacy(weights=3)
+def make(n=3):
+    return Net(n)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = make(3)
+
+    def forward(self, x):
+        return self.a(x)
+"""
+
+
+def test_a_wrapper_hands_the_generator_on_among_its_keywords() -> None:
+    assert "return builder(*args, **kwargs)" in same(WRAPPED, (2, 3))

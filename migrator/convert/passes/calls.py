@@ -13,6 +13,7 @@ from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.calls import passes_on
 from migrator.infer.static import asked_name, exists, names_dtype
 from migrator.infer.symbols import tensor_attribute
 from rules import definitions
@@ -338,6 +339,8 @@ def _unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     )
     own = isinstance(func, cst.Attribute) and ctx.is_self(func.value)  # self.norm_layer(dim)
     if not (held or own) or not (ctx.in_init or frame.info.builds):
+        return None
+    if passes_on(frame.info, node):
         return None
     if not ctx.in_init and ctx.plan.how(frame.info) is None:
         return None

@@ -14,6 +14,7 @@ from migrator.convert.passes.initializers import returned_parameter
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 _DROPPED = frozenset(
     "torch.jit.script torch.jit.export torch.jit.ignore torch.jit.unused torch.compile "
@@ -200,6 +201,12 @@ def _constructor_body(ctx: Context, info: FunctionInfo, body: cst.BaseSuite) -> 
             at += 1
         statements = [s for s in statements if s is not PASS]
         statements[at:at] = lines
+    from migrator.convert.passes.modules import notes_order
+
+    if notes_order(ctx, info.owner):
+        helper = ctx.helpers.need(module_file("rules.compat.children"), "child_order")
+        statements = [s for s in statements if s is not PASS]
+        statements.append(syntax.statement(f"self._child_order = {helper}(self)"))
     if statements and isinstance(statements[0], cst.SimpleStatementLine):
         # what follows a dropped super().__init__() needs no blank line before it
         first = statements[0]

@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.handed import check_handed_over
 from migrator.convert.passes.classes import is_named, takes_rngs
@@ -16,6 +16,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.calls import passes_on
 from migrator.infer.symbols import LAYERS
 from rules.definitions import module_file
 
@@ -269,6 +270,8 @@ def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
         if kind.name in NAMES:
             return syntax.changed(node, func=rw.visit(node.func), args=args)
         made = syntax.changed(node, func=rw.visit(node.func), args=args)
+        if ctx.frame is not None and passes_on(ctx.frame.info, node):
+            return made
         return syntax.add_keyword(made, "rngs", ctx.rngs(node))
     return None
 
@@ -300,7 +303,10 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
     assert isinstance(node.func, cst.Attribute)
     receiver = node.func.value
     ordered = "parameters" not in method
-    if ordered and not ctx.in_init and _in_forward(ctx.frame.info if ctx.frame else None):
+    if ordered and not ctx.in_init and in_forward(ctx.frame.info if ctx.frame else None):
+        if method in _NOTED and ctx.is_self(receiver) and notes_order(ctx, ctx.owner):
+            name = ctx.helpers.need(module_file("rules.compat.children"), _NOTED[method])
+            return cst.Call(cst.Name(name), [cst.Arg(receiver)])
         raise Failure(
             node,
             "API007",
@@ -317,7 +323,30 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
     )
 
 
-def _in_forward(info: FunctionInfo | None) -> bool:
+_NOTED = {"children": "ordered_children", "named_children": "ordered_named_children"}
+
+
+def notes_order(ctx: Context, info: ClassInfo | None) -> bool:
+    """Whether a class notes the order of its children when it is built, since its forward pass goes by it."""
+    init = info.methods.get("__init__") if info is not None else None
+    if info is None or init is None or not ctx.traverses or info.torch_base != "torch.nn.Module":
+        return False
+    index = ctx.source.index
+    if any(isinstance(n, cst.Return) for n in index.below(init.node)):
+        return False
+    return any(
+        isinstance(n, cst.Call)
+        and isinstance(n.func, cst.Attribute)
+        and n.func.attr.value in _NOTED
+        and isinstance(n.func.value, cst.Name)
+        and n.func.value.value == "self"
+        for method in info.methods.values()
+        if in_forward(method)
+        for n in index.below(method.node)
+    )
+
+
+def in_forward(info: FunctionInfo | None) -> bool:
     """Whether a method takes arguments, or is called by a forward pass: not one that only looks at the module."""
     if info is not None and info.owner is not None and len(info.params) > 0:
         return info.owner.torch_base is not None
