@@ -71,6 +71,8 @@ class Calls(Python):
                 self._prove(node.func.value, k.TENSOR)
                 callee = k.Function(f"Tensor.{node.func.attr.value}", k.TENSOR)
                 self.facts.kinds[node.func] = callee
+        if unclear == k.UNKNOWN and self._initialises(node.func):
+            self.function.builds = True  # type: ignore[union-attr]
         self._learn(node, callee)
         if args and parses_version(node, args[0][1]):
             return TORCH_VERSION
@@ -98,6 +100,15 @@ class Calls(Python):
     def join_attribute(self, info: ClassInfo, name: str, kind: k.Kind) -> None:
         """Join a kind into an attribute of a class."""
         raise NotImplementedError
+
+    def _initialises(self, node: cst.BaseExpression) -> bool:
+        """``module.init_weights()`` of a module that is not known, where some class has such a method."""
+        if self.function is None or not isinstance(node, cst.Attribute):
+            return False
+        name = node.attr.value
+        return name in INITIALISING and any(
+            name in info.methods and info.torch_base for info in self.facts.classes.values()
+        )
 
     def _named_class(self, node: cst.BaseExpression) -> bool:
         """Whether something is called that is by its name a class: ``model_cls(**kwargs)``.
@@ -647,6 +658,8 @@ class Calls(Python):
         raise NotImplementedError
 
 
+INITIALISING = frozenset("init_weights reset_parameters _init_weights initialize".split())
+"""Names of methods that draw the values of parameters anew."""
 _CLASS_NAMES = ("cls", "class", "klass")
 _CREATING = frozenset("create make build get new".split())
 """How the names of functions begin that create what they return."""

@@ -85,7 +85,7 @@ class Expressions:
 
     def _hand_on(self, kind: k.Function) -> None:
         """Note a function of the project that is a value here: whoever gets it may call it."""
-        info = self.facts.names.get(kind.name) if kind.bound is None else None
+        info = self.facts.names.get(kind.name)
         if self.function is not None and info is not None and info.outer is None:
             if info not in self.function.hands:
                 self.function.hands.append(info)
@@ -435,6 +435,8 @@ class Expressions:
         if path is not None and path in self.env:
             return self.env[path]
         kind = self.attribute(value, node.attr.value)
+        if type(kind) is k.Function and isinstance(value, k.Module):
+            self._hand_on(kind)
         if isinstance(kind, k.Unknown) and node.attr.value == "device":
             return k.Device()  # nobody calls anything else so
         if isinstance(kind, k.Unknown) and node.attr.value == "dtype":

@@ -478,3 +478,28 @@ class M(nn.Module):
 
 def test_a_wrapper_hands_the_generator_on_among_its_keywords() -> None:
     assert "return builder(*args, **kwargs)" in same(WRAPPED, (2, 3))
+
+
+FILLED = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stages = nn.Sequential()
+        for i in range(3):
+            self.stages.append(nn.Linear(3, 3))
+        self.mixed = nn.Sequential()
+        self.mixed.add_module("x", nn.Linear(3, 3))
+        self.mixed.append(nn.Linear(3, 3))
+
+    def forward(self, x):
+        for stage in self.stages:
+            x = stage(x)
+        return self.mixed(x)
+"""
+
+
+def test_an_empty_sequential_that_is_filled() -> None:
+    made = same(FILLED, (2, 3))
+    assert "self.stages = nnx.Sequential()" in made
+    assert "self.mixed.append(Linear(3, 3, rngs=rngs))" in made
+    assert rules_of(FILLED.replace("self.mixed.append(", "self.mixed.insert(0, ")) == ["API007"]

@@ -93,9 +93,9 @@ def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     kinds = [ctx.kind(a.value) for a in node.args]
     if not node.args or (len(node.args) == 1 and not node.args[0].star):
         if (
-            not node.args
-            or isinstance(kinds[0], k.Mapping)
-            or _is_ordered_dict(rw, node.args[0].value)
+            (not node.args and not _appended_only(rw, node))
+            or (node.args and isinstance(kinds[0], k.Mapping))
+            or (node.args and _is_ordered_dict(rw, node.args[0].value))
         ):
             helper = ctx.helpers.need(module_file("rules.compat.containers"), "NamedSequential")
             return syntax.changed(
@@ -118,6 +118,17 @@ def _target(rw: Rewriter, node: cst.Call) -> str:
         if isinstance(small, cst.Assign) and small.value is node:
             return _last_name(small.targets[0].target)
     return ""
+
+
+def _appended_only(rw: Rewriter, node: cst.Call) -> bool:
+    """Whether an empty Sequential is filled by ``append`` and the like, never under names."""
+    target = _target(rw, node)
+    nodes = rw.ctx.source.index.of_type(cst.Attribute)
+    filled = {_last_name(n.value) for n in nodes if n.attr.value in _FILLING}
+    return target in filled and target not in _extended(rw)
+
+
+_FILLING = ("append", "extend", "insert")
 
 
 def _extended(rw: Rewriter) -> set[str]:
@@ -233,6 +244,11 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
         )
     if isinstance(node.func, cst.Attribute) and is_sequential(rw, node.func.value):
         method = node.func.attr.value
+        if method in _FILLING and _last_name(node.func.value) in _extended(rw):
+            if method != "append":
+                what = "a Sequential whose children have names gets others by place"
+                raise Failure(node, "API007", what, "use add_module for all of them")
+            return rw.rebuild(node)
         if method in LIST_METHODS or method in ("children", "modules_list"):
             layers = layers_of(rw, node.func.value)
             if method == "children":

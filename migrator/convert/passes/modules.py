@@ -16,7 +16,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.calls import passes_on
+from migrator.infer.calls import INITIALISING, passes_on
 from migrator.infer.symbols import LAYERS
 from rules.definitions import module_file
 
@@ -186,16 +186,13 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
         if ctx.plan.how(info) == "param":
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
         return made
-    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _INITIALISING:
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in INITIALISING:
         if isinstance(kind, k.Unknown) and ctx.frame is not None:
             return _initialised(rw, node)
     if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Function):
         if kind.name.startswith("Module."):
             return _module_api(rw, node, kind.name.removeprefix("Module."))
     return None
-
-
-_INITIALISING = frozenset("init_weights reset_parameters _init_weights initialize".split())
 
 
 def _initialised(rw: Rewriter, node: cst.Call) -> cst.Call | None:
