@@ -49,6 +49,11 @@ class RngPlan:
                             continue  # settled below: methods may carry their own generator
                         self._needs.add(function)
                         changed = True
+        for one, other in _overrides(functions):
+            if (
+                one in self._needs or other in self._needs
+            ):  # whoever calls either does not know which
+                self._needs |= {one, other}
         self._init = self._build_time(functions)
         changed = True
         while changed:
@@ -109,6 +114,7 @@ class RngPlan:
                 if isinstance(c, FunctionInfo) and c in methods and c not in reached
             }
             more |= {f for f in methods if f.short in _INIT_NAMES and f not in reached}
+            more |= {a for a, b in _overrides(methods) if b in reached and a not in reached}
             grown = bool(more)
             reached |= more
         later = {f for f in methods if f not in reached}
@@ -166,6 +172,20 @@ class RngPlan:
         if info.settled is not None:
             return info.settled.stores
         return any(self.how(m) == "self" for m in info.methods.values())
+
+
+def _overrides(functions: list[FunctionInfo]) -> list[tuple[FunctionInfo, FunctionInfo]]:
+    """Methods of modules with those of the file's base classes that they override; forward passes left out."""
+    found = []
+    for function in functions:
+        owner = function.owner
+        if owner is None or owner.torch_base is None or function.short in ("__init__", "forward"):
+            continue
+        for parent in owner.lineage()[1:]:
+            method = parent.methods.get(function.short)
+            if method is not None and method is not function and method.settled is None:
+                found.append((function, method))
+    return found
 
 
 def _reached(function: FunctionInfo) -> list[FunctionInfo | ClassInfo]:

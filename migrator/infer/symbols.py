@@ -16,7 +16,7 @@ BASED_ON_TORCH = frozenset(
     "torchvision torchaudio torchtext timm transformers pytorch_lightning lightning torch_geometric "
     "torch_scatter torch_sparse xformers apex fairscale deepspeed accelerate diffusers kornia monai mmcv "
     "detectron2 fvcore torchdiffeq torch_xla flash_attn triton bitsandbytes peft causal_conv1d "
-    "mamba_ssm fast_transformers deepspeed tensordict torch_cluster torch_spline_conv".split()
+    "mamba_ssm functorch fast_transformers deepspeed tensordict torch_cluster torch_spline_conv".split()
 )
 """Libraries that are built on torch."""
 

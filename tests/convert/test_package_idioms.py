@@ -503,3 +503,40 @@ def test_an_empty_sequential_that_is_filled() -> None:
     assert "self.stages = nnx.Sequential()" in made
     assert "self.mixed.append(Linear(3, 3, rngs=rngs))" in made
     assert rules_of(FILLED.replace("self.mixed.append(", "self.mixed.insert(0, ")) == ["API007"]
+
+
+OVERRIDDEN = """
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fill()
+        self.later()
+
+    def fill(self):
+        self.w = nn.Parameter(torch.rand(3))
+
+    def later(self):
+        self.k = 2
+
+    def forward(self, x):
+        return x * self.w * self.k
+
+
+class Derived(Base):
+    def fill(self):
+        self.w = nn.Parameter(torch.ones(3))
+
+    def later(self):
+        self.k = nn.Parameter(torch.rand(3))
+
+
+class M(nn.Sequential):
+    def __init__(self):
+        super().__init__(Base(), Derived())
+"""
+
+
+def test_a_method_that_draws_and_one_that_does_not_override_each_other() -> None:
+    made = same(OVERRIDDEN, (2, 3))
+    assert made.count("def fill(self, *, rngs: nnx.Rngs):") == 2
+    assert made.count("def later(self, *, rngs: nnx.Rngs):") == 2

@@ -199,6 +199,10 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
                 node.func, value=syntax.fitted(node.func, "value", rw.visit(node.func.value))
             ),
         )
+    if name == "builtins.setattr" and node.args:
+        if isinstance(rw.ctx.kind(node.args[0].value), k.Tensor):
+            what = "an attribute is set on a tensor, which JAX arrays do not take"
+            raise Failure(node, "API001", what, "hand the value on beside the tensor")
     if name in ("torch.unique", "Tensor.unique") and rw.ctx.in_init:
         return _unique(rw, node)
     if name == "builtins.hasattr" and len(node.args) == 2:

@@ -45,6 +45,18 @@ def component(rw: Rewriter, node: cst.Attribute) -> Any:
 
 
 @converts(cst.Attribute)
+def forward_pass(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``self.block.forward`` as a value: the module itself, which is called."""
+    if node.attr.value != "forward" or not isinstance(rw.ctx.facts.kind(node), k.Function):
+        return None
+    if not isinstance(rw.ctx.kind(node.value), k.Module) or not isinstance(
+        rw.ctx.source.index.around(node)[-1], (cst.Arg, cst.Element, cst.Assign, cst.Return)
+    ):
+        return None
+    return rw.visit(node.value)
+
+
+@converts(cst.Attribute)
 def tensor_attribute(rw: Rewriter, node: cst.Attribute) -> Any:
     """``x.T``, ``x.is_cuda``, ``x.grad``: attributes with a definition of their own."""
     ctx = rw.ctx
