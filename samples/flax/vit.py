@@ -87,7 +87,7 @@ class NamedSequential(nnx.Module):
 
     @property
     def layers(self):
-        return [getattr(self, name) for name in self.names]
+        return tuple(getattr(self, name) for name in self.names)
 
     def __call__(self, input):
         for layer in self.layers:
