@@ -256,7 +256,8 @@ def class_values(tree: Tree, facts: Facts) -> frozenset[str]:
     """The file's own classes that are handed around as values, not only called or derived from.
 
     A decorator may put a class into a table."""
-    found = {name for name, info in facts.classes.items() if info.node.decorators}
+    own = {name: info.node for name, info in facts.classes.items() if info.settled is None}
+    found = {name for name, node in own.items() if node.decorators}
     for node in tree.of_type(cst.Name, cst.Attribute):
         kind = facts.kinds.get(node)
         if isinstance(kind, k.Class) and kind.name in facts.classes and kind.name not in found:
