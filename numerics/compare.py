@@ -144,7 +144,7 @@ def magnitudes(sizes: np.ndarray) -> list[np.ndarray]:
     ordered = np.sort(sizes[sizes > _TINY])
     with np.errstate(over="ignore"):
         jumps = np.flatnonzero(ordered[1:] > _GAP * ordered[:-1]) + 1
-    alike = (i for i in jumps if ordered[-1] <= (1 + _ALIKE) * ordered[i])
+    alike = (i for i in jumps if ordered[-1] - ordered[i] <= _ALIKE * ordered[i])
     bounds = [float(ordered[i]) for i in alike if i >= _GROUP]
     edges = [-1.0, *bounds, np.inf]
     return [(sizes >= low) & (sizes < high) for low, high in itertools.pairwise(edges)]

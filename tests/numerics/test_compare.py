@@ -135,6 +135,7 @@ def test_an_exact_zero_may_be_noise_far_below_its_neighbours() -> None:
     assert not all(d.ok for d in compare_all(runs[0], runs, {"a": BASE, "z": zero + 1e-6}))
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("mask", [-1e9, -1e4, float(np.finfo(np.float32).min)])
 def test_a_masks_large_values_excuse_no_other(mask: float) -> None:
     scores = np.where(np.arange(41) % 3 == 0, mask, BASE)
