@@ -34,3 +34,9 @@ def atan2(y: jax.Array, x: jax.Array) -> jax.Array:
     origin = (x == 0) & (y == 0)
     angle = jnp.arctan2(jnp.where(origin, 1, y), x)
     return jnp.where(origin, lax.stop_gradient(jnp.arctan2(y, x)), angle)
+
+
+def float_power(x, y):
+    """x ** y in float32 at least (torch's ``float_power`` is always float64)."""
+    wide = [jnp.asarray(v, jnp.promote_types(jnp.result_type(v), jnp.float32)) for v in (x, y)]
+    return jnp.float_power(*wide)

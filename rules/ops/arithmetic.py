@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from rules.compat.pointwise import absolute, truncated_division
+from rules.compat.pointwise import absolute, float_power, truncated_division
 from rules.registry import is_integer, is_tensor, op, surely, unsupported
 
 
@@ -164,13 +164,16 @@ def rpow(input, other) -> Tensor:
 @op(
     "torch.float_power",
     "Tensor.float_power",
-    example={"torch.float_power(i, 2)": "jnp.float_power(i, 2)"},
+    example={
+        "torch.float_power(i, 2)": "jnp.float_power(i, 2)",
+        "torch.float_power(x, 2)": "float_power(x, 2)",
+    },
 )
-def float_power(input, exponent) -> Tensor["float"]:
-    """Power in double precision."""
-    if surely(is_tensor(input) and input.dtype in (jnp.bfloat16, jnp.float16)):
-        unsupported("float_power of half precision, which is float64 in torch")
-    return jnp.float_power(input, exponent)
+def wide_power(input, exponent) -> Tensor["float"]:
+    """Power in double precision, which is single in JAX, never half."""
+    if surely(is_tensor(input) and is_integer(input) and not is_tensor(exponent)):
+        return jnp.float_power(input, exponent)
+    return float_power(input, exponent)
 
 
 @op(
