@@ -33,7 +33,8 @@ def polygamma(n: int, x: jax.Array) -> jax.Array:
     """n-th derivative of digamma, n ≥ 0, of negative x too."""
     if n == 0:
         return jnp.where(x == 0, -jnp.inf, jax.scipy.special.digamma(x))
-    return (-1) ** (n + 1) * math.factorial(n) * zeta(n + 1, x)
+    scale = (-1) ** (n + 1) * math.factorial(n)
+    return (scale * zeta(n + 1, x)).astype(jnp.result_type(x, float))
 
 
 polygamma.defjvp(lambda n, x, dx: (polygamma(n, x[0]), polygamma(n + 1, x[0]) * dx[0]))
