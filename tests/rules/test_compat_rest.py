@@ -328,3 +328,18 @@ def test_words_at_run_time() -> None:
     assert [words.is_integer(v) for v in (x, n, flag, 1)] == [False, True, False, True]
     assert [words.is_bool(v) for v in (x, flag, True)] == [False, True, True]
     assert [words.is_complex(v) for v in (x, x * 1j)] == [False, True]
+
+
+def test_lists_of_lists_of_modules() -> None:
+    linear = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    model = containers.nested_list([[linear], (linear, 3)])
+    assert isinstance(model[1], nnx.List)
+    assert model[1][1] == 3
+    assert len(jax.tree.leaves(nnx.state(model, nnx.Param))) == 2
+
+
+def test_the_weight_of_a_layer_as_torch_lays_it_out() -> None:
+    linear = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+    conv = Conv2d(1, 2, 3, rngs=nnx.Rngs(0))
+    np.testing.assert_array_equal(initialize.weight_of(linear), linear.kernel[...].T)
+    np.testing.assert_array_equal(initialize.weight_of(conv), conv.weight[...])
