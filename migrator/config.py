@@ -91,6 +91,7 @@ class Case:
 
     ``init_args`` and ``init_kwargs`` hold plain values and ``Reference`` objects; ``init_hook`` names a function
     that makes them instead, ``hook`` one that makes the inputs; ``problem`` says why there is nothing to run.
+    ``budget`` is the time in seconds after which no further example is started.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Case:
     precision: str = "f32"
     initial: bool = True
     problem: str | None = None
+    budget: float | None = None
     root: Path = field(default_factory=Path)
 
 

@@ -120,6 +120,10 @@ def _dims(inputs: Sequence[dict[str, Any]], given: Sequence[str]) -> dict[str, A
     return dims
 
 
+BUDGET = 120.0
+"""Seconds for a file that makes its own inputs, as large as it likes: the smallest number of examples is one."""
+
+
 @contextmanager
 def selection(
     config: str | None, names: Sequence[str], torch: str | None, **flags: Any
@@ -229,7 +233,8 @@ def _file_case(
         init = f"{path}:{INIT}"
     entry = {"name": name, "torch": f"{path}:{name}", "jax": jax}
     entry |= {"init": init, "inputs": inputs, "dims": dims}
-    return parse_case(entry, settings.root, "command line")
+    case = parse_case(entry, settings.root, "command line")
+    return case if case.hook is None else replace(case, budget=BUDGET)
 
 
 def _port_of(path: Path, settings: Config, directory: Path) -> Path:

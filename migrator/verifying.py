@@ -205,7 +205,8 @@ def verify_cases(
             examples=case.examples if examples is None else examples,
             seed=case.seed if seed is None else seed,
         )
-        reports.append(verify_case(case, config, **settings))
+        budget = settings.get("budget") or case.budget
+        reports.append(verify_case(case, config, **settings | {"budget": budget}))
         if lower_for:
             _lower(reports[-1], case, config, lower_for)
     return reports

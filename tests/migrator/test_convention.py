@@ -10,11 +10,13 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
+from migrator import quick
 from migrator.cli import main
 from migrator.config import load_config
 from migrator.convention import init_call, main_class, outline
 from migrator.errors import UserError
 from migrator.quick import selection
+from migrator.verifying import verify_cases
 from numerics.inputs import PROFILES
 from numerics.recipes import as_hook
 
@@ -105,6 +107,20 @@ def test_models_of_one_name_are_called_by_their_files(here: Path) -> None:
         assert names == ["first", "a/other.py", "Own", "b/other.py"]
     with selection(None, ["a/first.py"], None) as (_, names):
         assert names == ["Model"]
+
+
+def test_a_file_with_inputs_of_its_own_has_so_much_time(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with selection(None, ["net.py"], None) as (settings, _):
+        assert settings.cases[-1].budget == quick.BUDGET
+        assert not any(case.budget for case in settings.cases[:-1])
+    monkeypatch.setattr(quick, "BUDGET", 0.5)  # less than a compilation, more than its start
+    with selection(None, ["net.py"], None) as (settings, names):
+        (report,) = verify_cases(settings, names)
+    assert report.verdict == "equal"
+    assert 1 <= report.examples < 12
+    assert any("stopped after" in note for note in report.notes)
 
 
 def test_a_file_that_says_not_what_is_meant_leaves_the_others(here: Path) -> None:
