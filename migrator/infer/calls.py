@@ -9,25 +9,27 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.annotations import dtype_class, from_definition
+from migrator.infer.construction import (
+    CONTAINERS,
+    PARAMETERS,
+    Construction,
+    as_parameter,
+    passes_on,
+)
 from migrator.infer.einops import einops_result
 from migrator.infer.facts import ClassInfo, FunctionInfo
-from migrator.infer.python import PARTIAL, Python, is_self, partial, partial_result, widen
+from migrator.infer.python import PARTIAL, is_self, partial, partial_result, widen
 from migrator.infer.signatures import Args, signature_fits
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import LAYERS, TORCH_VERSION, tensor_attribute
 from rules import definitions
 from rules.definitions import Rule
 
-PARAMETERS = ("torch.nn.ParameterList", "torch.nn.ParameterDict")
-"""Containers that make parameters of the tensors they are given."""
-CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", *PARAMETERS)
-
-
 PARAMETER = "<parameter>"
 """Below a local name in the environment: the parameter it was given."""
 
 
-class Calls(Python):
+class Calls(Construction):
     """Adds calls to the expression walk."""
 
     _call_node: cst.CSTNode | None = None
@@ -193,11 +195,6 @@ class Calls(Python):
         entry = isinstance(func, cst.Subscript) and getattr(func.value, "attr", None)
         child = isinstance(entry, cst.Name) and entry.value == "_modules"
         return self._presumed(args) if child or isinstance(func, cst.Attribute) else k.UNKNOWN
-
-    @staticmethod
-    def _presumed(args: Args) -> k.Kind:
-        """What a module of unknown class returns for a tensor: a tensor, since only then do methods apply."""
-        return k.TENSOR if args and isinstance(args[0][1], k.Tensor) else k.UNKNOWN
 
     # --- functions ------------------------------------------------------------------------------------------------
 
@@ -431,136 +428,6 @@ class Calls(Python):
         self._call_node = place
         self.call_own(info, args, bound)
 
-    def construct(self, name: str, args: Args, node: cst.Call | None) -> k.Kind:
-        """The kind of an instance made by calling a class."""
-        info = self.facts.classes.get(name)
-        if info is not None:
-            return self._construct_own(info, args)
-        if name in ("torch.nn.Parameter", "torch.nn.Buffer"):
-            role = "param" if name == "torch.nn.Parameter" else "buffer"
-            first = args[0][1] if args else k.UNKNOWN
-            tensor = first if isinstance(first, k.Tensor) else k.TENSOR
-            return k.Tensor(tensor.rank, tensor.dtype, role)
-        if name == "torch.autograd.Variable" and args:
-            return args[0][1]
-        if name in PARAMETERS:
-            return k.Module(name, _as_parameter(self._children(args)))
-        if name in CONTAINERS:
-            first = args[0][1] if args and args[0][0] is None else k.UNKNOWN
-            in_place = isinstance(first, k.Module) and ("inplace", True) in first.args
-            if name == "torch.nn.ModuleDict" and isinstance(first, k.Mapping):
-                named = tuple((str(key), kind) for key, kind in first.items)
-                return k.Module(name, first.value, named)
-            if self.function is not None and isinstance(self._children(args), k.Unknown):
-                self.function.builds = (
-                    True  # perhaps: what its parameters are called for is not known
-                )
-            children: tuple[tuple[str, object], ...] = (("inplace", True),) if in_place else ()
-            if name == "torch.nn.Sequential" and all(keyword is None for keyword, _ in args):
-                children += tuple((str(i), kind) for i, (_, kind) in enumerate(args))
-            return k.Module(name, self._children(args), children)
-        if name.startswith(LAYERS):
-            rules = definitions.layers(name)
-            if self.function is not None and (not rules or any(rule.draws for rule in rules)):
-                self.function.builds = True
-            return k.Module(name, None, self._constant_args(name, args))
-        if name in ("torch.Tensor", "torch.FloatTensor"):
-            return k.TENSOR
-        if name in ("torch.LongTensor", "torch.IntTensor"):
-            return k.Tensor(dtype="int")
-        if name == "torch.Size":
-            return k.Sequence(k.INT, "size")
-        if name == "torch.device":
-            return k.Device()
-        if name == "torch.Generator":
-            return k.Generator()
-        if name == "collections.OrderedDict":
-            return (
-                args[0][1]
-                if args and isinstance(args[0][1], k.Mapping)
-                else (k.Mapping(self._pairs(args[0][1])) if args else k.Mapping())
-            )
-        if not name:
-            if self.function is not None and not passes_on(self.function, node):
-                self.function.builds = True
-            return k.UNKNOWN
-        return k.Other(name)
-
-    @staticmethod
-    def _pairs(kind: k.Kind) -> k.Kind:
-        item = k.element(kind)
-        return item.items[1] if isinstance(item, k.Tuple) and len(item.items) == 2 else k.UNKNOWN
-
-    def _construct_own(self, info: ClassInfo, args: Args) -> k.Kind:
-        if self.function is not None:
-            if info not in self.function.calls:
-                self.function.calls.append(info)
-            if info.torch_base:
-                self.function.builds = True
-        init = info.method("__init__")
-        if init is not None:
-            self.call_own(init, args, k.Module(info.name))
-        if info.torch_base:
-            item = self._children(args) if info.torch_base in CONTAINERS else None
-            if init is not None and info.torch_base in CONTAINERS:
-                item = info.statics.get("<item>", k.Module())
-            return k.Module(info.name, item)
-        return k.Other(info.name)
-
-    @staticmethod
-    def _children(args: Args) -> k.Kind:
-        """The joined kind of the modules handed to a container."""
-        found: k.Kind | None = None
-        for keyword, kind in args:
-            if keyword == "*" or isinstance(kind, (k.Sequence, k.Tuple)):
-                kind = k.element(kind)
-            elif isinstance(kind, k.Mapping):
-                kind = kind.value
-            found = kind if found is None else k.join(found, kind)
-        return found if found is not None else k.UNKNOWN
-
-    @staticmethod
-    def _constant_args(name: str, args: Args) -> tuple[tuple[str, object], ...]:
-        rules = definitions.layers(name)
-        names = [p.name for p in rules[0].params if p.mode == "positional"] if rules else []
-        found = []
-        for i, (keyword, kind) in enumerate(args):
-            key = keyword if keyword is not None else names[i] if i < len(names) else None
-            if key and isinstance(kind, k.Const):
-                found.append((key, kind.value))
-            elif key == "bias":
-                found.append((key, kind))
-        return tuple(found)
-
-    # --- modules --------------------------------------------------------------------------------------------------
-
-    def call_module(self, module: k.Module, args: Args) -> k.Kind:
-        """The kind of the result of ``module(…)``."""
-        info = self.facts.classes.get(module.cls)
-        if info is not None:
-            forward = info.method("forward")
-            if forward is not None:
-                return self.call_own(forward, args, module)
-            module = k.Module(info.torch_base or "torch.nn.Module", module.item, module.args)
-        if module.cls == "torch.nn.Sequential":
-            return self._call_sequential(module, args)
-        first = args[0][1] if args else k.UNKNOWN
-        for rule in definitions.layers(module.cls):
-            result = from_definition(rule.call, first)
-            if isinstance(result, k.Tensor) and result.rank is None and isinstance(first, k.Tensor):
-                if module.cls.rpartition(".")[2] in _SAME_RANK:
-                    result = k.Tensor(first.rank, result.dtype or "float")
-            return result
-        return self._presumed(args) if module.cls == "torch.nn.Module" else k.UNKNOWN
-
-    def _call_sequential(self, module: k.Module, args: Args) -> k.Kind:
-        item = module.item
-        if isinstance(item, k.Module):
-            return self.call_module(item, args)
-        if isinstance(item, k.Function) or item is None or isinstance(item, k.Unknown):
-            return k.TENSOR
-        return self._presumed(args)
-
     def _super_call(self, node: cst.Call, name: str, args: Args) -> k.Kind:
         if self.owner is None:
             return k.UNKNOWN
@@ -616,7 +483,7 @@ class Calls(Python):
                 return k.NONE
             if isinstance(receiver, k.Module) and receiver.cls in CONTAINERS:
                 known_item = receiver.item
-                item = _as_parameter(item) if receiver.cls in PARAMETERS else item
+                item = as_parameter(item) if receiver.cls in PARAMETERS else item
                 new = (
                     item
                     if known_item is None or isinstance(known_item, k.Unknown)
@@ -666,15 +533,6 @@ _CREATING = frozenset("create make build get new".split())
 _MAYBE_AFFINE = frozenset(["torch.nn.LayerNorm", "torch.nn.RMSNorm", "torch.nn.GroupNorm"])
 
 
-def passes_on(function: FunctionInfo, node: cst.Call | None) -> bool:
-    """Whether a wrapper calls what it wraps with its own ``**kwargs``, which hold the generator already."""
-    star = function.node.params.star_kwarg
-    if function.outer is None or star is None or node is None:
-        return False
-    last = [a.value for a in node.args if a.star == "**"]
-    return any(isinstance(v, cst.Name) and v.value == star.name.value for v in last)
-
-
 def _surely_affine(args: Args, starred: bool) -> bool:
     """Whether the constructor of a norm is surely asked for a weight."""
     for keyword, kind in args:
@@ -685,10 +543,6 @@ def _surely_affine(args: Args, starred: bool) -> bool:
 
 _SHAPED_BY_SIZES = frozenset(
     "view reshape zeros ones empty rand randn full expand repeat permute new_zeros new_ones new_full".split()
-)
-_SAME_RANK = frozenset(
-    "Linear LayerNorm Dropout Conv1d Conv2d Conv3d BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm ReLU GELU "
-    "SiLU Sigmoid Tanh RMSNorm InstanceNorm2d MaxPool2d AvgPool2d ConvTranspose2d Identity".split()
 )
 
 
@@ -719,10 +573,6 @@ def _joined(kinds: Iterable[k.Kind]) -> k.Kind:
         if not isinstance(kind, k.Unknown):
             result = kind if result is None else k.join(result, kind)
     return result if result is not None else k.UNKNOWN
-
-
-def _as_parameter(kind: k.Kind) -> k.Kind:
-    return replace(kind, role="param") if isinstance(kind, k.Tensor) else kind
 
 
 def _is_docstring(node: cst.CSTNode) -> bool:

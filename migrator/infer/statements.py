@@ -10,10 +10,12 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
-from migrator.infer.calls import CONTAINERS, PARAMETER, PARAMETERS, Calls
+from migrator.infer.calls import PARAMETER
+from migrator.infer.construction import CONTAINERS, PARAMETERS
 from migrator.infer.evidence import asks_training, gather, guess, written_attributes
 from migrator.infer.expressions import Env
 from migrator.infer.facts import ClassInfo, FunctionInfo
+from migrator.infer.narrowing import Narrowing
 from migrator.infer.optional import fallback
 from migrator.infer.python import widen
 from migrator.infer.static import truth
@@ -21,7 +23,7 @@ from migrator.infer.symbols import AUTOGRAD, LAYERS, starred, symbol
 from migrator.source import dotted
 
 
-class Statements(Calls):
+class Statements(Narrowing):
     """Executes statements over kinds."""
 
     _returns: k.Kind | None = None
@@ -29,8 +31,6 @@ class Statements(Calls):
 
     def __init__(self, *known: Any) -> None:
         super().__init__(*known)
-        self._heads: set[str] = set()
-        """Names of which an attribute may be in the environment."""
         self._walkers: dict[type, Callable[[Any], None] | None] = {}
 
     def block(self, body: Sequence[cst.CSTNode]) -> None:
@@ -367,105 +367,6 @@ class Statements(Calls):
         base = dict(self.env)
         branches = [self._branch(base, partial(self.statement, c.body)) for c in node.cases]
         self._merge([*branches, (base, False)])
-
-    def narrow(self, test: cst.CSTNode, truth: bool) -> Env:
-        """What a test says about names and attributes where it is true, or where it is false."""
-        found = self._said_by(test, truth)
-        self._heads.update(path.partition(".")[0] for path in found)
-        return found
-
-    def _said_by(self, test: cst.CSTNode, truth: bool) -> Env:
-        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            return self._said_by(test.expression, not truth)
-        if isinstance(test, cst.BooleanOperation):
-            if isinstance(test.operator, cst.And) is truth:
-                return {**self._said_by(test.left, truth), **self._said_by(test.right, truth)}
-            return {}
-        if isinstance(test, (cst.Name, cst.Attribute)):
-            path = dotted(test)
-            kind = self.facts.kind(test)
-            if path and isinstance(kind, k.Optional) and truth:
-                return {path: kind.inner}
-            return {}
-        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-            return self._narrow_none(test, truth)
-        if isinstance(test, cst.Call):
-            found = self._narrow_exists(test, truth)
-            if truth and isinstance(test.func, cst.Name) and test.func.value == "callable":
-                return self._narrow_callable(test)
-            return self._narrow_isinstance(test) if truth and not found else found
-        return {}
-
-    def _narrow_callable(self, test: cst.Call) -> Env:
-        """``if callable(name):`` no string nor number, whatever the calls seen so far hand over."""
-        path = dotted(test.args[0].value) if test.args else None
-        kind = self.facts.kind(test.args[0].value) if test.args else k.UNKNOWN
-        return {path: k.UNKNOWN} if path and k.scalar_type(kind) is not None else {}
-
-    def _narrow_exists(self, test: cst.Call, truth: bool) -> Env:
-        """``exists(x)``, where the file's own function is ``x is not None``."""
-        kind = self.facts.kind(test.func)
-        info = self.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
-        none = info.tests_none if info is not None else None
-        path = dotted(test.args[0].value) if len(test.args) == 1 else None
-        if none is None or not path:
-            return {}
-        return self._narrowed(path, self.facts.kind(test.args[0].value), none is truth)
-
-    @staticmethod
-    def _narrowed(path: str, kind: k.Kind, none: bool) -> Env:
-        if none:
-            return {path: k.NONE}
-        if isinstance(kind, k.Optional):
-            return {path: kind.inner}
-        return {path: k.UNKNOWN} if kind == k.NONE else {}
-
-    def _narrow_none(self, test: cst.Comparison, truth: bool) -> Env:
-        target = test.comparisons[0]
-        path = dotted(test.left)
-        none = isinstance(target.comparator, cst.Name) and target.comparator.value == "None"
-        if not path or not none or not isinstance(target.operator, (cst.Is, cst.IsNot)):
-            return {}
-        kind = self.facts.kind(test.left)
-        return self._narrowed(path, kind, isinstance(target.operator, cst.Is) is truth)
-
-    def _narrow_isinstance(self, test: cst.Call) -> Env:
-        if not (isinstance(test.func, cst.Name) and test.func.value == "isinstance"):
-            return {}
-        if len(test.args) != 2:
-            return {}
-        path = dotted(test.args[0].value)
-        classes = test.args[1].value
-        nodes = [e.value for e in classes.elements] if isinstance(classes, cst.Tuple) else [classes]
-        names = []
-        for node in nodes:
-            kind = self.facts.kind(node)
-            if isinstance(kind, k.Class) and kind.name:
-                names.append(kind.name)
-            elif isinstance(node, cst.Name) and node.value in ("int", "float", "bool", "str"):
-                if path and len(nodes) == 1:
-                    return {path: k.Scalar(node.value)}
-                return {path: k.Scalar("number")} if path and node.value != "str" else {}
-            elif isinstance(node, cst.Name) and node.value in ("list", "tuple"):
-                known = self.facts.kind(test.args[0].value)
-                if path and not isinstance(known, (k.Sequence, k.Tuple)):
-                    return {path: k.Sequence(k.UNKNOWN, node.value if len(nodes) == 1 else "iter")}
-                return {}
-            elif isinstance(node, cst.Name) and node.value == "dict":
-                return {path: k.Mapping()} if path else {}
-            else:
-                return {}
-        if not path or not names:
-            return {}
-        if len(names) > 1 and all(n.startswith(LAYERS) for n in names):
-            return {path: k.Module("|".join(names))}
-        if len(names) > 1:
-            return {}
-        made, known = self.instance_of(names[0]), self.facts.kind(test.args[0].value)
-        known = known.inner if isinstance(known, k.Optional) else known
-        # what is known of a tensor already says more: its rank, that it is a parameter
-        both = isinstance(made, k.Tensor) and isinstance(known, k.Tensor)
-        return {path: known if both else made}
 
     # --- imports --------------------------------------------------------------------------------------------------
 

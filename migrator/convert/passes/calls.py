@@ -13,7 +13,7 @@ from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.calls import passes_on
+from migrator.infer.construction import passes_on
 from migrator.infer.static import asked_name, exists, names_dtype
 from migrator.infer.symbols import tensor_attribute
 from rules import definitions

@@ -10,7 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.calls import PARAMETERS
+from migrator.infer.construction import PARAMETERS
 from rules.definitions import module_file
 
 NAMES = {

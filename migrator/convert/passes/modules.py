@@ -16,7 +16,8 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.calls import INITIALISING, passes_on
+from migrator.infer.calls import INITIALISING
+from migrator.infer.construction import passes_on
 from migrator.infer.symbols import LAYERS
 from rules.definitions import module_file
 

@@ -12,7 +12,7 @@ from migrator.convert.passes import targets
 from migrator.convert.passes.containers import LIST_METHODS, is_symbol
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.calls import PARAMETERS
+from migrator.infer.construction import PARAMETERS
 from rules.definitions import module_file
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import ClassInfo
-from migrator.infer.calls import CONTAINERS
+from migrator.infer.construction import CONTAINERS
 
 _REGISTERING = ("add_module", "register_module", "register_parameter", "setattr")
 
