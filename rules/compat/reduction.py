@@ -44,6 +44,28 @@ def lower_median(
     return values.squeeze(axis), index.squeeze(axis)
 
 
+def median_of_elements(x: jax.Array, ignore_nan: bool = False) -> jax.Array:
+    """Lower median of all elements, 0-d; its gradient is spread evenly over all that are equal to it.
+
+    As torch's ``evenly_distribute_backward`` (torch/csrc/autograd/FunctionsManual.cpp) does.
+    """
+
+    @jax.custom_jvp
+    def median(x):
+        return lower_median(x, ignore_nan=ignore_nan)[0]
+
+    @median.defjvp
+    def spread(primals, tangents):
+        (x,), (change,) = primals, tangents
+        value = median(x)
+        equal = (x == value) | (jnp.isnan(x) & jnp.isnan(value))
+        return value, jnp.where(equal, change, 0).sum() / equal.sum().astype(x.dtype)
+
+    if not jnp.issubdtype(x.dtype, jnp.inexact):
+        return lower_median(x)[0]
+    return median(x)
+
+
 def most_frequent(
     x: jax.Array, axis: int = -1, keepdims: bool = False
 ) -> tuple[jax.Array, jax.Array]:

@@ -14,6 +14,7 @@ from rules.compat.reduction import (
     cumulative_index,
     lower_median,
     max_along,
+    median_of_elements,
     min_along,
     most_frequent,
     std_safe,
@@ -236,10 +237,10 @@ def argmin(input, dim=None, keepdim=False) -> Tensor["int"]:
     return input.argmin(axis=axes(dim, input), keepdims=True if keepdim else None)
 
 
-@op("torch.median", "Tensor.median", example={"x.median()": "lower_median(x)[0]"})
+@op("torch.median", "Tensor.median", example={"x.median()": "median_of_elements(x)"})
 def median_of_all(input) -> Tensor["same"]:
     """The median; of an even number, the lower one."""
-    return lower_median(input)[0]
+    return median_of_elements(input)
 
 
 @op(
@@ -256,7 +257,7 @@ def median(input, dim: int, keepdim=False) -> tuple[Tensor["same"], Tensor["int"
 @op("torch.nanmedian", "Tensor.nanmedian")
 def nanmedian_of_all(input) -> Tensor["same"]:
     """The median of what is not NaN."""
-    return lower_median(input, ignore_nan=True)[0]
+    return median_of_elements(input, ignore_nan=True)
 
 
 @op("torch.nanmedian", "Tensor.nanmedian", fields=("values", "indices"))

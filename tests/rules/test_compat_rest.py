@@ -29,6 +29,7 @@ from rules.compat import (
     named,
     norm,
     norm_functional,
+    reduction,
     sorting,
     statistics,
     transforms,
@@ -343,3 +344,21 @@ def test_the_weight_of_a_layer_as_torch_lays_it_out() -> None:
     conv = Conv2d(1, 2, 3, rngs=nnx.Rngs(0))
     np.testing.assert_array_equal(initialize.weight_of(linear), linear.kernel[...].T)
     np.testing.assert_array_equal(initialize.weight_of(conv), conv.weight[...])
+
+
+@pytest.mark.parametrize("nan", [False, True], ids=["median", "nanmedian"])
+@pytest.mark.parametrize(
+    "values", [(1, 2, 2, 3, 2), (1, np.nan, 2, np.nan), (np.inf, 1, np.inf), (3,)], ids=str
+)
+def test_the_gradient_of_a_median_is_shared_by_its_equals(
+    values: tuple[float, ...], nan: bool
+) -> None:
+    x = torch.tensor([float(v) for v in values], requires_grad=True)
+    theirs = (torch.nanmedian if nan else torch.median)(x)
+    (wanted,) = torch.autograd.grad(theirs, x)
+    value, grad = jax.value_and_grad(
+        functools.partial(reduction.median_of_elements, ignore_nan=nan)
+    )(jnp.asarray(x.detach().numpy()))
+    np.testing.assert_array_equal(value, theirs.detach().numpy())
+    np.testing.assert_array_equal(grad, wanted.numpy())
+    assert reduction.median_of_elements(jnp.array([3, 1, 2])) == 2

@@ -57,6 +57,12 @@ def lu(a: torch.Tensor) -> torch.Tensor:
 
 
 ONE: list[tuple[str, Function, Function, Callable[[int], list[np.ndarray]]]] = [
+    (
+        "concatenate_chunks",
+        lambda x, y: torch._chunk_cat([x, y], 1, 3),
+        lambda x, y: joining.concatenate_chunks([x, y], 1, 3),
+        lambda s: [array((2, 4, 3), s), array((2, 7), s + 1)],
+    ),
     ("bessel_j0", torch.special.bessel_j0, bessel.bessel_j0, lambda s: [4 * array((9,), s)]),
     ("bessel_j1", torch.special.bessel_j1, bessel.bessel_j1, lambda s: [4 * array((9,), s)]),
     ("bessel_y0", torch.special.bessel_y0, bessel.bessel_y0, lambda s: [positive(9, seed=s)]),
@@ -127,12 +133,6 @@ GRADIENT: list[tuple[str, Function, Function, Callable[[int], list[np.ndarray]]]
         lambda x, y: torch.tensordot(x, y, ([0, 2], [1, 0])),
         lambda x, y: linalg.tensordot(x, y, ([0, 2], [1, 0])),
         lambda s: [array((3, 2, 1), s), array((4, 3, 2), s + 1)],
-    ),
-    (
-        "concatenate_chunks",
-        lambda x, y: torch._chunk_cat([x, y], 1, 3),
-        lambda x, y: joining.concatenate_chunks([x, y], 1, 3),
-        lambda s: [array((2, 4, 3), s), array((2, 7), s + 1)],
     ),
     (
         "apply_reflections",
