@@ -17,10 +17,10 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from migrator.errors import UserError
 from migrator.tree import Tree
 
-_node: Any = cst.CSTNode
-_node.__hash__ = (
-    object.__hash__
-)  # by identity like libcst's own, which calls id() in Python at every lookup
+for _kind in vars(cst).values():
+    if isinstance(_kind, type) and issubclass(_kind, cst.CSTNode):
+        # by identity like libcst's own, which calls id() in Python at every lookup
+        _kind.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 class SourceError(UserError):

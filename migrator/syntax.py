@@ -12,6 +12,7 @@ from operator import is_not
 from typing import Any, TypeVar, get_origin
 
 import libcst as cst
+from libcst._nodes.expression import _BaseParenthesizedNode
 from libcst._nodes.internal import CodegenState
 
 N = TypeVar("N", bound=cst.CSTNode)
@@ -340,7 +341,12 @@ _BLANK = cst.Module(body=[])
 
 def code(node: cst.CSTNode) -> str:
     """The source text of a node."""
-    return _BLANK.code_for_node(node)
+    return _written(node, _Writing(_BLANK))
+
+
+def _written(node: cst.CSTNode, state: CodegenState) -> str:
+    node._codegen(state)
+    return "".join(state.tokens)
 
 
 _NOWHERE = nullcontext()
@@ -359,11 +365,20 @@ class _Writing(CodegenState):
         return _NOWHERE
 
 
+_parenthesize: Any = _BaseParenthesizedNode._parenthesize
+
+
+def _without_parentheses(node: Any, state: CodegenState) -> Any:
+    """What stands around the code of an expression: nothing for most, and a generator for that costs as much as all else."""
+    return _parenthesize(node, state) if node.lpar or type(state) is not _Writing else _NOWHERE
+
+
+_BaseParenthesizedNode._parenthesize = _without_parentheses  # type: ignore[method-assign, assignment]
+
+
 def module_code(module: cst.Module) -> str:
     """The source text of a whole file."""
-    state = _Writing(module)
-    module._codegen(state)
-    return "".join(state.tokens)
+    return _written(module, _Writing(module))
 
 
 @cache
