@@ -286,7 +286,7 @@ class M(nn.Module):
     [
         ("def train(self, mode=True):\n        super().train(mode)\n        return self", "API010"),
         ("def eval(self):\n        return self.train(False)", "API010"),
-        ("def forward(self, x):\n        return self._modules['l'](x)", "API007"),
+        ("def forward(self, x):\n        return list(self._modules.values())[0](x)", "API007"),
     ],
 )
 def test_what_torch_does_behind_a_module_is_a_finding(method: str, found: str) -> None:
