@@ -8,12 +8,31 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    SourceFileLoader,
+)
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from migrator.errors import UserError
 
 _OURS = frozenset({"rules", "numerics", "tests", "samples", "benchmarks"})
+
+
+class _AsItStands(SourceFileLoader):
+    """Compiles a file as it stands.
+
+    Python takes its cached bytecode for a file of the same size that was written in the same second, so that an
+    edit could go unseen.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
 
 
 class UserCode:
@@ -41,17 +60,37 @@ class UserCode:
         self._depth += 1
         path, hidden = sys.path[:], self._hide()
         sys.path[:0] = self._paths
+        sys.path_hooks.insert(0, self._finder)
         before = set(sys.modules)
         sys.modules.update(self._modules)
+        self._forget_finders()
         importlib.invalidate_caches()
         try:
             yield
         finally:
             self._depth -= 1
             sys.path[:] = path
+            sys.path_hooks.remove(self._finder)
+            self._forget_finders()
             for name in [n for n in sys.modules if n not in before and self._is_own(n)]:
                 self._modules[name] = sys.modules.pop(name)
             sys.modules.update(hidden)
+
+    def _is_below(self, path: str) -> bool:
+        """Whether a directory holds the user's own files, not those that were installed there."""
+        own = any(Path(path).is_relative_to(root) for root in self._paths)
+        return own and "site-packages" not in Path(path).parts
+
+    def _finder(self, path: str) -> FileFinder:
+        if not self._is_below(path):
+            raise ImportError("not the user's", path=path)
+        loaders = (ExtensionFileLoader, EXTENSION_SUFFIXES), (_AsItStands, SOURCE_SUFFIXES)
+        return FileFinder(path, *loaders)
+
+    def _forget_finders(self) -> None:
+        """Have Python ask again who finds the modules of the user's directories."""
+        for path in [p for p in sys.path_importer_cache if self._is_below(p)]:
+            del sys.path_importer_cache[path]
 
     def _hide(self) -> dict[str, ModuleType]:
         """Take out of sys.modules what is ours and the user has files of the same name for."""
@@ -107,7 +146,8 @@ class UserCode:
     def _import_file(self, name: str, path: Path) -> ModuleType:
         if name in sys.modules:
             return sys.modules[name]
-        spec = importlib.util.spec_from_file_location(name, path)
+        loader = _AsItStands(name, str(path))
+        spec = importlib.util.spec_from_file_location(name, path, loader=loader)
         if spec is None or spec.loader is None:
             raise UserError(f"{path}: not a Python file")
         module = importlib.util.module_from_spec(spec)

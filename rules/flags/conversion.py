@@ -51,11 +51,12 @@ code(
     what="a weight is named differently in the layers that an expression may stand for",
     why="Flax's Linear holds a transposed kernel, a convolution its weight as torch lays it out.",
     example=(
-        "def norm(m: nn.Module):\n"
-        "    return m.weight.norm() if isinstance(m, (nn.Linear, nn.Conv2d)) else 0"
+        "def start(conv: bool):\n    net = nn.Conv1d(2, 2, 1) if conv else nn.Linear(2, 2)\n"
+        "    net.weight = nn.Parameter(torch.ones(2, 2))\n    return net"
     ),
     instead=(
-        "def norm(m: nn.Module):\n    return m.weight.norm() if isinstance(m, nn.Conv2d) else 0"
+        "def start(conv: bool):\n    net = nn.Conv1d(2, 2, 1) if conv else nn.Linear(2, 2)\n"
+        "    nn.init.ones_(net.weight)\n    return net"
     ),
 )
 
@@ -68,8 +69,7 @@ code(
     example=(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.b, self.a = nn.Linear(2, 2), nn.Linear(2, 2)\n\n"
-        "    def forward(self, x: torch.Tensor):\n        for layer in self.children():\n"
-        "            x = layer(x)\n        return x"
+        "    def forward(self, x: torch.Tensor):\n        return list(self._modules.values())[0](x)"
     ),
     instead=(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"

@@ -394,6 +394,17 @@ def test_a_new_value_for_an_argument_of_a_layer() -> None:
         assert rules_of(source) == ["API001"], layer
 
 
+def test_a_new_weight_under_a_name_that_flax_has_not() -> None:
+    for layer, value in (
+        ("nn.Linear(2, 2)", "other[0]"),
+        ("nn.Embedding(2, 2)", "other[0]"),
+        ("nn.Conv1d(2, 2, 1) if other else nn.Linear(2, 2)", "nn.Parameter(torch.ones(2, 2))"),
+    ):
+        source = "class M(nn.Module):\n    def __init__(self, other):\n        super().__init__()\n"
+        source += f"        self.l = {layer}\n        self.l.weight = {value}\n"
+        assert rules_of(source) == ["API006"], layer
+
+
 def test_arguments_that_layers_keep_under_other_names() -> None:
     head = "self.e = nn.Embedding(3, 2)\nself.p = nn.AvgPool2d(2)\n"
     assert "self.n = self.e.features" in module(head + "self.n = self.e.embedding_dim")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,16 @@ def test_plain_arrays_with_the_public_function(project: Path) -> None:
     torch_module, flax_module, _ = load_case("scale", project / "pyproject.toml")
     report = verify(torch_module, flax_module, inputs=[np.ones((2, 5), np.float32)], train=True)
     assert report.ok, str(report)
+
+
+def test_an_edit_that_bytecode_does_not_show_is_seen(project: Path) -> None:
+    """Same size, same second: Python would run what it compiled before."""
+    port = project / "ported" / "model.py"
+    os.utime(port, (1e9, 1e9))
+    assert reports(project)[0].verdict == "equal"
+    port.write_text(port.read_text().replace("+ self.shift", "- self.shift"))
+    os.utime(port, (1e9, 1e9))
+    assert reports(project)[0].verdict == "different"
 
 
 def broken(project: Path) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import Any
 
 import libcst as cst
@@ -154,7 +155,7 @@ def layer_argument(rw: Rewriter, node: cst.Attribute) -> Any:
     return syntax.changed(node, value=value, attr=cst.Name(name))
 
 
-def name_in_flax(ctx: Context, node: cst.Attribute) -> str:
+def name_in_flax(ctx: Context, node: cst.Attribute, written: bool = False) -> str:
     """The name under which what a layer becomes keeps an attribute, be it read or given a new value.
 
     Raises:
@@ -163,8 +164,15 @@ def name_in_flax(ctx: Context, node: cst.Attribute) -> str:
     name = node.attr.value
     kind = ctx.kind(node.value)
     layers = kind.cls.split("|") if isinstance(kind, k.Module) else []
-    names = {_name_in_flax(ctx, layer, name) for layer in layers} or {name}
+    names = {_name_in_flax(ctx, layer, name, written) for layer in layers} or {name}
     found = names.pop()
+    if (names or found is None) and any(name in _weights(layer) for layer in layers):
+        raise Failure(
+            node,
+            "API006",
+            f"`{name}` of {' and '.join(layers)} has another name in Flax, and may be laid out otherwise",
+            "write one branch for each class, and hand it an nn.Parameter",
+        )
     if names or found is None:
         raise Failure(
             node,
@@ -175,7 +183,7 @@ def name_in_flax(ctx: Context, node: cst.Attribute) -> str:
     return found
 
 
-def _name_in_flax(ctx: Context, layer: str, name: str) -> str | None:
+def _name_in_flax(ctx: Context, layer: str, name: str, written: bool) -> str | None:
     info = ctx.facts.classes.get(layer)
     if (
         info is not None
@@ -184,12 +192,30 @@ def _name_in_flax(ctx: Context, layer: str, name: str) -> str | None:
             return name
         own_forward = info.torch_base is None or info.method("forward") is not None
         layer = "" if own_forward or name not in info.attributes else info.torch_base or ""
+    weights = _weights(layer)
+    if name in weights:
+        return name if not written or weights[name] == name else None  # read by other passes
     rules = [rule for rule in definitions.layers(layer) if name in rule.by_name]
     if name in _SAME.get(layer, ()) or any(name in {*rule.weights, "bias"} for rule in rules):
         return name
     if all(_keeps(rule.file, rule.returns.strip("'\""), name) for rule in rules):
         return name
     return _FLAX_NAMES.get(layer, {}).get(name)
+
+
+def _weights(layer: str) -> dict[str, str]:
+    """torch's names of the weights of a layer → those in Flax, with ``.T`` where it is stored transposed."""
+    if layer == "torch.nn.Module":  # any layer
+        return _renamed()
+    rules = definitions.layers(layer)
+    return dict(rules[0].weights) if rules else {}
+
+
+@cache
+def _renamed() -> dict[str, str]:
+    """The weights that some layer keeps under another name."""
+    every = [rule for rules in definitions.index("layer").values() for rule in rules]
+    return {name: flax for r in every for name, flax in r.weights.items() if name != flax}
 
 
 def _keeps(file: RuleFile, made: str, name: str) -> bool:

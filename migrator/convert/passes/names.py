@@ -258,7 +258,7 @@ def target_of(rw: Rewriter, node: Any) -> Any:
     if type(node) is cst.Attribute:
         from migrator.convert.passes.layer_classes import name_in_flax
 
-        attr = syntax.changed(node.attr, value=name_in_flax(rw.ctx, node))
+        attr = syntax.changed(node.attr, value=name_in_flax(rw.ctx, node, written=True))
         value = syntax.fitted(node, "value", rw.visit(node.value))
         return syntax.changed(node, value=value, attr=attr)
     if isinstance(node, (cst.Tuple, cst.List)):
