@@ -176,8 +176,8 @@ class Calls(Construction):
         if isinstance(callee, k.Optional):
             callee = callee.inner
         func = node.func if node is not None else None
-        if self.function is not None and isinstance(func, (cst.Name, cst.Subscript)):
-            if isinstance(callee, k.Unknown) or callee == k.Function(""):
+        if isinstance(callee, k.Unknown) or (isinstance(callee, k.Function) and not callee.name):
+            if self.function is not None and type(func) in (cst.Name, cst.Subscript):
                 self.function.calls_unknown = True
         if isinstance(callee, k.Function):
             return self._call_function(callee, args, node)

@@ -58,14 +58,18 @@ def _binding(ctx: Context, info: FunctionInfo, name: str) -> cst.Attribute | Non
     return found[0] if first_level else None
 
 
-def _targets(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def _targets(node: Any) -> Iterator[cst.CSTNode]:
     """What a node binds: an augmented assignment writes to what its target stands for already."""
-    if isinstance(node, cst.Assign):
+    kind = type(node)
+    if kind is cst.Assign:
         yield from (one.target for one in node.targets)
-    elif isinstance(node, (cst.For, cst.CompFor, cst.AnnAssign, cst.NamedExpr)):
+    elif kind in _WITH_TARGET:
         yield node.target
-    elif isinstance(node, cst.AsName):
+    elif kind is cst.AsName:
         yield node.name
+
+
+_WITH_TARGET = frozenset({cst.For, cst.CompFor, cst.AnnAssign, cst.NamedExpr})
 
 
 def _written_itself(ctx: Context, info: FunctionInfo, attribute: str) -> bool:
