@@ -23,26 +23,36 @@ STARTUP_TARGET = 3.0
 ROOT = Path(__file__).parent.parent
 
 
-def best(work: Callable[[], object], repeats: int, clock: Callable[[], float]) -> float:
-    """Seconds of the fastest of several runs: the one least disturbed by others on the machine."""
-    times = []
+def best(
+    *works: Callable[[], object], repeats: int, clock: Callable[[], float]
+) -> tuple[float, ...]:
+    """Seconds of the fastest of several runs of each: the one least disturbed by others on the machine.
+
+    They take turns, so that a processor which changes its pace does so for all."""
+    times: list[list[float]] = [[] for _ in works]
     for _ in range(repeats):
-        start = clock()
-        work()
-        times.append(clock() - start)
-    return min(times)
+        for work, found in zip(works, times, strict=True):
+            start = clock()
+            work()
+            found.append(clock() - start)
+    return tuple(map(min, times))
 
 
-def conversion(paths: Sequence[str], repeats: int = 5) -> float:
+def conversion(paths: Sequence[str], repeats: int = 9) -> float:
     """Print lines per second for both, file by file in total, and return the ratio."""
     texts = {file.path: read_text(file.path) for file in discover(paths)}
     lines = sum(text.count("\n") for text in texts.values())
     alone = convert = 0.0
     for path, text in texts.items():
         convert_source(text, path=str(path))  # reads the rules once
-        works = partial(convert_source, text, path=str(path))
-        alone += best(lambda text=text: cst.parse_module(text).code, repeats, time.process_time)
-        convert += best(works, repeats, time.process_time)
+        reference, ours = best(
+            lambda text=text: cst.parse_module(text).code,  # type: ignore[misc]
+            partial(convert_source, text, path=str(path)),
+            repeats=repeats,
+            clock=time.process_time,
+        )
+        alone += reference
+        convert += ours
     print(f"{len(texts)} files, {lines} lines, one core")
     print(f"  libcst parse + write   {lines / alone:10,.0f} lines/s")
     print(f"  convert                {lines / convert:10,.0f} lines/s")
@@ -53,13 +63,17 @@ def conversion(paths: Sequence[str], repeats: int = 5) -> float:
 def startup(repeats: int = 10) -> float:
     """Print and return how many times longer ``migrate --help`` takes than importing click."""
 
-    def run(*arguments: str) -> float:
-        command = [sys.executable, *arguments]
-        start = partial(subprocess.run, command, check=True, capture_output=True)
-        return best(start, repeats, time.perf_counter)
+    def run(*arguments: str) -> Callable[[], object]:
+        return partial(
+            subprocess.run, [sys.executable, *arguments], check=True, capture_output=True
+        )
 
-    click = run("-c", "import click")
-    migrate = run("-m", "migrator", "--help")
+    click, migrate = best(
+        run("-c", "import click"),
+        run("-m", "migrator", "--help"),
+        repeats=repeats,
+        clock=time.perf_counter,
+    )
     print(f"start-up: import click {click * 1e3:.0f} ms, migrate --help {migrate * 1e3:.0f} ms")
     print(f"  ratio                  {migrate / click:10.2f}   (target: at most {STARTUP_TARGET})")
     return migrate / click
