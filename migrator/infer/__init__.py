@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from migrator.infer.definitions import Definitions
 from migrator.infer.facts import ClassInfo, Facts, FunctionInfo, Linked
 from migrator.infer.offered import call_model
 from migrator.infer.optional import settled
-from migrator.infer.statements import Statements
 from migrator.source import Source
 
 __all__ = ["ClassInfo", "Facts", "FunctionInfo", "Linked", "infer", "infer_together"]
@@ -42,7 +42,7 @@ def infer_together(sources: Sequence[Source], linked: Linked | None = None) -> l
         walked = False
         for source, facts in zip(sources, every, strict=True):
             before = facts.module_env
-            walker = Statements(facts, source.module)
+            walker = Definitions(facts, source.module)
             walker.block(source.tree.body)
             facts.module_env = walker.env
             if linked is not None:
@@ -56,7 +56,7 @@ def infer_together(sources: Sequence[Source], linked: Linked | None = None) -> l
     return every
 
 
-def _settle(facts: Facts, walker: Statements) -> bool:
+def _settle(facts: Facts, walker: Definitions) -> bool:
     """Walk the functions whose inputs have changed; whether there were any."""
     env = dict(walker.env)
     walked = False

@@ -9,13 +9,10 @@ from typing import Any
 import libcst as cst
 
 from migrator.infer import kinds as k
-from migrator.infer.annotations import from_definition, instance
+from migrator.infer.annotations import instance
 from migrator.infer.facts import ClassInfo, Facts, FunctionInfo
 from migrator.infer.static import present, truth
-from migrator.infer.symbols import TORCH_VERSION, symbol, tensor_attribute, tensor_only
-from migrator.source import dotted
 from migrator.syntax import literal
-from rules import definitions
 
 Env = dict[str, k.Kind]
 _CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
@@ -231,11 +228,11 @@ class Expressions:
             if isinstance(one, (k.Tuple, k.Sequence)):
                 if isinstance(other, (k.Tuple, k.Sequence)):
                     return k.join(
-                        k.Sequence(k.element(one), _type(one)),
-                        k.Sequence(k.element(other), _type(other)),
+                        k.Sequence(k.element(one), type_name(one)),
+                        k.Sequence(k.element(other), type_name(other)),
                     )
                 if operator == "Multiply":
-                    return k.Sequence(k.element(one), _type(one))
+                    return k.Sequence(k.element(one), type_name(one))
         x, y = k.scalar_type(a), k.scalar_type(b)
         if x == "str" and operator in ("Add", "Modulo"):
             return k.STR
@@ -427,179 +424,6 @@ class Expressions:
                 rank = None
         return k.Tensor(rank, value.dtype)
 
-    # --- attributes -----------------------------------------------------------------------------------------------
-
-    def eval_Attribute(self, node: cst.Attribute) -> k.Kind:
-        value = self.eval(node.value)
-        path = dotted(node)
-        if path is not None and path in self.env:
-            return self.env[path]
-        kind = self.attribute(value, node.attr.value)
-        if type(kind) is k.Function and isinstance(value, k.Module):
-            self._hand_on(kind)
-        if isinstance(kind, k.Unknown) and node.attr.value == "device":
-            return k.Device()  # nobody calls anything else so
-        if isinstance(kind, k.Unknown) and node.attr.value == "dtype":
-            return k.DType()
-        return kind
-
-    def attribute(self, value: k.Kind, name: str) -> k.Kind:
-        """The kind of ``value.name``."""
-        if isinstance(value, k.Optional):
-            value = value.inner
-        if isinstance(value, k.Namespace):
-            return self.lookup(f"{value.name}.{name}")
-        if isinstance(value, k.Tensor):
-            return self._tensor_attribute(value, name)
-        if isinstance(value, k.Module):
-            return self._module_attribute(value, name)
-        if isinstance(value, k.Class):
-            return self._class_attribute(value, name)
-        if isinstance(value, k.Tuple) and name in value.fields:
-            return value.items[value.fields.index(name)]
-        if value == TORCH_VERSION:
-            value = k.STR
-        if isinstance(value, k.Other) and "|" in value.type:
-            return self._of_any(value.type.split("|"), name)
-        if isinstance(value, k.Other) and value.type in self.facts.classes:
-            info = self.facts.classes[value.type]
-            method = info.method(name)
-            if method is not None:
-                if "property" in method.decorators:
-                    return method.returns or k.UNKNOWN
-                return k.Function(method.name, value)
-            if info.gradient:
-                return self._context_attribute(info, name)
-            return info.attribute(name) or k.UNKNOWN
-        if isinstance(value, k.Other) and value.type == "numpy.ndarray":
-            return k.Function(f"numpy.ndarray.{name}", value)
-        if isinstance(value, k.Other):
-            return k.UNKNOWN
-        if isinstance(value, k.Unknown) and tensor_only(name):
-            return self._tensor_attribute(k.TENSOR, name)
-        if isinstance(value, k.Unknown) and name in _MODULE_ONLY:
-            return k.Function(f"Module.{name}", k.Module())
-        if isinstance(value, (k.Sequence, k.Tuple, k.Mapping, k.Scalar, k.Const)):
-            return k.Function(f"{_type(value)}.{name}", value)
-        return k.UNKNOWN
-
-    def _context_attribute(self, info: ClassInfo, name: str) -> k.Kind:
-        """The kind of ``ctx.name`` in an autograd function."""
-        if self.function is not None:
-            info.readers.add(self.function)
-        if name == "needs_input_grad":
-            return k.Sequence(k.BOOL, "tuple")
-        return info.attribute(name) or k.UNKNOWN
-
-    def _of_any(self, classes: list[str], name: str) -> k.Kind:
-        """The kind of an attribute of an object of one of several classes."""
-        found: k.Kind | None = None
-        for cls in classes:
-            kind = self.attribute(k.Other(cls), name)
-            if isinstance(kind, k.Function):
-                return k.UNKNOWN
-            found = kind if found is None else k.join(found, kind)
-        return found if found is not None else k.UNKNOWN
-
-    def lookup(self, name: str) -> k.Kind:
-        """The kind of a qualified name, in the project or outside."""
-        if name in self.facts.classes:
-            return k.Class(name)
-        if name in self.facts.names:
-            return k.Function(name)
-        linked = self.facts.linked
-        kind = linked.lookup(self.facts, name) if linked is not None else None
-        return kind if kind is not None else symbol(name)
-
-    def _tensor_attribute(self, value: k.Tensor, name: str) -> k.Kind:
-        if name == "shape":
-            if value.rank is not None:
-                return k.Tuple((k.INT,) * value.rank)
-            return k.Sequence(k.INT, "size")
-        if name == "dtype":
-            return k.DType()
-        if name == "device":
-            return k.Device()
-        if name in ("T", "mT", "H", "mH"):
-            return k.Tensor(value.rank, value.dtype)
-        if name in ("data", "grad"):
-            return k.Tensor(value.rank, value.dtype)
-        for rule in definitions.ops(f"Tensor.{name}"):
-            if len(rule.params) == 1 and not _is_method(name):
-                return from_definition(rule.returns, value)
-        if tensor_attribute(name) or (name[:2] == "__" and definitions.ops(f"Tensor.{name}")):
-            return k.Function(f"Tensor.{name}", k.without_role(value))
-        return k.UNKNOWN
-
-    def _module_attribute(self, value: k.Module, name: str) -> k.Kind:
-        if name == "training":
-            return k.BOOL
-        if name == "_modules" and self._is_container(value.cls):
-            return k.Mapping(value.item or k.Module())
-        if value.cls == "torch.nn.ModuleDict" and name not in _MODULE_API:
-            return dict(value.args).get(name) or value.item or k.UNKNOWN
-        info = self.facts.classes.get(value.cls)
-        if info is not None:
-            if self.function is not None:
-                for one in info.lineage():
-                    one.readers.add(self.function)
-            method = info.method(name)
-            if method is not None:
-                if {"property", "cached_property"} & set(method.decorators):
-                    return method.returns or k.UNKNOWN
-                return k.Function(method.name, value)
-            found = info.attribute(name)
-            if found is not None:
-                return found
-            base = info.torch_base or "torch.nn.Module"
-            if base != "torch.nn.Module":
-                if name == "weight" and any("<weight>" in c.statics for c in info.lineage()):
-                    return k.Optional(k.Tensor(dtype="float", role="param"))
-                given = next(
-                    (c.statics["<bias>"] for c in info.lineage() if "<bias>" in c.statics), k.BOOL
-                )
-                args = value.args if given == k.Const(True) else (("bias", given),)
-                return self._module_attribute(k.Module(base, value.item, args), name)
-        elif "|" not in value.cls and value.cls != "torch.nn.Module":
-            if name == "bias" and dict(value.args).get("bias", True) is not True:
-                return k.Optional(k.Tensor(dtype="float", role="param"))
-            if name in ("weight", "bias") or name.startswith(("weight_", "bias_", "in_proj")):
-                return k.Tensor(dtype="float", role="param")
-            if name.startswith("running_"):
-                return k.Tensor(dtype="float", role="buffer")
-            if name == "num_batches_tracked":
-                return k.Tensor(0, "int", "buffer")
-            if name.startswith(("in_", "out_", "num_", "embedding_dim", "groups", "hidden_size")):
-                return k.INT
-        elif "|" in value.cls and name in ("weight", "bias"):
-            return k.Tensor(dtype="float", role="param")
-        if definitions.ops(f"{value.cls}.{name}"):
-            return k.Function(f"{value.cls}.{name}")  # a static method of a torch layer
-        return k.Function(f"Module.{name}", value) if name in _MODULE_API else k.UNKNOWN
-
-    def _is_container(self, cls: str) -> bool:
-        info = self.facts.classes.get(cls)
-        return (info.torch_base if info is not None else cls) in _LISTS
-
-    def _class_attribute(self, value: k.Class, name: str) -> k.Kind:
-        info = self.facts.classes.get(value.name)
-        if info is not None:
-            method = info.method(name)
-            if method is not None:
-                return k.Function(method.name)
-            if name == "apply" and info.gradient:
-                forward = info.method("forward")
-                bound = k.Other(info.name)
-                return k.Function(forward.name, bound) if forward is not None else k.UNKNOWN
-            for parent in info.lineage():
-                if name in parent.statics:
-                    return parent.statics[name]
-        if value.name == "torch.Tensor" and tensor_attribute(name):
-            return k.Function(f"Tensor.{name}")
-        if value.name.startswith("torch."):
-            return symbol(f"{value.name}.{name}")
-        return k.UNKNOWN
-
     # --- provided by the subclasses -------------------------------------------------------------------------------
 
     def bind_target(self, target: cst.CSTNode, kind: k.Kind) -> None:
@@ -611,28 +435,8 @@ class Expressions:
         raise NotImplementedError
 
 
-_LISTS = frozenset(["torch.nn.Sequential", "torch.nn.ModuleList"])
-_MODULE_API = frozenset(
-    "apply parameters named_parameters buffers named_buffers modules named_modules children named_children "
-    "state_dict load_state_dict train eval to cuda cpu float half double bfloat16 requires_grad_ zero_grad "
-    "register_buffer register_parameter add_module register_module append extend insert items keys values "
-    "register_forward_hook register_forward_pre_hook register_full_backward_hook get_parameter get_submodule "
-    "_get_name extra_repr forward __call__ type share_memory compile update pop".split()
-)
-
-
-_MODULE_ONLY = frozenset(
-    "named_parameters parameters modules named_modules named_children state_dict load_state_dict".split()
-)
-
-
-def _is_method(name: str) -> bool:
-    from rules.torch_names import table
-
-    return name in table()["method"]
-
-
-def _type(kind: k.Kind) -> str:
+def type_name(kind: k.Kind) -> str:
+    """The name of the Python type of a value."""
     if isinstance(kind, k.Sequence):
         return kind.type
     if isinstance(kind, k.Tuple):

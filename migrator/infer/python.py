@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator.infer import kinds as k
-from migrator.infer.expressions import Expressions
+from migrator.infer.attributes import Attributes
 from migrator.infer.signatures import Args
 from migrator.infer.static import exists
 from rules import definitions
@@ -26,7 +26,7 @@ def is_self(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Name) and node.value == "self"
 
 
-class Python(Expressions):
+class Python(Attributes):
     """Adds builtins and the methods of strings, lists and dicts."""
 
     def call(self, callee: k.Kind, args: Args, node: cst.Call | None = None) -> k.Kind:

@@ -23,6 +23,7 @@ ORDER = (
     "containers",
     "layers",
     "modules",
+    "instances",
     "initializers",
     "indexing",
     "running_statistics",

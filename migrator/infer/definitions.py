@@ -1,0 +1,275 @@
+"""Imports, functions and classes: what their names mean, and the walk into their bodies."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator.infer import kinds as k
+from migrator.infer.annotations import from_hint
+from migrator.infer.evidence import asks_training, gather, guess, written_attributes
+from migrator.infer.expressions import Env
+from migrator.infer.facts import ClassInfo, FunctionInfo
+from migrator.infer.python import widen
+from migrator.infer.statements import Statements
+from migrator.infer.symbols import AUTOGRAD, LAYERS, starred, symbol
+from migrator.source import dotted
+
+
+class Definitions(Statements):
+    """Executes definitions over kinds."""
+
+    # --- imports --------------------------------------------------------------------------------------------------
+
+    def do_Import(self, node: cst.Import) -> None:
+        for alias in node.names:
+            name = dotted(alias.name) or ""
+            linked = self.facts.linked
+            if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                name = linked.head(self.module, name) if linked is not None else name
+                self.env[alias.asname.name.value] = self.lookup(name)
+            else:
+                head = name.partition(".")[0]
+                meant = linked.head(self.module, head) if linked is not None else head
+                self.env[head] = k.Namespace(meant)
+
+    def do_ImportFrom(self, node: cst.ImportFrom) -> None:
+        module = (dotted(node.module) or "") if node.module is not None else ""
+        linked, level = self.facts.linked, len(node.relative)
+        if isinstance(node.names, cst.ImportStar):
+            self.env.update(starred(module) if not level else {})
+            if linked is not None:
+                self.env.update(linked.star(self.facts, self.module, module, level))
+            return
+        for alias in node.names:
+            name = alias.name.value if isinstance(alias.name, cst.Name) else ""
+            local = alias.asname.name.value if alias.asname else name  # type: ignore[union-attr]
+            if linked is not None and isinstance(local, str):
+                kind = linked.bound(self.facts, self.module, module, level, name)
+                if kind is not None:
+                    self.env[local] = kind
+                    continue
+            if module == "__future__" or node.relative or not isinstance(local, str):
+                if isinstance(local, str):
+                    self.env[local] = k.UNKNOWN
+                continue
+            if module in ("typing", "typing_extensions", "collections.abc"):
+                self.env[local] = k.Other(f"typing.{name}")
+                continue
+            self.env[local] = symbol(f"{module}.{name}")
+
+    # --- functions and classes --------------------------------------------------------------------------------------
+
+    def do_FunctionDef(self, node: cst.FunctionDef) -> None:
+        for decorator in node.decorators:
+            self.eval(decorator.decorator)
+        info = self.facts.functions.get(node)
+        if info is None:
+            prefix = self.function.name if self.function else self.module
+            info = FunctionInfo(f"{prefix}.{node.name.value}", node, None, self.function)
+            info.shared = self._shared(info.name) and self.function is None
+            self.facts.functions[node] = info
+            self.facts.names[info.name] = info
+        info.closure = self.env
+        self.env[node.name.value] = k.Function(info.name)
+        if self.function is not None:
+            self.enter(info, dict(self.env))
+
+    def do_ClassDef(self, node: cst.ClassDef) -> None:
+        name = f"{self.module}.{node.name.value}"
+        for decorator in node.decorators:
+            self.eval(decorator.decorator)
+        info = self.facts.classes.get(name)
+        if info is None or info.node is not node:
+            info = ClassInfo(name, node, asks_training=asks_training(self.facts.tree, node))
+            self.facts.classes[name] = info
+        info.bases = [self.eval(base.value) for base in node.bases]
+        info.parents = []
+        info.torch_base, info.gradient = None, False
+        for base in info.bases:
+            if not isinstance(base, k.Class):
+                continue
+            info.gradient = info.gradient or base.name in AUTOGRAD
+            parent = self.facts.classes.get(base.name)
+            if parent is not None and parent is not info:
+                info.parents.append(parent)
+                info.torch_base = info.torch_base or parent.torch_base
+                info.gradient = info.gradient or parent.gradient
+            elif base.name.startswith(LAYERS) and not base.name.startswith("torch.nn.utils"):
+                info.torch_base = info.torch_base or base.name
+        self.env[node.name.value] = k.Class(name)
+        if info.torch_base is not None and info.state is None:
+            info.state = written_attributes(self.facts.tree, node)
+        self._class_body(info, node)
+
+    def _shared(self, name: str) -> bool:
+        return self.facts.linked is not None and self.facts.linked.shared(name)
+
+    def _class_body(self, info: ClassInfo, node: cst.ClassDef) -> None:
+        saved, outer = dict(self.env), self.owner
+        self.owner = info
+        for statement in node.body.body:
+            if isinstance(statement, cst.FunctionDef):
+                for decorator in statement.decorators:
+                    self.eval(decorator.decorator)
+                method = self.facts.functions.get(statement)
+                if method is None:
+                    method = FunctionInfo(f"{info.name}.{statement.name.value}", statement, info)
+                    method.nested = self.function is not None
+                    method.shared = self._shared(info.name)
+                    self.facts.functions[statement] = method
+                self.facts.names[method.name] = method
+                method.closure = saved
+                info.methods[statement.name.value] = method
+            else:
+                before = dict(self.env)
+                self.statement(statement)
+                for name, kind in self.env.items():
+                    if "." not in name and before.get(name) != kind:
+                        info.statics[name] = widen(kind)
+        self.env, self.owner = saved, outer
+
+    def enter(self, info: FunctionInfo, env: Env) -> None:
+        """Walk a function body with what is known of its parameters."""
+        saved = self.env, self.function, self.owner, self._returns, self._ended
+        self.env, self.function = env, info
+        self.owner = info.owner if info.owner is not None else self.owner
+        self._returns, self._ended = None, False
+        info.calls, info.hands, info.draws, info.builds = [], [], False, False
+        info.calls_unknown = False
+        info.dirty = False
+        self._parameters(info)
+        self.statement(info.node.body)
+        returns: k.Kind = self._returns if self._returns is not None else k.NONE
+        if not self._ended and self._returns is not None and not _ends(info.node.body):
+            returns = k.join(returns, k.NONE)
+        if info.node.returns is not None:
+            hinted = from_hint(info.node.returns.annotation, self.eval)
+            if isinstance(returns, k.Unknown) or (self._returns is None):
+                returns = hinted if not isinstance(hinted, k.Unknown) else returns
+        if widen(returns) != info.returns:
+            info.returns = widen(returns)
+            for caller in info.callers:
+                caller.dirty = True
+        self.env, self.function, self.owner, self._returns, self._ended = saved
+
+    def _parameters(self, info: FunctionInfo) -> None:
+        params = info.node.params
+        every = [*params.posonly_params, *params.params, *params.kwonly_params]
+        owner = info.owner
+        if owner is not None and info.has_receiver and every:
+            first = every.pop(0)
+            if "classmethod" in info.decorators or info.short == "__new__":
+                self.env[first.name.value] = k.Class(owner.name)
+            else:
+                item = owner.statics.get("<item>")
+                self.env[first.name.value] = (
+                    k.Module(owner.name, item) if owner.torch_base else k.Other(owner.name)
+                )
+        if info.uses is None:
+            info.uses = gather(self.facts.tree, info.node)
+        uses = info.uses
+        forward = owner is not None and (
+            (owner.torch_base is not None and info.short == "forward")
+            or (owner.gradient and info.short in ("forward", "backward"))
+        )
+        self._given_to_context(info, [p.name.value for p in every])
+        for param in every:
+            kind = self._parameter(param, info, uses, forward)
+            self.env[param.name.value] = kind
+            info.params[param.name.value] = kind
+            self.facts.kinds[param.name] = kind
+        if isinstance(params.star_arg, cst.Param):
+            item = k.TENSOR if forward and not params.star_arg.annotation else k.UNKNOWN
+            self.env[params.star_arg.name.value] = k.Sequence(item, "tuple")
+        if params.star_kwarg is not None:
+            self.env[params.star_kwarg.name.value] = k.Mapping()
+
+    def _given_to_context(self, info: FunctionInfo, names: list[str]) -> None:
+        """What ``setup_context(ctx, inputs, output)`` and ``backward(ctx, *grads)`` of an autograd function get."""
+        owner = info.owner
+        forward = owner.method("forward") if owner is not None and owner.gradient else None
+        if forward is None:
+            return
+        if info.short == "backward":
+            info.sites.update(dict.fromkeys(names, k.TENSOR))
+        elif info.short == "setup_context" and len(names) == 2:
+            forward.callers.add(info)
+            given = (k.Tuple(tuple(forward.params.values())), forward.returns or k.UNKNOWN)
+            info.sites.update(zip(names, given, strict=True))
+
+    def _parameter(
+        self, param: cst.Param, info: FunctionInfo, uses: dict[str, set[str]], forward: bool
+    ) -> k.Kind:
+        name = param.name.value
+        sites = info.sites if not info.shared else {n: _loose(s) for n, s in info.sites.items()}
+        default = widen(self.eval(param.default)) if param.default is not None else None
+        hinted: k.Kind = k.UNKNOWN
+        if param.annotation is not None:
+            hinted = from_hint(param.annotation.annotation, self.eval)
+        if not isinstance(hinted, k.Unknown) and hinted != k.Class(""):
+            if default == k.NONE:
+                return k.join(hinted, k.NONE)
+            if isinstance(hinted, (k.Function,)) and isinstance(default, (k.Class, k.Function)):
+                return default
+            site = sites.get(name)
+            if isinstance(hinted, k.Function) and isinstance(site, (k.Class, k.Module)):
+                return site
+            if (
+                isinstance(hinted, k.Module)
+                and hinted.cls == "torch.nn.Module"
+                and isinstance(site, k.Module)
+            ):
+                return site
+            if (
+                isinstance(hinted, k.Sequence)
+                and isinstance(hinted.item, k.Unknown)
+                and isinstance(site, (k.Sequence, k.Tuple))
+            ):
+                return site
+            return hinted
+        kind = sites.get(name)
+        if default is not None:
+            if kind is None or isinstance(kind, k.Unknown):
+                kind = default
+                if default == k.NONE:
+                    guessed = info.evidence.get(name) or guess(uses.get(name, set()), forward)
+                    kind = k.join(k.NONE, guessed)
+            else:
+                kind = k.join(kind, default)
+            if isinstance(kind, k.Scalar) and kind.type in ("int", "float") and kind == default:
+                return kind
+        if kind is None or isinstance(kind, k.Unknown):
+            kind = info.evidence.get(name) or guess(uses.get(name, set()), forward)
+        elif isinstance(kind, k.Optional) and isinstance(kind.inner, k.Unknown):
+            guessed = info.evidence.get(name) or guess(uses.get(name, set()), forward)
+            kind = k.Optional(guessed) if not isinstance(guessed, k.Unknown) else kind
+        if isinstance(kind, k.Unknown) and hinted == k.Class(""):
+            return hinted
+        if name == "device" and isinstance(kind, k.Unknown):
+            return k.Device()
+        return kind
+
+
+def _loose(kind: k.Kind) -> k.Kind:
+    """A kind without rank and dtype: what the calls in this file hand over says little about other files."""
+    if isinstance(kind, k.Tensor):
+        return k.Tensor(role=kind.role)
+    if isinstance(kind, k.Optional):
+        return k.Optional(_loose(kind.inner))
+    if isinstance(kind, k.Tuple):
+        return k.Tuple(tuple(_loose(i) for i in kind.items), kind.fields)
+    return k.Sequence(_loose(kind.item), kind.type) if isinstance(kind, k.Sequence) else kind
+
+
+def _ends(body: cst.BaseSuite) -> bool:
+    """Whether a body surely ends in a return or raise."""
+    if not body.body:
+        return False
+    last = body.body[-1]
+    if isinstance(last, cst.SimpleStatementLine):
+        return isinstance(last.body[-1], (cst.Return, cst.Raise))
+    if isinstance(last, cst.If) and last.orelse is not None:
+        other = last.orelse.body if isinstance(last.orelse, cst.Else) else None
+        rest = _ends(other) if other is not None else _ends(cst.IndentedBlock([last.orelse]))  # type: ignore[list-item]
+        return _ends(last.body) and rest
+    return isinstance(last, cst.With) and _ends(last.body)
