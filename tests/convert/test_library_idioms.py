@@ -7,7 +7,7 @@ from flax import nnx
 
 from migrator import load_state_dict
 from rules.torch_names import VERSION
-from tests.convert.tools import body, convert, module, rules_of
+from tests.convert.tools import body, check, convert, module, rules_of
 
 
 def test_a_dict_of_options_is_opened() -> None:
@@ -416,3 +416,13 @@ def test_arguments_that_layers_keep_under_other_names() -> None:
 def test_a_class_from_a_registry_gets_rngs() -> None:
     text = module("self.net = REGISTRY[dim](dim)").replace("\n", " ")
     assert "self.net = build(REGISTRY[dim], dim, rngs=rngs)" in text
+
+
+def test_unique_keeps_each_nan() -> None:
+    init = "x = torch.tensor([float('nan'), 1.0, float('nan'), 1.0])\n"
+    check(
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        f"        {init}        values, counts = torch.unique(x, return_counts=True)\n"
+        "        self.n, self.most = len(values), int(counts.max())\n        self.l = nn.Linear(4, 4)\n\n"
+        "    def forward(self, x):\n        return self.l(x) * self.n + self.most\n"
+    )

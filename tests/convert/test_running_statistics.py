@@ -9,7 +9,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import HEADER, convert, rules_of
+from tests.convert.tools import both, convert, rules_of
 
 OWN = """
 class M(nn.Module):
@@ -49,14 +49,7 @@ class M(nn.BatchNorm2d):
     "source", [OWN, TORCHS.replace("bn_training := training", "training")], ids=["own", "torch's"]
 )
 def test_statistics_move_in_training_only(source: str) -> None:
-    result = migrator.convert_source(HEADER + source)
-    assert result.complete, result.findings
-    theirs: dict = {}
-    exec(HEADER + source, theirs)
-    ours: dict = {}
-    exec(result.code, ours)
-    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
-    migrator.load_state_dict(port, model.state_dict())
+    model, port, _ = both(source)
     step = nnx.jit(lambda m, x: m(x))
     for train in (True, True, False):
         model.train(train)

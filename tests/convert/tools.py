@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -65,8 +66,8 @@ def rules_of(source: str) -> list[str]:
 X = torch.linspace(-1, 1, 12).reshape(3, 4)
 
 
-def check(source: str, *args: object) -> str:
-    """Convert ``M``, carry the weights over, compare its output on ``X``; the converted code."""
+def both(source: str, *args: object) -> tuple[torch.nn.Module, Any, str]:
+    """``M`` of the source and of its conversion with the same weights, and the converted code."""
     result = migrator.convert_source(HEADER + source)
     assert result.complete, result.findings
     theirs: dict = {}
@@ -75,12 +76,17 @@ def check(source: str, *args: object) -> str:
     exec(result.code, ours)
     torch.manual_seed(0)
     model, port = theirs["M"](*args), ours["M"](*args, rngs=nnx.Rngs(0))
-    state = model.state_dict()
-    migrator.load_state_dict(port, state)
+    migrator.load_state_dict(port, model.state_dict())
+    return model, port, result.code
+
+
+def check(source: str, *args: object) -> str:
+    """Convert ``M``, carry the weights over, compare its output on ``X``; the converted code."""
+    model, port, code = both(source, *args)
     port.eval()
-    assert set(migrator.to_state_dict(port)) == set(state)
+    assert set(migrator.to_state_dict(port)) == set(model.state_dict())
     want = model.eval()(X).detach().numpy()
     np.testing.assert_allclose(
         nnx.jit(lambda m, x: m(x))(port, jnp.asarray(X.numpy())), want, atol=1e-5
     )
-    return result.code
+    return code

@@ -227,7 +227,10 @@ def _unique(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     value = node.func.value if method and isinstance(node.func, cst.Attribute) else given[0].value
     rw.ctx.helpers.use("jnp")
     args = [cst.Arg(rw.visit(value)), *(rw.visit(a) for a in options)]
-    return syntax.with_args(cst.Call(syntax.parse("jnp.unique")), args)
+    made = syntax.with_args(cst.Call(syntax.parse("jnp.unique")), args)
+    return syntax.add_keyword(
+        made, "equal_nan", cst.Name("False")
+    )  # each NaN is a value of its own in torch
 
 
 def _torch_attribute(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:

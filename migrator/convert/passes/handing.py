@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context, Failure
+from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
@@ -46,7 +46,4 @@ def _generator(ctx: Context, node: cst.Name | cst.Attribute) -> cst.BaseExpressi
     info = ctx.facts.names.get(kind.name)
     if info is None or info.outer is not None or info.returns != k.NONE:
         return None
-    try:
-        return ctx.rngs(node) if ctx.plan.how(info) == "param" else None
-    except Failure:
-        return None
+    return ctx.rngs(node) if ctx.plan.how(info) == "param" else None
