@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from flax import nnx
 
@@ -308,6 +309,53 @@ def test_what_reads_checkpoints_and_does_not_convert_raises() -> None:
     plain = "def remap(state_dict):\n    return {k[1:]: v for k, v in state_dict.items()}\n"
     assert body(plain, "def remap") == plain
     assert rules_of(source.replace("state_dict, model", "weights, model")) == ["API001"]
+
+
+READS = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, dim, checkpoint=None):
+        super().__init__()
+        self.proj = nn.Linear(dim, dim)
+        INIT
+
+    def load(self, ckpt):
+        self.proj.weight.data.copy_(torch.load(ckpt)["w"])
+
+    def forward(self, x):
+        return FORWARD
+
+    def run(self, x, checkpoint):
+        return torch.lobpcg(x)
+
+
+def build(dim, checkpoint_path=None):
+    net = Model(dim)
+    BUILD
+    return net
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "forward", "build", "found"),
+    [
+        ("if checkpoint: self.load(checkpoint)", "self.proj(x)", "pass", ["API001"]),
+        ("self.load(checkpoint)", "self.proj(x)", "pass", ["API001", "API001"]),
+        ("self.load_state_dict(torch.load(checkpoint))", "self.proj(x)", "pass", ["API001"] * 2),
+        ("pass", "self.run(x, None)", "pass", ["API001"]),
+        ("self.proj.register_forward_hook(print)", "x", "pass", ["TRC006", "API001"]),
+        ("pass", "x", "net.proj.register_forward_hook(print)", ["API001", "TRC006"]),
+    ],
+)
+def test_what_a_model_needs_is_converted_whatever_its_parameters_are_called(
+    init: str, forward: str, build: str, found: list[str]
+) -> None:
+    """``load`` and ``run`` are left out where nothing needs them; what builds or computes never is."""
+    source = READS.replace("INIT", init).replace("FORWARD", forward).replace("BUILD", build)
+    assert rules_of(source) == found
 
 
 FACTORIES = """

@@ -234,9 +234,11 @@ def _reference(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression | N
 
 def in_forward(ctx: Context) -> bool:
     """Whether the code runs in the forward pass of a module of the file."""
-    frame = ctx.frame
-    if frame is None:
-        return False
+    return ctx.frame is not None and forward_reaches(ctx, ctx.frame.info)
+
+
+def forward_reaches(ctx: Context, function: FunctionInfo) -> bool:
+    """Whether the forward pass of a module of the file calls a function, itself or through others."""
     seen: set[FunctionInfo] = set()
     queue = [
         info.methods["forward"]
@@ -244,8 +246,8 @@ def in_forward(ctx: Context) -> bool:
         if info.torch_base and "forward" in info.methods
     ]
     while queue:
-        function = queue.pop()
-        if function not in seen:
-            seen.add(function)
-            queue.extend(c for c in function.calls if isinstance(c, FunctionInfo))
-    return frame.info in seen and not ctx.plan.builds_time(frame.info)
+        one = queue.pop()
+        if one not in seen:
+            seen.add(one)
+            queue.extend(c for c in one.calls if isinstance(c, FunctionInfo))
+    return function in seen and not ctx.plan.builds_time(function)

@@ -8,9 +8,10 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
-from migrator.convert.passes.freezing import in_forward
+from migrator.convert.passes.freezing import forward_reaches, in_forward
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.facts import FunctionInfo
 
 _MARKS = frozenset(["torch.fx.wrap", "torch._C._log_api_usage_once"])
 """Calls that change nothing of what a model computes."""
@@ -110,6 +111,10 @@ _DOWNLOADS = frozenset(["torch.hub.load_state_dict_from_url", "torch.utils.model
 
 
 def _not_loaded(rw: Rewriter, node: cst.CSTNode) -> cst.Raise:
+    info = rw.ctx.frame.info if rw.ctx.frame is not None else None
+    built = info is not None and (info.short == "__init__" or _always_built(info))
+    if info is not None and built and not _in_branch(node, info):
+        raise Failure(node, "API001", "the model reads a torch checkpoint as it is built", _ADVICE)
     rw.ctx.report(
         node,
         "API001",
@@ -150,7 +155,7 @@ def checkpoint_reader(rw: Rewriter, node: cst.FunctionDef) -> Any:
     """A function that loads a torch checkpoint or translates its keys, where that cannot be converted."""
     ctx = rw.ctx
     info = ctx.facts.functions.get(node)
-    if info is None or info.short == "forward" or not _CHECKPOINTS & set(info.params):
+    if info is None or not _reads_checkpoint(rw, info):
         return None
     from migrator.convert.passes.functions import function_def, head
 
@@ -170,6 +175,39 @@ def checkpoint_reader(rw: Rewriter, node: cst.FunctionDef) -> Any:
     statements.append(cst.SimpleStatementLine([_raising()]))
     return syntax.changed(head(rw, node, info), body=cst.IndentedBlock(statements))
 
+
+def _reads_checkpoint(rw: Rewriter, info: FunctionInfo) -> bool:
+    """Whether a function does nothing that a converted model needs: it reads a checkpoint, and no more than that.
+
+    What builds a model, or belongs to what one computes, has to convert, whatever its parameters are called."""
+    if not _CHECKPOINTS & set(info.params) or info.builds:
+        return False
+    if info.short in ("__init__", "__new__", "forward", "__call__"):
+        return False
+    if isinstance(info.returns, (k.Tensor, k.Module)) or forward_reaches(rw.ctx, info):
+        return False
+    if _always_built(info):
+        return False
+    called = (_callee(rw, node) or "" for node in syntax.walk(info.node))
+    return "state_dict" in info.params or any(name.endswith(_READERS) for name in called)
+
+
+def _always_built(info: FunctionInfo) -> bool:
+    """Whether a constructor calls a function whatever its arguments are."""
+    return any(
+        where is not None and where.short == "__init__" and not _in_branch(call, where)
+        for call, where in info.call_sites.items()
+    )
+
+
+def _in_branch(node: cst.CSTNode, function: FunctionInfo) -> bool:
+    """Whether a part of a function runs on some condition only."""
+    branches = (one for one in syntax.walk(function.node) if isinstance(one, cst.If))
+    return any(one is node for branch in branches for one in syntax.walk(branch))
+
+
+_READERS = ("torch.load", "load_state_dict", "load_file", "load_checkpoint", "safe_open")
+"""How the names of functions end that read a checkpoint."""
 
 _CHECKPOINTS = frozenset(
     "state_dict checkpoint checkpoint_path ckpt ckpt_path weights_path pretrained_path".split()
