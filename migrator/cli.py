@@ -230,7 +230,7 @@ def convert(
 @click.option("--second-order", is_flag=True, default=None, help="Second derivatives as well.")
 @click.option("--health", is_flag=True, help="What the port does under jit besides computing.")
 @click.option("--ulps", is_flag=True, help="How many ulps the numbers are off, as a histogram.")
-@click.option("--memory", metavar="SIZE", help="Start nothing more beyond that: 4GiB.")
+@click.option("--memory", metavar="SIZE", help="For all models at work together: 4GiB.")
 @click.option("--emulate-tpu", is_flag=True, help="Show the error of a TPU's default precision.")
 @click.option("--lower-for", default="", metavar="CHIPS", help="Compile for TPUs: v5e,v6e.")
 @click.option("--mesh", metavar="AXES", help="On simulated devices: data=4,model=2.")

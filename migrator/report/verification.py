@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _COLOUR = {"equal": "green", "flagged": "yellow"}
 
+_LESS = ("not compared", "nothing there to compare", "stopped after", "torch itself raises")
+"""What notes say of something that an ``equal`` does not speak of."""
+
 
 def table_line(report: Report, width: int) -> str:
     """Name, verdict, the largest error beside torch's own, and how much was tried."""
@@ -37,8 +40,9 @@ def details(report: Report, verbose: bool = False) -> Iterator[str]:
                 f"error {check.error:.1e}  torch's own {check.torch_error:.1e}"
                 f"  nearest its limit: {check.worst}"
             )
-    if verbose or not report.ok or report.verdict == "flagged":
-        for note in report.notes:
+    everything = verbose or not report.ok or report.verdict == "flagged"
+    for note in report.notes:
+        if everything or any(words in note for words in _LESS):
             yield f"  {note}"
     for line in report.health:
         yield f"  health: {line}"

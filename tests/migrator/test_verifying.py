@@ -248,6 +248,21 @@ def test_the_text_report_has_one_line_a_case_and_says_what_differs(project: Path
         assert words in text
 
 
+def test_equal_says_what_it_does_not_speak_of(project: Path) -> None:
+    (report,) = reports(project)
+    report.notes += ["input gradients: not compared (why)", "train mode: as usual"]
+    _, *more = verification.lines(report, ["scale"])
+    assert more == ["  input gradients: not compared (why)"]
+
+
+def test_a_model_that_needs_more_memory_than_it_may_have_is_an_error(project: Path) -> None:
+    case = ["verify", "--config", str(project / "pyproject.toml"), "-q", "--memory"]
+    done = CliRunner().invoke(main, [*case, "200MiB"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "scale: ended: it needs more than the 0.2 GiB it may have" in done.stderr
+    assert CliRunner().invoke(main, [*case, "8GiB"]).exit_code == 0
+
+
 def test_the_json_report(project: Path) -> None:
     cases = [report.to_dict() for report in broken(project)]
     document = json.loads(json_report.document("verify", (), cases=cases))
