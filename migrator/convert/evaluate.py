@@ -123,6 +123,7 @@ class Evaluator(Words):
         elif (
             isinstance(target, ast.Tuple)
             and isinstance(value, Seq)
+            and value.fixed
             and len(value.items) == len(target.elts)
         ):
             for element, item in zip(target.elts, value.items, strict=True):
@@ -135,7 +136,7 @@ class Evaluator(Words):
         value = self.eval(test)
         if isinstance(value, Lit):
             return bool(value.value)
-        if isinstance(value, Seq):
+        if isinstance(value, Seq) and (value.fixed or len(value.items) > 1):
             return bool(value.items)
         raise Open
 
@@ -242,7 +243,7 @@ class Evaluator(Words):
         if isinstance(node.op, ast.Not):
             if isinstance(value, Lit):
                 return Lit(not value.value)
-            if isinstance(value, Seq):
+            if isinstance(value, Seq) and value.fixed:
                 return Lit(not value.items)
         elif isinstance(value, Lit) and isinstance(node.op, ast.USub):
             return Lit(-value.value)
@@ -314,10 +315,11 @@ class Evaluator(Words):
         if isinstance(node.slice, ast.Slice):
             parts = [node.slice.lower, node.slice.upper, node.slice.step]
             bounds = [self.eval(p) if p is not None else Lit(None) for p in parts]
-            if isinstance(value, Seq) and all(isinstance(b, Lit) for b in bounds):
+            settled = all(isinstance(b, Lit) for b in bounds)
+            if settled and isinstance(value, Seq) and value.fixed:
                 return Seq(value.items[slice(*[static(b) for b in bounds])], value.type)
         else:
-            if isinstance(value, Seq):
+            if isinstance(value, Seq) and value.fixed:
                 index = self.eval(node.slice)
                 if isinstance(index, Lit) and isinstance(index.value, int):
                     if not -len(value.items) <= index.value < len(value.items):
@@ -361,7 +363,7 @@ class Evaluator(Words):
             source = Seq(tuple(Lit(v) for v in source.values))
         saved = dict(self.env)
         try:
-            if isinstance(source, Seq):
+            if isinstance(source, Seq) and source.fixed:
                 items = []
                 for item in source.items:
                     self._assign(generator.target, item)

@@ -32,11 +32,16 @@ class Lit(Value):
 
 @dataclass(frozen=True)
 class Seq(Value):
-    """A tuple or list of known length."""
+    """A tuple or list whose elements are written out; an item may be a ``Star``."""
 
     items: tuple[Value, ...]
     type: str = "tuple"
     name: str | None = None
+
+    @property
+    def fixed(self) -> bool:
+        """Whether each item is one element: ``(*a, b)`` is a sequence whose length ``a`` decides."""
+        return not any(isinstance(item, Star) for item in self.items)
 
 
 @dataclass(frozen=True)

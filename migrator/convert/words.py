@@ -136,7 +136,7 @@ class Words:
 
     def _word_len(self, args: list[ast.expr]) -> Value | None:
         value = self.eval(args[0])
-        if isinstance(value, Seq) and not any(isinstance(i, Star) for i in value.items):
+        if isinstance(value, Seq) and value.fixed:
             return Lit(len(value.items))
         return None
 
@@ -156,7 +156,7 @@ class Words:
 
     def _word_reversed(self, args: list[ast.expr]) -> Value | None:
         made = self._sequence(args, "list")
-        return Seq(made.items[::-1], "list") if isinstance(made, Seq) else None
+        return Seq(made.items[::-1], "list") if isinstance(made, Seq) and made.fixed else None
 
     def _word_range(self, args: list[ast.expr]) -> Value | None:
         values = [self.eval(a) for a in args]
@@ -166,14 +166,14 @@ class Words:
 
     def _word_zip(self, args: list[ast.expr]) -> Value | None:
         made = [self._sequence([a], "tuple") for a in args]
-        if all(isinstance(m, Seq) for m in made):
+        if all(isinstance(m, Seq) and m.fixed for m in made):
             rows = zip(*[m.items for m in made if isinstance(m, Seq)], strict=False)
             return Seq(tuple(Seq(row) for row in rows), "list")
         return None
 
     def _word_enumerate(self, args: list[ast.expr]) -> Value | None:
         made = self._sequence(args[:1], "tuple")
-        if isinstance(made, Seq):
+        if isinstance(made, Seq) and made.fixed:
             return Seq(tuple(Seq((Lit(i), v)) for i, v in enumerate(made.items)), "list")
         return None
 

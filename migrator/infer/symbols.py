@@ -40,7 +40,9 @@ _ARRAY_METHODS = frozenset(
 _MODULE_METHODS = frozenset(
     "bfloat16 cpu cuda double float half ipu mtia requires_grad_ to type xpu apply".split()
 )
-_COMMON = frozenset("name names grad data next storage add_ register_hook is_shared".split())
+_COMMON = frozenset(
+    "name names grad data next storage absolute add_ register_hook is_shared".split()
+)
 
 
 TORCH_VERSION = k.Other("torch version")

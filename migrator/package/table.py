@@ -132,12 +132,12 @@ class Table:
         if scan is None:
             return Symbol("module", inner) if self.is_module(inner) else None
         several = scan.bindings.get(name, [])
-        if len(several) == 1 and several[0] is not None:
-            found = self.imported(module, several[0])
-            if found is not None:
-                return found
-        elif several:
+        known = {self.imported(module, one) if one is not None else None for one in several}
+        if None in several or len(known) > 1:
             return Symbol("own", module, name)
+        found = next(iter(known), None)
+        if found is not None:
+            return found
         for star in scan.stars:
             source = self.absolute(module, star.module, star.level)
             if source is None or source == module or not self.public(source, name):
@@ -179,7 +179,7 @@ class Table:
             if source is None or not self.is_module(source):
                 continue
             for word in scan.words:
-                if word not in scan.bindings and self.public(source, word):
+                if self.public(source, word):
                     found = self.resolve(source, word)
                     if found is not None and found.kind != "outside":
                         heads.setdefault(word, []).append(found)

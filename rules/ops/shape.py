@@ -8,7 +8,7 @@ from jax import lax
 from rules.compat.padding import pad_axes
 from rules.compat.shape import squeeze as squeeze_axis
 from rules.compat.shape import windows
-from rules.registry import op, sizes, surely, unsupported
+from rules.registry import is_tensor, op, sizes, surely, unsupported
 
 # --- reshape ----------------------------------------------------------------------------------------------------
 
@@ -268,6 +268,17 @@ def rot90(input, k=1, dims=(0, 1)) -> Tensor["same"]:
 def roll(input, shifts, dims=None) -> Tensor["same"]:
     """Shifted with wrap-around; without ``dims`` of the flattened tensor."""
     return jnp.roll(input, shifts, axis=dims if dims or isinstance(dims, int) else None)
+
+
+@op(
+    "torch.Size",
+    example={"torch.Size([2, n])": "(2, n)", "torch.Size(n)": "tuple(n)"},
+)
+def size_of(iterable=()) -> Shape:
+    """A shape, which in JAX is a plain tuple."""
+    if surely(is_tensor(iterable)):
+        return unsupported("a shape from the values of a tensor: they are not known under jit")
+    return tuple(iterable)
 
 
 # --- repetition -------------------------------------------------------------------------------------------------

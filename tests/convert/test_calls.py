@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
+import torch
 
-from tests.convert.tools import function, rules_of
+from tests.convert.tools import HEADER, convert, function, rules_of
 
 
 @pytest.mark.parametrize(
@@ -56,3 +59,38 @@ def test_an_assignment_that_says_nothing_goes_away() -> None:
 )
 def test_pieces_that_need_not_be_equal(line: str, expected: str) -> None:
     assert function(line, "return a").splitlines()[0] == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return x.expand(2, *x.shape)",
+        "return x[:1].expand(*y.shape[:-1], -1)",
+        "return x[:, :1].expand(*x.shape[:1], n)",
+        "return x.flip(*range(n))",
+    ],
+)
+def test_sizes_of_which_some_are_unpacked(line: str) -> None:
+    source = f"def f(x: torch.Tensor, y: torch.Tensor, n: int):\n    {line}\n"
+    result = convert(source)
+    assert result.complete, result.findings
+    theirs: dict = {}
+    exec(HEADER + source, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    x = torch.arange(12.0).reshape(3, 4)
+    expected = theirs["f"](x, torch.ones(3, 2), 2).numpy()
+    found = ours["f"](jnp.asarray(x.numpy()), jnp.ones((3, 2)), 2)
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_a_size_is_a_tuple() -> None:
+    assert function("return x.shape == torch.Size([])") == "return x.shape == ()"
+    source = "Size = torch.Size\n\n\ndef f(x: torch.Tensor) -> Size:\n    return Size(x.shape)\n"
+    assert "Size = tuple\n" in convert(source).code
+    assert rules_of("def f(x: torch.Tensor):\n    return torch.Size(x)\n") == ["API002"]
+
+
+def test_a_path_has_an_absolute_too() -> None:
+    line = "root = pathlib.Path(__file__).expanduser().absolute().parent\n"
+    assert line in convert(f"import pathlib\n\n{line}\n\ndef f():\n    return root\n").code

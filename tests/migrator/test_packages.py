@@ -130,6 +130,11 @@ def test_a_converted_package_computes_what_the_original_does(tmp_path: Path) -> 
             id="conditional",
         ),
         pytest.param(
+            {"__init__.py": "import pkg.nets\nimport pkg.layers\n", "nets.py": ""},
+            "import pkg\nfrom pkg.layers import Block",
+            id="several imports of one name",
+        ),
+        pytest.param(
             {"layers.py": LAYERS + "\n__all__ = ['Block']\n"}, "from .layers import *", id="__all__"
         ),
     ],
@@ -154,6 +159,12 @@ def test_torch_names_that_another_file_hands_on_are_spelled_out(tmp_path: Path) 
     text = code(convert(tmp_path, files), "net.py")
     assert "from .common import SCALE\n" in text
     assert "jax.nn.relu(x.shape[0] * x) * SCALE" in text
+
+
+def test_a_name_that_a_star_import_brings_and_the_file_binds_too(tmp_path: Path) -> None:
+    net = "import torch\nfrom .layers import *\n\nSCALE = 2\n\n\ndef f(x: torch.Tensor):\n"
+    files = {"__init__.py": net + "    return x.size(0) * SCALE\n", "layers.py": "SCALE = 1\n"}
+    assert "return x.shape[0] * SCALE" in code(convert(tmp_path, files), "__init__.py")
 
 
 def test_files_that_import_one_another_in_a_circle(tmp_path: Path) -> None:

@@ -167,6 +167,8 @@ def value_of(
     """A torch function or class that is handed around; ``bound`` says that arguments of torch's names are given."""
     ctx = rw.ctx
     name = kind.name
+    if name == "torch.Size":
+        return cst.Name("tuple")
     if name in _CLASSES:
         ctx.helpers.use(_CLASSES[name].partition(".")[0])
         return syntax.parse(_CLASSES[name])
