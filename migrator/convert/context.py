@@ -94,6 +94,8 @@ class Context:
             self.torch_names |= facts.linked.stars(source.module)
         self.new_parameters: dict[cst.CSTNode, frozenset[str]] = {}
         """Function body → the local names that hold a new parameter."""
+        self.libraries: frozenset[str] | None = None
+        """The libraries beside torch that the file imports, once they are asked for."""
         self.tied_heads: dict[str, dict[str, cst.Attribute]] = {}
 
     # --- questions ------------------------------------------------------------------------------------------------

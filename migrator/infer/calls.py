@@ -21,7 +21,7 @@ from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.python import PARTIAL, is_self, partial, partial_result, widen
 from migrator.infer.signatures import Args, signature_fits
 from migrator.infer.static import parses_version
-from migrator.infer.symbols import LAYERS, TORCH_VERSION, tensor_attribute
+from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION, tensor_attribute
 from rules import definitions
 from rules.definitions import Rule
 
@@ -33,6 +33,8 @@ class Calls(Construction):
     """Adds calls to the expression walk."""
 
     _call_node: cst.CSTNode | None = None
+    _statement: cst.CSTNode | None = None
+    """The last expression that was a statement, whose value nobody uses."""
 
     def held(self, node: cst.CSTNode, kind: k.Kind) -> k.Kind:
         """The kind of a value that is handed on: the parameter itself, where a name was given a new one."""
@@ -69,8 +71,10 @@ class Calls(Construction):
         if named and not passes_on(self.function, node):  # type: ignore[arg-type]
             self.function.builds = True  # type: ignore[union-attr]
         if isinstance(callee, k.Unknown) and isinstance(node.func, cst.Attribute):
-            if tensor_call(node, self.facts.kind(node.func.value)):
+            proven = tensor_call(node, self.facts.kind(node.func.value))
+            if proven:
                 self._prove(node.func.value, k.TENSOR)
+            if proven or self._casts(node):
                 callee = k.Function(f"Tensor.{node.func.attr.value}", k.TENSOR)
                 self.facts.kinds[node.func] = callee
         if unclear == k.UNKNOWN and self._initialises(node.func):
@@ -89,6 +93,24 @@ class Calls(Construction):
             if special is not None:
                 return special
         return self.call(callee, args, node)
+
+    def _casts(self, node: cst.Call) -> bool:
+        """``y.to(x.dtype)``, ``y.float()`` of something unknown whose result is used, where nothing is built.
+
+        Modules have these methods too and return themselves; they are moved and cast where they are made. The
+        ``add`` of a set returns nothing.
+        """
+        func = node.func
+        assert isinstance(func, cst.Attribute)
+        if func.attr.value not in CASTS | {"add"} or node is self._statement:
+            return False
+        if self.function is None or self.function.builds or self.function.short == "__init__":
+            return False
+        receiver = self.facts.kind(func.value)
+        return isinstance(receiver, k.Unknown) and all(
+            isinstance(self.facts.kind(a.value), (k.DType, k.Device, k.Const, k.Scalar, k.Tensor))
+            for a in node.args
+        )
 
     def _saves(self, func: cst.Attribute, receiver: k.Kind, args: Args) -> None:
         """``ctx.save_for_backward(x, w)`` of an autograd function: what ``ctx.saved_tensors`` holds."""

@@ -99,6 +99,8 @@ class Python(Attributes):
             return k.element(first)
         if name in ("divmod",):
             return k.Tuple((k.INT, k.INT))
+        if name == "staticmethod" and isinstance(first, k.Function):
+            return first
         if name == "setattr" and len(args) == 3 and node is not None:
             key = args[1][1]
             if isinstance(key, k.Const) and is_self(node.args[0].value):

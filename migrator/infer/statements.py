@@ -56,6 +56,7 @@ class Statements(Narrowing):
         self.block(node.body)
 
     def do_Expr(self, node: cst.Expr) -> None:
+        self._statement = node.value
         self.eval(node.value)
 
     def do_Return(self, node: cst.Return) -> None:
@@ -94,9 +95,21 @@ class Statements(Narrowing):
             plain = type(target.target) is not cst.Attribute
             bound = _value(kind) if plain else self.held(node.value, kind)
             self.bind_target(target.target, bound)
+            self._attached(target.target, node.value, kind)
             made = type(node.value) is cst.Call and type(target.target) is cst.Name
             if made and isinstance(kind, k.Tensor) and kind.role == "param":
                 self.env[f"{target.target.value}.{PARAMETER}"] = kind  # type: ignore[attr-defined]
+
+    def _attached(self, target: cst.CSTNode, value: cst.BaseExpression, kind: k.Kind) -> None:
+        """``Model.build = staticmethod(build)`` behind a class: a function that is reached by the class."""
+        if not isinstance(target, cst.Attribute) or not isinstance(kind, k.Function):
+            return
+        owner = self.facts.kind(target.value)
+        info = self.facts.classes.get(owner.name) if isinstance(owner, k.Class) else None
+        if info is None or not isinstance(value, cst.Call):
+            return
+        if self.facts.callee(value) == "builtins.staticmethod" and self.function is None:
+            info.statics[target.attr.value] = kind
 
     def do_AnnAssign(self, node: cst.AnnAssign) -> None:
         hinted = from_hint(node.annotation.annotation, self.eval)

@@ -37,9 +37,11 @@ _ARRAY_METHODS = frozenset(
     "imag item itemsize mT max mean min nbytes ndim nonzero prod put ravel real repeat reshape resize "
     "round shape size sort squeeze std sum swapaxes take tolist trace transpose var view".split()
 )
-_MODULE_METHODS = frozenset(
+MODULE_METHODS = frozenset(
     "bfloat16 cpu cuda double float half ipu mtia requires_grad_ to type xpu apply".split()
 )
+CASTS = MODULE_METHODS - {"requires_grad_", "apply"}
+"""Methods of tensors and of modules that move or cast, which neither arrays nor Flax modules have."""
 _COMMON = frozenset(
     "name names grad data next storage absolute add_ register_hook is_shared".split()
 )
@@ -111,7 +113,10 @@ def symbol(name: str) -> k.Kind:
     last = name.rpartition(".")[2]
     if last[:1].isupper():
         return k.Class(name)
-    return k.Function(name) if name.count(".") > 1 else k.Namespace(name)
+    private = last.startswith("_") and any(
+        op.startswith(f"{name}.") for op in definitions.index("op")
+    )
+    return k.Function(name) if name.count(".") > 1 and not private else k.Namespace(name)
 
 
 def _foreign(name: str) -> k.Kind:
@@ -134,7 +139,7 @@ def tensor_only(attribute: str) -> bool:
     return not (
         attribute in _PYTHON_METHODS
         or attribute in _ARRAY_METHODS
-        or attribute in _MODULE_METHODS
+        or attribute in MODULE_METHODS
         or attribute in _COMMON
     )
 

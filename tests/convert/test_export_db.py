@@ -34,7 +34,6 @@ INCOMPLETE = {
     "cond_closed_over_variable": "functorch.experimental.control_flow",
     "cond_predicate": "functorch.experimental.control_flow",
     "dynamic_shape_map": "functorch.experimental.control_flow",
-    "pytree_flatten": "torch.utils._pytree",
     "tensor_setattr": "an attribute of a tensor",
     "unsupported_operator": "torch.sym_min",
 }

@@ -27,6 +27,7 @@ ORDER = (
     "initializers",
     "indexing",
     "running_statistics",
+    "foreign",
     "calls",
     "names",
 )

@@ -15,7 +15,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
 from migrator.infer.static import asked_name, exists, names_dtype
-from migrator.infer.symbols import tensor_attribute
+from migrator.infer.symbols import CASTS, tensor_attribute
 from rules import definitions
 from rules.definitions import module_file
 
@@ -320,6 +320,13 @@ def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
     receiver = rw.ctx.kind(node.func.value)
     if not isinstance(receiver, k.Unknown) or not tensor_attribute(method):
         return
+    if method in CASTS:
+        raise Failure(
+            node,
+            "API005",
+            f"it is not known what .{method}() is asked of: arrays and Flax modules have no such method",
+            "annotate it (x: torch.Tensor)",
+        )
     ambiguous = method in _DIFFERENT or (
         method == "split" and not (node.args and isinstance(node.args[0].value, cst.SimpleString))
     )

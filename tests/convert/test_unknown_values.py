@@ -1,0 +1,115 @@
+"""Values of which nothing is known: casts of them, libraries that are given tensors, functions put into a class."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import check, convert, function, rules_of
+
+
+def test_a_cast_of_a_tensor_or_a_number_is_one_of_a_tensor() -> None:
+    code = check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("steps", torch.arange(4).float())
+
+    def scale(self, x, n=None):
+        if n is not None:
+            return self.steps[:n]
+        scale = 1.
+        if x.ndim > 2:
+            scale = self.steps ** x
+        return scale
+
+    def forward(self, x):
+        a = self.scale(x, n=4).to(x.dtype)
+        return x * a + self.scale(x, n=4).double().type(x.dtype)
+""")
+    assert "self.scale(x, n=4).astype(x.dtype)" in code
+
+
+def test_who_is_cast_is_a_finding_where_modules_are_built_or_nothing_is_used() -> None:
+    assert rules_of("def f(thing):\n    thing.to('cuda')\n    return thing\n") == ["API005"]
+    assert rules_of("def f(things):\n    return {one.add(2) for one in things}\n") == []
+    source = "def build(make):\n    net = nn.Linear(2, 2)\n    other = make()\n"
+    assert rules_of(source + "    return net, other.half()\n") == ["API005"]
+
+
+def test_several_stars_in_the_sizes_of_a_call() -> None:
+    made = function("return x.expand(*y.shape, *x.shape)")
+    assert "enumerate((*y.shape, *x.shape))" in made
+    assert function("return x.reshape(*y.shape, *x.shape)") == (
+        "return x.reshape(*y.shape, *x.shape)"
+    )
+
+
+LIBRARY = """
+import extlib
+from extlib.layers import Attention
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attend = Attention(4)
+        self.names = extlib.Names("a")
+
+    def forward(self, x):
+        {line}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = self.attend(x)",
+        "x = self.attend.rotate(x)",
+        "x = extlib.rotate(x)",
+        "x = extlib.rotate(parts=(x, x))",
+        "y = 1 + self.attend(self.names)",
+    ],
+)
+def test_a_library_that_is_given_tensors_is_a_finding(line: str) -> None:
+    result = convert(LIBRARY.format(line=line))
+    assert [f.rule for f in result.findings if f.blocks] == (
+        ["API004"] if "names" not in line else []
+    )
+
+
+@pytest.mark.parametrize("library", ["einx", "jax", "tqdm"])
+def test_a_library_that_takes_any_array_is_none(library: str) -> None:
+    source = f"import {library}\n\n\ndef f(x: torch.Tensor):\n    return {library}.any(x)\n"
+    assert rules_of(source) == []
+
+
+def test_a_function_put_into_a_class_gets_the_generator_it_needs() -> None:
+    code = check("""
+class Block(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.proj = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return self.proj(x)
+
+
+def make(dim, depth):
+    return [Block(dim) for _ in range(depth)]
+
+
+Block.make = staticmethod(make)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block.make(4, 2))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+""")
+    assert "Block.make(4, 2, rngs=rngs)" in code
