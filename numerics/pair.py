@@ -112,6 +112,7 @@ class Pair:
         self._loaded: tuple[str, int] | None = None
         self._returned: list[Difference] = []
         self.ulps: dict[str, Histogram] = {}
+        self._torch_runs: dict[tuple[Example, bool, int], tuple[Run, list[Run]]] = {}
 
     def weighted(self, example: Example) -> torch.nn.Module:
         """The torch module with the example's weights, which the port is given too."""
@@ -197,6 +198,7 @@ class Pair:
                 checks |= self._distribution(mode, example, args, kwargs)
             if Outcome(example, checks).failed:
                 break  # what follows from a difference need not be compiled to be known
+        self._torch_runs.clear()  # they may be large
         if failures and not checks:
             raise failures[0]
         return self._with_extras(Outcome(example, checks), args, kwargs, noise)
@@ -321,13 +323,12 @@ class Pair:
         if plain.unknown_draws:
             raise ReplayMismatch(f"torch draws by {', '.join(sorted(set(plain.unknown_draws)))}")
         mode = replace(mode, replay=tuple(plain.raw_draws))
-        without = "torch does not run in float64 ({}): its float32 is the reference"
-        reference = self._again(module, args, kwargs, replace(mode, float64=True), without)
-        own = [plain]
-        without = "torch does not run with random rounding ({}): its error is measured without"
-        for seed in range(noise):
-            run = self._again(module, args, kwargs, replace(mode, noise=seed), without)
-            own += [] if run is None else [run]
+        known = self._torch_runs.pop(key := (example, grad, noise), None)
+        if known is not None and _identical(plain, known[1][0]):
+            reference, own = known  # what the mode changes, this module does not look at
+        else:
+            reference, own = self._measured(module, args, kwargs, mode, plain, noise)
+            self._torch_runs = {key: (reference, own)}
         port = self.flax.run(
             args,
             kwargs,
@@ -336,7 +337,26 @@ class Pair:
             cotangents=plain.cotangents,
             draws=plain.draws,
         )
-        return Runs(reference or plain, own, port)
+        return Runs(reference, own, port)
+
+    def _measured(
+        self,
+        module: torch.nn.Module,
+        args: Any,
+        kwargs: Any,
+        mode: TorchMode,
+        plain: Run,
+        noise: int,
+    ) -> tuple[Run, list[Run]]:
+        """torch in float64, and in its own precision as it runs and with random rounding."""
+        without = "torch does not run in float64 ({}): its float32 is the reference"
+        reference = self._again(module, args, kwargs, replace(mode, float64=True), without)
+        own = [plain]
+        without = "torch does not run with random rounding ({}): its error is measured without"
+        for seed in range(noise):
+            run = self._again(module, args, kwargs, replace(mode, noise=seed), without)
+            own += [] if run is None else [run]
+        return reference or plain, own
 
     def loses_by_division(self, example: Example, train: bool, noise: int) -> bool:
         """Whether the port has the gradients that torch has when it differentiates quotients as JAX does."""
@@ -444,6 +464,16 @@ def _compared_rest(runs: Runs) -> list[Difference]:
     names = [name for name in names if all(name in side for side in sides)]
     reference, *own, port = ({name: side[name] for name in names} for side in sides)
     return compare_all(reference, own, port)
+
+
+def _identical(a: Run, b: Run) -> bool:
+    """Whether two runs gave the same numbers, bit for bit, and drew and changed nothing."""
+    if a.draws or b.draws or a.changed or b.changed:
+        return False
+    return all(
+        x.keys() == y.keys() and all(x[name].tobytes() == y[name].tobytes() for name in x)
+        for x, y in ((a.outputs, b.outputs), (a.gradients, b.gradients), (a.state, b.state))
+    )
 
 
 def _same_gradients(a: Run, b: Run) -> bool:

@@ -106,6 +106,23 @@ def test_batch_norm_is_equal() -> None:
     assert report.ok, str(report)
 
 
+@pytest.mark.parametrize(("rate", "calls"), [(0.0, 5), (0.5, 8)])
+def test_torchs_own_error_is_measured_once_where_the_mode_changes_nothing(
+    rate: float, calls: int
+) -> None:
+    """As it runs, in float64, and twice with random rounding: in each mode, or the first alone."""
+    made = []
+
+    class Counted(TorchNet):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            made.append(x.dtype)
+            return super().forward(x)
+
+    one = Settings(examples=1, shapes=1, noise=2)
+    assert run(Counted(rate), net(dropout=rate), batch(8), NET, settings=one).ok
+    assert len(made) == calls
+
+
 def test_dropout_is_compared_with_the_same_mask() -> None:
     report = run(TorchNet(0.3), net(dropout=0.3), batch(8), NET)
     assert report.ok, str(report)
