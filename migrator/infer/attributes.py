@@ -38,6 +38,8 @@ class Attributes(Expressions):
             return self.lookup(f"{value.name}.{name}")
         if isinstance(value, k.Tensor):
             return self._tensor_attribute(value, name)
+        if isinstance(value, k.Device):
+            return {"type": k.STR, "index": k.NONE}.get(name, k.UNKNOWN)
         if isinstance(value, k.Module):
             return self._module_attribute(value, name)
         if isinstance(value, k.Class):

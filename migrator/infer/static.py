@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
+from migrator.infer import devices
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts
 from migrator.infer.symbols import TORCH_VERSION, canonical, of_torch
@@ -83,15 +84,22 @@ def truth(facts: Facts, test: cst.CSTNode) -> bool | None:
         if callee == "builtins.hasattr":
             asked = asked_name(facts, test)
             return exists(*asked) if asked is not None else None
+        if devices.is_text(facts, test):
+            return True
         return False if callee in _NEVER else None
+    if isinstance(test, cst.Attribute):
+        return False if devices.never(facts, test) else None
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         return _compared(facts, test)
     return None
 
 
 def _compared(facts: Facts, test: cst.Comparison) -> bool | None:
-    """``torch.__version__ >= "2.0"``, on either side and parsed or not."""
+    """``torch.__version__ >= "2.0"``, on either side and parsed or not; ``x.device != y.device``."""
     target = test.comparisons[0]
+    asked = _devices(facts, test.left, target)
+    if asked is not None:
+        return asked
     if isinstance(target.operator, (cst.Is, cst.IsNot)):
         if not isinstance(test.left, cst.Name) or test.left.value not in facts.settled:
             return None
@@ -113,6 +121,18 @@ def _compared(facts: Facts, test: cst.Comparison) -> bool | None:
     width = max(len(own), len(other))
     own, other = (v + (0,) * (width - len(v)) for v in (own, other))
     return order(own, other) if asks[0] else order(other, own)
+
+
+def _devices(facts: Facts, left: cst.BaseExpression, target: cst.ComparisonTarget) -> bool | None:
+    """``x.device.type == "cuda"``, ``x.device.type in ("cuda", "xpu")``."""
+    negated = isinstance(target.operator, (cst.NotEqual, cst.IsNot, cst.NotIn))
+    if isinstance(target.operator, (cst.Equal, cst.NotEqual, cst.Is, cst.IsNot)):
+        found = devices.same(facts, left, target.comparator)
+    elif isinstance(target.operator, (cst.In, cst.NotIn)):
+        found = devices.among(facts, left, target.comparator)
+    else:
+        return None
+    return None if found is None else found is not negated
 
 
 def _listed(facts: Facts, name: cst.BaseExpression, names: cst.BaseExpression) -> bool | None:

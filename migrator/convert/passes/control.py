@@ -320,8 +320,8 @@ def match_(rw: Rewriter, node: cst.Match) -> Any:
 
 @converts(cst.Assert)
 def assert_(rw: Rewriter, node: cst.Assert) -> Any:
-    """An assertion on a tensor's value does not trace."""
-    if node in rw.ctx.dropped:
+    """An assertion on a tensor's value does not trace; one that is always true goes."""
+    if node in rw.ctx.dropped or truth(rw.ctx.facts, node.test):
         return []
     if isinstance(rw.ctx.facts.kind(node.test), k.Tensor) and not rw.ctx.in_init:
         rw.ctx.report(

@@ -16,6 +16,7 @@ from migrator.convert.passes.functions import may_hold_tensor, stopped
 from migrator.convert.passes.parameter_lists import is_entry
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.devices import HOST
 from migrator.infer.symbols import LAYERS, STORAGE, TORCH_VERSION, of_torch
 from migrator.infer.symbols import tensor_attribute as has_attribute
 from rules import definitions
@@ -80,6 +81,24 @@ def tensor_attribute(rw: Rewriter, node: cst.Attribute) -> Any:
         raise Failure(node, "API001", f"Tensor.{name} has no conversion", "write it by hand in JAX")
     args = [CallArg(None, node.value, rw.visit(node.value), kind)]
     return convert_call(rw, node, f"Tensor.{name}", rules, args).node
+
+
+@converts(cst.Attribute, cst.Call)
+def device_type(rw: Rewriter, node: cst.Attribute | cst.Call) -> Any:
+    """``x.device.type`` and ``str(x.device)`` → ``"cpu"``, as where both versions are compared."""
+    if isinstance(node, cst.Attribute):
+        if not isinstance(rw.ctx.facts.kind(node.value), k.Device):
+            return None
+        if node.attr.value == "type":
+            return cst.SimpleString(f'"{HOST}"')
+        if node.attr.value == "index":
+            return cst.Name("None")
+        what = f"`{node.attr.value}` of a device has no conversion"
+        raise Failure(node, "API001", what, "arrays lie where JAX puts them")
+    if rw.ctx.facts.callee(node) != "builtins.str" or len(node.args) != 1:
+        return None
+    shown = isinstance(rw.ctx.facts.kind(node.args[0].value), k.Device)
+    return cst.SimpleString(f'"{HOST}"') if shown else None
 
 
 @converts(cst.Attribute, cst.Name)

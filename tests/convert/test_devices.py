@@ -1,0 +1,59 @@
+"""Questions about devices have the answer that torch gives where all tensors lie on the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.convert.tools import X, body, both, rules_of
+
+QUESTIONS = [
+    ("x.device != self.w.device", False),
+    ("x.device == self.w.device", True),
+    ("x.device == torch.device('cpu')", True),
+    ("torch.device('cuda:1') == x.device", False),
+    ("x.device.type == 'cuda'", False),
+    ("'cpu' == x.device.type", True),
+    ("x.device.type in ('cuda', 'xpu')", False),
+    ("x.device.type not in ['mps']", True),
+    ("str(x.device) == 'cuda:0'", False),
+    ("x.device is None", False),
+    ("x.is_cuda or x.device.index is not None", False),
+    ("not x.is_cuda and isinstance(x.device.type, str)", True),
+]
+
+MODEL = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        device = x.device
+        if QUESTION:
+            x = x + 1
+        return x + (self.w if QUESTION else 3 * self.w)
+"""
+
+
+HELD = [(q.replace("x.device", "device"), a) for q, a in QUESTIONS if "is None" not in q]
+
+
+@pytest.mark.parametrize(("question", "answer"), [*QUESTIONS, *HELD], ids=str)
+def test_the_branch_that_runs_stays(question: str, answer: bool) -> None:
+    module, port, code = both(MODEL.replace("QUESTION", question))
+    expected = module(X[:, :3])
+    assert torch.equal(expected, X[:, :3] + (2 if answer else 3))
+    np.testing.assert_array_equal(port(X[:, :3].numpy()), expected.detach().numpy())
+    assert "if " not in code.partition("def __call__")[2] or "index" in question
+
+
+def test_texts_about_devices_are_what_they_are_in_torch() -> None:
+    source = "def f(x: torch.Tensor):\n    return x.device.type, x.device.index, str(x.device)\n"
+    assert 'return "cpu", None, "cpu"' in body(source, "def f")
+    source = (
+        "def f(x: torch.Tensor, y: torch.Tensor):\n    assert x.device == y.device\n    return x\n"
+    )
+    assert "assert" not in body(source, "def f")
+    assert rules_of("def f(x: torch.Tensor):\n    return x.device.other\n") == ["API001"]
