@@ -53,6 +53,9 @@ _TRAINING_NAMES = frozenset(
         "torch.cuda.is_available",
     ]
 )
+_GENERATING = ("generate", "sample", "beam_search", "greedy")
+"""How the names of methods begin that draw from a model."""
+_WITHOUT_GRADIENT = frozenset(["no_grad", "inference_mode"])
 _LONGEST = 72
 _UNASKED = "?"
 
@@ -172,9 +175,10 @@ class FlagWalk:
         info = self._outermost
         if info is None:
             return False
-        return self._is_traced(info)
+        return self.is_traced(info)
 
-    def _is_traced(self, info: FunctionInfo) -> bool:
+    def is_traced(self, info: FunctionInfo) -> bool:
+        """Whether a function runs under ``jit`` once converted, as far as the file shows."""
         while info.outer is not None:
             info = info.outer
         if info not in self._traced:
@@ -187,12 +191,13 @@ class FlagWalk:
     def _decide(self, info: FunctionInfo) -> bool:
         if info.short in _BUILD_TIME or self._plan.builds_time(info):
             return False
+        callers = [c for c in info.call_sites.values() if c is not None]
+        traced = any(self.is_traced(caller) for caller in callers)
         if info.owner is not None and info.owner.torch_base is not None:
-            return True
+            return traced or not _generates(info, self.source)
         if _trains(info, self.source, self.facts):
             return False
-        callers = info.call_sites.values()
-        return not callers or any(c is not None and self._is_traced(c) for c in callers)
+        return not info.call_sites or traced
 
     @cached_property
     def _plan(self) -> RngPlan:
@@ -249,6 +254,18 @@ def _found(node: cst.CSTNode, flag: Flag, result: str | Advice) -> Found:
         flag.effort if result.effort is None else result.effort,
         flag.blocks if result.blocks is None else result.blocks,
     )
+
+
+def _generates(info: FunctionInfo, source: Source) -> bool:
+    """Whether a method is a program around its model that calls it again and again: ``generate()``, ``sample()``.
+
+    It is no part of the forward pass, and it ends or goes on by what the model has said.
+    """
+    if not info.short.lstrip("_").startswith(_GENERATING):
+        return False
+    if _WITHOUT_GRADIENT & set(info.decorators):
+        return True
+    return any(type(node) in (cst.For, cst.While) for node in source.index.below(info.node.body))
 
 
 def _trains(info: FunctionInfo, source: Source, facts: Facts) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -19,6 +20,9 @@ from migrator.infer.facts import ASKS_FOR_MODULES
 from migrator.infer.symbols import of_torch, starred
 from migrator.source import Source, dotted
 from migrator.tree import Tree
+
+if TYPE_CHECKING:
+    from migrator.analyze.walk import FlagWalk
 
 
 class Failure(Exception):
@@ -127,6 +131,18 @@ class Context:
         """Whether the code runs while a module is built."""
         frame = self.frame
         return frame is not None and self.plan.builds_time(frame.info)
+
+    @property
+    def concrete(self) -> bool:
+        """Whether the values of arrays are known where the code runs: no ``jit`` is around it."""
+        frame = self.frame
+        return frame is not None and (self.in_init or not self._walk.is_traced(frame.info))
+
+    @cached_property
+    def _walk(self) -> FlagWalk:
+        from migrator.analyze.walk import FlagWalk
+
+        return FlagWalk(self.source, self.facts, self.plan)
 
     def is_import(self, name: str) -> bool:
         """Whether a name means an import of the file here, not a local variable."""

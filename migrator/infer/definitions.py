@@ -237,7 +237,8 @@ class Definitions(Statements):
             else:
                 kind = k.join(kind, default)
             if isinstance(kind, k.Scalar) and kind.type in ("int", "float") and kind == default:
-                return kind
+                # a number by default, and a tensor where its shape is asked for
+                return k.UNKNOWN if uses.get(name, set()) & {"tensor", "shaped"} else kind
         if kind is None or isinstance(kind, k.Unknown):
             kind = info.evidence.get(name) or guess(uses.get(name, set()), forward)
         elif isinstance(kind, k.Optional) and isinstance(kind.inner, k.Unknown):

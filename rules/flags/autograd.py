@@ -18,7 +18,10 @@ _DECORATORS = {
     "torch.cuda.amp.custom_bwd",
     "torch.amp.custom_fwd",
     "torch.amp.custom_bwd",
+    "torch.no_grad",
+    "torch.inference_mode",
 }
+"""Decorators that change nothing: torch keeps no graph inside of an autograd function as it is."""
 _CALLED = frozenset(["save_for_backward", "mark_non_differentiable", "set_materialize_grads"])
 _COMPLEX = frozenset(
     "complex complex64 complex128 cfloat cdouble conj conj_physical resolve_conj real imag angle polar "

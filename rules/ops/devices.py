@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import jax
 
-from rules.registry import op
+from rules.compat.devices import gpu_properties
+from rules.registry import op, surely, unsupported
 
 
 @op("torch.device", example={'torch.device("cuda")': "jax.devices()[0]"})
@@ -26,6 +27,28 @@ def cuda_is_available() -> Bool:
 def device_count() -> Int:
     """How many devices JAX sees."""
     return jax.device_count()
+
+
+@op(
+    "torch.cuda.get_device_properties",
+    example={'torch.cuda.get_device_properties(torch.device("cuda"))': "gpu_properties()"},
+)
+def get_device_properties(device=None):
+    """Name, major and minor of the GPU; anything else that is asked of the result raises."""
+    if surely(isinstance(device, int)) and surely(device != 0):
+        unsupported("JAX places arrays by itself: which GPU is meant is not known")
+    return gpu_properties()
+
+
+@op(
+    "torch.cuda.get_device_capability",
+    example={"torch.cuda.get_device_capability()": "gpu_properties()[1:]"},
+)
+def get_device_capability(device=None) -> tuple[Int, Int]:
+    """The compute capability of the GPU."""
+    if surely(isinstance(device, int)) and surely(device != 0):
+        unsupported("JAX places arrays by itself: which GPU is meant is not known")
+    return gpu_properties()[1:]
 
 
 @op(

@@ -113,3 +113,23 @@ class M(nn.Module):
         return x
 """)
     assert "Block.make(4, 2, rngs=rngs)" in code
+
+
+def test_a_parameter_that_is_a_number_by_default_and_a_tensor_here() -> None:
+    check("""
+def scaled(x, by=1):
+    inverse = by ** -1
+    if by.ndim == 2:
+        by = by[-3:, :]
+    return x * by + inverse
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("zero", torch.tensor(0.))
+
+    def forward(self, x):
+        loss = self.zero.requires_grad_()
+        return scaled(x + 3, by=x.exp()) + loss
+""")

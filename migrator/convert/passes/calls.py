@@ -189,9 +189,9 @@ COMPILERS = frozenset("torch.compile torch.jit.script torch.jit.export torch.jit
 
 @converts(cst.Call)
 def plain_value(rw: Rewriter, node: cst.Call) -> Any:
-    """``x.item()`` while a module is built, where arrays are concrete; ``Variable(x)``, which is x."""
+    """``x.item()`` where arrays are concrete; ``Variable(x)``, which is x."""
     name = rw.ctx.facts.callee(node)
-    if name in ("Tensor.item", "Tensor.tolist") and rw.ctx.in_init:
+    if name in ("Tensor.item", "Tensor.tolist") and rw.ctx.concrete:
         assert isinstance(node.func, cst.Attribute)
         return syntax.changed(
             node,
@@ -203,7 +203,7 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
         if isinstance(rw.ctx.kind(node.args[0].value), k.Tensor):
             what = "an attribute is set on a tensor, which JAX arrays do not take"
             raise Failure(node, "API001", what, "hand the value on beside the tensor")
-    if name in ("torch.unique", "Tensor.unique") and rw.ctx.in_init:
+    if name in ("torch.unique", "Tensor.unique") and rw.ctx.concrete:
         return _unique(rw, node)
     if name == "builtins.hasattr" and len(node.args) == 2:
         return _has_torch_name(rw, node)
@@ -215,7 +215,7 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
 
 
 def _unique(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
-    """``torch.unique(x, return_counts=True)`` while a module is built, where the number of values is known."""
+    """``torch.unique(x, return_counts=True)`` where arrays are concrete, so that the number of values is known."""
     given = [a for a in node.args if a.keyword is None and not a.star]
     options = [a for a in node.args if a.keyword is not None]
     names = {a.keyword.value for a in options if a.keyword is not None}

@@ -113,7 +113,7 @@ def _is_pass(node: cst.CSTNode) -> bool:
 def _test(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
     """Convert a condition; one on a tensor's value is data-dependent control flow."""
     kind = rw.ctx.facts.kind(node)
-    if isinstance(kind, k.Tensor) and not rw.ctx.in_init:
+    if isinstance(kind, k.Tensor) and not rw.ctx.concrete:
         raise Failure(
             node,
             "DYN002",
@@ -323,7 +323,7 @@ def assert_(rw: Rewriter, node: cst.Assert) -> Any:
     """An assertion on a tensor's value does not trace; one that is always true goes."""
     if node in rw.ctx.dropped or truth(rw.ctx.facts, node.test):
         return []
-    if isinstance(rw.ctx.facts.kind(node.test), k.Tensor) and not rw.ctx.in_init:
+    if isinstance(rw.ctx.facts.kind(node.test), k.Tensor) and not rw.ctx.concrete:
         rw.ctx.report(
             node,
             "TRC011",
@@ -368,7 +368,7 @@ def boolean(rw: Rewriter, node: cst.BooleanOperation) -> Any:
         decided = known is isinstance(node.operator, cst.Or)
         return cst.Name(str(known)) if decided else rw.visit(node.right)
     for side in (node.left, node.right):
-        if isinstance(rw.ctx.facts.kind(side), k.Tensor) and not rw.ctx.in_init:
+        if isinstance(rw.ctx.facts.kind(side), k.Tensor) and not rw.ctx.concrete:
             raise Failure(
                 side,
                 "DYN002",
@@ -400,7 +400,7 @@ def version(rw: Rewriter, node: cst.Comparison) -> Any:
 @converts(cst.UnaryOperation)
 def not_(rw: Rewriter, node: cst.UnaryOperation) -> Any:
     """``not tensor`` asks for a truth value."""
-    if isinstance(node.operator, cst.Not) and not rw.ctx.in_init:
+    if isinstance(node.operator, cst.Not) and not rw.ctx.concrete:
         if isinstance(rw.ctx.facts.kind(node.expression), k.Tensor):
             raise Failure(node, "DYN002", "the truth of a tensor cannot be traced", "use ~")
     return None

@@ -55,8 +55,9 @@ def expression(rw: Rewriter, node: cst.Call) -> Any:
     assert isinstance(node.func, cst.Attribute)
     receiver = node.func.value
     kind = rw.ctx.kind(receiver)
-    if isinstance(kind, k.Tensor) and not kind.role and _no_effect(rw, receiver, _flag(node)):
-        return None  # the tensor itself, by its definition
+    if isinstance(kind, k.Tensor) and kind.role != "param":
+        if _no_effect(rw, receiver, _flag(node)):
+            return None  # the tensor itself, by its definition; no optimiser is given a buffer
     made = _trainable(rw, node, receiver, _flag(node))
     if made is None:
         raise Failure(node, "API005", "it is not known what requires_grad_ is asked of", "")

@@ -87,13 +87,19 @@ def head(rw: Rewriter, node: cst.FunctionDef, info: FunctionInfo) -> cst.Functio
 
 
 def _decorators(rw: Rewriter, node: cst.FunctionDef) -> tuple[list[cst.Decorator], bool]:
+    """The decorators that stay, and whether one asks for results without a gradient.
+
+    An autograd function has a gradient of its own, whatever its methods are decorated with.
+    """
     kept, no_grad = [], False
+    info = rw.ctx.facts.functions.get(node)
+    gradient = info is not None and info.owner is not None and info.owner.gradient
     for decorator in node.decorators:
         inner = decorator.decorator
         target = inner.func if isinstance(inner, cst.Call) else inner
         name = rw.ctx.facts.qualified_name(target) or ""
         if name in _NO_GRAD:
-            no_grad = True
+            no_grad = not gradient
         elif name not in _DROPPED and not is_disabled_autocast(inner, name):
             kept.append(rw.visit(decorator))
     return kept, no_grad

@@ -113,7 +113,7 @@ def convert_slices(
 def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExpression:
     ctx = rw.ctx
     kind = ctx.kind(node)
-    if isinstance(kind, k.Tensor) and kind.dtype == "bool" and not ctx.in_init:
+    if isinstance(kind, k.Tensor) and kind.dtype == "bool" and not ctx.concrete:
         raise Failure(
             node,
             "DYN001",
