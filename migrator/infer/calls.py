@@ -17,11 +17,12 @@ from migrator.infer.construction import (
     passes_on,
 )
 from migrator.infer.einops import einops_result
+from migrator.infer.evidence import other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.python import PARTIAL, is_self, partial, partial_result, widen
 from migrator.infer.signatures import Args, signature_fits
 from migrator.infer.static import parses_version
-from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION, tensor_attribute
+from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION
 from rules import definitions
 from rules.definitions import Rule
 
@@ -79,6 +80,9 @@ class Calls(Construction):
                 self.facts.kinds[node.func] = callee
         if unclear == k.UNKNOWN and self._initialises(node.func):
             self.function.builds = True  # type: ignore[union-attr]
+        other = other_receiver(node)
+        if other is not None and isinstance(self.facts.kind(other), k.Unknown):
+            callee = self.facts.kinds[node.func] = k.UNKNOWN
         self._learn(node, callee)
         if args and parses_version(node, args[0][1]):
             return TORCH_VERSION
@@ -572,20 +576,6 @@ _TENSOR_PARAMS = frozenset(
     "input target index src mask query key mat1 mat2 tensor1 tensor2 source vec2 batch1 batch2".split()
 )
 """Names that torch's signatures give to arguments that can only be tensors."""
-_TENSOR_CALLS = frozenset("size view numel dim flatten transpose repeat permute".split())
-
-
-def tensor_call(node: cst.Call, receiver: k.Kind) -> bool:
-    """Whether a method call on something unknown can only be torch's: ``y.size(0)``, ``y.max(dim=1)``."""
-    assert isinstance(node.func, cst.Attribute)
-    if not isinstance(receiver, k.Unknown):
-        return False
-    name = node.func.attr.value
-    if not tensor_attribute(name):
-        return False
-    if any(a.keyword is not None and a.keyword.value in ("dim", "keepdim") for a in node.args):
-        return True
-    return name in _TENSOR_CALLS and (bool(node.args) or name in ("size", "numel", "dim"))
 
 
 def _joined(kinds: Iterable[k.Kind]) -> k.Kind:

@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator.infer import kinds as k
-from migrator.infer.symbols import tensor_attribute, tensor_method, tensor_only
+from migrator.infer.symbols import takes_nothing, tensor_attribute, tensor_method, tensor_only
 from migrator.tree import Tree
 
 _CONTAINER = frozenset("items keys values get append pop extend insert update setdefault".split())
@@ -19,6 +19,7 @@ _LAYERS = frozenset(
 )
 _SIZED = _LAYERS | frozenset("zeros ones empty randn rand Tensor FloatTensor".split())
 """Calls whose positional arguments are sizes."""
+_TENSOR_CALLS = frozenset("size view numel dim flatten transpose repeat permute".split())
 _TELLING: frozenset[type] = frozenset(
     {
         cst.Attribute,
@@ -36,10 +37,32 @@ _TELLING: frozenset[type] = frozenset(
 )
 
 
+def other_receiver(node: cst.Call) -> cst.BaseExpression | None:
+    """What a method is called of with an argument that the tensors' method of that name does not take."""
+    func = node.func
+    if not isinstance(func, cst.Attribute) or not takes_nothing(func.attr.value):
+        return None
+    return None if all(item.star for item in node.args) else func.value
+
+
+def tensor_call(node: cst.Call, receiver: k.Kind) -> bool:
+    """Whether a method call on something unknown can only be torch's: ``y.size(0)``, ``y.max(dim=1)``."""
+    assert isinstance(node.func, cst.Attribute)
+    if not isinstance(receiver, k.Unknown):
+        return False
+    name = node.func.attr.value
+    if not tensor_attribute(name):
+        return False
+    if any(a.keyword is not None and a.keyword.value in ("dim", "keepdim") for a in node.args):
+        return True
+    return name in _TENSOR_CALLS and (bool(node.args) or name in ("size", "numel", "dim"))
+
+
 def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
     """Parameter or local name → how it is used: "tensor", "shaped", "iterated", "mapping", "called"…"""
     found: dict[str, set[str]] = {}
     called: set[cst.CSTNode] = set()
+    others: set[cst.CSTNode] = set()  # methods that take an argument, which the tensors' do not
 
     def note(node: cst.CSTNode, use: str) -> None:
         if type(node) is cst.Name:
@@ -49,8 +72,10 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
         kind = type(node)
         if kind is cst.Attribute:
             name = node.attr.value
-            if node not in called and tensor_method(name):
-                note(node.value, "attribute")  # a method of tensors that nobody calls
+            if node in others or (node not in called and tensor_method(name)):
+                note(
+                    node.value, "attribute"
+                )  # no tensor's, or a method of tensors that nobody calls
             elif tensor_only(name):
                 note(node.value, "tensor")
             elif name in _CONTAINER:
@@ -84,6 +109,8 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
         elif kind is cst.Call:
             note(node.func, "called")
             called.add(node.func)
+            if other_receiver(node) is not None:
+                others.add(node.func)
             maker = node.func.attr.value if type(node.func) is cst.Attribute else ""
             if maker in _SIZED and (len(node.args) > 1 or maker in _LAYERS):
                 for item in node.args:

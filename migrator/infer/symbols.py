@@ -151,6 +151,13 @@ def tensor_method(name: str) -> bool:
 
 
 @cache
+def takes_nothing(name: str) -> bool:
+    """Whether a method of tensors has no parameters: what is called with an argument is no tensor's."""
+    rules = definitions.ops(f"Tensor.{name}")
+    return tensor_method(name) and bool(rules) and all(len(rule.params) == 1 for rule in rules)
+
+
+@cache
 def tensor_attribute(attribute: str) -> bool:
     """Whether a tensor has the attribute."""
     return attribute in table()["method"] or attribute in table()["attribute"]

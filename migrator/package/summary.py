@@ -107,7 +107,7 @@ class ForeignFunction(FunctionInfo):
         self._text = data["text"]
         self._decorators: list[str] = data["decorators"]
         super().__init__(name, None, owner)  # type: ignore[arg-type]
-        self.params = {n: decode(kind) for n, kind in data["params"].items()}
+        self.params = {n: decode(kind) for n, kind in data["params"]}
         self.returns = decode(data["returns"]) if data["returns"] is not None else None
         self.draws, self.builds, self.generator = data["draws"], data["builds"], data["generator"]
         self.settled = SettledFunction(
@@ -211,7 +211,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
     return {
         "text": _signature(info),
         "decorators": info.decorators,
-        "params": {n: encode(kind) for n, kind in info.params.items()},
+        "params": [[n, encode(kind)] for n, kind in info.params.items()],  # their order counts
         "returns": None if info.returns is None else encode(info.returns),
         "draws": info.draws,
         "builds": info.builds,

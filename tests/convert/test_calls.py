@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from migrator.infer.symbols import takes_nothing
+from rules.torch_names import table
 from tests.convert.tools import HEADER, convert, function, rules_of
 
 
@@ -94,3 +96,19 @@ def test_a_size_is_a_tuple() -> None:
 def test_a_path_has_an_absolute_too() -> None:
     line = "root = pathlib.Path(__file__).expanduser().absolute().parent\n"
     assert line in convert(f"import pathlib\n\n{line}\n\ndef f():\n    return root\n").code
+
+
+@pytest.mark.parametrize("call", ["inverse(x)", "log(20, 'step')", "t(x)", "square(input=x)"])
+def test_a_method_that_takes_more_than_the_tensors_is_another_one(call: str) -> None:
+    lines = f"def f(x: torch.Tensor, flow):\n    return flow.{call}\n"
+    result = convert(lines)
+    assert result.complete, result.findings
+    assert f"flow.{call}" in result.code
+
+
+def test_methods_of_tensors_without_parameters() -> None:
+    names = [n for n in sorted(table()["method"]) if takes_nothing(n)]
+    assert len(names) > 90
+    for name in names:
+        with pytest.raises(TypeError):
+            getattr(torch.ones(2, 2), name)(object())

@@ -256,6 +256,19 @@ def test_an_argument_that_another_file_writes_to_must_not_be_read_again(tmp_path
     assert not blocking(last)
 
 
+def test_arguments_go_to_the_parameters_of_another_file_in_their_order(tmp_path: Path) -> None:
+    layers = (
+        "import torch\nfrom torch import nn\n\n\nclass Base(nn.Module):\n"
+        "    def twice_(self, x: torch.Tensor, a: torch.Tensor):\n        x.mul_(2)\n        return a\n"
+    )
+    net = (
+        "from .layers import Base\n\n\nclass Net(Base):\n    def forward(self, x, y):\n"
+        "        n = self.twice_(x, y)\n        return x + n\n"
+    )
+    found = blocking(convert(tmp_path, {"layers.py": layers, "net.py": net}))
+    assert [line[:16] for line in found] == ["net.py: MUT003 t"]
+
+
 def test_a_write_is_known_through_a_function_in_between(tmp_path: Path) -> None:
     body = "s = between(x)\nreturn s * x\n"
     files = caller(body)
