@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
-from migrator.infer.evidence import asks_training, gather, guess, written_attributes
+from migrator.infer.evidence import ASKED, asks_training, gather, guess, written_attributes
 from migrator.infer.expressions import Env
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.python import widen
@@ -227,6 +227,8 @@ class Definitions(Statements):
             ):
                 return site
             return hinted
+        if info.shared and ASKED in uses.get(name, ()):
+            return k.UNKNOWN  # what this file hands over need not be what others do
         kind = sites.get(name)
         if default is not None:
             if kind is None or isinstance(kind, k.Unknown):

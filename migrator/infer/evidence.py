@@ -20,6 +20,8 @@ _LAYERS = frozenset(
 _SIZED = _LAYERS | frozenset("zeros ones empty randn rand Tensor FloatTensor".split())
 """Calls whose positional arguments are sizes."""
 _TENSOR_CALLS = frozenset("size view numel dim flatten transpose repeat permute".split())
+ASKED = "asked"
+"""The use of a name in ``isinstance``: it may be of one kind or another."""
 _TELLING: frozenset[type] = frozenset(
     {
         cst.Attribute,
@@ -122,6 +124,8 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             if isinstance(node.func, cst.Name) and node.func.value in ("len", "isinstance", "list"):
                 if node.args:
                     note(node.args[0].value, "iterated")
+                    if node.func.value == "isinstance":
+                        note(node.args[0].value, ASKED)
             for item in node.args:
                 if item.star:
                     note(item.value, "iterated")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from builtins import type as Class
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -43,6 +45,26 @@ def to_device(
     if dtype is None:
         return input
     return input.astype(dtype)
+
+
+@op("Tensor.to", general=True)
+def to(
+    input,
+    *args,
+    device=None,
+    dtype=None,
+    other=None,
+    non_blocking=False,
+    copy=False,
+    memory_format=None,
+) -> Tensor:
+    """The dtype that is given, that of a tensor that is given; a device, which JAX chooses by itself, says nothing."""
+    for given in (*args, dtype, other):
+        if isinstance(given, (Class, np.dtype)):
+            return input.astype(given)
+        if hasattr(given, "astype"):
+            return input.astype(given.dtype)
+    return input
 
 
 @op("Tensor.type", example={"x.type(torch.float16)": "x.astype(jnp.float16)"})

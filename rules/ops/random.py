@@ -32,7 +32,7 @@ def rand_complex(
     return lax.complex(rngs.uniform(sizes(size)), rngs.uniform(sizes(size)))
 
 
-@op("torch.rand", example={"torch.rand(2, 3)": "rngs.uniform((2, 3))"})
+@op("torch.rand", example={"torch.rand(2, 3)": "rngs.uniform((2, 3))"}, general=True)
 def rand(
     *size,
     generator=None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from rules.compat.padding import pad_axes
@@ -26,6 +27,14 @@ def view_dtype(input, dtype: DType) -> Tensor:
 )
 def view(input, *shape) -> Tensor:
     """The elements in row-major order in another shape."""
+    return input.reshape(*shape)
+
+
+@op("Tensor.view", general=True)
+def view_as_given(input, *shape) -> Tensor:
+    """The elements in another shape, or where a dtype is given the same bits read as that."""
+    if isinstance(shape[0], (type, np.dtype)):
+        return input.view(shape[0])
     return input.reshape(*shape)
 
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from flax import nnx
 
 from migrator.infer.symbols import takes_nothing
 from rules.torch_names import table
 from tests.convert.tools import HEADER, convert, function, rules_of
+
+
+def run(source: str, converted: bool = False) -> dict[str, Any]:
+    """What a snippet defines, as it stands or converted."""
+    found: dict[str, Any] = {}
+    result = convert(source)
+    assert result.complete, result.findings
+    exec(result.code if converted else HEADER + source, found)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -74,15 +87,9 @@ def test_pieces_that_need_not_be_equal(line: str, expected: str) -> None:
 )
 def test_sizes_of_which_some_are_unpacked(line: str) -> None:
     source = f"def f(x: torch.Tensor, y: torch.Tensor, n: int):\n    {line}\n"
-    result = convert(source)
-    assert result.complete, result.findings
-    theirs: dict = {}
-    exec(HEADER + source, theirs)
-    ours: dict = {}
-    exec(result.code, ours)
     x = torch.arange(12.0).reshape(3, 4)
-    expected = theirs["f"](x, torch.ones(3, 2), 2).numpy()
-    found = ours["f"](jnp.asarray(x.numpy()), jnp.ones((3, 2)), 2)
+    expected = run(source)["f"](x, torch.ones(3, 2), 2).numpy()
+    found = run(source, converted=True)["f"](jnp.asarray(x.numpy()), jnp.ones((3, 2)), 2)
     np.testing.assert_array_equal(np.asarray(found), expected)
 
 
@@ -112,3 +119,43 @@ def test_methods_of_tensors_without_parameters() -> None:
     for name in names:
         with pytest.raises(TypeError):
             getattr(torch.ones(2, 2), name)(object())
+
+
+GIVEN = """
+def f(x: torch.Tensor, a, b=None):
+    return x.to(a), x.to(a, b) if b else x, x.to(dtype=b), x.to(device=None, dtype=b)
+"""
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ((torch.float16,), (jnp.float16,)),
+        ((torch.device("cpu"), torch.bool), (None, jnp.bool_)),
+        (("cpu", torch.int32), ("cpu", np.dtype("int32"))),
+        ((torch.ones(2, dtype=torch.int32),), (jnp.ones(2, jnp.int32),)),
+        (("cpu",), (jax.devices("cpu")[0],)),
+    ],
+)
+def test_to_what_is_known_when_it_runs(theirs: tuple[Any, ...], ours: tuple[Any, ...]) -> None:
+    x = torch.arange(4.0)
+    expected = run(GIVEN)["f"](x, *theirs)
+    found = run(GIVEN, converted=True)["f"](jnp.asarray(x.numpy()), *ours)
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.numpy().dtype
+        np.testing.assert_array_equal(np.asarray(a), b.numpy())
+
+
+def test_a_view_of_what_is_known_when_it_runs() -> None:
+    source = "def f(x: torch.Tensor, a):\n    return x.view(a)\n"
+    theirs, ours = run(source)["f"], run(source, converted=True)["f"]
+    x = torch.arange(6.0)
+    for given, ported in ((6, 6), ((2, -1), (2, -1)), (torch.int32, jnp.int32)):
+        found = ours(jnp.asarray(x.numpy()), ported)
+        np.testing.assert_array_equal(np.asarray(found), theirs(x, given).numpy())
+
+
+def test_a_dtype_of_what_is_drawn() -> None:
+    line = "def f(n: int, dtype=None):\n    return torch.rand(n, dtype=dtype)\n"
+    made = run(line, converted=True)["f"](3, jnp.float16, rngs=nnx.Rngs(0))
+    assert (made.dtype, made.shape) == (jnp.float16, (3,))

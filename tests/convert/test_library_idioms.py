@@ -416,6 +416,10 @@ def test_arguments_that_layers_keep_under_other_names() -> None:
 def test_a_class_from_a_registry_gets_rngs() -> None:
     text = module("self.net = REGISTRY[dim](dim)").replace("\n", " ")
     assert "self.net = build(REGISTRY[dim], dim, rngs=rngs)" in text
+    text = module("self.net = globals().get(dim)(dim)").replace("\n", " ")
+    assert "self.net = build(globals().get(dim), dim, rngs=rngs)" in text
+    text = module("self.net = REGISTRY[dim](nn.Dropout(p) for p in dim)").replace("\n", " ")
+    assert "build(REGISTRY[dim], (nnx.Dropout(p, rngs=rngs) for p in dim), rngs=rngs)" in text
 
 
 def test_unique_keeps_each_nan() -> None:

@@ -287,6 +287,17 @@ def test_a_function_that_gets_what_it_was_not_converted_for(tmp_path: Path) -> N
     assert any("API005 `x` of pool() is a tensor" in text for text in blocking(found))
 
 
+def test_a_function_that_asks_what_it_gets(tmp_path: Path) -> None:
+    layers = (
+        "import torch\n\n\ndef total(x, n=1):\n    if isinstance(x, torch.Tensor):\n"
+        "        return x.max(0).values\n    return sum(x) * n\n\n\ndef three():\n    return total([1, 2])\n"
+    )
+    net = "import torch\nfrom .layers import total\n\n\ndef f(x: torch.Tensor):\n    return total(x)\n"
+    found = convert(tmp_path, {"layers.py": layers, "net.py": net})
+    assert not blocking(found)
+    assert "return max_along(x, 0)" in code(found, "layers.py")
+
+
 def test_a_name_that_no_converted_file_defines(tmp_path: Path) -> None:
     files = {"net.py": "import torch\nfrom .missing import f\n\n\ndef g(x):\n    return f(x)\n"}
     assert any("API004 f of .missing" in text for text in blocking(convert(tmp_path, files)))

@@ -347,7 +347,7 @@ def _unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     if frame is None:
         return None
     func = node.func
-    held = isinstance(func, cst.Subscript) or (  # REGISTRY[name](dim)
+    held = isinstance(func, (cst.Subscript, cst.Call)) or (  # REGISTRY[name](dim), get(name)(dim)
         isinstance(func, cst.Name)
         and (func.value in frame.info.params or any(func.value in f.locals for f in ctx.frames))
     )
