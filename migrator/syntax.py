@@ -499,14 +499,14 @@ def with_args(call: cst.Call, args: list[cst.Arg]) -> cst.Call:
     """The call with other arguments, commas repaired."""
     made = []
     for i, item in enumerate(args):
-        item = _enclosed(item) if len(args) > 1 else item
+        item = _beside(item) if len(args) > 1 else item
         if i < len(args) - 1 and not isinstance(item.comma, cst.Comma):
             item = item.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
         made.append(item)
     return call.with_changes(args=made)
 
 
-def _enclosed(item: cst.Arg) -> cst.Arg:
+def _beside(item: cst.Arg) -> cst.Arg:
     """An argument beside others: a generator, which may stand alone without them, needs its parentheses."""
     if isinstance(item.value, cst.GeneratorExp) and not item.value.lpar:
         value = item.value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
@@ -516,7 +516,7 @@ def _enclosed(item: cst.Arg) -> cst.Arg:
 
 def add_keyword(call: cst.Call, keyword: str, value: cst.BaseExpression) -> cst.Call:
     """The call with one more keyword argument, before a ``**kwargs``, keeping the layout of a multi-line call."""
-    args = [_enclosed(item) for item in call.args]
+    args = [_beside(item) for item in call.args]
     new = arg(value, keyword)
     if args and args[-1].star == "**":
         return with_args(call, [*args[:-1], new, args[-1]])
