@@ -28,6 +28,8 @@ class Attributes(Expressions):
             return k.Device()  # nobody calls anything else so
         if isinstance(kind, k.Unknown) and node.attr.value == "dtype":
             return k.DType()
+        if isinstance(kind, k.Unknown) and node.attr.value == "training":
+            return k.BOOL
         return kind
 
     def attribute(self, value: k.Kind, name: str) -> k.Kind:

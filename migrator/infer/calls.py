@@ -261,6 +261,8 @@ class Calls(Construction):
             return einops_result(name, args)
         if name in ("copy.deepcopy", "copy.copy") and args:
             return args[0][1]
+        if name == "itertools.starmap" and args:
+            return k.Sequence(self.call(args[0][1], []), "iter")
         if name in ("functools.partial",) and args:
             return partial(args)
         if name.startswith(PARTIAL):

@@ -6,7 +6,14 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
-from migrator.infer.evidence import ASKED, asks_training, gather, guess, written_attributes
+from migrator.infer.evidence import (
+    ASKED,
+    asks_training,
+    gather,
+    guess,
+    reads_training,
+    written_attributes,
+)
 from migrator.infer.expressions import Env
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.python import widen
@@ -111,6 +118,7 @@ class Definitions(Statements):
             if isinstance(statement, cst.FunctionDef):
                 for decorator in statement.decorators:
                     self.eval(decorator.decorator)
+                    info.asks_training |= self._asked_by(decorator.decorator)
                 method = self.facts.functions.get(statement)
                 if method is None:
                     method = FunctionInfo(f"{info.name}.{statement.name.value}", statement, info)
@@ -127,6 +135,17 @@ class Definitions(Statements):
                     if "." not in name and before.get(name) != kind:
                         info.statics[name] = widen(kind)
         self.env, self.owner = saved, outer
+
+    def _asked_by(self, decorator: cst.BaseExpression) -> bool:
+        """Whether a decorator of a method is a function of the project that reads the mode of what it is given."""
+        target = decorator.func if isinstance(decorator, cst.Call) else decorator
+        kind = self.facts.kind(target)
+        function = self.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+        if function is None:
+            return False
+        if function.settled is not None:
+            return function.settled.reads_training
+        return reads_training(self.facts.tree, function.node)
 
     def enter(self, info: FunctionInfo, env: Env) -> None:
         """Walk a function body with what is known of its parameters."""

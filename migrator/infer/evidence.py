@@ -181,6 +181,11 @@ def asks_training(tree: Tree, node: cst.ClassDef) -> bool:
     )
 
 
+def reads_training(tree: Tree, node: cst.FunctionDef) -> bool:
+    """Whether a function reads the mode of something: ``model.training``."""
+    return any(type(item) is cst.Attribute and _reads_training(item) for item in tree.below(node))
+
+
 def _reads_training(node: cst.Attribute) -> bool:
     return node.attr.value == "training" and isinstance(node.value, cst.Name)
 

@@ -63,7 +63,8 @@ class SettledFunction:
     """What the conversion of another file has decided about one of its functions.
 
     ``how`` says where its ``nnx.Rngs`` comes from (``RngPlan.how``); ``mutates`` are parameters whose memory it
-    writes to in torch, and whose callers must not read them afterwards.
+    writes to in torch, and whose callers must not read them afterwards; ``reads_training`` that it asks something
+    for its mode.
     """
 
     how: str | None = None
@@ -72,6 +73,7 @@ class SettledFunction:
     returns_argument: bool = True
     mutates: frozenset[str] = frozenset()
     returns_state: bool = False
+    reads_training: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import tied_heads
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.evidence import reads_training
 from migrator.infer.facts import SettledClass, SettledFunction
 
 Data = dict[str, Any]
@@ -117,6 +118,7 @@ class ForeignFunction(FunctionInfo):
             data["returns_argument"],
             frozenset(data["mutates"]),
             data["returns_state"],
+            data["reads_training"],
         )
         self.dirty = False
 
@@ -221,6 +223,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "writes_first": writes_first_parameter(ctx, info),
         "returns_argument": returns_argument(ctx, info),
         "returns_state": returns_state(ctx, info),
+        "reads_training": reads_training(ctx.facts.tree, info.node),
         "mutates": sorted(ctx.mutated.get(info, ())),
     }
 

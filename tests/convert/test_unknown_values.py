@@ -54,6 +54,7 @@ class M(nn.Module):
         super().__init__()
         self.attend = Attention(4)
         self.names = extlib.Names("a")
+        {made} = Attention.build(4)
 
     def forward(self, x):
         {line}
@@ -62,17 +63,19 @@ class M(nn.Module):
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "made"),
     [
-        "x = self.attend(x)",
-        "x = self.attend.rotate(x)",
-        "x = extlib.rotate(x)",
-        "x = extlib.rotate(parts=(x, x))",
-        "y = 1 + self.attend(self.names)",
+        ("x = self.attend(x)", "_"),
+        ("x = self.attend.rotate(x)", "_"),
+        ("x = extlib.rotate(x)", "_"),
+        ("x = extlib.rotate(parts=(x, x))", "_"),
+        ("x = self.expand(x)", "self.expand, reduce"),
+        ("y = self.names('a')", "self.expand, reduce"),
+        ("y = 1 + self.attend(self.names)", "_"),
     ],
 )
-def test_a_library_that_is_given_tensors_is_a_finding(line: str) -> None:
-    result = convert(LIBRARY.format(line=line))
+def test_a_library_that_is_given_tensors_is_a_finding(line: str, made: str) -> None:
+    result = convert(LIBRARY.format(line=line, made=made))
     assert [f.rule for f in result.findings if f.blocks] == (
         ["API004"] if "names" not in line else []
     )
@@ -133,3 +136,39 @@ class M(nn.Module):
         loss = self.zero.requires_grad_()
         return scaled(x + 3, by=x.exp()) + loss
 """)
+
+
+def test_classes_that_are_mapped_over_their_arguments() -> None:
+    code = check("""
+from functools import partial
+from itertools import starmap
+
+
+class Block(nn.Module):
+    def __init__(self, first, second=4):
+        super().__init__()
+        self.proj = nn.Linear(first, second)
+
+    def forward(self, x):
+        return self.proj(x)
+
+
+def make(dim):
+    return nn.Linear(dim, dim)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.ModuleList(map(Block, (4, 4)))
+        self.b, self.c = map(partial(Block, second=4), (4, 4))
+        self.d = nn.Sequential(*starmap(Block, [(4, 3), (3, 4)]))
+        self.e = nn.ModuleList([*map(nn.LayerNorm, (4, 4)), *map(make, (4,))])
+        self.f = nn.ModuleList(map(lambda dim: nn.Linear(dim, 4), (4,)))
+
+    def forward(self, x):
+        for one in [*self.a, self.b, self.c, self.d, *self.e, *self.f]:
+            x = one(x)
+        return x
+""")
+    assert "map(lambda dim: Linear(dim, 4, rngs=rngs), (4,))" in code

@@ -18,6 +18,7 @@ ORDER = (
     "held",
     "parameters",
     "training",
+    "modes",
     "gradients",
     "parameter_lists",
     "containers",

@@ -15,7 +15,7 @@ import libcst as cst
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import of_torch
+from migrator.infer.symbols import BASED_ON_TORCH, of_torch
 from migrator.source import dotted
 
 _NEUTRAL = sys.stdlib_module_names | frozenset(
@@ -31,16 +31,41 @@ _NEUTRAL = sys.stdlib_module_names | frozenset(
 def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
     """``self.attn(q, k, v)`` of a class of another library: its port, if there is one, is not known here."""
     library, instance = _library(rw, node.func)
-    if library is None or not any(_tensor(rw.ctx.kind(a.value), instance) for a in node.args):
+    if library is None or library not in _outside(rw):
         return None
-    if library not in _outside(rw):
-        return None
+    what = "is given a tensor"
+    if not any(_tensor(rw.ctx.kind(a.value), instance) for a in node.args):
+        what = "makes what this module calls"
+        if not _makes_functions(rw, node):
+            return None
     raise Failure(
         node,
         "API004",
-        f"{library} is given a tensor, and it is not known here whether it is built on torch",
+        f"{library} {what}, and it is not known here whether it is built on torch",
         f"convert it as well (`--follow {library}`), or port what is used of it",
     )
+
+
+def _makes_functions(rw: Rewriter, node: cst.Call) -> bool:
+    """``self.attend, expand = library.build(4)`` in a module that calls one of the results."""
+    owner, line = rw.ctx.owner, rw.ctx.statements[-1].node if rw.ctx.statements else None
+    if owner is None or not owner.torch_base or isinstance(rw.ctx.kind(node.func), k.Class):
+        return False
+    if not isinstance(line, cst.SimpleStatementLine) or not isinstance(line.body[0], cst.Assign):
+        return False
+    made = line.body[0]
+    if made.value is not node:
+        return False
+    names = {dotted(part) for target in made.targets for part in _parts(target.target)}
+    calls = (item for item in rw.ctx.source.index.below(owner.node) if type(item) is cst.Call)
+    return any(dotted(call.func) in names for call in calls)
+
+
+def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The single targets of an assignment."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return [part for element in target.elements for part in _parts(element.value)]
+    return [target] if isinstance(target, (cst.Name, cst.Attribute)) else []
 
 
 def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
@@ -49,13 +74,13 @@ def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
     instance = isinstance(kind, k.Other)
     if isinstance(kind, k.Unknown) and isinstance(func, cst.Attribute):
         kind = rw.ctx.facts.kind(func.value)
-        if not isinstance(kind, k.Other):
+        if not isinstance(kind, (k.Other, k.Class)):
             return None, False
     name = kind.type if isinstance(kind, k.Other) else getattr(kind, "name", None)
     if not isinstance(kind, (k.Other, k.Function, k.Class)) or not name or "." not in name:
         return None, False
     head = name.partition(".")[0]
-    return (None if head in _NEUTRAL else head), instance
+    return (None if head in _NEUTRAL | BASED_ON_TORCH else head), instance
 
 
 def _tensor(kind: k.Kind, unknown: bool) -> bool:

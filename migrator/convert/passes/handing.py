@@ -10,6 +10,8 @@ from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules import definitions
+from rules.definitions import module_file
 
 _HANDING = (cst.Arg, cst.Return, cst.BooleanOperation, cst.IfExp, cst.Assign, cst.Element)
 
@@ -36,6 +38,36 @@ def partial_of_drawing(rw: Rewriter, node: cst.Call) -> Any:
         return None
     args = [node.args[0], *(rw.visit(a) for a in node.args[1:])]
     return syntax.add_keyword(syntax.with_args(node, args), "rngs", rngs)
+
+
+_MAPS = ("builtins.map", "itertools.starmap")
+
+
+@converts(cst.Call)
+def mapped(rw: Rewriter, node: cst.Call) -> Any:
+    """``map(Block, dims)`` → ``map(functools.partial(build, Block, rngs=rngs), dims)``."""
+    if rw.ctx.facts.callee(node) not in _MAPS or not node.args or node.args[0].star:
+        return None
+    if not _takes_generator(rw.ctx, rw.ctx.kind(node.args[0].value)):
+        return None
+    rw.ctx.helpers.use("functools")
+    build = rw.ctx.helpers.need(module_file("rules.compat.factories"), "build")
+    made = rw.visit(node.args[0].value)
+    call = cst.Call(syntax.parse("functools.partial"))
+    call = syntax.with_args(call, [cst.Arg(cst.Name(build)), cst.Arg(made)])
+    first = syntax.changed(node.args[0], value=syntax.add_keyword(call, "rngs", rw.ctx.rngs(node)))
+    return syntax.with_args(node, [first, *(rw.visit(a) for a in node.args[1:])])
+
+
+def _takes_generator(ctx: Context, kind: k.Kind) -> bool:
+    """Whether a class of modules, or a function of the project that draws or builds, is handed on."""
+    if isinstance(kind, k.Class):
+        info = ctx.facts.classes.get(kind.name)
+        return bool(definitions.layers(kind.name)) or (info is not None and bool(info.torch_base))
+    function = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if function is None or function.outer is not None or function.returns == k.NONE:
+        return False
+    return ctx.plan.how(function) == "param"
 
 
 def _generator(ctx: Context, node: cst.Name | cst.Attribute) -> cst.BaseExpression | None:

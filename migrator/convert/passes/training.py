@@ -16,14 +16,30 @@ def _is_training(rw: Rewriter, node: cst.CSTNode) -> bool:
     return (
         type(node) is cst.Attribute
         and node.attr.value == "training"
-        and isinstance(rw.ctx.kind(node.value), k.Module)
+        and (isinstance(rw.ctx.kind(node.value), k.Module) or _has_modes(rw, node.value))
+    )
+
+
+def _has_modes(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether something of which nothing is known is set to a mode in the same function: a module."""
+    frame = rw.ctx.frame
+    if frame is None or not isinstance(node, cst.Name):
+        return False
+    if not isinstance(rw.ctx.kind(node), k.Unknown):
+        return False
+    return any(
+        type(item) is cst.Attribute
+        and item.attr.value in ("train", "eval")
+        and isinstance(item.value, cst.Name)
+        and item.value.value == node.value
+        for item in rw.ctx.source.index.below(frame.info.node)
     )
 
 
 def _flag(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression:
     info = rw.ctx.class_of(rw.ctx.kind(node.value))
     if not rw.ctx.is_self(node.value):
-        handed = info is None and _is_handed(rw, node.value)
+        handed = info is None and (_is_handed(rw, node.value) or _is_decorated(rw, node.value))
         if not handed and (info is None or not any(c.asks_training for c in info.lineage())):
             raise Failure(
                 node,
@@ -40,6 +56,15 @@ def _is_handed(rw: Rewriter, node: cst.BaseExpression) -> bool:
     if frame is None or not isinstance(node, cst.Name) or node.value not in frame.info.params:
         return False
     return any(c.asks_training for c in rw.ctx.facts.classes.values())
+
+
+def _is_decorated(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether a name is the instance in the wrapper that a decorator makes: its class carries a mode then."""
+    frame = rw.ctx.frame
+    if frame is None or frame.info.outer is None or frame.info.outer.owner is not None:
+        return False
+    params = frame.info.node.params.params
+    return isinstance(node, cst.Name) and bool(params) and params[0].name.value == node.value
 
 
 @converts(cst.UnaryOperation)

@@ -1,0 +1,109 @@
+"""``train(mode)`` and ``eval()`` as values, and the mode of a module that a decorator asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+import migrator
+from migrator.cli import main
+from tests.convert.tools import HEADER, both, convert, rules_of
+
+SOURCE = """
+def evaluating(method):
+    def inner(model, *args, **kwargs):
+        was_training = model.training
+        model.eval()
+        result = method(model, *args, **kwargs)
+        model.train(was_training)
+        return result, was_training
+
+    return inner
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.5).eval()
+        self.act = nn.Sequential(nn.ReLU(), nn.Dropout(0.5)).train(mode=False)
+
+    def forward(self, x):
+        return self.act(self.drop(x))
+
+    @evaluating
+    def generate(self, x):
+        return self(x)
+
+    def set(self, mode):
+        self.act.train(mode=mode)
+        return self.drop.train(mode), self.train(mode=bool(mode))
+"""
+
+
+def modes(model: object) -> list[bool]:
+    """Whether the two dropouts of ``M`` drop."""
+    act = model.act  # type: ignore[attr-defined]
+    parts = [model.drop, getattr(act, "layers", act)[1]]  # type: ignore[attr-defined]
+    return [
+        part.training if isinstance(part, torch.nn.Module) else not part.deterministic
+        for part in parts
+    ]
+
+
+def test_modes_are_set_and_modules_returned() -> None:
+    model, port, _ = both(SOURCE)
+    x = torch.randn(8, 8)
+    for mode in (None, True, False, True):
+        if mode is not None:
+            assert model.set(mode) == (model.drop, model)
+            drop, whole = port.set(mode)
+            assert drop is port.drop
+            assert whole is port
+        assert modes(port) == modes(model)
+        wanted, was = model.generate(x)
+        found, here = port.generate(x.numpy())
+        assert here == was
+        np.testing.assert_allclose(found, wanted)
+        assert modes(port) == modes(model)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("m.train(False)", "m.eval()"),
+        ("m.train(mode=True)", "m.train()"),
+        ("m.eval()", "m.eval()"),
+        ("n = m.eval()", "n = set_training(m, False)"),
+        ("m.train(flag)", "set_training(m, flag)"),
+        ("other.train(mode=flag)", "set_training(other, flag)"),
+        ("other.train(True)", "other.train()"),
+        ("n = other.train()", "n = other.train()"),
+        ("n = other.eval('a + b')", "n = other.eval('a + b')"),
+    ],
+)
+def test_what_is_written(line: str, expected: str) -> None:
+    source = f"def f(m: nn.Linear, other, flag: bool):\n    {line}\n"
+    assert f"    {expected}\n" in convert(source).code
+
+
+def test_the_mode_of_what_is_not_known_is_a_finding() -> None:
+    source = "def f(model):\n    was = model.training\n    model.eval()\n    return was\n"
+    assert rules_of(source) == ["API010"]
+    assert rules_of("def f(config):\n    return 2 if config.training else 1\n") == []
+
+
+def test_a_decorator_of_another_file(tmp_path) -> None:
+    head, _, tail = SOURCE.partition("class M")
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    (tmp_path / "pkg" / "tools.py").write_text(HEADER + head)
+    (tmp_path / "pkg" / "model.py").write_text(
+        HEADER + "from pkg.tools import evaluating\n\n\nclass M" + tail
+    )
+    out = tmp_path / "out"
+    result = CliRunner().invoke(main, ["convert", str(tmp_path / "pkg"), "-o", str(out), "-q"])
+    assert result.exit_code == 0, result.output
+    assert "self.deterministic = False" in (out / "model.py").read_text()
+    assert migrator.convert_source(HEADER + SOURCE).complete
