@@ -115,7 +115,12 @@ def _set(
 
 def _no_effect(rw: Rewriter, node: cst.BaseExpression, value: cst.BaseExpression) -> bool:
     """Whether setting ``requires_grad`` of a tensor changes nothing that is trained."""
-    return (syntax.is_true(value) and not _FREEZES.search(rw.ctx.source.text)) or is_value(rw, node)
+    return (syntax.is_true(value) and not freezes(rw.ctx.source.text)) or is_value(rw, node)
+
+
+def freezes(text: str) -> bool:
+    """Whether a source keeps a parameter from being trained."""
+    return _FREEZES.search(text) is not None
 
 
 _FREEZES = re.compile(

@@ -12,6 +12,7 @@ from migrator.convert.passes import targets
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.classes import is_named
 from migrator.convert.passes.containers import is_sequential
+from migrator.convert.passes.freezing import freezes
 from migrator.convert.passes.held import given_by_others, only_functions
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
@@ -334,9 +335,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         made_by = ctx.facts.callee(node.value) if isinstance(node.value, cst.Call) else None
         if made_by == "torch.nn.Parameter":
             assert isinstance(node.value, cst.Call)
-            value = rw.visit(node.value.args[0].value)
-            ctx.facts.kinds[target] = k.Tensor(role="param")
-            return targets.assign(rw, target, value)
+            return _new_weight(rw, target, node.value)
     if (
         isinstance(kind, k.Tensor)
         and not kind.role
@@ -353,6 +352,22 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 blocks=False,
             )
     return None
+
+
+def _new_weight(rw: Rewriter, target: cst.Attribute, made: cst.Call) -> list[Any]:
+    """``layer.weight = nn.Parameter(w, requires_grad=False)``: a new value, and whether it is trained."""
+    ctx = rw.ctx
+    value = rw.visit(made.args[0].value)
+    ctx.facts.kinds[target] = k.Tensor(role="param")
+    statements: list[Any] = [*targets.assign(rw, target, value)]
+    given = [a.value for a in made.args[1:] if a.keyword is None or "grad" in a.keyword.value]
+    trained = given[0] if given else cst.Name("True")
+    if freezes(ctx.source.text) or not syntax.is_true(trained):
+        helper = ctx.helpers.need(module_file("rules.compat.named"), "set_trainable")
+        reference, _ = targets.variable_reference(rw, target)
+        args = [cst.Arg(reference), cst.Arg(rw.visit(trained))]
+        statements.append(cst.Expr(syntax.with_args(cst.Call(cst.Name(helper)), args)))
+    return statements
 
 
 def _plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Assign:
