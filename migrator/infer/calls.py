@@ -411,6 +411,17 @@ class Calls(Construction):
             return args[0][1]
         return self.call_op(name, args)
 
+    def own_item(self, value: k.Kind, index: k.Kind, node: cst.Subscript) -> k.Kind:
+        """``ACTIVATIONS[name]``: a call of the class's ``__getitem__``."""
+        info = self.facts.classes.get(value.type) if isinstance(value, k.Other) else None
+        method = info.method("__getitem__") if info is not None else None
+        if method is None:
+            return k.UNKNOWN
+        saved, self._call_node = self._call_node, node
+        result = self.call_own(method, [(None, index)], value)
+        self._call_node = saved
+        return result
+
     # --- own functions and classes --------------------------------------------------------------------------------
 
     def call_own(self, info: FunctionInfo, args: Args, bound: k.Kind | None) -> k.Kind:

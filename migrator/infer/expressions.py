@@ -399,6 +399,10 @@ class Expressions:
             return value if sliced else value.item
         if isinstance(value, k.Class):
             return value
+        return self.own_item(value, only, node)
+
+    def own_item(self, value: k.Kind, index: k.Kind, node: cst.Subscript) -> k.Kind:
+        """The kind of an item of an object whose class the project defines."""
         return k.UNKNOWN
 
     def _slice_tuple(self, value: k.Tuple, node: cst.BaseSlice) -> k.Kind:

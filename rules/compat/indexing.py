@@ -25,3 +25,11 @@ def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Arra
     mask = jnp.broadcast_to(mask, shape)
     position = jnp.cumsum(mask.reshape(-1)) - 1
     return jnp.where(mask, source.reshape(-1)[position].reshape(shape), x)
+
+
+def with_item(input, index, value):
+    """``input[index] = value`` for an array, or a list, which is written to; returns what holds the value."""
+    if isinstance(input, list):
+        input[index] = value
+        return input
+    return input.at[index].set(value)

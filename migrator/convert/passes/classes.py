@@ -81,6 +81,8 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
                 "rewrite it by hand",
             )
         return syntax.changed(arg, value=target)
+    if isinstance(arg.value, cst.Call) and rw.ctx.facts.callee(arg.value) in _TUPLES:
+        return rw.visit(arg)
     if isinstance(kind, k.Unknown) and not isinstance(arg.value, cst.Subscript):
         raise Failure(
             arg.value,
@@ -89,6 +91,10 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
             "convert it together with the file that defines its base",
         )
     return rw.visit(arg)
+
+
+_TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
+"""Functions that make a class of tuples."""
 
 
 def is_named(ctx: Context, info: ClassInfo | None) -> bool:

@@ -143,11 +143,19 @@ _FLAX_NAMES = {
 """Arguments that Flax's layers keep under names of their own."""
 
 
+_PADDING = ("torch.nn.Embedding", "padding_idx")
+"""What an embedding without it, which is one of Flax's own, does not know."""
+
+
 @converts(cst.Attribute)
 def layer_argument(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.emb.embedding_dim``: an argument of a layer, which the layer in the output may not keep."""
     if isinstance(rw.ctx.kind(node), (k.Tensor, k.Function)):
         return None
+    kind = rw.ctx.kind(node.value)
+    if isinstance(kind, k.Module) and (kind.cls, node.attr.value) == _PADDING:
+        given = [rw.visit(node.value), cst.SimpleString('"padding_idx"'), cst.Name("None")]
+        return syntax.with_args(cst.Call(cst.Name("getattr")), [cst.Arg(one) for one in given])
     name = name_in_flax(rw.ctx, node)
     if name == node.attr.value:
         return None

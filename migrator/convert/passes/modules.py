@@ -209,6 +209,23 @@ def _initialised(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     return syntax.add_keyword(made, "rngs", ctx.rngs(node))
 
 
+@converts(cst.Subscript)
+def item_of_object(rw: Rewriter, node: cst.Subscript) -> Any:
+    """``ACTIVATIONS[name]`` where the class of the table builds a layer: brackets cannot hand on ``rngs``."""
+    kind = rw.ctx.kind(node.value)
+    info = rw.ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
+    method = info.method("__getitem__") if info is not None else None
+    if method is None or rw.ctx.plan.how(method) != "param" or len(node.slice) != 1:
+        return None
+    index, parent = node.slice[0].slice, rw.ctx.facts.tree.around(node)[-1]
+    if not isinstance(index, cst.Index) or isinstance(parent, (cst.AssignTarget, cst.Del)):
+        return None
+    func = cst.Attribute(rw.visit(node.value), cst.Name("__getitem__"))
+    made = syntax.with_args(cst.Call(func), [cst.Arg(rw.visit(index.value))])
+    rw.ctx.effect(node)
+    return syntax.add_keyword(made, "rngs", rw.ctx.rngs(node))
+
+
 def _called_object(rw: Rewriter, node: cst.Call, info: ClassInfo) -> Any:
     """``builder(…)`` of an object whose class has ``__call__``."""
     method = info.method("__call__")

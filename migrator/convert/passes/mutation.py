@@ -21,7 +21,7 @@ from migrator.convert.passes.state_alias import with_state
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules import definitions
-from rules.definitions import Rule
+from rules.definitions import Rule, module_file
 
 
 def in_place_name(rw: Rewriter, node: cst.CSTNode) -> str | None:
@@ -330,11 +330,34 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     if not isinstance(rw.ctx.kind(target.value), k.Tensor):
         return None
     check_mutation(rw.ctx, node, target)
+    if _may_be_a_list(rw, target):
+        name = rw.ctx.helpers.need(module_file("rules.compat.indexing"), "with_item")
+        index = target.slice[0].slice
+        assert isinstance(index, cst.Index)
+        assert isinstance(target.value, cst.Name)
+        given = [cst.Arg(rw.visit(one)) for one in (target.value, index.value, node.value)]
+        made = syntax.with_args(cst.Call(cst.Name(name)), given)
+        return cst.Assign([cst.AssignTarget(target.value)], made)
     from migrator.convert.passes.indexing import selects_the_same, set_items
 
     # what a mask selects from another tensor has no shape of its own: it is not converted by itself
     value = node.value if selects_the_same(rw, target, node.value) else rw.visit(node.value)
     return with_state(rw, target, set_items(rw, target, value, node.value))
+
+
+def _may_be_a_list(rw: Rewriter, target: cst.Subscript) -> bool:
+    """``features[i] = …`` of an argument that is only ever asked for an item: a tensor, or a list of them."""
+    frame, ctx = rw.ctx.frame, rw.ctx
+    if frame is None or type(target.value) is not cst.Name or len(target.slice) != 1:
+        return False
+    index, name, info = target.slice[0].slice, target.value.value, frame.info
+    if not isinstance(index, cst.Index) or isinstance(ctx.kind(index.value), k.Tensor):
+        return False
+    every = {p.name.value: p for p in info.node.params.params}
+    if name not in every or every[name].annotation is not None:
+        return False
+    told = info.sites.get(name, k.UNKNOWN) != k.UNKNOWN or name in info.evidence
+    return not told and (info.uses or {}).get(name) == {"indexed"}
 
 
 @converts(cst.AugAssign)
@@ -365,6 +388,9 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         from migrator.convert.passes.indexing import update_items
 
         return update_items(rw, target, node)
+    if targets.registered_by_name(ctx, target):
+        made = targets.dereferenced(rw.rebuild(target))
+        return syntax.changed(node, target=made, value=rw.visit(node.value))
     if isinstance(ctx.kind(target), k.Tensor):
         if ctx.no_grad and not ctx.in_init and not targets.is_variable(ctx, target):
             raise Failure(

@@ -331,6 +331,16 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 value=made,
             )
         return targets.assign(rw, _as_variable(rw, target, inner_known), value)
+    if isinstance(kind, k.Tensor) and targets.registered_by_name(ctx, target):
+        if ctx.kind(target.value) == k.Module() and not _makes_variable(rw, node.value):
+            return [
+                cst.Assign(
+                    [cst.AssignTarget(targets.dereferenced(rw.rebuild(target)))],
+                    rw.visit(node.value),
+                )
+            ]
+        what = f"it is not known whether this is the `{target.attr.value}` that a module registers"
+        raise Failure(node, "API005", what, "say by an annotation what it is an attribute of")
     if targets.layer_weight(ctx, target) is not None and isinstance(kind, k.Tensor):
         made_by = ctx.facts.callee(node.value) if isinstance(node.value, cst.Call) else None
         if made_by == "torch.nn.Parameter":

@@ -56,6 +56,24 @@ def is_variable(ctx: Context, node: cst.CSTNode) -> bool:
     return isinstance(kind, k.Tensor) and kind.role in ("param", "buffer")
 
 
+def registered_by_name(ctx: Context, node: cst.CSTNode) -> bool:
+    """``m.anchors`` of something unknown, where the classes that have such an attribute register it as a tensor.
+
+    Raises:
+      Failure: one class registers it, in another it is something else.
+    """
+    if type(node) is not cst.Attribute or ctx.kind(node.value) not in (k.UNKNOWN, k.Module()):
+        return False
+    name = node.attr.value
+    kinds = [info.attributes.get(name) for info in ctx.facts.classes.values() if info.torch_base]
+    inner = [one.inner if isinstance(one, k.Optional) else one for one in kinds if one is not None]
+    registered = [isinstance(one, k.Tensor) and bool(one.role) for one in inner]
+    if any(registered) and not all(registered):
+        what = f"`{name}` is a parameter or buffer in one class and something else in another"
+        raise Failure(node, "API006", what, "write one branch for each class")
+    return any(registered)
+
+
 def holds_parameter(ctx: Context, node: cst.CSTNode) -> bool:
     """Whether a local name stands for a parameter made here: ``w = nn.Parameter(…)`` and nothing else."""
     if type(node) is not cst.Name or not isinstance(ctx.kind(node), k.Tensor):

@@ -1,0 +1,143 @@
+"""Idioms that many published models share: each was complete and wrong, or a finding, before."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import torch
+from flax import nnx
+
+import migrator
+from tests.convert.tools import X, body, both, rules_of
+
+
+def test_a_weight_that_is_set_untrained_is_not_trained() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, learnt=False):
+        super().__init__()
+        w = torch.arange(12.0).reshape(4, 3)
+        self.fixed = nn.Embedding(4, 3)
+        self.fixed.weight = nn.Parameter(w, requires_grad=False)
+        self.either = nn.Linear(3, 4)
+        self.either.weight = nn.Parameter(w, requires_grad=learnt)
+        self.head = nn.Linear(4, 3)
+        self.head.weight = nn.Parameter(w.T)
+
+    def forward(self, i):
+        return self.head(self.either(self.fixed(i)))
+"""
+    module, port, _ = both(source, False)
+    assert {name for name, p in module.named_parameters() if p.requires_grad} == set(
+        migrator.to_state_dict(nnx.state(port, nnx.Param), like=port)
+    )
+    index = torch.tensor([0, 3])
+    np.testing.assert_allclose(port(index.numpy()), module(index).detach(), rtol=1e-6)
+
+
+ITEMS = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.ModuleList([nn.Linear(4, 2), nn.Linear(4, 2)])
+
+    def forward(self, x):
+        for i in range(2):
+            x[i] = self.head[i](x[i]).view(-1, 1, 2, 1)
+        return x
+"""
+
+
+def test_an_argument_that_is_asked_for_items_alone_may_be_a_list() -> None:
+    module, port, code = both(ITEMS)
+    assert "x = with_item(x, i, " in code
+    given = [X, 2 * X]
+    expected = module(list(given))
+    for ours, theirs in zip(port([x.numpy() for x in given]), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs.detach(), rtol=1e-6)
+    tensor = ITEMS.replace(".view(-1, 1, 2, 1)", "").replace("4, 2", "4, 4")
+    module, port, _ = both(tensor)
+    given = torch.stack([X, X + 1])
+    np.testing.assert_allclose(
+        port(jnp.asarray(given.numpy())), module(given.clone()).detach(), rtol=1e-6
+    )
+    assert ".at[i].set" in both(tensor.replace("for i", "b = x.shape[0]\n        for i"))[2]
+
+
+REGISTERED = """
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("anchors", torch.ones(3))
+
+    def forward(self, x):
+        return x * self.anchors
+
+
+class Other(nn.Module):
+    anchors = 3
+
+
+class M(nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.layers = nn.Sequential(*[cls() for cls in table])
+        last = self.layers[-1]
+        last.anchors /= 4.0
+
+    def forward(self, x):
+        return self.layers(x)
+"""
+
+
+def test_a_buffer_of_a_module_that_is_not_known_stays_one() -> None:
+    plain = REGISTERED.replace("class Other(nn.Module):\n    anchors = 3\n", "")
+    assert "last.anchors[...] /= 4.0" in body(plain, "class M")
+    assert rules_of(
+        REGISTERED.replace("anchors = 3", "def __init__(self):\n        self.anchors = 3")
+    ) == ["API006"]
+    assert rules_of(plain.replace("/= 4.0", "= torch.zeros(3)")) == ["API005"]
+
+
+TABLE = """
+from collections import OrderedDict, namedtuple
+
+
+class Layers(OrderedDict):
+    def __getitem__(self, key):
+        content = super().__getitem__(key)
+        cls, options = content if isinstance(content, tuple) else (content, {})
+        return cls(**options)
+
+
+class Size(namedtuple("Size", ["wide", "deep"])):
+    __slots__ = ()
+
+
+LAYERS = Layers({"linear": (nn.Linear, {"in_features": 4, "out_features": 2}), "relu": nn.ReLU})
+
+
+class M(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.size = Size(2, 1)
+        self.layer = LAYERS[name]
+        self.embed = nn.Embedding(3, self.size.wide)
+        self.apply(self._init)
+
+    def _init(self, m):
+        if isinstance(m, nn.Embedding):
+            m.weight.data.normal_()
+            if m.padding_idx is not None:
+                m.weight.data[m.padding_idx].zero_()
+
+    def forward(self, x):
+        return self.layer(x)
+"""
+
+
+def test_a_table_that_builds_its_layers_is_given_rngs() -> None:
+    module, port, code = both(TABLE, "linear")
+    assert "LAYERS.__getitem__(name, rngs=rngs)" in code
+    np.testing.assert_allclose(port(X.numpy()), module(X).detach(), rtol=1e-6)
+    assert 'if getattr(m, "padding_idx", None) is not None:' in code
