@@ -19,7 +19,7 @@ from migrator.infer.construction import (
 from migrator.infer.einops import einops_result
 from migrator.infer.evidence import other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
-from migrator.infer.python import PARTIAL, is_self, partial, partial_result, widen
+from migrator.infer.python import NAMED_TUPLES, PARTIAL, is_self, partial, partial_result, widen
 from migrator.infer.signatures import Args, signature_fits
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION
@@ -267,7 +267,7 @@ class Calls(Construction):
             return partial(args)
         if name.startswith(PARTIAL):
             return partial_result(name)
-        if name.startswith("dataclasses."):
+        if name.startswith("dataclasses.") or name in NAMED_TUPLES:
             return k.Other("")
         if name.startswith(("numpy.", "numpy.ndarray")):
             return k.Other("numpy.ndarray")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch.nn.functional as F
 from flax import nnx
 from torch import nn
 
 import migrator
-from tests.convert.tools import HEADER, body, check, rules_of
+from tests.convert.tools import HEADER, body, check, convert, rules_of
 
 
 def test_children_of_a_sequential_by_assignment() -> None:
@@ -362,3 +363,18 @@ def test_sizes_that_keep_an_axis_in_a_helper() -> None:
         "        self.l = nn.Linear(4, 4)\n\n    def forward(self, x):\n        shape = (2, -1, -1)\n"
         "        return self.l(x).unsqueeze(0).expand(shape)\n"
     )
+
+
+def test_a_class_made_of_field_names_is_no_module() -> None:
+    source = (
+        "from collections import namedtuple\nimport typing\n\n\nPoint = namedtuple('Point', 'x y')\n\n\n"
+        "class Sum(Point):\n    def total(self):\n        return self.x + self.y\n\n\n"
+        "class Size(namedtuple('Size', ['h', 'w'])):\n    def __new__(cls, h, w=2):\n"
+        "        return super().__new__(cls, h, w)\n\n\n"
+        "def f(x: torch.Tensor):\n    return Sum(x.size(0), Size(3).w).total()\n"
+    )
+    result = convert(source)
+    assert result.complete, result.findings
+    found: dict = {}
+    exec(result.code, found)
+    assert found["f"](np.ones((4, 2))) == 6

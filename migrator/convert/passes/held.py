@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import combinations
 from typing import Any
 
@@ -13,7 +13,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.infer import ClassInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from rules import definitions
 from rules.definitions import module_file
@@ -31,11 +31,10 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if _is_empty(node.value):
         known = owner.attribute(target.attr.value)
-        if not isinstance(known, k.Sequence) or known.type != "list":
-            return None
-        if not _is_parameter(known.item):
-            return None
-        return _unregistered(rw, node, owner, target)
+        if isinstance(known, k.Sequence) and known.type == "list" and _is_parameter(known.item):
+            return _unregistered(rw, node, owner, target)
+        filled = _filled(ctx, owner, target.attr.value)
+        return _declared(rw, node, filled) if filled is not None else None
     kind = ctx.kind(node.value)
     if isinstance(kind, k.Sequence) and _is_parameter(kind.item):
         return _unregistered(rw, node, owner, target)
@@ -48,6 +47,77 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
     ctx.helpers.use("nnx")
     func = _container(rw, node, kind)
     return syntax.changed(node, value=cst.Call(func, [cst.Arg(_in_parens(rw.visit(node.value)))]))
+
+
+def _declared(rw: Rewriter, node: cst.Assign, filled: k.Kind) -> cst.Assign:
+    """``self.tables = {}`` that the constructor fills with arrays; what they stand in must show them to Flax."""
+    if _holds_parameter(filled):
+        raise _not_registered(node)
+    if not isinstance(filled, k.Tensor):
+        raise _nested(node)
+    rw.ctx.helpers.use("nnx")
+    dictionary = isinstance(node.value, cst.Dict)
+    func = _container(rw, node, k.Mapping(filled) if dictionary else k.Sequence(filled))
+    return syntax.changed(node, value=cst.Call(func, [cst.Arg(node.value)]))
+
+
+def _filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
+    """The kind of an entry with arrays that the constructor puts into the empty container ``self.name``.
+
+    None where there is none, and for one of modules.
+    """
+    for method in _constructing(ctx, owner):
+        for node in ctx.facts.tree.below(method.node.body):
+            entry = _put(node, name)
+            if entry is None:
+                continue
+            kind = ctx.kind(entry)
+            if isinstance(kind, k.Module):
+                continue
+            for one in (kind, *_assigned_to(ctx, method, syntax.names(entry))):
+                if _holds_tensor(one):
+                    return one
+    return None
+
+
+def _put(node: cst.CSTNode, name: str) -> cst.BaseExpression | None:
+    """What a statement puts into ``self.name``: by append or under a key."""
+    if isinstance(node, cst.Assign):
+        target = node.targets[0].target
+        held = target.value if isinstance(target, cst.Subscript) else None
+        value: cst.BaseExpression | None = node.value
+    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
+        held = node.func.value if node.func.attr.value in ("append", "insert") else None
+        value = node.args[-1].value
+    else:
+        return None
+    if not isinstance(held, cst.Attribute) or held.attr.value != name:
+        return None
+    return value if isinstance(held.value, cst.Name) and held.value.value == "self" else None
+
+
+def _assigned_to(ctx: Context, method: FunctionInfo, names: Collection[str]) -> Iterator[k.Kind]:
+    """The kinds of what a method assigns to local names: one may be of this kind or that."""
+    for node in ctx.facts.tree.below(method.node.body):
+        if isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Name):
+            if node.targets[0].target.value in names:
+                yield ctx.kind(node.value)
+
+
+def _constructing(ctx: Context, owner: ClassInfo) -> Iterator[FunctionInfo]:
+    """The constructor of a class, those of its relatives in the file, and the methods that they call."""
+    related = [
+        c for c in ctx.facts.classes.values() if owner in c.lineage() or c in owner.lineage()
+    ]
+    waiting = [c.methods["__init__"] for c in related if "__init__" in c.methods]
+    seen: list[FunctionInfo] = []
+    while waiting:
+        method = waiting.pop()
+        if method in seen or method.owner not in related or method.settled is not None:
+            continue
+        seen.append(method)
+        waiting += [called for called in method.calls if isinstance(called, FunctionInfo)]
+    yield from seen
 
 
 def _container(rw: Rewriter, node: cst.Assign, kind: k.Kind) -> cst.BaseExpression:
@@ -63,7 +133,11 @@ def _container(rw: Rewriter, node: cst.Assign, kind: k.Kind) -> cst.BaseExpressi
             return syntax.parse("nnx.List")
         file = module_file("rules.compat.containers")
         return cst.Name(rw.ctx.helpers.need(file, "nested_list"))
-    raise Failure(
+    raise _nested(node)
+
+
+def _nested(node: cst.CSTNode) -> Failure:
+    return Failure(
         node,
         "API008",
         "tensors in nested containers, where Flax does not find them",
@@ -154,7 +228,7 @@ def _holds_parameter(kind: k.Kind) -> bool:
 
 
 def _is_empty(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.List) and not node.elements
+    return isinstance(node, (cst.List, cst.Dict)) and not node.elements
 
 
 def _in_parens(value: cst.BaseExpression) -> cst.BaseExpression:

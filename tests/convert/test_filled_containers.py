@@ -1,0 +1,63 @@
+"""Containers that a constructor fills: Flax must find the arrays in them."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+from tests.convert.tools import both, module, rules_of
+
+
+def test_lists_and_dicts_of_tensors_that_are_filled_one_by_one() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.tables = {}
+        self.steps = []
+        self.names = []
+        self.fill(2)
+
+    def fill(self, n):
+        for i in range(n):
+            self.tables[f"t{i}"] = torch.ones(3) * i
+            self.steps.append(torch.arange(3.0) + i)
+            self.names.append(str(i))
+
+    def forward(self, x):
+        return self.fc(x) + self.tables["t1"] * self.steps[1] + torch.stack(self.steps).sum()
+"""
+    model, port, code = both(source)
+    assert "self.names = []" in code
+    x = torch.randn(2, 3)
+    found = nnx.jit(lambda m, x: m(x))(port, jnp.asarray(x.numpy()))
+    np.testing.assert_allclose(np.asarray(found), model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.held.append((torch.ones(2), 1))",
+        "self.held.append((self.fc.weight, 0.1))",
+        "self.add(self.fc.weight)",
+        "self.add(self.fc.parameters())",
+    ],
+)
+def test_tensors_in_entries_are_not_found(line: str) -> None:
+    source = (
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(2, 2)\n        self.held = []\n"
+        f"        {line}\n\n    def add(self, w, l=0.0):\n"
+        "        if isinstance(w, nn.Parameter):\n            w = [w]\n"
+        "        else:\n            w = list(w)\n        self.held.append((w, l))\n"
+    )
+    assert rules_of(source) == ["API008"]
+
+
+def test_what_only_the_forward_pass_fills_stays_as_it_is() -> None:
+    text = module("self.seen = []", "self.seen.append((x, 1))\nreturn x")
+    assert "self.seen = []" in text
