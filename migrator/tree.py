@@ -90,6 +90,10 @@ class Tree:
             return self._by_type.get(types[0], [])
         return [node for kind in types for node in self._by_type.get(kind, ())]
 
+    def has(self, node: cst.CSTNode) -> bool:
+        """Whether a node is one of the tree, not made since."""
+        return id(node) in self._index
+
     def around(self, node: cst.CSTNode) -> list[Any]:
         """The nodes around a node of the tree, the root first."""
         return self.ancestors(self._index[id(node)])

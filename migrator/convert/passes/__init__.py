@@ -16,6 +16,7 @@ ORDER = (
     "freezing",
     "mutation",
     "held",
+    "walked",
     "parameters",
     "training",
     "modes",

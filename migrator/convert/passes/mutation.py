@@ -18,6 +18,7 @@ from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets
 from migrator.convert.passes.state_alias import with_state
+from migrator.convert.passes.walked import check_written
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules import definitions
@@ -403,6 +404,8 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
                 node, target=targets.dereferenced(target), value=rw.visit(node.value)
             )
         if targets.is_variable(ctx, target) and isinstance(target, (cst.Attribute, cst.Name)):
+            if isinstance(target, cst.Name):
+                check_written(ctx, target)
             reference, transposed = targets.variable_reference(rw, target)
             if transposed:
                 raise Failure(node, "MUT001", "a layer's weight is written in place", "")

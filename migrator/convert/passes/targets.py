@@ -144,6 +144,9 @@ def assign(
     ctx = rw.ctx
     if isinstance(target, cst.Name):
         if is_variable(ctx, target) or holds_parameter(ctx, target):
+            from migrator.convert.passes.walked import check_written
+
+            check_written(ctx, target)
             return [_assign(dereferenced(target), value)]
         return [_assign(target, value)]
     if isinstance(target, cst.Attribute):
