@@ -14,6 +14,14 @@ from migrator.infer.symbols import LAYERS
 _SCALARS = {"int": k.INT, "float": k.FLOAT, "bool": k.BOOL, "str": k.STR}
 _DTYPES = ("int", "float", "bool", "complex")
 
+OTHER_RANK = frozenset(
+    "__and__ __or__ __xor__ affine_grid amax amin aminmax cholesky_ex diagonal eigh fold gather geqrf histc "
+    "histogram histogramdd inv_ex kthvalue lu lu_factor lu_factor_ex masked_fill masked_scatter max median min "
+    "mode nanmedian resize_ resize_as_ scaled_dot_product_attention svd take tensorsolve unfold vander "
+    "where".split()
+)
+"""Functions whose result has the dtype of their first argument (``Tensor["same"]``), and not its rank for sure."""
+
 
 @cache
 def _parts(text: str) -> tuple[str, ...]:

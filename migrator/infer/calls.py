@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from migrator.infer import kinds as k
-from migrator.infer.annotations import dtype_class, from_definition
+from migrator.infer.annotations import OTHER_RANK, dtype_class, from_definition
 from migrator.infer.construction import (
     CONTAINERS,
     PARAMETERS,
@@ -352,6 +352,8 @@ class Calls(Construction):
         if name == "Tensor.tolist":
             return k.Sequence(k.Scalar("number"), "list")
         first = args[0][1] if args else k.UNKNOWN
+        if isinstance(first, k.Tensor) and name.rpartition(".")[2] in OTHER_RANK:
+            first = replace(first, rank=None)
         if in_place or (
             name.endswith("_") and not name.endswith("__") and isinstance(first, k.Tensor)
         ):
