@@ -160,6 +160,12 @@ def analyze(
     metavar="PACKAGE",
     help="Convert what is imported of this installed library as well.",
 )
+@click.option(
+    "--observe",
+    multiple=True,
+    metavar="CASE",
+    help="Run this case of verify, or FILE[:CLASS], to see what cannot be inferred.",
+)
 @_project
 @_format
 @_common
@@ -170,6 +176,7 @@ def convert(
     diff: bool,
     dry_run: bool,
     follow: tuple[str, ...],
+    observe: tuple[str, ...],
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     jobs: int | None,
@@ -181,6 +188,7 @@ def convert(
     """The same code in Flax NNX, readable, as a person would have ported it.
 
     What cannot be converted stays as it is under a TODO(migrate) comment.
+    Nothing of it is run, unless --observe names a case.
     Status: 0 all converted, 1 parts left and marked, 2 could not run.
     """
     from migrator.project import convert_path, default_cache
@@ -189,6 +197,9 @@ def convert(
     if out is None and not (diff or dry_run):
         raise click.UsageError("say where the result goes with -o OUT, or look at it with --diff")
     writes = not (diff or dry_run)
+    if observe:
+        running = f"imports and runs your code, in a process of its own: {', '.join(observe)}"
+        click.echo(f"migrate: --observe {running}", err=True)
     conversion = convert_path(
         paths,
         out if writes else None,
@@ -200,6 +211,7 @@ def convert(
         cache=None if no_cache else default_cache(),
         strict=debug,
         follow=follow,
+        observe=observe,
     )
     if diff:
         click.echo("".join(conversion.diff()), nl=False)

@@ -11,6 +11,13 @@ SEVERITIES = ("error", "warning", "info")
 
 INTERNAL = "INT001"
 """The code of a finding that is an error of the program's own, not of the file."""
+OBSERVED = "OBS001"
+"""The code of a note: something was seen in a run of the original, not proven, and the conversion rests on it."""
+CONTRADICTED = "OBS002"
+"""The code of a finding that a run of the original showed something else than inference has found."""
+
+UNCLEAR = "annotate it (x: torch.Tensor), or let `convert --observe CASE` see what it is"
+"""The advice where the kind of a value decides and is not known."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from migrator.errors import UserError
 from migrator.findings import Finding, ordered
 
 if TYPE_CHECKING:
+    from migrator.infer.observed import Observed
     from migrator.package.build import Outcome
     from migrator.package.run import Project
 
@@ -59,10 +60,13 @@ class Conversion:
     helpers: dict[Path, str] = field(default_factory=dict)
     notes: list[Finding] = field(default_factory=list)
     """Findings of the project as a whole, which block nothing."""
+    observed: list[Finding] = field(default_factory=list)
+    """Notes on what was seen in a run of the original, not proven, and decided something."""
 
     @property
     def findings(self) -> list[Finding]:
-        return ordered([*self.notes, *(f for file in self.files for f in file.findings)])
+        own = (finding for file in self.files for finding in file.findings)
+        return ordered([*self.notes, *self.observed, *own])
 
     @property
     def complete(self) -> bool:
@@ -73,6 +77,7 @@ class Conversion:
         outputs: list[Path | None] = [*self.written] or [None] * len(self.files)
         return {
             "complete": self.complete,
+            "observed": len(self.observed),
             "files": [
                 {
                     "source": str(file.file.path),
@@ -172,7 +177,7 @@ def convert_files(
 
     Args:
       out: where the result will go; a package that gets another name there imports itself relatively.
-      options: ``jobs``, ``cache`` and ``strict`` of ``convert_path``.
+      options: ``jobs``, ``cache`` and ``strict`` of ``convert_path``; ``observed``: module → what a run showed there.
     """
     from migrator.package.helpers import helper_modules
 
@@ -194,6 +199,7 @@ def _project_outcomes(
     jobs: int | None = 1,
     cache: Path | None = None,
     strict: bool = True,
+    observed: Mapping[str, Observed] | None = None,
 ) -> tuple[Project, dict[str, Outcome]]:
     """What becomes of the files of a project by module name, in the order of the files."""
     from migrator.package.members import members, named_directories
@@ -209,7 +215,8 @@ def _project_outcomes(
         if out is not None and top != out.name
     )
     strict = strict or len(files) == 1
-    results = outcomes(project, command, renamed=renamed, jobs=jobs, cached=cached, strict=strict)
+    options: dict[str, Any] = {"jobs": jobs, "cached": cached, "strict": strict}
+    results = outcomes(project, command, renamed=renamed, observed=observed, **options)
     done = {}
     for _ in track(files, command):
         outcome = next(results)
@@ -252,6 +259,7 @@ def convert_path(
     cache: Path | None = None,
     strict: bool = True,
     follow: Sequence[str] = (),
+    observe: Sequence[str] = (),
 ) -> Conversion:
     """Convert the Python files under ``paths`` and write them to ``out``.
 
@@ -266,25 +274,34 @@ def convert_path(
       cache: directory that keeps results for the next run; None keeps none.
       strict: an error of the program's own ends the run; otherwise it becomes a finding of its file.
       follow: installed libraries of which the imported files are converted as well, ``timm`` or ``timm.layers``.
+      observe: cases to run, in a process of its own, for what inference cannot tell; see ``migrator.observe``.
 
     Raises:
-      UserError: unreadable sources, or an output that may not be overwritten (nothing is written then).
+      UserError: unreadable sources, a case that cannot be run, or an output that may not be overwritten (nothing is written then).
     """
     from migrator.package.requirements import requirements
 
     named = [Path(path) for path in paths]
     files = discover(named, include, exclude)
     notes = requirements(path for path in named if path.is_dir())
+    if follow and observe:
+        raise UserError(
+            "--observe cannot look into the copies that --follow makes; use one of them"
+        )
     if follow:
         with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
             return _followed(files, notes, follow, Path(directory), out, force, track, jobs)
-    if out is None:
-        conversion = convert_files(files, track, jobs=jobs, cache=cache, strict=strict)
-        conversion.notes = notes
-        return conversion
-    out = Path(out)
+    out = None if out is None else Path(out)
     convert = partial(convert_files, files, track, out, jobs=jobs, cache=cache, strict=strict)
-    return _written(files, notes, out, force, convert)
+    if observe:
+        from migrator.observe.choose import convert_observed
+
+        convert = partial(convert_observed, observe, files, out, jobs=jobs, strict=strict)
+    if out is not None:
+        return _written(files, notes, out, force, convert)
+    conversion = convert()
+    conversion.notes = notes
+    return conversion
 
 
 def _followed(

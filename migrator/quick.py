@@ -127,11 +127,12 @@ BUDGET = 120.0
 
 @contextmanager
 def selection(
-    config: str | None, names: Sequence[str], torch: str | None, **flags: Any
+    config: str | None, names: Sequence[str], torch: str | None, *, port: bool = True, **flags: Any
 ) -> Iterator[tuple[Config, list[str]]]:
     """The configuration and the names of the cases to run.
 
     Names are those of pyproject.toml's cases, or files, directories and ``file:Class``, which become cases.
+    Without ``port`` only the torch sides are meant: nothing is converted for the occasion.
 
     Raises:
       UserError: no such case or file, flags that cannot be read.
@@ -141,7 +142,8 @@ def selection(
     named = [name for name in names if name not in targets]
     chosen = [case.name for case in select(settings, named)] if named or not targets else []
     with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
-        found = [c for target in targets for c in _cases(settings, target, Path(directory), flags)]
+        place = Path(directory) if port else None
+        found = [c for target in targets for c in _cases(settings, target, place, flags)]
         new = {case.torch: case for case in found if case not in settings.cases}
         own = dict(zip(new, _named(list(new.values()), settings), strict=True))
         settings = replace(settings, cases=(*settings.cases, *own.values()))
@@ -179,7 +181,7 @@ def _named(cases: Sequence[Case], settings: Config) -> list[Case]:
 
 
 def _cases(
-    settings: Config, target: str, directory: Path, flags: Mapping[str, Any]
+    settings: Config, target: str, directory: Path | None, flags: Mapping[str, Any]
 ) -> Iterator[Case]:
     """The cases that a file, a directory or ``file:Class`` stands for: those of pyproject.toml, or new ones."""
     place, _, name = target.partition(":")
@@ -198,7 +200,8 @@ def _cases(
     if own and not name and not any(flags.values()):
         yield from own
     else:
-        yield _file_case(settings, path, name, Path(tempfile.mkdtemp(dir=directory)), flags)
+        place = directory and Path(tempfile.mkdtemp(dir=directory))
+        yield _file_case(settings, path, name, place, flags)
 
 
 def _module_path(place: str, settings: Config) -> Path:
@@ -208,19 +211,22 @@ def _module_path(place: str, settings: Config) -> Path:
 
 
 def _file_case(
-    settings: Config, path: Path, name: str, directory: Path, flags: Mapping[str, Any]
+    settings: Config, path: Path, name: str, directory: Path | None, flags: Mapping[str, Any]
 ) -> Case:
     """A case for a class of a file: arguments and inputs from flags, else from the file's own functions.
 
-    Where no port is named and none was converted before, the file is converted for the occasion.
+    Where no port is named and none was converted before, the file is converted for the occasion, into ``directory``;
+    without one the case has no port.
 
     Raises:
       UserError: flags that cannot be read, or inputs nobody describes.
     """
     offered = outline(path)
     name = name or main_class(offered)
+    jax = flags.get("jax")
     try:
-        jax = flags.get("jax") or f"{_port_of(path, settings, directory)}:{name}"
+        if not jax and directory is not None:
+            jax = f"{_port_of(path, settings, directory)}:{name}"
     except _Incomplete as error:  # the other cases are verified all the same
         return Case(name, f"{path}:{name}", problem=str(error), root=settings.root)
     inputs: Any = [parse_input(text) for text in flags.get("inputs") or ()]
@@ -232,8 +238,8 @@ def _file_case(
         raise UserError(message)
     if not flags.get("init") and INIT in offered.functions:
         init = f"{path}:{INIT}"
-    entry = {"name": name, "torch": f"{path}:{name}", "jax": jax}
-    entry |= {"init": init, "inputs": inputs, "dims": dims}
+    entry = {"name": name, "torch": f"{path}:{name}", "init": init, "inputs": inputs, "dims": dims}
+    entry |= {"jax": jax} if jax else {}
     case = parse_case(entry, settings.root, "command line")
     return case if case.hook is None else replace(case, budget=BUDGET)
 

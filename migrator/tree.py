@@ -64,6 +64,10 @@ class Tree:
             found[type(node)].append(node)
         return found
 
+    def place(self, node: cst.CSTNode) -> int:
+        """The index of a node of the tree."""
+        return self._index[id(node)]
+
     def below(self, node: cst.CSTNode, without: type | None = None) -> Sequence[Any]:
         """A node and all nodes below it, parts of one type left out."""
         index = self._index.get(id(node))

@@ -23,7 +23,7 @@ from migrator.errors import UserError
 _OURS = frozenset({"rules", "numerics", "tests", "samples", "benchmarks"})
 
 
-class _AsItStands(SourceFileLoader):
+class AsItStands(SourceFileLoader):
     """Compiles a file as it stands.
 
     Python takes its cached bytecode for a file of the same size that was written in the same second, so that an
@@ -44,9 +44,13 @@ class UserCode:
     Args:
       root: directory of the project, where absolute imports start.
       directory: directory of the file, as if the file had been run as a script.
+      loader: what makes code of the user's files.
     """
 
-    def __init__(self, root: Path, directory: Path | None = None) -> None:
+    def __init__(
+        self, root: Path, directory: Path | None = None, loader: type[AsItStands] = AsItStands
+    ) -> None:
+        self._loader = loader
         self._paths = [str(path.resolve()) for path in (directory, root) if path is not None]
         self._modules: dict[str, ModuleType] = {}
         self._depth = 0
@@ -84,7 +88,7 @@ class UserCode:
     def _finder(self, path: str) -> FileFinder:
         if not self._is_below(path):
             raise ImportError("not the user's", path=path)
-        loaders = (ExtensionFileLoader, EXTENSION_SUFFIXES), (_AsItStands, SOURCE_SUFFIXES)
+        loaders = (ExtensionFileLoader, EXTENSION_SUFFIXES), (self._loader, SOURCE_SUFFIXES)
         return FileFinder(path, *loaders)
 
     def _forget_finders(self) -> None:
@@ -146,7 +150,7 @@ class UserCode:
     def _import_file(self, name: str, path: Path) -> ModuleType:
         if name in sys.modules:
             return sys.modules[name]
-        loader = _AsItStands(name, str(path))
+        loader = self._loader(name, str(path))
         spec = importlib.util.spec_from_file_location(name, path, loader=loader)
         if spec is None or spec.loader is None:
             raise UserError(f"{path}: not a Python file")

@@ -271,9 +271,8 @@ def _refused(
         expand(name, rules, args)
     except NoConversion as problem:
         refused = failure(node, name, str(problem))
-        unclear = "not known" in refused.message
-        advice = "say what the value is with a type hint" if unclear else "write it by hand in JAX"
-        return _found(node, refused.rule, refused.message, refused.advice or advice)
+        advice = refused.advice or "write it by hand in JAX"
+        return _found(node, refused.rule, refused.message, advice)
     return None
 
 

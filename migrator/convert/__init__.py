@@ -17,8 +17,9 @@ from migrator.convert.passes import load
 from migrator.convert.randomness import RngPlan
 from migrator.convert.rewriter import Rewriter
 from migrator.errors import UserError
-from migrator.findings import Finding, ordered
+from migrator.findings import CONTRADICTED, Finding, ordered
 from migrator.infer import FunctionInfo, Linked, infer, infer_together
+from migrator.infer.observed import Observed, contradictions, described
 from migrator.source import Source
 
 __all__ = ["ConvertResult", "convert_source", "convert_together"]
@@ -75,16 +76,21 @@ def uncollected() -> Iterator[None]:
 
 
 def convert_together(
-    sources: Sequence[Source], linked: Linked, helpers: Mapping[str, str]
+    sources: Sequence[Source],
+    linked: Linked,
+    helpers: Mapping[str, str],
+    observed: Mapping[str, Observed] | None = None,
 ) -> list[tuple[ConvertResult, Context]]:
     """Convert files that import one another, with what is known of the rest of their project.
 
     Args:
       linked: answers for the other files.
       helpers: module → the module it imports helpers from (``".._torch_compat"``); empty to carry them itself.
+      observed: module → what a run of the original showed there.
     """
     load()
-    every = infer_together(sources, linked)
+    observed = observed or {}
+    every = infer_together(sources, linked, observed)
     plan = RngPlan(
         replace(every[0], functions={n: f for e in every for n, f in e.functions.items()})
     )
@@ -95,6 +101,8 @@ def convert_together(
         ctx.mutated = mutated
         ctx.helpers.elsewhere = helpers.get(source.module, "")
         ctx.helpers.unique = bool(ctx.helpers.elsewhere)
+        if source.module in observed:
+            _block_contradicted(ctx, observed[source.module])
         made.append((_rewritten(source, ctx), ctx))
     return made
 
@@ -136,3 +144,14 @@ def _block_flagged(ctx: Context) -> None:
         ctx.findings.append(finding)
         if finding.rule == "TRC011":
             ctx.dropped.add(node)
+
+
+def _block_contradicted(ctx: Context, observed: Observed) -> None:
+    """Leave the statements alone of which a run of the original showed that inference is wrong about them."""
+    for node, known, seen in contradictions(ctx.facts, observed):
+        text = " ".join(syntax.code(node).split())[:40]
+        message = (
+            f"`{text}` is read as {described(known)} here, and was seen to be {described(seen)}"
+        )
+        advice = "say what it is with a type hint, and look at where it comes from"
+        ctx.blocked.setdefault(node, (CONTRADICTED, message, advice))

@@ -14,6 +14,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.inline import FACTS, RNGS, CallArg, Expansion, NoConversion, expand
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter
+from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.signatures import spelled
 from rules.definitions import Rule
@@ -144,7 +145,8 @@ def failure(node: cst.CSTNode, name: str, reason: str) -> Failure:
     head, separator, rest = reason.partition(": ")
     if separator and len(head) == 6 and head[:3].isupper() and head[3:].isdigit():
         return Failure(node, head, f"{name}: {rest}")
-    return Failure(node, "API002", f"{name}: {reason}" if name not in reason else reason)
+    message = f"{name}: {reason}" if name not in reason else reason
+    return Failure(node, "API002", message, UNCLEAR if "not known" in reason else "")
 
 
 def _substitute(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from migrator.infer.definitions import Definitions
 from migrator.infer.facts import ClassInfo, Facts, FunctionInfo, Linked
+from migrator.infer.observed import Observed
 from migrator.infer.offered import call_model
 from migrator.infer.optional import settled
 from migrator.source import Source
@@ -25,15 +26,28 @@ def infer(source: Source) -> Facts:
     return infer_together([source])[0]
 
 
-def infer_together(sources: Sequence[Source], linked: Linked | None = None) -> list[Facts]:
+def infer_together(
+    sources: Sequence[Source],
+    linked: Linked | None = None,
+    observed: Mapping[str, Observed] | None = None,
+) -> list[Facts]:
     """The kinds of files that import one another, in the order of the sources.
 
     Args:
       linked: answers for all other files of the project.
+      observed: module → what a run of the original showed there.
     """
     common = Facts(sources[0].index, linked=linked)
     every = [
-        replace(common, functions={}, module_env={}, dead=[], module=s.module, tree=s.index)
+        replace(
+            common,
+            functions={},
+            module_env={},
+            dead=[],
+            module=s.module,
+            tree=s.index,
+            observed=observed[s.module].at(s.index) if observed and s.module in observed else {},
+        )
         for s in sources
     ]
     for facts in every:

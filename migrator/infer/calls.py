@@ -531,7 +531,7 @@ class Calls(Construction):
                     else k.join(known_item, item)
                 )
                 self.bind_target(func.value, k.Module(receiver.cls, new))
-                return k.NONE
+                return k.Module(receiver.cls, new) if name != "insert" else k.UNKNOWN
         if isinstance(receiver, k.Module) and args:
             if name in ("register_buffer", "register_parameter") and self.owner is not None:
                 key = args[0][1]

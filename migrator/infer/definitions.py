@@ -193,7 +193,7 @@ class Definitions(Statements):
         )
         self._given_to_context(info, [p.name.value for p in every])
         for param in every:
-            kind = self._parameter(param, info, uses, forward)
+            kind = self.shown(param.name, self._parameter(param, info, uses, forward))
             self.env[param.name.value] = kind
             info.params[param.name.value] = kind
             self.facts.kinds[param.name] = kind
@@ -220,7 +220,9 @@ class Definitions(Statements):
         self, param: cst.Param, info: FunctionInfo, uses: dict[str, set[str]], forward: bool
     ) -> k.Kind:
         name = param.name.value
-        sites = info.sites if not info.shared else {n: _loose(s) for n, s in info.sites.items()}
+        sites = info.sites
+        if info.shared:  # what the calls in this file hand over says little about other files
+            sites = {n: k.loosened(s) for n, s in sites.items()}
         default = widen(self.eval(param.default)) if param.default is not None else None
         hinted: k.Kind = k.UNKNOWN
         if param.annotation is not None:
@@ -253,34 +255,30 @@ class Definitions(Statements):
             if kind is None or isinstance(kind, k.Unknown):
                 kind = default
                 if default == k.NONE:
-                    guessed = info.evidence.get(name) or guess(uses.get(name, set()), forward)
-                    kind = k.join(k.NONE, guessed)
+                    kind = k.join(k.NONE, self._guessed(param, info, uses, forward))
             else:
                 kind = k.join(kind, default)
             if isinstance(kind, k.Scalar) and kind.type in ("int", "float") and kind == default:
                 # a number by default, and a tensor where its shape is asked for
                 return k.UNKNOWN if uses.get(name, set()) & {"tensor", "shaped"} else kind
         if kind is None or isinstance(kind, k.Unknown):
-            kind = info.evidence.get(name) or guess(uses.get(name, set()), forward)
+            kind = self._guessed(param, info, uses, forward)
         elif isinstance(kind, k.Optional) and isinstance(kind.inner, k.Unknown):
-            guessed = info.evidence.get(name) or guess(uses.get(name, set()), forward)
-            kind = k.Optional(guessed) if not isinstance(guessed, k.Unknown) else kind
+            guessed = self._guessed(param, info, uses, forward)
+            kind = k.join(k.NONE, guessed) if not isinstance(guessed, k.Unknown) else kind
         if isinstance(kind, k.Unknown) and hinted == k.Class(""):
             return hinted
         if name == "device" and isinstance(kind, k.Unknown):
             return k.Device()
         return kind
 
-
-def _loose(kind: k.Kind) -> k.Kind:
-    """A kind without rank and dtype: what the calls in this file hand over says little about other files."""
-    if isinstance(kind, k.Tensor):
-        return k.Tensor(role=kind.role)
-    if isinstance(kind, k.Optional):
-        return k.Optional(_loose(kind.inner))
-    if isinstance(kind, k.Tuple):
-        return k.Tuple(tuple(_loose(i) for i in kind.items), kind.fields)
-    return k.Sequence(_loose(kind.item), kind.type) if isinstance(kind, k.Sequence) else kind
+    def _guessed(
+        self, param: cst.Param, info: FunctionInfo, uses: dict[str, set[str]], forward: bool
+    ) -> k.Kind:
+        """The kind of a parameter that nothing describes: what a run showed, else what its uses suggest."""
+        name = param.name.value
+        seen = self.facts.observed.get(param.name)
+        return seen or info.evidence.get(name) or guess(uses.get(name, set()), forward)
 
 
 def _ends(body: cst.BaseSuite) -> bool:

@@ -11,6 +11,7 @@ import libcst as cst
 from migrator.infer import kinds as k
 from migrator.infer.annotations import instance
 from migrator.infer.facts import ClassInfo, Facts, FunctionInfo
+from migrator.infer.observed import completed
 from migrator.infer.static import present, truth
 from migrator.syntax import literal
 
@@ -41,6 +42,7 @@ class Expressions:
         self.function: FunctionInfo | None = None
         self.owner: ClassInfo | None = None
         self._dispatch: dict[type, Callable[[Any], k.Kind] | None] = {}
+        self._observed = facts.observed
 
     def eval(self, node: cst.CSTNode) -> k.Kind:
         """The kind of an expression, recorded in the facts."""
@@ -51,8 +53,15 @@ class Expressions:
             handler = getattr(self, f"eval_{kind_type.__name__}", None)
             self._dispatch[kind_type] = handler
         kind = handler(node) if handler is not None else k.UNKNOWN
+        if self._observed:
+            kind = self.shown(node, kind)
         self.facts.kinds[node] = kind
         return kind
+
+    def shown(self, node: cst.CSTNode, kind: k.Kind) -> k.Kind:
+        """A kind with what it leaves open taken from a run of the original, where there was one."""
+        seen = self._observed.get(node)
+        return kind if seen is None else completed(kind, seen)
 
     def instance_of(self, name: str) -> k.Kind:
         """The kind of an instance of a class by qualified name."""

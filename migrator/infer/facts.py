@@ -253,6 +253,8 @@ class Facts:
     """The dotted name of the file."""
     linked: Linked | None = None
     """The other files of the project, None for a file that is read alone."""
+    observed: dict[cst.CSTNode, k.Kind] = field(default_factory=dict)
+    """What a run of the original showed at places of the file, to be used where inference ends."""
 
     def release(self) -> None:
         """Take the cycles between classes and functions apart, so that the tree is freed at once.

@@ -227,3 +227,16 @@ def element(kind: Kind) -> Kind:
 def without_role(kind: Kind) -> Kind:
     """A tensor that is a value, no longer a registered attribute."""
     return replace(kind, role="") if isinstance(kind, Tensor) and kind.role else kind
+
+
+def loosened(kind: Kind) -> Kind:
+    """A kind without rank and dtype."""
+    if isinstance(kind, Tensor):
+        return Tensor(role=kind.role)
+    if isinstance(kind, Optional):
+        return Optional(loosened(kind.inner))
+    if isinstance(kind, Tuple):
+        return Tuple(tuple(loosened(i) for i in kind.items), kind.fields)
+    if isinstance(kind, Mapping):
+        return Mapping(loosened(kind.value), tuple((n, loosened(v)) for n, v in kind.items))
+    return Sequence(loosened(kind.item), kind.type) if isinstance(kind, Sequence) else kind

@@ -130,6 +130,7 @@ class Statements(Narrowing):
 
     def bind_target(self, target: cst.CSTNode, kind: k.Kind) -> None:
         if type(target) is cst.Name:
+            kind = self.shown(target, kind)
             self.env[target.value] = kind
             self._forget(target.value)
             self.facts.kinds[target] = kind

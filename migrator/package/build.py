@@ -11,6 +11,7 @@ from typing import Any
 
 from migrator.errors import UserError
 from migrator.findings import INTERNAL, Finding
+from migrator.infer.observed import Observed
 from migrator.package.link import Link
 from migrator.package.scan import Scan
 from migrator.package.summary import Data, summarize
@@ -29,6 +30,7 @@ class Setting:
       command: "convert" or "analyze".
       store: directory of the summaries.
       strict: an error of the program's own ends the run; otherwise it becomes a finding of its file.
+      observed: module → what a run of the original showed there.
     """
 
     scans: dict[str, Scan]
@@ -38,6 +40,7 @@ class Setting:
     command: str
     store: str
     strict: bool = True
+    observed: Mapping[str, Observed] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ class Builder:
             sources = [Source(text, path, module) for module, path, text in job.files]
             try:
                 if self.setting.command == "convert":
-                    return _converted(sources, link, self.setting.helpers, self.store)
+                    return _converted(sources, link, self.setting, self.store)
                 return _analyzed(sources, link, self.store)
             except UserError:
                 raise
@@ -154,16 +157,13 @@ def read_elsewhere(table: Table) -> frozenset[str]:
     )
 
 
-def _converted(
-    sources: Sequence[Any], link: Link, helpers: Mapping[str, str], store: Store
-) -> list[Outcome]:
+def _converted(sources: Sequence[Any], link: Link, setting: Setting, store: Store) -> list[Outcome]:
     from migrator.convert import convert_together
     from migrator.findings import ordered
 
     found = []
-    for source, (result, ctx) in zip(
-        sources, convert_together(sources, link, helpers), strict=True
-    ):
+    made = convert_together(sources, link, setting.helpers, setting.observed)
+    for source, (result, ctx) in zip(sources, made, strict=True):
         wanted = ctx.helpers.wanted.values() if ctx.helpers.elsewhere else ()
         used = [
             (file.path.relative_to(ROOT).as_posix(), name, name in ctx.helpers.factories)

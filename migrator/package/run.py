@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from migrator.findings import INTERNAL
+from migrator.infer.observed import Observed
 from migrator.package.build import (
     Builder,
     Job,
@@ -88,6 +89,7 @@ def outcomes(
     jobs: int | None = 1,
     cached: Path | None = None,
     strict: bool = True,
+    observed: Mapping[str, Observed] | None = None,
 ) -> Iterator[Outcome]:
     """What becomes of each file, in the order in which they are done.
 
@@ -97,6 +99,7 @@ def outcomes(
       jobs: worker processes; None chooses by the cores and the amount of source.
       cached: directory of the outcomes of an earlier run, None to keep none.
       strict: an error of the program's own ends the run; otherwise it becomes a finding of its file.
+      observed: module → what a run of the original showed there.
     """
     with _directory(cached) as store:
         setting = Setting(
@@ -107,6 +110,7 @@ def outcomes(
             command,
             str(store),
             strict,
+            observed or {},
         )
         schedule = _Schedule(project, setting, cached is not None)
         number = _processes(project, jobs, schedule)
@@ -222,6 +226,7 @@ class _Schedule:
                     [self.setting.helpers.get(m, "") for m in group],
                     sorted(self.setting.renamed),
                     table.traverses,
+                    [repr(self.setting.observed.get(m)) for m in group],
                 ]
             )
         )

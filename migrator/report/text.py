@@ -85,6 +85,8 @@ def conversion_summary(conversion: Conversion) -> str:
     if partial:
         left = sum(f.blocks for file in partial for f in file.findings)
         text += f", {count(left, 'place')} marked TODO(migrate) in the rest"
+    if conversion.observed:
+        text += f", {count(len(conversion.observed), 'fact')} observed rather than proven"
     if conversion.written:
         text += ": " + ", ".join(map(str, conversion.written[:3]))
         text += f" and {total - 3} more" if total > 3 else ""

@@ -155,4 +155,5 @@ def test_join(a: k.Kind, b: k.Kind, joined: k.Kind) -> None:
 @pytest.mark.parametrize("call", ["max(1)[0]", "min(1).values", "amax(0)", "median(2)[0]", "max()"])
 def test_a_reduction_has_not_the_rank_of_what_it_reduces(call: str) -> None:
     kind = kind_of(f"def f(n: int):\n    x = torch.zeros(n, n, n)\n    r = x.{call}\n", "r")
-    assert isinstance(kind, k.Tensor) and kind.rank is None
+    assert isinstance(kind, k.Tensor)
+    assert kind.rank is None

@@ -53,6 +53,15 @@ def test_convert_loads_no_library(model: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "net.py").exists()
 
 
+def test_observing_loads_no_library_here(model: Path, tmp_path: Path) -> None:
+    """The run of the original is another process."""
+    inputs = "import torch\n\n\ndef get_inputs():\n    return [torch.ones(2)]\n"
+    model.write_text(model.read_text() + inputs)
+    run = ("convert", str(model), "-o", str(tmp_path / "out"), "--observe", str(model))
+    assert not modules_after(*run) & set(HEAVY)
+    assert (tmp_path / "out" / "net.py").exists()
+
+
 def test_importing_the_package_loads_nothing() -> None:
     run = subprocess.run(
         [sys.executable, "-c", "import sys, migrator; print(*sys.modules)"],

@@ -12,6 +12,7 @@ from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
 from migrator.infer.static import asked_name, exists, names_dtype
@@ -336,7 +337,7 @@ def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
             "API005",
             f"`{' '.join(syntax.code(node.func.value).split())[:40]}` may be a tensor or not, and "
             f".{method}() means different things",
-            "annotate it (x: torch.Tensor)",
+            UNCLEAR,
         )
 
 
