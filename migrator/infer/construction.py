@@ -153,13 +153,13 @@ class Construction(Python):
         if isinstance(item, k.Module):
             return self.call_module(item, args)
         if isinstance(item, k.Function) or item is None or isinstance(item, k.Unknown):
-            return k.TENSOR
+            return k.PRESUMED
         return self._presumed(args)
 
     @staticmethod
     def _presumed(args: Args) -> k.Kind:
         """What a module of unknown class returns for a tensor: a tensor, since only then do methods apply."""
-        return k.TENSOR if args and isinstance(args[0][1], k.Tensor) else k.UNKNOWN
+        return k.PRESUMED if args and isinstance(args[0][1], k.Tensor) else k.UNKNOWN
 
 
 _SAME_RANK = frozenset(

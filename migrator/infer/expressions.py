@@ -61,7 +61,9 @@ class Expressions:
     def shown(self, node: cst.CSTNode, kind: k.Kind) -> k.Kind:
         """A kind with what it leaves open taken from a run of the original, where there was one."""
         seen = self._observed.get(node)
-        return kind if seen is None else completed(kind, seen)
+        if seen is None:
+            return kind
+        return seen if kind is k.PRESUMED else completed(kind, seen)
 
     def instance_of(self, name: str) -> k.Kind:
         """The kind of an instance of a class by qualified name."""

@@ -137,6 +137,8 @@ class Optional(Kind):
 UNKNOWN = Unknown()
 NONE = Const(None)
 TENSOR = Tensor()
+PRESUMED = Tensor()
+"""A tensor in all likelihood, known by identity: what a run shows may take its place."""
 INT = Scalar("int")
 FLOAT = Scalar("float")
 BOOL = Scalar("bool")

@@ -66,7 +66,6 @@ _SORTS: tuple[tuple[type[k.Kind], str], ...] = (
     (k.Tuple, "sequence"),
     (k.Sequence, "sequence"),
     (k.Mapping, "mapping"),
-    (k.DType, "dtype"),
 )
 
 

@@ -97,9 +97,9 @@ class _Search:
 
 
 def _problems(conversion: Conversion) -> set[tuple[str, int, int, str, str]]:
-    """What a person would have to look at."""
+    """What could not be converted."""
     return {
         (finding.path, finding.line, finding.column, finding.rule, finding.message)
         for finding in conversion.findings
-        if finding.severity != "info"
+        if finding.blocks
     }
