@@ -200,8 +200,8 @@ def _cases(
     if own and not name and not any(flags.values()):
         yield from own
     else:
-        place = directory and Path(tempfile.mkdtemp(dir=directory))
-        yield _file_case(settings, path, name, place, flags)
+        own_place = directory and Path(tempfile.mkdtemp(dir=directory))
+        yield _file_case(settings, path, name, own_place, flags)
 
 
 def _module_path(place: str, settings: Config) -> Path:

@@ -243,20 +243,7 @@ class Calls(Construction):
         if name.startswith("Module."):
             return self._module_method(name.removeprefix("Module."), callee.bound, args)
         if name.startswith("math."):
-            return (
-                k.INT
-                if name
-                in (
-                    "math.floor",
-                    "math.ceil",
-                    "math.prod",
-                    "math.gcd",
-                    "math.isqrt",
-                    "math.comb",
-                    "math.factorial",
-                )
-                else k.FLOAT
-            )
+            return k.INT if name.removeprefix("math.") in _WHOLE else k.FLOAT
         if name.startswith("einops."):
             return einops_result(name, args)
         if name in ("copy.deepcopy", "copy.copy") and args:
@@ -566,6 +553,8 @@ class Calls(Construction):
         raise NotImplementedError
 
 
+_WHOLE = frozenset("floor ceil prod gcd isqrt comb factorial".split())
+"""Functions of ``math`` that give an int."""
 INITIALISING = frozenset("init_weights reset_parameters _init_weights initialize".split())
 """Names of methods that draw the values of parameters anew."""
 _CLASS_NAMES = ("cls", "class", "klass")

@@ -83,7 +83,7 @@ def observe(cases: Sequence[str], files: Sequence[File]) -> list[Fact]:
         seen = _run(Request(config, tuple(names), frozenset(modules)))
     if not seen:
         raise UserError(f"--observe {', '.join(names)}: runs none of the files that are converted")
-    facts = []
+    facts: list[Fact] = []
     for member in every:
         told = seen.get(str(Path(member.path).resolve()))
         if told is not None:
@@ -151,9 +151,7 @@ def _fact(source: Source, node: cst.CSTNode, kind: k.Kind, span: Span, dtypes: s
     above = source.index.around(node)
     names = [n.name.value for n in above if isinstance(n, (cst.ClassDef, cst.FunctionDef))]
     inside = any(isinstance(n, cst.FunctionDef) for n in above)
-    rank = next(
-        (i for i, form in enumerate(_TELLING) if isinstance(above[-1], form)), len(_TELLING)
-    )
+    rank = 0 if isinstance(above[-1], cst.Param) else 1 if isinstance(above[-1], _BINDING) else 2
     return Fact(
         source.module,
         source.index.place(node),
@@ -168,7 +166,7 @@ def _fact(source: Source, node: cst.CSTNode, kind: k.Kind, span: Span, dtypes: s
     )
 
 
-_TELLING = (cst.Param, (cst.For, cst.CompFor, cst.Element))
+_BINDING = (cst.For, cst.CompFor, cst.Element)
 
 
 def kind_of(description: Description, modules: Mapping[str, str]) -> k.Kind:

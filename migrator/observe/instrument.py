@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 TELL = "__migrate_tell__"
@@ -119,7 +119,7 @@ class _Telling(ast.NodeTransformer):
         made = [self.visit(node) for node in nodes]
         return [one for part in made for one in (part if isinstance(part, list) else [part])]
 
-    def _bound(self, targets: list[ast.expr]) -> Iterator[ast.stmt]:
+    def _bound(self, targets: Iterable[ast.expr]) -> Iterator[ast.stmt]:
         for target in targets:
             for part in ast.walk(target):
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
