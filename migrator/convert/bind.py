@@ -128,6 +128,16 @@ def choose(name: str, rules: Sequence[Rule], args: Sequence[Argument]) -> Choice
                     break
                 if fit is None:
                     answer = None
+            elif param.annotation and param.mode == "*" and isinstance(value, Seq):
+                each = {
+                    fits(param.annotation, kind_of(one))
+                    for one in value.items
+                    if not isinstance(one, Star)
+                }
+                if False in each:
+                    answer = False
+                    break
+                answer = None if None in each else answer
         if answer is True and not maybe:
             return Choice(rule, bound)
         if answer is not False:

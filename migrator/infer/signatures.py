@@ -97,6 +97,8 @@ def fits(annotation: str, kind: k.Kind) -> bool | None:
         if wanted in ("int", "float", "bool", "complex"):
             return None if kind.dtype is None else kind.dtype == wanted
         return True
+    if base == "Array":
+        return isinstance(kind, k.Tensor) or kind == k.Other("numpy.ndarray")
     if base in ("int", "Int"):
         return True if scalar == "int" else (None if scalar == "number" else False)
     if base == "float":

@@ -41,7 +41,7 @@ def from_numpy(ndarray) -> Tensor:
 
 
 @op("torch.Tensor", "torch.FloatTensor")
-def FloatTensor(data: tuple | list, *, device=None) -> Tensor["float"]:
+def FloatTensor(data: tuple | list | Array, *, device=None) -> Tensor["float"]:
     """The legacy constructor with values."""
     return jnp.array(data, jnp.float32)
 
@@ -57,13 +57,27 @@ def FloatTensor_of_size(*size: int, device=None) -> Tensor["float"]:
 
 
 @op("torch.LongTensor", example={"torch.LongTensor([1, 2])": "jnp.array([1, 2], jnp.int32)"})
-def LongTensor(data: tuple | list, *, device=None) -> Tensor["int"]:
+def LongTensor(data: tuple | list | Array, *, device=None) -> Tensor["int"]:
     """The legacy constructor of an integer tensor."""
     return jnp.array(data, jnp.int32)
 
 
+@op("torch.LongTensor", example={"torch.LongTensor(2, 3)": "jnp.empty((2, 3), jnp.int32)"})
+def LongTensor_of_size(*size: int, device=None) -> Tensor["int"]:
+    """The legacy constructor with sizes."""
+    return jnp.empty(size, jnp.int32)
+
+
+@op("torch.LongTensor", general=True)
+def LongTensor_of_any(data, *, device=None) -> Tensor["int"]:
+    """The legacy constructor: a number is a size, anything else has the values."""
+    if isinstance(data, int):
+        return jnp.empty(data, jnp.int32)
+    return jnp.array(data, jnp.int32)
+
+
 @op("torch.BoolTensor", example={"torch.BoolTensor([True])": "jnp.array([True], jnp.bool_)"})
-def BoolTensor(data: tuple | list, *, device=None) -> Tensor["bool"]:
+def BoolTensor(data: tuple | list | Array, *, device=None) -> Tensor["bool"]:
     """The legacy constructor of a boolean tensor."""
     return jnp.array(data, jnp.bool_)
 

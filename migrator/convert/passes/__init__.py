@@ -29,6 +29,7 @@ ORDER = (
     "initializers",
     "indexing",
     "running_statistics",
+    "sizes",
     "foreign",
     "calls",
     "names",

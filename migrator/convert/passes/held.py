@@ -35,6 +35,11 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
             return _unregistered(rw, node, owner, target)
         filled = _filled(ctx, owner, target.attr.value)
         return _declared(rw, node, filled) if filled is not None else None
+    if isinstance(node.value, cst.Call) and ctx.facts.callee(node.value) in _NUMPY_TUPLES:
+        ctx.helpers.use("nnx")
+        return syntax.changed(
+            node, value=cst.Call(syntax.parse("nnx.data"), [cst.Arg(rw.visit(node.value))])
+        )
     kind = ctx.kind(node.value)
     if isinstance(kind, k.Sequence) and _is_parameter(kind.item):
         return _unregistered(rw, node, owner, target)
@@ -47,6 +52,17 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
     ctx.helpers.use("nnx")
     func = _container(rw, node, kind)
     return syntax.changed(node, value=cst.Call(func, [cst.Arg(_in_parens(rw.visit(node.value)))]))
+
+
+_NUMPY_TUPLES = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "tril_indices triu_indices tril_indices_from triu_indices_from diag_indices "
+        "diag_indices_from nonzero meshgrid indices split array_split broadcast_arrays "
+        "unravel_index ix_ mask_indices"
+    ).split()
+)
+"""Functions of numpy that give several arrays, which Flax must be shown; a single one it sees."""
 
 
 def _declared(rw: Rewriter, node: cst.Assign, filled: k.Kind) -> cst.Assign:
