@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.attributes import Attributes
 from migrator.infer.signatures import Args
-from migrator.infer.static import exists
+from migrator.infer.static import choices, exists
 from rules import definitions
 
 
@@ -99,6 +101,9 @@ class Python(Attributes):
                 if exists(first.name, str(args[1][1].value)) is False:
                     return args[2][1]
             return self.attribute(first, str(args[1][1].value))
+        if name == "getattr" and isinstance(first, k.Namespace) and node is not None:
+            kinds = [self.attribute(first, one) for one in choices(self.facts, node)]
+            return reduce(k.join, kinds) if kinds else k.UNKNOWN
         if name == "next":
             return k.element(first)
         if name in ("divmod",):
@@ -145,6 +150,8 @@ PARTIAL = "partial "
 def partial(args: Args) -> k.Kind:
     """``functools.partial(F.gelu, …)``: no longer the function, for what it is called with is not all."""
     function = args[0][1]
+    if function == k.Function("torch.utils.checkpoint.checkpoint") and args[1:]:
+        return partial(args[1:])  # which computes what its function does
     if isinstance(function, k.Function) and function.name.startswith("torch.") and args[1:]:
         return k.Function(f"{PARTIAL}{function.name}")
     return function

@@ -58,6 +58,47 @@ def asked_name(facts: Facts, call: cst.Call) -> tuple[str, str] | None:
     return namespace.name, str(name.value)
 
 
+def choices(facts: Facts, call: cst.Call) -> list[str]:
+    """Names that ``getattr(nn, f"Conv{dims}d")`` may mean: all of the namespace that are written so, but for the hole.
+
+    Empty where the namespace is not torch's, or where little of the name is written.
+    """
+    if len(call.args) != 2 or any(a.star or a.keyword is not None for a in call.args):
+        return []
+    namespace, written = facts.kind(call.args[0].value), call.args[1].value
+    if not isinstance(namespace, k.Namespace) or not of_torch(namespace.name):
+        return []
+    for hole in (r"\d+", r"\w+"):
+        pattern = _pattern(facts, written, hole)
+        if pattern is None:
+            return []
+        whole = re.compile(rf"{re.escape(canonical(namespace.name))}\.{pattern}")
+        names = {*table()["class"], *table()["function"]}
+        found = sorted(name for name in names if whole.fullmatch(name))
+        if found:
+            return [name.rpartition(".")[2] for name in found] if len(found) <= _MOST else []
+    return []
+
+
+def _pattern(facts: Facts, node: cst.BaseExpression, hole: str) -> str | None:
+    """The names that an f-string with one hole may be, as a regular expression; a hole that is a string is a word."""
+    if not isinstance(node, cst.FormattedString) or "r" in node.prefix.lower():
+        return None
+    holes = [p for p in node.parts if isinstance(p, cst.FormattedStringExpression)]
+    texts = [p.value for p in node.parts if isinstance(p, cst.FormattedStringText)]
+    if len(holes) != 1 or holes[0].format_spec is not None or not "".join(texts).isidentifier():
+        return None
+    if k.scalar_type(facts.kind(holes[0].expression)) == "str":
+        hole = r"\w+"
+    return "".join(
+        re.escape(p.value) if isinstance(p, cst.FormattedStringText) else hole for p in node.parts
+    )
+
+
+_MOST = 6
+"""More names than these are no choice that somebody would write down."""
+
+
 def names_dtype(facts: Facts, call: cst.Call) -> bool:
     """``getattr(torch, config.dtype)``: the name of a dtype that is not known."""
     if len(call.args) != 2 or facts.kind(call.args[0].value) != k.Namespace("torch"):

@@ -172,3 +172,63 @@ class M(nn.Module):
         return x
 """)
     assert "map(lambda dim: Linear(dim, 4, rngs=rngs), (4,))" in code
+
+
+@pytest.mark.parametrize("space", ["self.dims", "str(self.dims)"])
+def test_layers_and_functions_whose_names_have_a_hole(space: str) -> None:
+    code = check(f"""
+class M(nn.Module):
+    def __init__(self, dims=2):
+        super().__init__()
+        self.dims = dims
+        conv = getattr(nn, f"Conv{{{space}}}d")
+        self.conv = conv(1, 4, 1)
+        self.norm = getattr(nn, f"BatchNorm{{dims}}d")(4)
+
+    def forward(self, x):
+        pool = getattr(F, f"adaptive_avg_pool{{self.dims}}d")
+        return pool(self.norm(self.conv(x[None, None])), 2)
+""")
+    assert ("ConvTranspose1d" in code) is ("str" in space)
+    assert "}[f'BatchNorm{dims}d'](4, rngs=rngs)" in code.replace(
+        '"BatchNorm{', "'BatchNorm{"
+    ).replace('d"](4', "d'](4")
+
+
+def test_a_name_of_which_little_is_written_is_a_finding() -> None:
+    assert rules_of(
+        "def f(x: torch.Tensor, name: str):\n    return getattr(F, f'{name}')(x)\n"
+    ) == ["API001"]
+    assert rules_of("def f(x: torch.Tensor, n):\n    return getattr(F, f'no_{n}')(x)\n") == [
+        "API001"
+    ]
+
+
+def test_what_checkpoints_and_what_switches_precision_off_as_values() -> None:
+    code = check("""
+from contextlib import nullcontext
+from functools import partial
+
+from torch.amp import autocast
+from torch.utils.checkpoint import checkpoint
+
+
+class M(nn.Module):
+    def __init__(self, whole=True):
+        super().__init__()
+        self.whole = whole
+        self.proj = nn.Linear(4, 4)
+
+    def twice(self, x, y):
+        return self.proj(x) + y
+
+    def forward(self, x):
+        scope = partial(autocast, "cuda", enabled=False) if self.whole else nullcontext
+        with scope():
+            x = self.proj(x)
+        block = partial(checkpoint, self.proj, use_reentrant=False) if self.training else self.proj
+        both = partial(checkpoint, self.twice, x)
+        return block(x) + both(x + 1)
+""")
+    assert "scope = contextlib.nullcontext if self.whole else nullcontext" in code
+    assert "both = partial(self.twice, x)" in code

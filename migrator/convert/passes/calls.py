@@ -10,13 +10,14 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
+from migrator.convert.passes.functions import is_disabled_autocast
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
-from migrator.infer.static import asked_name, exists, names_dtype
-from migrator.infer.symbols import CASTS, tensor_attribute
+from migrator.infer.static import asked_name, choices, exists, names_dtype
+from migrator.infer.symbols import CASTS, symbol, tensor_attribute
 from rules import definitions
 from rules.definitions import module_file
 
@@ -121,6 +122,11 @@ def checkpointed(rw: Rewriter, node: cst.Call) -> Any:
     made: cst.Call = rw.visit(call)
     if owner is not None and isinstance(made, cst.Call):
         return _rematerialised(rw, owner, call, made)
+    _left_out(rw, node)
+    return syntax.with_args(made, list(made.args)) if isinstance(made, cst.Call) else made
+
+
+def _left_out(rw: Rewriter, node: cst.Call) -> None:
     rw.ctx.report(
         node,
         "TRC010",
@@ -129,7 +135,26 @@ def checkpointed(rw: Rewriter, node: cst.Call) -> Any:
         severity="info",
         blocks=False,
     )
-    return syntax.with_args(made, list(made.args)) if isinstance(made, cst.Call) else made
+
+
+@converts(cst.Call)
+def partial_of_torch(rw: Rewriter, node: cst.Call) -> Any:
+    """``partial(checkpoint, block)`` → ``block``; ``partial(autocast, enabled=False)``, a context that does nothing."""
+    if rw.ctx.facts.callee(node) != "functools.partial" or not node.args:
+        return None
+    name = rw.ctx.facts.qualified_name(node.args[0].value)
+    if name is not None and name.startswith("torch.") and is_disabled_autocast(node, name):
+        rw.ctx.helpers.use("contextlib")
+        return syntax.parse("contextlib.nullcontext")
+    if name != "torch.utils.checkpoint.checkpoint" or len(node.args) < 2 or node.args[1].keyword:
+        return None
+    _left_out(rw, node)
+    rest = [
+        a for a in node.args[1:] if a.keyword is None or a.keyword.value not in _CHECKPOINT_OPTIONS
+    ]
+    if len(rest) == 1 and not rest[0].star:
+        return rw.visit(rest[0].value)
+    return syntax.with_args(node, [rw.visit(a) for a in rest])
 
 
 def _owner(rw: Rewriter, function: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -238,7 +263,7 @@ def _torch_attribute(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     """``getattr(F, "relu")`` → ``F.relu``; ``getattr(torch, self.dtype)``, the name of a dtype."""
     asked = asked_name(rw.ctx.facts, node)
     if asked is None:
-        return _named_dtype(rw, node)
+        return _chosen(rw, node) or _named_dtype(rw, node)
     if len(node.args) == 3:
         there = exists(*asked)
         if there is None:
@@ -259,6 +284,24 @@ def _torch_attribute(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     except Failure as failure:
         raise Failure(node, failure.rule, failure.message, failure.advice) from failure
     return made
+
+
+def _chosen(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
+    """``getattr(nn, f"Conv{n}d")`` → ``{"Conv1d": …, "Conv2d": …, "Conv3d": …}[f"Conv{n}d"]``."""
+    from migrator.convert.passes.names import value_of
+
+    namespace = rw.ctx.facts.kind(node.args[0].value)
+    entries = []
+    for name in choices(rw.ctx.facts, node):
+        kind = symbol(f"{namespace.name}.{name}")  # type: ignore[attr-defined]
+        if not isinstance(kind, (k.Function, k.Class)):
+            return None
+        key = cst.SimpleString(f'"{name}"')
+        entries.append(cst.DictElement(key, value_of(rw, node, kind)))
+    if not entries:
+        return None
+    index = cst.Index(syntax.unparenthesized(rw.visit(node.args[1].value)))
+    return cst.Subscript(cst.Dict(entries), [cst.SubscriptElement(index)])
 
 
 def _has_torch_name(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
