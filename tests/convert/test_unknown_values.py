@@ -232,3 +232,42 @@ class M(nn.Module):
 """)
     assert "scope = contextlib.nullcontext if self.whole else nullcontext" in code
     assert "both = partial(self.twice, x)" in code
+
+
+def test_a_class_that_is_chosen_is_mapped_over_modules() -> None:
+    check("""
+from functools import partial
+
+
+class Norm(nn.Module):
+    def __init__(self, dim, fn):
+        super().__init__()
+        self.fn = fn
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, x):
+        return self.fn(self.norm(x))
+
+
+class Zero(nn.Module):
+    def __init__(self, fn):
+        super().__init__()
+        self.fn = fn
+        self.gain = nn.Parameter(torch.tensor(0.5))
+
+    def forward(self, x):
+        return self.fn(x) * self.gain
+
+
+class M(nn.Module):
+    def __init__(self, rezero=False, last=Zero, number=None):
+        super().__init__()
+        wrap = Zero if rezero else partial(Norm, 4)
+        self.a, self.b = map(wrap, (nn.Linear(4, 4), nn.Linear(4, 4)))
+        self.c = nn.ModuleList(map(last, (nn.Linear(4, 4),)))
+        parse = number or int
+        self.sizes = list(map(parse, ("3", "4")))
+
+    def forward(self, x):
+        return self.c[0](self.b(self.a(x))) + self.sizes[0]
+""")

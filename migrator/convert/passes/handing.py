@@ -48,7 +48,7 @@ def mapped(rw: Rewriter, node: cst.Call) -> Any:
     """``map(Block, dims)`` → ``map(functools.partial(build, Block, rngs=rngs), dims)``."""
     if rw.ctx.facts.callee(node) not in _MAPS or not node.args or node.args[0].star:
         return None
-    if not _takes_generator(rw.ctx, rw.ctx.kind(node.args[0].value)):
+    if not _takes_generator(rw.ctx, node.args[0].value):
         return None
     rw.ctx.helpers.use("functools")
     build = rw.ctx.helpers.need(module_file("rules.compat.factories"), "build")
@@ -59,8 +59,12 @@ def mapped(rw: Rewriter, node: cst.Call) -> Any:
     return syntax.with_args(node, [first, *(rw.visit(a) for a in node.args[1:])])
 
 
-def _takes_generator(ctx: Context, kind: k.Kind) -> bool:
-    """Whether a class of modules, or a function of the project that draws or builds, is handed on."""
+def _takes_generator(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a class of modules, or a function of the project that draws or builds, is handed on, or may be."""
+    kind = ctx.kind(node)
+    if kind in (k.Class(""), k.Function(""), k.UNKNOWN):
+        frame = ctx.frame
+        return isinstance(node, cst.Name) and ctx.in_init and ctx.plan.how(frame.info) is not None  # type: ignore[union-attr]
     if isinstance(kind, k.Class):
         info = ctx.facts.classes.get(kind.name)
         return bool(definitions.layers(kind.name)) or (info is not None and bool(info.torch_base))
