@@ -351,6 +351,11 @@ class Calls(Construction):
         for rule in chosen:
             kind = from_definition(rule.returns, first, rule.fields)
             result = kind if result is None else k.join(result, kind)
+        if isinstance(result, k.Tensor) and result.dtype == "float":
+            if any(isinstance(kind, k.Tensor) and kind.dtype == "complex" for _, kind in args):
+                result = replace(
+                    result, dtype=None
+                )  # a function of floats, which may be complex too
         if name in ("Tensor.size",) and isinstance(first, k.Tensor):
             return self._size(first, args)
         return self._refine(name, result or k.UNKNOWN, args)
@@ -375,13 +380,16 @@ class Calls(Construction):
                     if isinstance(value, k.DType):
                         return replace(kind, dtype=dtype_class(value.name))
             if short in _SHAPED_BY_SIZES:
-                sizes = [v for key, v in args if key is None]
+                sizes = (
+                    [] if any(key == "*" for key, _ in args) else [v for key, v in args if not key]
+                )
                 if name.startswith("Tensor."):
                     sizes = sizes[1:]
                 if len(sizes) == 1 and isinstance(sizes[0], k.Tuple):
                     return replace(kind, rank=len(sizes[0].items))
                 if sizes and all(k.scalar_type(s) == "int" for s in sizes):
                     return replace(kind, rank=len(sizes))
+                return kind if short == "permute" else replace(kind, rank=None)
         chunks = args[1][1] if len(args) > 1 else k.UNKNOWN
         if short == "chunk" and isinstance(chunks, k.Const) and isinstance(kind, k.Sequence):
             return k.Sequence(kind.item, kind.type)

@@ -161,6 +161,9 @@ class Definitions(Statements):
         returns: k.Kind = self._returns if self._returns is not None else k.NONE
         if not self._ended and self._returns is not None and not _ends(info.node.body):
             returns = k.join(returns, k.NONE)
+        left_open = _ends(info.node.body) or _left_open(info.node.body)
+        if info.generator or (self._returns is None and left_open):
+            returns = k.UNKNOWN  # what a derived class makes of it, for one that is left open
         if info.node.returns is not None:
             hinted = from_hint(info.node.returns.annotation, self.eval)
             if isinstance(returns, k.Unknown) or (self._returns is None):
@@ -279,6 +282,17 @@ class Definitions(Statements):
         name = param.name.value
         seen = self.facts.observed.get(param.name)
         return seen or info.evidence.get(name) or guess(uses.get(name, set()), forward)
+
+
+def _left_open(body: cst.BaseSuite) -> bool:
+    """Whether a body is a docstring, ``pass`` or ``...``."""
+    small = [line.body for line in body.body if isinstance(line, cst.SimpleStatementLine)]
+    found = [one for line in small for one in line] or list(body.body)
+    return len(small) in (0, len(body.body)) and all(
+        isinstance(one, cst.Pass)
+        or (isinstance(one, cst.Expr) and isinstance(one.value, (cst.Ellipsis, cst.BaseString)))
+        for one in found
+    )
 
 
 def _ends(body: cst.BaseSuite) -> bool:

@@ -354,6 +354,8 @@ class Expressions:
         return k.UNKNOWN
 
     def eval_Yield(self, node: cst.Yield) -> k.Kind:
+        if self.function is not None:
+            self.function.generator = True
         if isinstance(node.value, cst.From):
             self.eval(node.value.item)
         elif node.value is not None:

@@ -88,7 +88,7 @@ def contradicts(known: k.Kind, seen: k.Kind) -> bool:
     if isinstance(seen, k.Optional):
         seen = seen.inner
     if isinstance(known, k.Other) and known.type:
-        return isinstance(seen, (k.Tensor, k.Module))
+        return isinstance(seen, k.Tensor)  # a mixin's self is a module elsewhere
     one, other = _sort(known), _sort(seen)
     if one is None or other is None:
         return False

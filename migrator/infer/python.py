@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 
 import libcst as cst
@@ -90,6 +91,8 @@ class Python(Attributes):
             for kind in items[1:]:
                 result = k.join(result, kind)
             return widen(result)
+        if name == "abs" and isinstance(first, k.Tensor) and first.dtype == "complex":
+            return replace(first, dtype="float", role="")
         if name in ("abs", "round"):
             return (
                 widen(first)

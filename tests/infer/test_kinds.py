@@ -157,3 +157,24 @@ def test_a_reduction_has_not_the_rank_of_what_it_reduces(call: str) -> None:
     kind = kind_of(f"def f(n: int):\n    x = torch.zeros(n, n, n)\n    r = x.{call}\n", "r")
     assert isinstance(kind, k.Tensor)
     assert kind.rank is None
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("def f(x: torch.Tensor, n: list):\n    r = x.view(-1, *n)\n", k.TENSOR),
+        ("def f(x: torch.Tensor):\n    r = x.new_zeros(*x.shape[:3], 1)\n", k.TENSOR),
+        ("def f(x: torch.Tensor):\n    r = abs(torch.fft.rfft(x))\n", k.Tensor(dtype="float")),
+        ("def g():\n    yield 1\n\ndef f():\n    r = g()\n", k.UNKNOWN),
+        (
+            "class A:\n    def g(self):\n        raise NotImplementedError\n\nr = A().g()\n",
+            k.UNKNOWN,
+        ),
+        ("class A:\n    def g(self):\n        'For derived classes.'\n\nr = A().g()\n", k.UNKNOWN),
+        ("class A:\n    def g(self):\n        print(1)\n\nr = A().g()\n", k.NONE),
+        ("class A:\n    n: 'int | str' = 'auto'\n\nr = A().n\n", k.UNKNOWN),
+        ("class A:\n    n: int = 3\n\nr = A().n\n", k.INT),
+    ],
+)
+def test_what_is_not_sure_is_left_open(source: str, expected: k.Kind) -> None:
+    assert kind_of(source, "r") == expected
