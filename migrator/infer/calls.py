@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import libcst as cst
@@ -11,10 +10,12 @@ from migrator.infer import kinds as k
 from migrator.infer.annotations import OTHER_RANK, dtype_class, from_definition
 from migrator.infer.construction import (
     CONTAINERS,
+    MAYBE_AFFINE,
     PARAMETERS,
     Construction,
     as_parameter,
     passes_on,
+    surely_affine,
 )
 from migrator.infer.einops import einops_result
 from migrator.infer.evidence import other_receiver, tensor_call
@@ -451,7 +452,7 @@ class Calls(Construction):
                 if known is not None and handed.get(self._call_node) == kind:
                     continue  # nothing new; joining all sites again would cost their number squared
                 handed[self._call_node] = kind
-                joined = _joined(handed.values())
+                joined = k.joined(handed.values())
                 if joined != known:
                     info.sites[name] = joined
                     info.dirty = True
@@ -479,7 +480,7 @@ class Calls(Construction):
             starred = any(keyword in ("*", "**") for keyword, _ in args)
             given = dict(self._constant_args(base, args)).get("bias", k.BOOL if starred else True)
             self.owner.statics["<bias>"] = given if isinstance(given, k.Kind) else k.Const(given)
-            if base in _MAYBE_AFFINE and not _surely_affine(args, starred):
+            if base in MAYBE_AFFINE and not surely_affine(args, starred):
                 self.owner.statics["<weight>"] = k.BOOL
         return k.NONE if name == "__init__" else k.UNKNOWN
 
@@ -568,15 +569,6 @@ INITIALISING = frozenset("init_weights reset_parameters _init_weights initialize
 _CLASS_NAMES = ("cls", "class", "klass")
 _CREATING = frozenset("create make build get new".split())
 """How the names of functions begin that create what they return."""
-_MAYBE_AFFINE = frozenset(["torch.nn.LayerNorm", "torch.nn.RMSNorm", "torch.nn.GroupNorm"])
-
-
-def _surely_affine(args: Args, starred: bool) -> bool:
-    """Whether the constructor of a norm is surely asked for a weight."""
-    for keyword, kind in args:
-        if keyword in ("affine", "elementwise_affine"):
-            return kind == k.Const(True)
-    return not starred and sum(keyword is None for keyword, _ in args) < 3
 
 
 _SHAPED_BY_SIZES = frozenset(
@@ -588,15 +580,6 @@ _TENSOR_PARAMS = frozenset(
     "input target index src mask query key mat1 mat2 tensor1 tensor2 source vec2 batch1 batch2".split()
 )
 """Names that torch's signatures give to arguments that can only be tensors."""
-
-
-def _joined(kinds: Iterable[k.Kind]) -> k.Kind:
-    """What all call sites hand to a parameter; one that is not known says nothing against the others."""
-    result: k.Kind | None = None
-    for kind in kinds:
-        if not isinstance(kind, k.Unknown):
-            result = kind if result is None else k.join(result, kind)
-    return result if result is not None else k.UNKNOWN
 
 
 def _is_docstring(node: cst.CSTNode) -> bool:

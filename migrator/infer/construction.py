@@ -180,3 +180,14 @@ def passes_on(function: FunctionInfo, node: cst.Call | None) -> bool:
 def as_parameter(kind: k.Kind) -> k.Kind:
     """The kind of a tensor that a container of parameters keeps."""
     return replace(kind, role="param") if isinstance(kind, k.Tensor) else kind
+
+
+MAYBE_AFFINE = frozenset(["torch.nn.LayerNorm", "torch.nn.RMSNorm", "torch.nn.GroupNorm"])
+
+
+def surely_affine(args: Args, starred: bool) -> bool:
+    """Whether the constructor of a norm is surely asked for a weight."""
+    for keyword, kind in args:
+        if keyword in ("affine", "elementwise_affine"):
+            return kind == k.Const(True)
+    return not starred and sum(keyword is None for keyword, _ in args) < 3

@@ -286,12 +286,12 @@ class Definitions(Statements):
 
 def _left_open(body: cst.BaseSuite) -> bool:
     """Whether a body is a docstring, ``pass`` or ``...``."""
-    small = [line.body for line in body.body if isinstance(line, cst.SimpleStatementLine)]
-    found = [one for line in small for one in line] or list(body.body)
-    return len(small) in (0, len(body.body)) and all(
+    lines = [n.body if isinstance(n, cst.SimpleStatementLine) else [n] for n in body.body]
+    return all(
         isinstance(one, cst.Pass)
         or (isinstance(one, cst.Expr) and isinstance(one.value, (cst.Ellipsis, cst.BaseString)))
-        for one in found
+        for line in lines
+        for one in line
     )
 
 

@@ -5,6 +5,7 @@ Kinds are small immutable values. ``join`` is the least upper bound used where c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -242,3 +243,12 @@ def loosened(kind: Kind) -> Kind:
     if isinstance(kind, Mapping):
         return Mapping(loosened(kind.value), tuple((n, loosened(v)) for n, v in kind.items))
     return Sequence(loosened(kind.item), kind.type) if isinstance(kind, Sequence) else kind
+
+
+def joined(kinds: Iterable[Kind]) -> Kind:
+    """What all call sites hand to a parameter; one that is not known says nothing against the others."""
+    result: Kind | None = None
+    for kind in kinds:
+        if not isinstance(kind, Unknown):
+            result = kind if result is None else join(result, kind)
+    return result if result is not None else UNKNOWN
