@@ -168,6 +168,11 @@ class Statements(Narrowing):
             if isinstance(value, k.Mapping):
                 new = kind if isinstance(value.value, k.Unknown) else k.join(value.value, kind)
                 self.bind_target(target.value, k.Mapping(new))
+            elif isinstance(value, k.Sequence) and value.type == "list":
+                sliced = isinstance(target.slice[0].slice, cst.Slice)
+                item = k.join(value.item, k.element(kind) if sliced else kind)
+                if item != value.item:
+                    self.bind_target(target.value, k.Sequence(item, "list"))
             elif isinstance(value, k.Module) and value.cls in PARAMETERS:
                 new = k.Tensor(role="param")
                 self.bind_target(target.value, k.Module(value.cls, new))

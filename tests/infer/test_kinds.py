@@ -174,6 +174,8 @@ def test_a_reduction_has_not_the_rank_of_what_it_reduces(call: str) -> None:
         ("class A:\n    def g(self):\n        print(1)\n\nr = A().g()\n", k.NONE),
         ("class A:\n    n: 'int | str' = 'auto'\n\nr = A().n\n", k.UNKNOWN),
         ("class A:\n    n: int = 3\n\nr = A().n\n", k.INT),
+        ("a = [torch.zeros(2, 3)]\na[0] = a[0][None]\nr = a[0]\n", k.TENSOR),
+        ("a = [1, 2]\na[0:1] = ['b']\nr = a[0]\n", k.Other("scalar")),
     ],
 )
 def test_what_is_not_sure_is_left_open(source: str, expected: k.Kind) -> None:
