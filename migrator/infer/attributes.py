@@ -152,6 +152,8 @@ class Attributes(Expressions):
                 args = value.args if given == k.Const(True) else (("bias", given),)
                 return self._module_attribute(k.Module(base, value.item, args), name)
         elif "|" not in value.cls and value.cls != "torch.nn.Module":
+            if name in _PARTS.get(value.cls, {}):
+                return k.Module(_PARTS[value.cls][name])
             if name == "bias" and dict(value.args).get("bias", True) is not True:
                 return k.Optional(k.Tensor(dtype="float", role="param"))
             if name in ("weight", "bias") or name.startswith(("weight_", "bias_", "in_proj")):
@@ -160,7 +162,7 @@ class Attributes(Expressions):
                 return k.Tensor(dtype="float", role="buffer")
             if name == "num_batches_tracked":
                 return k.Tensor(0, "int", "buffer")
-            if name.startswith(("in_", "out_", "num_", "embedding_dim", "groups", "hidden_size")):
+            if name.startswith(_SIZES):
                 return k.INT
         elif "|" in value.cls and name in ("weight", "bias"):
             return k.Tensor(dtype="float", role="param")
@@ -211,3 +213,24 @@ def _is_method(name: str) -> bool:
     from rules.torch_names import table
 
     return name in table()["method"]
+
+
+_SIZES = ("in_", "out_", "num_", "embedding_dim", "groups", "hidden_size")
+"""How the names of the arguments begin that layers keep and that are sizes."""
+
+_ENCODER = {
+    "self_attn": "torch.nn.MultiheadAttention",
+    **dict.fromkeys(("linear1", "linear2"), "torch.nn.Linear"),
+    **dict.fromkeys(("norm1", "norm2"), "torch.nn.LayerNorm"),
+}
+_DECODER = {
+    **_ENCODER,
+    "multihead_attn": "torch.nn.MultiheadAttention",
+    "norm3": "torch.nn.LayerNorm",
+}
+_PARTS = {
+    "torch.nn.MultiheadAttention": {"out_proj": "torch.nn.Linear"},
+    "torch.nn.TransformerEncoderLayer": _ENCODER,
+    "torch.nn.TransformerDecoderLayer": _DECODER,
+}
+"""The layers that torch's composite layers are made of."""

@@ -141,3 +141,43 @@ def test_a_table_that_builds_its_layers_is_given_rngs() -> None:
     assert "LAYERS.__getitem__(name, rngs=rngs)" in code
     np.testing.assert_allclose(port(X.numpy()), module(X).detach(), rtol=1e-6)
     assert 'if getattr(m, "padding_idx", None) is not None:' in code
+
+
+def test_the_parts_of_attention_are_layers() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(4, 2)
+        self.layer = nn.TransformerEncoderLayer(4, 2, 8, 0.0)
+        nn.init.ones_(self.attn.in_proj_weight)
+        nn.init.ones_(self.attn.out_proj.weight)
+        nn.init.constant_(self.layer.linear1.weight, 0.5)
+        nn.init.zeros_(self.layer.norm1.weight)
+        self.wide = self.layer.linear1.out_features
+
+    def forward(self, x):
+        return self.layer(self.attn(x, x, x)[0]) * self.wide
+"""
+    module, port, _ = both(source)
+    np.testing.assert_allclose(port(X.numpy()), module(X).detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_initialising_in_a_loop_inside_a_loop_over_modules() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 1)
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                nn.init.ones_(m.weight)
+                for name, _ in m.named_parameters():
+                    if name in ["bias"]:
+                        nn.init.constant_(m.bias, 0)
+
+    def forward(self, x):
+        return self.conv(x)
+"""
+    x = torch.ones(1, 3, 2, 2)
+    np.testing.assert_allclose(both(source)[1](x.numpy()), 3 * np.ones((1, 4, 2, 2)))

@@ -65,6 +65,8 @@ def _only_initializes(rw: Rewriter, body: cst.BaseSuite) -> bool:
             ):
                 return False
             continue
+        if isinstance(statement, cst.BaseCompoundStatement):
+            return False
         for small in getattr(statement, "body", [statement]):
             call = small.value if isinstance(small, cst.Expr) else None
             name = rw.ctx.facts.callee(call) or "" if isinstance(call, cst.Call) else ""
