@@ -181,3 +181,36 @@ class M(nn.Module):
 """
     x = torch.ones(1, 3, 2, 2)
     np.testing.assert_allclose(both(source)[1](x.numpy()), 3 * np.ones((1, 4, 2, 2)))
+
+
+WRITTEN = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+        self.b = nn.Linear(4, 4)
+        self.c = nn.Parameter(torch.linspace(-1, 1, 4))
+        self.w = nn.Parameter(torch.arange(16.0).reshape(4, 4) / 8)
+        self.register_buffer("mask", torch.eye(4))
+
+    def forward(self, x):
+        self.c.data.clamp_(-0.5, 0.5)
+        self.w.data *= self.mask
+        self.a.weight.data.mul_(0.5).add_(0.1)
+        with torch.no_grad():
+            self.b.weight.copy_(torch.renorm(self.b.weight, 2, 0, 0.5))
+            self.b.bias.mul_(0.5)
+            self.a.bias.data[0] = 0
+        return self.b(self.a(x)) * self.c + F.linear(x, self.w)
+"""
+
+
+def test_gradients_pass_what_is_written_to_the_data_of_a_parameter() -> None:
+    """torch differentiates by the weight as it is after the write, which autograd does not see."""
+    module, port, _ = both(WRITTEN)
+    module(X).square().sum().backward()
+    found = nnx.grad(lambda m: (m(jnp.asarray(X.numpy())) ** 2).sum())(port)
+    found = migrator.to_state_dict(found, like=port)
+    for name, parameter in module.named_parameters():
+        expected = parameter.grad.numpy()
+        np.testing.assert_allclose(found[name], expected, rtol=1e-5, atol=1e-6, err_msg=name)

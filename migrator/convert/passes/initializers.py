@@ -54,7 +54,7 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     args[0] = _current(rw, target, free, args[0])
     check_mutation(rw.ctx, call, target)
     value = convert_call(rw, call, name, rules, args).node
-    return targets.assign(rw, target, value, layout_free=free)
+    return targets.assign(rw, target, value, layout_free=free, data=True)
 
 
 def _current(rw: Rewriter, target: cst.BaseExpression, free: bool, arg: CallArg) -> CallArg:
@@ -92,7 +92,7 @@ def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
     if not isinstance(rw.ctx.kind(target), k.Tensor):
         return None
     check_mutation(rw.ctx, call, target)
-    return targets.assign(rw, target, rw.visit(call))
+    return targets.assign(rw, target, rw.visit(call), data=True)
 
 
 def writes_first_parameter(ctx: Context, info: FunctionInfo) -> bool:

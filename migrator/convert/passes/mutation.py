@@ -148,6 +148,14 @@ def written(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     return receiver
 
 
+def _through_data(call: cst.Call) -> bool:
+    """Whether a chain of in-place calls starts at the ``data`` of a tensor."""
+    node: cst.CSTNode = call
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        node = node.func.value
+    return isinstance(node, cst.Attribute) and node.attr.value == "data"
+
+
 @converts(cst.Expr)
 def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
     """``x.add_(y)`` and ``torch.add(x, y, out=z)`` as statements."""
@@ -164,7 +172,9 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
             value = convert_call(rw, call, base, rules, [first, *call_args(rw, call.args)]).node
             return targets.initialized(rw, unknown, value)
         check_mutation(rw.ctx, call, target)
-        return with_state(rw, target, targets.assign(rw, target, new_value(rw, call, name)))
+        value = new_value(rw, call, name)
+        made = targets.assign(rw, target, value, data=_through_data(call))
+        return with_state(rw, target, made)
     function = in_place_function(rw, call)
     if function is not None and _surely_in_place(rw, call):
         target = call.args[0].value
@@ -381,6 +391,24 @@ def _augmented_in_dtype(rw: Rewriter, node: cst.AugAssign) -> Any:
     return cst.Assign([cst.AssignTarget(made.target)], value)
 
 
+def _augmented_variable(
+    rw: Rewriter,
+    node: cst.AugAssign,
+    target: cst.BaseExpression,
+    reference: cst.BaseExpression,
+    data: bool = False,
+) -> cst.AugAssign | cst.Assign:
+    """``self.weight.data *= mask``: what is written past the gradient is an assignment."""
+    read, value = targets.dereferenced(reference), rw.visit(node.value)
+    operator = syntax.code(node.operator).strip().removesuffix("=")
+    template = syntax.parse(f"__x__ {operator} __y__")
+    whole = syntax.substitute(template, {"__x__": read, "__y__": value})
+    made = targets.past_gradient(rw, target, read, whole, data)
+    if made is whole:
+        return syntax.changed(node, target=read, value=value)
+    return cst.Assign([cst.AssignTarget(read)], made)
+
+
 def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     ctx = rw.ctx
     target = node.target
@@ -409,15 +437,13 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
             reference, transposed = targets.variable_reference(rw, target)
             if transposed:
                 raise Failure(node, "MUT001", "a layer's weight is written in place", "")
-            return syntax.changed(
-                node, target=targets.dereferenced(reference), value=rw.visit(node.value)
-            )
+            return _augmented_variable(rw, node, target, reference)
         if isinstance(target, cst.Attribute) and target.attr.value == "data":
             if targets.is_variable(ctx, target.value):
-                reference, _ = targets.variable_reference(rw, target.value)
-                return syntax.changed(
-                    node, target=targets.dereferenced(reference), value=rw.visit(node.value)
-                )
+                reference, transposed = targets.variable_reference(rw, target.value)
+                if transposed:
+                    raise Failure(node, "MUT001", "a layer's weight is written in place", "")
+                return _augmented_variable(rw, node, target.value, reference, data=True)
             return syntax.changed(node, target=rw.visit(target.value), value=rw.visit(node.value))
         if isinstance(node.operator, (cst.MatrixMultiplyAssign,)):
             raise Failure(node, "MUT002", "in-place matmul has no counterpart", "write x = x @ y")

@@ -279,7 +279,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     ctx = rw.ctx
     target = node.targets[0].target
     if target.attr.value == "data" and targets.is_variable(ctx, target.value):
-        return targets.assign(rw, target.value, rw.visit(node.value))
+        return targets.assign(rw, target, rw.visit(node.value))
     kind = ctx.facts.kind(node.value)
     owner = ctx.class_of(ctx.kind(target.value))
     if owner is not None and owner.torch_base == "torch.nn.Sequential":

@@ -133,6 +133,7 @@ def assign(
     value: cst.BaseExpression,
     *,
     layout_free: bool = False,
+    data: bool = False,
 ) -> list[cst.BaseSmallStatement]:
     """The statements that put a new value where torch wrote in place.
 
@@ -140,6 +141,7 @@ def assign(
       target: the written expression of the original tree.
       value: the new value of the whole target.
       layout_free: the value is the same in a transposed layout (it was made for that shape).
+      data: torch wrote to the tensor's ``data``.
     """
     ctx = rw.ctx
     if isinstance(target, cst.Name):
@@ -147,15 +149,17 @@ def assign(
             from migrator.convert.passes.walked import check_written
 
             check_written(ctx, target)
+            value = past_gradient(rw, target, dereferenced(target), value, data)
             return [_assign(dereferenced(target), value)]
         return [_assign(target, value)]
     if isinstance(target, cst.Attribute):
         if target.attr.value == "data":
-            return assign(rw, target.value, value, layout_free=layout_free)
+            return assign(rw, target.value, value, layout_free=layout_free, data=True)
         if is_variable(ctx, target):
             reference, transposed = variable_reference(rw, target)
             if transposed and not layout_free:
                 value = cst.Attribute(_atom(value), cst.Name("T"))
+            value = past_gradient(rw, target, dereferenced(reference), value, data)
             return [_assign(dereferenced(reference), value)]
         if isinstance(ctx.kind(target), k.Tensor) and ctx.class_of(ctx.kind(target.value)):
             return [_assign(rw.rebuild(target), value)]
@@ -171,6 +175,31 @@ def assign(
         f"`{' '.join(syntax.code(target).split())[:60]}` is written through a view",
         "assign the new value to the tensor it is a view of",
     )
+
+
+def past_gradient(
+    rw: Rewriter,
+    target: cst.BaseExpression,
+    read: cst.BaseExpression,
+    value: cst.BaseExpression,
+    data: bool,
+) -> cst.BaseExpression:
+    """The new value of a parameter, whose gradient does not see it where torch writes to ``data`` or under no_grad.
+
+    While a model is built, and in methods that no forward pass calls, nothing is differentiated.
+    """
+    from migrator.convert.passes.freezing import forward_reaches
+
+    ctx, kind = rw.ctx, rw.ctx.kind(target)
+    frame = ctx.frame
+    if not (data or ctx.no_grad) or not isinstance(kind, k.Tensor) or kind.role != "param":
+        return value
+    if frame is None or ctx.in_init:
+        return value
+    if frame.info.owner is not None and not forward_reaches(ctx, frame.info):
+        return value
+    name = ctx.helpers.need(module_file("rules.compat.data"), "with_data")
+    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(read), cst.Arg(value)])
 
 
 def found_at_run_time(ctx: Context, target: cst.BaseExpression) -> cst.Attribute | None:
