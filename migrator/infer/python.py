@@ -60,6 +60,10 @@ class Python(Attributes):
             return k.Sequence(k.INT, "iter")
         if name == "enumerate":
             return k.Sequence(k.Tuple((k.INT, k.element(first))), "iter")
+        if name == "zip" and any(keyword == "*" for keyword, _ in args):
+            # of rows whose number is not known: a column holds an element of each
+            rows = [k.element(kind) if keyword == "*" else kind for keyword, kind in args]
+            return k.Sequence(k.Sequence(reduce(k.join, map(k.element, rows)), "tuple"), "iter")
         if name == "zip":
             return k.Sequence(k.Tuple(tuple(k.element(kind) for _, kind in args)), "iter")
         if name in ("reversed", "sorted", "filter", "iter"):

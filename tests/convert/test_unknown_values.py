@@ -271,3 +271,18 @@ class M(nn.Module):
     def forward(self, x):
         return self.c[0](self.b(self.a(x))) + self.sizes[0]
 """)
+
+
+def test_the_columns_of_rows_whose_number_is_not_known() -> None:
+    code = check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        found = []
+        for a, b in zip(*map(lambda t: t.chunk(2, dim=-1), (x, x + 1))):
+            found.append(a.cumsum(dim=0) + b.sum(dim=0, keepdim=True))
+        return torch.cat(found, dim=-1)
+""")
+    assert "dim=" not in code
