@@ -172,7 +172,7 @@ def join(a: Kind, b: Kind) -> Kind:
         return Tensor(
             a.rank if a.rank == b.rank else None,
             a.dtype if a.dtype == b.dtype else None,
-            a.role if a.role == b.role else "",
+            a.role if a.role == b.role else _registered(a.role, b.role),
         )
     scalars = scalar_type(a), scalar_type(b)
     if scalars[0] and scalars[1]:
@@ -205,6 +205,11 @@ def join(a: Kind, b: Kind) -> Kind:
     if isinstance(a, (Function, Class)) and isinstance(b, (Function, Class)):
         return Function("")
     return UNKNOWN
+
+
+def _registered(a: str, b: str) -> str:
+    """The role of what is a parameter in one case and a buffer in another: it is registered in both."""
+    return "param" if a and b else ""
 
 
 def element(kind: Kind) -> Kind:

@@ -14,3 +14,14 @@ def with_data(weight: jax.Array, data: jax.Array) -> jax.Array:
     """
     data = jnp.broadcast_to(jax.lax.stop_gradient(data), weight.shape).astype(weight.dtype)
     return data + (weight - jax.lax.stop_gradient(weight))
+
+
+def legacy_tensor(data, dtype) -> jax.Array:
+    """``torch.Tensor(data)`` in a dtype: zeros of that size for a number, else the values of a list or array.
+
+    Raises:
+      TypeError: a tuple, which in torch may be a size or values, and here is not told from the other.
+    """
+    if isinstance(data, tuple):
+        raise TypeError("a tuple may be a size or values; hand over a list of values")
+    return jnp.empty(data, dtype) if isinstance(data, int) else jnp.array(data, dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import lax
 
+from rules.compat.data import legacy_tensor
 from rules.registry import is_integer, op, sizes, surely, unsupported
 
 
@@ -68,12 +69,16 @@ def LongTensor_of_size(*size: int, device=None) -> Tensor["int"]:
     return jnp.empty(size, jnp.int32)
 
 
+@op("torch.Tensor", "torch.FloatTensor", general=True)
+def FloatTensor_of_any(data, *, device=None) -> Tensor["float"]:
+    """The legacy constructor: of a number, which is a size, or of what has the values."""
+    return legacy_tensor(data, jnp.float32)
+
+
 @op("torch.LongTensor", general=True)
 def LongTensor_of_any(data, *, device=None) -> Tensor["int"]:
-    """The legacy constructor: a number is a size, anything else has the values."""
-    if isinstance(data, int):
-        return jnp.empty(data, jnp.int32)
-    return jnp.array(data, jnp.int32)
+    """The legacy constructor: of a number, which is a size, or of what has the values."""
+    return legacy_tensor(data, jnp.int32)
 
 
 @op("torch.BoolTensor", example={"torch.BoolTensor([True])": "jnp.array([True], jnp.bool_)"})

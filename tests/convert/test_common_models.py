@@ -214,3 +214,64 @@ def test_gradients_pass_what_is_written_to_the_data_of_a_parameter() -> None:
     for name, parameter in module.named_parameters():
         expected = parameter.grad.numpy()
         np.testing.assert_allclose(found[name], expected, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def test_a_parameter_in_one_case_and_a_buffer_in_another_is_registered() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, learnt):
+        super().__init__()
+        self.start = 0.25
+        self.learnt = learnt
+        if learnt:
+            self.eps = nn.Parameter(torch.Tensor(1))
+        else:
+            self.register_buffer("eps", torch.Tensor([0.25]))
+        self.reset()
+
+    def reset(self):
+        if self.learnt:
+            nn.init.constant_(self.eps, self.start)
+
+    def forward(self, x):
+        return x * self.eps.abs()
+"""
+    for learnt in (True, False):
+        module, port, _ = both(source, learnt)
+        assert len(nnx.state(port, nnx.Param)) == len(list(module.parameters()))
+        np.testing.assert_array_equal(port(X.numpy()), X.numpy() / 4)
+
+
+def test_the_legacy_constructor_of_something_unknown() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, data):
+        super().__init__()
+        self.w = nn.Parameter(torch.Tensor(data["w"]))
+
+    def forward(self, x):
+        return x + self.w
+"""
+    given = {"w": np.linspace(0, 1, 4)}
+    module, port, _ = both(source, given)
+    np.testing.assert_array_equal(port(X.numpy()), module(X).detach())
+    assert both(source, {"w": 4})[1].w.shape == (4,)
+
+
+def test_a_normalisation_that_is_chosen_takes_a_generator_along() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, spectral):
+        super().__init__()
+        norm = torch.nn.utils.spectral_norm if spectral else torch.nn.utils.weight_norm
+        self.layer = norm(nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.layer(x)
+"""
+    for spectral in (True, False):
+        module, port, _ = both(source, spectral)
+        port.eval()
+        np.testing.assert_allclose(port(X.numpy()), module.eval()(X).detach(), rtol=1e-5)
+    outside = "def f(x, deep):\n    drop = F.dropout if deep else F.relu\n    return drop(x)\n"
+    assert rules_of(outside) == ["API001"]

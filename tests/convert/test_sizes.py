@@ -8,7 +8,8 @@ import pytest
 import torch
 from flax import nnx
 
-from tests.convert.tools import both, function, rules_of
+from rules.compat.data import legacy_tensor
+from tests.convert.tools import body, both, function
 
 
 @pytest.mark.parametrize("size", ["x.shape", "x.size()", "torch.Size(x.shape[:1])", "x[0].shape"])
@@ -52,5 +53,9 @@ class M(nn.Module):
     np.testing.assert_allclose(np.asarray(found), model(x).numpy(), rtol=1e-5)
 
 
-def test_a_tensor_of_what_is_not_known_is_a_finding() -> None:
-    assert rules_of("def f(z):\n    return torch.Tensor(z)\n") == ["API002"]
+def test_a_tensor_of_what_is_not_known_is_told_when_it_runs() -> None:
+    assert "return FloatTensor_of_any(z)" in body(
+        "def f(z):\n    return torch.Tensor(z)\n", "def f"
+    )
+    with pytest.raises(TypeError, match="a size or values"):
+        legacy_tensor((2, 3), jnp.float32)

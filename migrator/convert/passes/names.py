@@ -201,11 +201,19 @@ def value_of(
     made = None if bound else _eta(rw, name)
     if made is not None:
         return made
-    if len(rules) > 1 or rules[0].draws:
+    if len(rules) > 1:
         raise Failure(
             node, "API001", f"{name} as a value has several meanings", "wrap it in a lambda"
         )
-    return cst.Name(ctx.helpers.need(rules[0].file, rules[0].name))
+    if rules[0].draws and not ctx.in_init:
+        what = f"{name} draws random numbers, and as a value takes none along"
+        raise Failure(node, "API001", what, "call it where a module is built, or in a lambda")
+    function = cst.Name(ctx.helpers.need(rules[0].file, rules[0].name))
+    if not rules[0].draws:
+        return function
+    ctx.helpers.use("functools")
+    made = syntax.with_args(cst.Call(syntax.parse("functools.partial")), [cst.Arg(function)])
+    return syntax.add_keyword(made, "rngs", ctx.rngs(node))
 
 
 def _eta(rw: Rewriter, name: str) -> cst.BaseExpression | None:
