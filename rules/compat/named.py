@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from flax import nnx
 
 _TORCH_NAMES = {"kernel": "weight", "scale": "weight", "embedding": "weight"}
@@ -69,6 +71,30 @@ def named_parameters(module, prefix=""):
 def parameters(module):
     """Yield every parameter of a module once."""
     return (value for _, value in named_parameters(module))
+
+
+def deepcopy(value):
+    """``copy.deepcopy`` of a module, or of a list of them, whose parts stay in the order of assignment.
+
+    Flax's own copy has them sorted by name, so that it and the original could not be walked side by side.
+    """
+    made = copy.deepcopy(value)
+    _order_as(value, made)
+    return made
+
+
+def _order_as(value, made):
+    if isinstance(value, (list, tuple, nnx.List)):
+        for one, other in zip(value, made, strict=True):
+            _order_as(one, other)
+    elif isinstance(value, nnx.Pytree):
+        own = vars(made)
+        ordered = {name: own[name] for name in vars(value) if name in own}
+        own.clear()
+        own.update(ordered)
+        for name, part in vars(value).items():
+            if not name.startswith("_pytree__"):
+                _order_as(part, own[name])
 
 
 def set_trainable(target, trainable):

@@ -11,6 +11,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.handed import check_handed_over
 from migrator.convert.passes.classes import is_named, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
+from migrator.convert.passes.unordered import in_any_order
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
 from migrator.infer import ClassInfo, FunctionInfo
@@ -209,6 +210,20 @@ def _initialised(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     return syntax.add_keyword(made, "rngs", ctx.rngs(node))
 
 
+@converts(cst.Call)
+def copied(rw: Rewriter, node: cst.Call) -> Any:
+    """``copy.deepcopy(net)`` in a program that walks over parts of modules, whose order Flax's copy has not got."""
+    if rw.ctx.facts.callee(node) != "copy.deepcopy" or len(node.args) != 1:
+        return None
+    kind, text = rw.ctx.kind(node.args[0].value), rw.ctx.source.text
+    if not isinstance(kind, (k.Module, k.Unknown, k.Sequence)):
+        return None
+    if not rw.ctx.traverses and not any(word in text for word in ("parameters(", "children(")):
+        return None
+    name = rw.ctx.helpers.need(module_file("rules.compat.named"), "deepcopy")
+    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.args[0].value))])
+
+
 @converts(cst.Subscript)
 def item_of_object(rw: Rewriter, node: cst.Subscript) -> Any:
     """``ACTIVATIONS[name]`` where the class of the table builds a layer: brackets cannot hand on ``rngs``."""
@@ -327,6 +342,14 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
             f"the forward pass goes by the order of .{method}(), which Flax does not keep",
             "list the layers in an nn.ModuleList or nn.Sequential",
         )
+    if not ordered and not ctx.in_init and in_forward(ctx.frame.info if ctx.frame else None):
+        if not in_any_order(ctx, node):
+            raise Failure(
+                node,
+                "API007",
+                f"what the forward pass computes may go by the order of .{method}(), which Flax does not keep",
+                "name the parameters that are meant",
+            )
     exact = _EXACT.get(method, "") if ctx.traverses else ""
     if ordered and not exact:
         _check_functions(rw, node, receiver)

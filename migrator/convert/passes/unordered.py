@@ -1,0 +1,104 @@
+"""Walks over parameters whose result does not depend on the order."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+
+_FOLDS = frozenset("sum max min any all len set".split())
+
+
+def in_any_order(ctx: Context, call: cst.Call) -> bool:
+    """Whether what is made of ``net.parameters()`` is the same in any order; modules side by side have the same one.
+
+    A sum is, and a loop that only writes to what it goes through or adds up.
+    """
+    around = list(ctx.facts.tree.around(call))[::-1]
+    for i, node in enumerate(around):
+        if isinstance(node, cst.For):
+            own = node.iter is call or any(one is node.iter for one in around[:i])
+            mine = set(syntax.names(node.target))
+            return own and _sums_are_not_read(node.body) and _each_for_itself(node.body, mine)
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
+            if node.func.value in _FOLDS:
+                return True
+            if node.func.value not in ("zip", "list", "tuple"):
+                return False
+        elif isinstance(node, cst.BaseSmallStatement):
+            return False
+    return False
+
+
+def _sums_are_not_read(body: cst.BaseSuite) -> bool:
+    """Whether nothing in a loop reads what it adds up, as an offset is that runs along."""
+    added: dict[str, int] = {}
+    for node in syntax.walk(body):
+        target = node.target if isinstance(node, cst.AugAssign) else None
+        if isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Name):
+            name = node.targets[0].target.value
+            if name in syntax.names(node.value):
+                added[name] = added.get(name, 0) + 2  # read once beside
+        if isinstance(target, cst.Name):
+            added[target.value] = added.get(target.value, 0) + 1
+    read = [n.value for n in syntax.walk(body) if isinstance(n, cst.Name)]
+    return all(read.count(name) == times for name, times in added.items())
+
+
+def _each_for_itself(body: cst.BaseSuite, targets: set[str]) -> bool:
+    """Whether statements write to the loop's own names, or add something up, and do nothing else."""
+    for statement in body.body:
+        if isinstance(statement, cst.If):
+            other = statement.orelse
+            parts = [statement.body, *([other.body] if other is not None else [])]
+            if isinstance(other, cst.If) or not all(_each_for_itself(p, targets) for p in parts):
+                return False
+            continue
+        if isinstance(statement, cst.BaseCompoundStatement):
+            return False
+        for small in getattr(statement, "body", [statement]):
+            if not _for_itself(small, targets):
+                return False
+    return True
+
+
+def _for_itself(small: cst.CSTNode, targets: set[str]) -> bool:
+    if isinstance(small, (cst.Pass, cst.Continue)):
+        return True
+    if isinstance(small, cst.Expr):
+        return _root(small.value) in targets
+    if isinstance(small, cst.AugAssign):
+        return _root(small.target) in targets or _adds(small.target, small.operator, small.value)
+    if isinstance(small, cst.Assign) and len(small.targets) == 1:
+        target, value = small.targets[0].target, small.value
+        if not isinstance(target, cst.Name):
+            return _root(target) in targets
+        read = syntax.names(value)
+        if target.value not in read:  # a name of this round alone
+            targets.add(target.value)
+            return bool(set(read) & targets)
+        return (
+            isinstance(value, cst.BinaryOperation)
+            and isinstance(value.left, cst.Name)
+            and value.left.value == target.value
+            and _adds(target, value.operator, value.right)
+        )
+    return False
+
+
+def _adds(target: cst.CSTNode, operator: cst.CSTNode, value: cst.CSTNode) -> bool:
+    """Whether a number or tensor, and no list, is added to a name that it does not read."""
+    return (
+        isinstance(target, cst.Name)
+        and isinstance(operator, (cst.Add, cst.AddAssign))
+        and not isinstance(value, (cst.List, cst.Tuple, cst.ListComp))
+        and target.value not in syntax.names(value)
+    )
+
+
+def _root(node: cst.CSTNode) -> str:
+    """The name at the root of ``p.data.mul_(m).add_(q)``."""
+    while isinstance(node, (cst.Attribute, cst.Call, cst.Subscript)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node.value if isinstance(node, cst.Name) else ""
