@@ -50,6 +50,18 @@ def is_text(facts: Facts, call: cst.Call) -> bool:
     )
 
 
+def is_cuda_tensor(facts: Facts, call: cst.Call) -> bool:
+    """``isinstance(x.data, torch.cuda.FloatTensor)``."""
+    if (
+        not isinstance(call.func, cst.Name)
+        or call.func.value != "isinstance"
+        or len(call.args) != 2
+    ):
+        return False
+    name = facts.qualified_name(call.args[1].value) or ""
+    return name.startswith("torch.cuda.") and name.endswith("Tensor")
+
+
 def _type(facts: Facts, node: cst.BaseExpression) -> str:
     """The type of a device: as it is written out, else that of all tensors."""
     if isinstance(node, cst.Call) and node.args and facts.callee(node) == "torch.device":

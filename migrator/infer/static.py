@@ -127,7 +127,7 @@ def truth(facts: Facts, test: cst.CSTNode) -> bool | None:
             return exists(*asked) if asked is not None else None
         if devices.is_text(facts, test):
             return True
-        return False if callee in _NEVER else None
+        return False if callee in _NEVER or devices.is_cuda_tensor(facts, test) else None
     if isinstance(test, cst.Attribute):
         return False if devices.never(facts, test) else None
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:

@@ -275,3 +275,24 @@ class M(nn.Module):
         np.testing.assert_allclose(port(X.numpy()), module.eval()(X).detach(), rtol=1e-5)
     outside = "def f(x, deep):\n    drop = F.dropout if deep else F.relu\n    return drop(x)\n"
     assert rules_of(outside) == ["API001"]
+
+
+def test_a_weight_that_is_initialised_and_assigned_to_where_it_is() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 1)
+        self.line = nn.Linear(3, 4)
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                m.weight = nn.init.constant_(m.weight, 0.5)
+        self.line.weight = nn.init.ones_(self.line.weight)
+
+    def forward(self, x):
+        return self.line(self.conv(x).mean((2, 3))[:, :3])
+"""
+    module, port, _ = both(source)
+    x = torch.linspace(0, 1, 24).reshape(2, 3, 2, 2)
+    assert float(port.conv.weight[0, 0, 0, 0]) == 0.5
+    np.testing.assert_allclose(port(x.numpy()), module(x).detach(), rtol=1e-5)

@@ -20,6 +20,7 @@ QUESTIONS = [
     ("str(x.device) == 'cuda:0'", False),
     ("x.device is None", False),
     ("x.is_cuda or x.device.index is not None", False),
+    ("isinstance(x.data, torch.cuda.FloatTensor)", False),
     ("not x.is_cuda and isinstance(x.device.type, str)", True),
 ]
 

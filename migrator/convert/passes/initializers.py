@@ -57,6 +57,20 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     return targets.assign(rw, target, value, layout_free=free, data=True)
 
 
+@converts(cst.Assign)
+def assigned_to_itself(rw: Rewriter, node: cst.Assign) -> Any:
+    """``m.weight = nn.init.kaiming_normal_(m.weight)``: the weight is written, and assigned to where it is."""
+    call, target = node.value, node.targets[0].target
+    if len(node.targets) != 1 or not isinstance(call, cst.Call) or not call.args:
+        return None
+    name = rw.ctx.facts.callee(call) or ""
+    if not name.startswith("torch.nn.init.") or not isinstance(target, cst.Attribute):
+        return None
+    if syntax.code(target) != syntax.code(call.args[0].value):
+        return None
+    return rw.visit(cst.Expr(call))
+
+
 def _current(rw: Rewriter, target: cst.BaseExpression, free: bool, arg: CallArg) -> CallArg:
     """The tensor to be drawn anew; in Flax's own layout when the layout does not matter."""
     updated = arg.updated
