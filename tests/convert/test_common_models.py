@@ -296,3 +296,24 @@ class M(nn.Module):
     x = torch.linspace(0, 1, 24).reshape(2, 3, 2, 2)
     assert float(port.conv.weight[0, 0, 0, 0]) == 0.5
     np.testing.assert_allclose(port(x.numpy()), module(x).detach(), rtol=1e-5)
+
+
+def test_weights_are_tied_by_a_method_of_the_constructor() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(6, 4)
+        self.head = nn.Linear(4, 6, bias=False)
+        self.tie_weights()
+
+    def tie_weights(self):
+        self.head.weight = self.embed.weight
+
+    def forward(self, i):
+        return self.head(self.embed(i))
+"""
+    module, port, code = both(source)
+    assert "self.head = self.embed" in code
+    index = torch.tensor([0, 5])
+    np.testing.assert_allclose(port(index.numpy()), module(index).detach(), rtol=1e-5)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
@@ -13,7 +14,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter
-from migrator.infer import ClassInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 
 _REASON = "a Linear and an Embedding share one matrix in a way that cannot be kept"
@@ -29,15 +30,30 @@ def tied_heads(ctx: Context, info: ClassInfo) -> dict[str, cst.Attribute]:
         found = {head: weight for head, weight in made if isinstance(weight, cst.Attribute)}
         ctx.tied_heads[info.name] = found
         return found
-    init = info.methods.get("__init__")
-    for statement in init.node.body.body if init is not None else ():
-        for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-            if isinstance(small, cst.Assign) and len(small.targets) == 1:
-                pair = _pair(ctx, small.targets[0].target, small.value)
-                if pair is not None:
-                    found[pair[0]] = pair[1]
+    for small in _always_run(info):
+        if isinstance(small, cst.Assign) and len(small.targets) == 1:
+            pair = _pair(ctx, small.targets[0].target, small.value)
+            if pair is not None:
+                found[pair[0]] = pair[1]
     ctx.tied_heads[info.name] = found
     return found
+
+
+def _always_run(info: ClassInfo) -> Iterator[cst.CSTNode]:
+    """The statements that a constructor runs in any case, with those of ``self.tie_weights()``."""
+    init = info.methods.get("__init__")
+    for small in _top_level(init):
+        yield small
+        call = small.value if isinstance(small, cst.Expr) else None
+        if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and not call.args:
+            if isinstance(call.func.value, cst.Name) and call.func.value.value == "self":
+                yield from _top_level(info.methods.get(call.func.attr.value))
+
+
+def _top_level(method: FunctionInfo | None) -> Iterator[cst.CSTNode]:
+    for statement in method.node.body.body if method is not None else ():
+        if isinstance(statement, cst.SimpleStatementLine):
+            yield from statement.body
 
 
 def _pair(
@@ -74,7 +90,7 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
             node,
             "API009",
             _REASON,
-            "tie them at the top level of __init__, with a Linear without bias",
+            "tie them at the top level of __init__ or of a method it calls, with a Linear without bias",
         )
     embed = rw.visit(pair[1].value)
     head = cst.Attribute(cst.Name("self"), cst.Name(pair[0]))
