@@ -131,8 +131,10 @@ class UserCode:
             package = package.parent
         with self.active():
             if len(parts) > 1:
-                if str(package) not in sys.path:
+                if str(package) not in self._paths:  # where the package is found, as src/ may be
+                    self._paths.insert(0, str(package))
                     sys.path.insert(0, str(package))
+                    self._forget_finders()
                 return self._import(".".join(parts), path)
             return self._import_file(f"_migrate_{abs(hash(str(path)))}_{path.stem}", path)
 

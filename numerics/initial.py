@@ -127,12 +127,13 @@ def _compare_spread(name: str, own: list[np.ndarray], port: np.ndarray) -> Diffe
         return Difference(name)
     means, deviations = zip(*((float(x.mean()), float(x.std())) for x in own), strict=True)
     scale = max(deviations)
-    error = STANDARD_ERRORS * scale * (2 / port.size) ** 0.5
-    for word, got, expected in (
-        ("mean", port.mean(), means),
-        ("deviation", port.std(), deviations),
+    # of n normal numbers the mean has a standard error of s / sqrt(n), the deviation one of s / sqrt(2 n)
+    error = STANDARD_ERRORS * scale / port.size**0.5
+    for word, got, expected, share in (
+        ("mean", port.mean(), means, 1.0),
+        ("deviation", port.std(), deviations, 0.5**0.5),
     ):
-        slack = error + 2 * (max(expected) - min(expected))
+        slack = share * error + 2 * (max(expected) - min(expected))
         if not min(expected) - slack <= got <= max(expected) + slack:
             problem = f"it starts with a {word} of {got:.3g} where torch's is {expected[0]:.3g}"
             return Difference(name, problem=problem)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -183,7 +186,7 @@ class Pair:
                 checks |= self._distribution(mode, example, args, kwargs)
                 continue
             except Exception as error:
-                checks[f"{mode} outputs"] = [Difference("output", problem=one_line(error))]
+                checks[f"{mode} outputs"] = [Difference("output", problem=with_place(error))]
                 return Outcome(example, checks, error)
             checks.update(_compared(mode, runs, grad))
             if runs.own[0].writes_inputs:
@@ -423,6 +426,26 @@ def one_line(error: Exception) -> str:
     """The class of an error and the first line of its message."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0] if text else ''}"[:300]
+
+
+_TOOL = Path(__file__).resolve().parents[1]
+
+
+def with_place(error: Exception) -> str:
+    """The line of the user's code that an error comes from, with its text, and the error in one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_users(Path(frame.filename))]
+    if not own:
+        return one_line(error)
+    last = own[-1]
+    text = f" `{last.line}`" if last.line else ""
+    return f"{Path(last.filename).name}:{last.lineno}{text}: {one_line(error)}"
+
+
+def _is_users(path: Path) -> bool:
+    installed = "site-packages" in path.parts or not path.is_file()
+    ours = any(path.is_relative_to(_TOOL / name) for name in ("numerics", "migrator"))
+    return not (installed or ours or path.is_relative_to(sysconfig.get_path("stdlib")))
 
 
 def _compared(mode: str, runs: Runs, grad: bool) -> dict[str, list[Difference]]:

@@ -129,6 +129,8 @@ def convert_call(
       only: the component of a tuple result that is used, None for all.
     """
     ctx = rw.ctx
+    if ctx.blocked and node in ctx.blocked:  # a part of what a pass converts as a whole
+        raise Failure(node, *ctx.blocked[node])
     try:
         expansion = expand(name, rules, args)
     except NoConversion as problem:

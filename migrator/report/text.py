@@ -88,6 +88,8 @@ def conversion_summary(conversion: Conversion) -> str:
     if conversion.observed:
         text += f", {count(len(conversion.observed), 'fact')} observed rather than proven"
     if conversion.written:
-        text += ": " + ", ".join(map(str, conversion.written[:3]))
-        text += f" and {total - 3} more" if total > 3 else ""
+        every = zip(conversion.files, conversion.written, strict=True)
+        shown = [str(path) for file, path in every if not partial or not file.complete]
+        text += ": " + ", ".join(shown[:3])
+        text += f" and {len(shown) - 3} more" if len(shown) > 3 else ""
     return text

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 _COLOUR = {"equal": "green", "flagged": "yellow"}
 
-_LESS = ("not compared", "nothing there to compare", "stopped after", "torch itself raises")
+_LESS = (
+    "not compared",
+    "not compiled",
+    "nothing there to compare",
+    "stopped after",
+    "torch itself raises",
+)
 """What notes say of something that an ``equal`` does not speak of."""
 
 

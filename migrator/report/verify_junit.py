@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+import click
+
 if TYPE_CHECKING:
     from numerics.report import Report
 
@@ -60,9 +62,9 @@ def _message(report: Report) -> str:
 def _details(report: Report) -> str:
     from migrator.report.verification import lines
 
-    return "\n".join([*lines(report, [report.name, ""]), *report.notes])
+    return click.unstyle("\n".join(lines(report, [report.name, ""], verbose=True)))
 
 
 def _xml_text(text: str) -> str:
-    """Without the control characters XML 1.0 has no way to write (the colours of a terminal, say)."""
+    """Without the control characters that XML 1.0 has no way to write."""
     return "".join(c for c in text if c >= " " or c in "\n\t")

@@ -37,10 +37,17 @@ def _mask(node: cst.Subscript, ctx: FlagContext) -> cst.BaseExpression | None:
     """The boolean tensor among the indices."""
     for element in node.slice:
         index = element.slice
-        if isinstance(index, cst.Index) and ctx.dtype(index.value) == "bool":
-            if ctx.rank(index.value) != 0:
-                return index.value
+        if not isinstance(index, cst.Index) or ctx.rank(index.value) == 0:
+            continue
+        if ctx.dtype(index.value) == "bool" or _called_mask(index.value, ctx):
+            return index.value
     return None
+
+
+def _called_mask(node: cst.BaseExpression, ctx: FlagContext) -> bool:
+    """Whether a tensor that may be of any dtype is called a mask: nobody indexes by the numbers 0 and 1."""
+    name = ctx.text(node).rpartition(".")[2] if isinstance(node, (cst.Name, cst.Attribute)) else ""
+    return "mask" in name.lower() and ctx.is_tensor(node) and ctx.dtype(node) is None
 
 
 @flag(
@@ -259,6 +266,26 @@ def _check_masked_select(node: cst.Call, short: str, name: str, ctx: FlagContext
     return _read(x, mask, ctx.parents[-1], ctx)
 
 
+def _check_pack(node: cst.Call, short: str, name: str, ctx: FlagContext) -> None:
+    """Notes that the lengths of what is packed are values of a tensor."""
+    lengths = lines.arguments(node, "input", "lengths", "batch_first", "enforce_sorted").get(
+        "lengths"
+    )
+    if lengths is not None and ctx.is_tensor(lengths):
+        ctx.memo[_PACKED] = ctx.text(lengths)
+
+
+def _check_pad_packed(node: cst.Call, short: str, name: str, ctx: FlagContext) -> str | None:
+    given = lines.arguments(node, "sequence", "batch_first", "padding_value", "total_length")
+    if _PACKED not in ctx.memo or "total_length" in given:
+        return None
+    return f"it is as long as the largest of `{ctx.memo[_PACKED]}`: give it total_length, such as that of the input"
+
+
+_PACKED = "<packed>"
+"""Under this name, which no variable has, the lengths of a packed sequence are remembered."""
+
+
 def _check_repeat(node: cst.Call, short: str, name: str, ctx: FlagContext) -> str | None:
     method = name.startswith("Tensor.")
     given = lines.arguments(node, *(("repeats", "dim") if method else ("input", "repeats", "dim")))
@@ -291,6 +318,8 @@ _FUNCTIONS: dict[str, Any] = {
     "where": _check_where,
     "masked_select": _check_masked_select,
     "repeat_interleave": _check_repeat,
+    "pack_padded_sequence": _check_pack,
+    "pad_packed_sequence": _check_pad_packed,
     **dict.fromkeys(_RESULTS, _check_bins),
 }
 

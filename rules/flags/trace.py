@@ -115,6 +115,7 @@ def logs(node: cst.Call, ctx: FlagContext) -> str | None:
     "TRC003",
     "python-state-in-forward",
     cst.AugAssign,
+    cst.Assign,
     cst.Global,
     cst.Call,
     severity="warning",
@@ -132,8 +133,8 @@ def logs(node: cst.Call, ctx: FlagContext) -> str | None:
         "    def forward(self, x: torch.Tensor):\n        self.calls += 1\n        return x"
     ),
 )
-def state(node: Any, ctx: FlagContext) -> str | None:
-    """``self.calls += 1``, ``self.seen.append(x)``, ``global``."""
+def state(node: Any, ctx: FlagContext) -> Advice | str | None:
+    """``self.calls += 1``, ``self.seen.append(x)``, ``self.cache[key] = x``, ``global``."""
     if not ctx.in_forward:
         return None
     if type(node) is cst.Global:
@@ -148,11 +149,27 @@ def state(node: Any, ctx: FlagContext) -> str | None:
             name = ctx.text(node.target)
             return f"make it a variable: `{name} = nnx.Variable(jnp.zeros((), int))` and `{name}[...] += …`"
         return None
+    if type(node) is cst.Assign:
+        return _cached(node, ctx)
     parts = lines.method(node)
     if parts is not None and parts[1] in ("append", "extend", "insert") and _on_self(parts[0]):
         if type(ctx.kind(parts[0])).__name__ in ("Sequence", "Tuple"):
             return f"return what is collected, or keep it with `self.sow(nnx.Intermediate, ...)` in place of `{ctx.text(parts[0])}`"
     return None
+
+
+def _cached(node: cst.Assign, ctx: FlagContext) -> Advice | None:
+    """``self.cache[key] = x``: the dict would keep a traced value, which the next call may not use."""
+    target = node.targets[0].target
+    if not isinstance(target, cst.Subscript) or not _on_self(target.value):
+        return None
+    if type(ctx.kind(target.value)).__name__ != "Mapping" or not ctx.is_tensor(node.value):
+        return None
+    name = ctx.text(target.value)
+    text = f"compute it anew each time, or build all of `{name}` in the constructor"
+    return Advice(
+        text, what="a dict keeps a value of the forward pass", severity="error", blocks=True
+    )
 
 
 def _on_self(node: cst.BaseExpression) -> bool:

@@ -248,6 +248,31 @@ def test_the_text_report_has_one_line_a_case_and_says_what_differs(project: Path
         assert words in text
 
 
+def test_an_error_of_the_port_is_told_with_its_line(project: Path) -> None:
+    port = project / "ported" / "model.py"
+    text = port.read_text()
+    assert text.count("return") == 1
+    port.write_text(text.replace("return ", "return 1 + missing + "))
+    (report,) = reports(project)
+    assert report.verdict == "raises"
+    line = next(i for i, t in enumerate(port.read_text().splitlines(), 1) if "missing" in t)
+    assert f"model.py:{line} `return 1 + missing" in str(report.failure)
+
+
+def test_a_package_below_src_is_verified_against_a_port_of_the_same_name(project: Path) -> None:
+    for directory, text in (("src", TORCH), ("port", FLAX)):
+        package = project / directory / "pkg"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "parts.py").write_text(text)
+        (package / "model.py").write_text("from .parts import *\n")
+    target = 'torch = "src/pkg/model.py:Scale"\njax = "port/pkg/model.py:Scale"'
+    config = PROJECT.replace('torch = "model.py:Scale"', target)
+    (project / "pyproject.toml").write_text(config)
+    (report,) = reports(project)
+    assert report.verdict == "equal", str(report)
+
+
 def test_equal_says_what_it_does_not_speak_of(project: Path) -> None:
     (report,) = reports(project)
     report.notes += ["input gradients: not compared (why)", "train mode: as usual"]
@@ -396,6 +421,24 @@ def test_what_the_port_makes_itself_is_compared_before_it_is_given_torchs(
     if not ok:
         assert report.failure.check == "initial values"
         assert report.first_divergence in ("", "scales")
+
+
+def test_another_deviation_of_drawn_weights_is_seen() -> None:
+    """A kernel drawn for its inputs where torch's is for its outputs: by a factor of 1.4 on 1,152 numbers."""
+
+    def build(seed: int) -> torch.nn.Module:
+        torch.manual_seed(seed)
+        conv = torch.nn.Conv2d(8, 16, 3, bias=False)
+        torch.nn.init.kaiming_normal_(conv.weight, mode="fan_out")
+        return conv
+
+    random = drawn(build(0), build)
+    port = {"weight": build(20).weight.detach().numpy()}
+    (found,) = compare_initial(build(0), random, build, port)
+    assert found.ok
+    port = {"weight": port["weight"] * 2**0.5}
+    (found,) = compare_initial(build(0), random, build, port)
+    assert "deviation" in found.problem
 
 
 def test_a_number_drawn_from_few_is_not_taken_for_a_constant() -> None:
