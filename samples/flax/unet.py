@@ -187,6 +187,8 @@ def interpolate_antialias(
     dtype, real = input.dtype, _real(input)
     radius = 1 if mode == "bilinear" else 2
     for axis, old, new, step in reversed(list(_targets(input, size, scale_factor, recompute))):
+        if old == new:
+            continue  # ATen leaves such an axis as it is, whatever the scale
         if align_corners:
             step = (old - 1) / (new - 1) if new > 1 else 0
         widen = max(step, 1)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import pytest
+import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rules.compat import vision
@@ -48,11 +50,17 @@ def test_interpolate(rank, data, mode) -> None:
 )
 def test_interpolate_cubic_and_antialias(options, mode, align_corners, antialias) -> None:
     options |= {"mode": mode, "align_corners": align_corners, "antialias": antialias}
-    agree(
-        functools.partial(F.interpolate, **options),
-        functools.partial(interpolate, **options),
-        array((1, 2, 7, 5)),
-    )
+    x = array((1, 2, 7, 5))
+    if antialias:  # of an output of one column ATen gives the first row again and again
+        assume(F.interpolate(torch.tensor(x), **options).shape[-1] > 1)
+    agree(functools.partial(F.interpolate, **options), functools.partial(interpolate, **options), x)
+
+
+def test_antialiasing_leaves_an_axis_that_keeps_its_size() -> None:
+    """``scale_factor=1.3`` of three pixels is three pixels, which ATen does not resample; its gradient does."""
+    options: dict[str, Any] = {"scale_factor": 1.3, "mode": "bilinear", "antialias": True}
+    both = (functools.partial(function, **options) for function in (F.interpolate, interpolate))
+    agree(*both, array((1, 2, 3, 5)), gradients=False)
 
 
 @pytest.mark.parametrize("rank", [2, 3])
