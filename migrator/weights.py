@@ -265,13 +265,13 @@ def check_keys(wanted: Iterable[Slot], given: Iterable[str]) -> None:
     known = {slot.key for slot in wanted}
     surplus = [key for key in given if key not in known]
     parts = []
+    for prefix in ("module.", "_orig_mod.", "model."):
+        if surplus and {k.removeprefix(prefix) for k in given} == known:
+            raise KeyError(f"every key starts with {prefix!r}: strip it first")
     if missing:
         parts.append(f"the state_dict has no {', '.join(missing)}")
     if surplus:
         parts.append(f"the Flax module has no {', '.join(surplus)}")
-    for prefix in ("module.", "_orig_mod.", "model."):
-        if surplus and {k.removeprefix(prefix) for k in given} == known:
-            parts.append(f"every key starts with {prefix!r}: strip it first")
     if parts:
         raise KeyError("; ".join(parts))
 

@@ -18,7 +18,7 @@ from migrator.infer import Facts
 from migrator.infer import kinds as k
 from migrator.infer.optional import doing_without, fallback, missing_library
 from migrator.infer.static import asked_name, exists, names_dtype
-from migrator.infer.symbols import BASED_ON_TORCH, STORAGE, of_torch
+from migrator.infer.symbols import BASED_ON_TORCH, STORAGE, built_on_torch, of_torch
 from migrator.source import Source, dotted
 from rules import definitions
 from rules.definitions import Rule
@@ -338,7 +338,5 @@ def _import(node: cst.Import | cst.ImportFrom, facts: Facts) -> Found | None:
         if linked is not None and linked.place(facts.module, module, 0, None) != "outside":
             continue
         if module.partition(".")[0] in BASED_ON_TORCH:
-            what = f"{module} is built on torch and has no converted counterpart here"
-            advice = "port what is used of it, or copy its source into the project and convert that"
-            return _found(node, "API004", what, advice)
+            return _found(node, "API004", *built_on_torch(module))
     return None

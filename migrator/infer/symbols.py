@@ -20,6 +20,16 @@ BASED_ON_TORCH = frozenset(
 )
 """Libraries that are built on torch."""
 
+
+def built_on_torch(module: str) -> tuple[str, str]:
+    """What to say of an import of one of them, and what to do about it."""
+    top = module.partition(".")[0]
+    return (
+        f"{module} is built on torch and has no converted counterpart here",
+        f"convert what is used of it along with this (`--follow {top}`), or port it by hand",
+    )
+
+
 _CANONICAL = (
     (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)*([A-Za-z]\w*)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),

@@ -6,14 +6,17 @@ import jax
 import jax.numpy as jnp
 
 
-def with_data(weight: jax.Array, data: jax.Array) -> jax.Array:
-    """``data`` as the numbers of ``weight``, as if they had been its own all along: ``weight.data = data`` of torch.
+def with_data(tensor: jax.Array, data: jax.Array) -> jax.Array:
+    """``data`` as the numbers of ``tensor``, as if they had been its own all along: ``tensor.data = data`` of torch.
 
-    Gradients with respect to the result are those of ``weight``, and ``data`` gets none. Shapes: ``data`` broadcasts
-    to that of ``weight``, whose dtype stays.
+    Gradients with respect to the result are those of ``tensor``, and ``data`` gets none. Shapes: ``data`` broadcasts
+    to that of ``tensor``, whose dtype stays.
     """
-    data = jnp.broadcast_to(jax.lax.stop_gradient(data), weight.shape).astype(weight.dtype)
-    return data + (weight - jax.lax.stop_gradient(weight))
+    data = jnp.broadcast_to(jax.lax.stop_gradient(data), tensor.shape).astype(tensor.dtype)
+    if not jnp.issubdtype(tensor.dtype, jnp.inexact):
+        return data
+    zero = tensor - jax.lax.stop_gradient(tensor)
+    return data + jnp.where(jnp.isfinite(tensor), zero, 0)
 
 
 def legacy_tensor(data, dtype) -> jax.Array:

@@ -201,12 +201,20 @@ class M(nn.Module):
             self.b.weight.copy_(torch.renorm(self.b.weight, 2, 0, 0.5))
             self.b.bias.mul_(0.5)
             self.a.bias.data[0] = 0
-        return self.b(self.a(x)) * self.c + F.linear(x, self.w)
+        y = self.a(x)
+        y.data.clamp_(-0.5, 0.5)
+        y.data[:, 0] = 0.25
+        y.data = y.data * 2
+        z = self.b(y)
+        z.data *= 3
+        with torch.no_grad():
+            z.mul_(0.5)
+        return z * self.c + F.linear(x, self.w)
 """
 
 
-def test_gradients_pass_what_is_written_to_the_data_of_a_parameter() -> None:
-    """torch differentiates by the weight as it is after the write, which autograd does not see."""
+def test_gradients_pass_what_is_written_to_data() -> None:
+    """torch differentiates by the tensor as it is after the write, which autograd does not see."""
     module, port, _ = both(WRITTEN)
     module(X).square().sum().backward()
     found = nnx.grad(lambda m: (m(jnp.asarray(X.numpy())) ** 2).sum())(port)

@@ -10,7 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import BASED_ON_TORCH, of_torch, starred
+from migrator.infer.symbols import BASED_ON_TORCH, built_on_torch, of_torch, starred
 from migrator.source import dotted
 
 
@@ -164,9 +164,4 @@ def _own_module(rw: Rewriter, node: cst.Import, alias: cst.ImportAlias) -> cst.I
 
 
 def _foreign(node: cst.CSTNode, module: str) -> Failure:
-    return Failure(
-        node,
-        "API004",
-        f"{module} is built on torch and has no converted counterpart here",
-        "port what is used of it, or copy its source into the project and convert that",
-    )
+    return Failure(node, "API004", *built_on_torch(module))

@@ -398,8 +398,19 @@ def _augmented_variable(
     reference: cst.BaseExpression,
     data: bool = False,
 ) -> cst.AugAssign | cst.Assign:
-    """``self.weight.data *= mask``: what is written past the gradient is an assignment."""
-    read, value = targets.dereferenced(reference), rw.visit(node.value)
+    """``self.weight *= mask`` of a parameter or buffer."""
+    return _augmented_past(rw, node, target, targets.dereferenced(reference), data)
+
+
+def _augmented_past(
+    rw: Rewriter,
+    node: cst.AugAssign,
+    target: cst.BaseExpression,
+    read: cst.BaseExpression,
+    data: bool,
+) -> cst.AugAssign | cst.Assign:
+    """``x.data *= mask``: what is written past the gradient is an assignment."""
+    value = rw.visit(node.value)
     operator = syntax.code(node.operator).strip().removesuffix("=")
     template = syntax.parse(f"__x__ {operator} __y__")
     whole = syntax.substitute(template, {"__x__": read, "__y__": value})
@@ -444,7 +455,7 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
                 if transposed:
                     raise Failure(node, "MUT001", "a layer's weight is written in place", "")
                 return _augmented_variable(rw, node, target.value, reference, data=True)
-            return syntax.changed(node, target=rw.visit(target.value), value=rw.visit(node.value))
+            return _augmented_past(rw, node, target.value, rw.visit(target.value), data=True)
         if isinstance(node.operator, (cst.MatrixMultiplyAssign,)):
             raise Failure(node, "MUT002", "in-place matmul has no counterpart", "write x = x @ y")
     value = rw.visit(node.value)

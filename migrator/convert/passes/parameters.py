@@ -278,7 +278,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     ctx = rw.ctx
     target = node.targets[0].target
-    if target.attr.value == "data" and targets.is_variable(ctx, target.value):
+    if target.attr.value == "data" and isinstance(ctx.kind(target.value), k.Tensor):
         return targets.assign(rw, target, rw.visit(node.value))
     kind = ctx.facts.kind(node.value)
     owner = ctx.class_of(ctx.kind(target.value))

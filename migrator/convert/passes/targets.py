@@ -151,7 +151,7 @@ def assign(
             check_written(ctx, target)
             value = past_gradient(rw, target, dereferenced(target), value, data)
             return [_assign(dereferenced(target), value)]
-        return [_assign(target, value)]
+        return [_assign(target, past_gradient(rw, target, target, value, data))]
     if isinstance(target, cst.Attribute):
         if target.attr.value == "data":
             return assign(rw, target.value, value, layout_free=layout_free, data=True)
@@ -162,7 +162,8 @@ def assign(
             value = past_gradient(rw, target, dereferenced(reference), value, data)
             return [_assign(dereferenced(reference), value)]
         if isinstance(ctx.kind(target), k.Tensor) and ctx.class_of(ctx.kind(target.value)):
-            return [_assign(rw.rebuild(target), value)]
+            read = rw.rebuild(target)
+            return [_assign(read, past_gradient(rw, target, read, value, data))]
     if isinstance(target, cst.Subscript) and is_variable(ctx, target):
         return [_assign(dereferenced(rw.rebuild(target)), value)]
     if isinstance(target, cst.Subscript) and isinstance(ctx.kind(target.value), k.Tensor):
@@ -184,7 +185,7 @@ def past_gradient(
     value: cst.BaseExpression,
     data: bool,
 ) -> cst.BaseExpression:
-    """The new value of a parameter, whose gradient does not see it where torch writes to ``data`` or under no_grad.
+    """The new value of a tensor, whose gradient does not see it where torch writes to ``data`` or under no_grad.
 
     While a model is built, and in methods that no forward pass calls, nothing is differentiated.
     """
@@ -192,7 +193,9 @@ def past_gradient(
 
     ctx, kind = rw.ctx, rw.ctx.kind(target)
     frame = ctx.frame
-    if not (data or ctx.no_grad) or not isinstance(kind, k.Tensor) or kind.role != "param":
+    if not (data or ctx.no_grad) or not isinstance(kind, k.Tensor) or kind.role == "buffer":
+        return value
+    if kind.dtype in ("int", "bool"):
         return value
     if frame is None or ctx.in_init:
         return value
