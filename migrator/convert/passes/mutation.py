@@ -417,6 +417,7 @@ def _augmented_past(
     made = targets.past_gradient(rw, target, read, whole, data)
     if made is whole:
         return syntax.changed(node, target=read, value=value)
+    assert isinstance(read, (cst.Name, cst.Attribute, cst.Subscript))
     return cst.Assign([cst.AssignTarget(read)], made)
 
 
