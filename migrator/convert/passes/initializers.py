@@ -54,7 +54,13 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     args[0] = _current(rw, target, free, args[0])
     check_mutation(rw.ctx, call, target)
     value = convert_call(rw, call, name, rules, args).node
-    return targets.assign(rw, target, value, layout_free=free, data=True)
+    return targets.assign(rw, target, value, layout_free=free, data=_written_later(rw, target))
+
+
+def _written_later(rw: Rewriter, target: cst.BaseExpression) -> bool:
+    """Whether ``nn.init.…_`` writes past the gradient of a parameter, not into a tensor that is just being made."""
+    kind = rw.ctx.kind(target)
+    return isinstance(kind, k.Tensor) and kind.role == "param"
 
 
 @converts(cst.Assign)
@@ -106,7 +112,7 @@ def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
     if not isinstance(rw.ctx.kind(target), k.Tensor):
         return None
     check_mutation(rw.ctx, call, target)
-    return targets.assign(rw, target, rw.visit(call), data=True)
+    return targets.assign(rw, target, rw.visit(call), data=_written_later(rw, target))
 
 
 def writes_first_parameter(ctx: Context, info: FunctionInfo) -> bool:
