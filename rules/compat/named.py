@@ -79,22 +79,23 @@ def deepcopy(value):
     Flax's own copy has them sorted by name, so that it and the original could not be walked side by side.
     """
     made = copy.deepcopy(value)
-    _order_as(value, made)
+    _order_as(value, made, set())
     return made
 
 
-def _order_as(value, made):
+def _order_as(value, made, seen):
     if isinstance(value, (list, tuple, nnx.List)):
         for one, other in zip(value, made, strict=True):
-            _order_as(one, other)
-    elif isinstance(value, nnx.Pytree):
+            _order_as(one, other, seen)
+    elif isinstance(value, nnx.Pytree) and id(value) not in seen:
+        seen.add(id(value))
         own = vars(made)
         ordered = {name: own[name] for name in vars(value) if name in own}
         own.clear()
         own.update(ordered)
         for name, part in vars(value).items():
             if not name.startswith("_pytree__"):
-                _order_as(part, own[name])
+                _order_as(part, own[name], seen)
 
 
 def set_trainable(target, trainable):

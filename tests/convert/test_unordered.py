@@ -17,7 +17,9 @@ class M(nn.Module):
     def __init__(self):
         super().__init__()
         self.net = nn.Linear(4, 4)
+        self.twin = nn.Linear(4, 4)
         self.norm = nn.LayerNorm(4)
+        self.kept = [p.clone() for p in self.parameters()]
 
     def forward(self, x):
         WALK
@@ -36,6 +38,15 @@ class M(nn.Module):
         ("ps = []\n        for p in self.parameters(): ps += [p.sum()]", ["API007"]),
         ("i = 0\n        for p in self.parameters(): x = x + i * p.sum(); i += 1", ["API007"]),
         ("for i, p in enumerate(self.parameters()): x = x + i * p.sum()", ["API007"]),
+        ("for p, s in zip(self.parameters(), self.kept): s.add_(p.data)", ["API007"]),
+        (
+            "for p, q in zip(self.net.parameters(), self.norm.parameters()): x += p.mean() * q.mean()",
+            ["API007"],
+        ),
+        (
+            "for p, q in zip(self.net.parameters(), self.twin.parameters()): x += p.mean() * q.mean()",
+            [],
+        ),
         ("ps = list(self.parameters())\n        x = x * ps[0].sum()", ["API007"]),
     ],
 )

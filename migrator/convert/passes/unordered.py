@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.infer import kinds as k
 
 _FOLDS = frozenset("sum max min any all len set".split())
 
@@ -24,11 +25,27 @@ def in_any_order(ctx: Context, call: cst.Call) -> bool:
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
             if node.func.value in _FOLDS:
                 return True
+            if node.func.value == "zip" and not _alike(ctx, node, call):
+                return False
             if node.func.value not in ("zip", "list", "tuple"):
                 return False
         elif isinstance(node, cst.BaseSmallStatement):
             return False
     return False
+
+
+def _alike(ctx: Context, together: cst.Call, call: cst.Call) -> bool:
+    """Whether all that is walked side by side are parameters of modules of one class, in one order therefore."""
+    found = set()
+    for item in together.args:
+        one = item.value
+        if not isinstance(one, cst.Call) or not isinstance(one.func, cst.Attribute):
+            return False
+        if not isinstance(call.func, cst.Attribute) or one.func.attr.value != call.func.attr.value:
+            return False
+        kind = ctx.kind(one.func.value)
+        found.add(kind.cls if isinstance(kind, k.Module) else "")
+    return len(found) == 1
 
 
 def _sums_are_not_read(body: cst.BaseSuite) -> bool:
