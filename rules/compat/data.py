@@ -9,11 +9,11 @@ import jax.numpy as jnp
 def with_data(tensor: jax.Array, data: jax.Array) -> jax.Array:
     """``data`` as the numbers of ``tensor``, as if they had been its own all along: ``tensor.data = data`` of torch.
 
-    Gradients with respect to the result are those of ``tensor``, and ``data`` gets none. Shapes: ``data`` broadcasts
-    to that of ``tensor``, whose dtype stays.
+    Gradients with respect to the result are those of ``tensor``, and ``data`` gets none. The dtype stays; where
+    ``data`` has another shape so has the result, which nothing is differentiated through then.
     """
-    data = jnp.broadcast_to(jax.lax.stop_gradient(data), tensor.shape).astype(tensor.dtype)
-    if not jnp.issubdtype(tensor.dtype, jnp.inexact):
+    data = jax.lax.stop_gradient(data).astype(tensor.dtype)
+    if data.shape != tensor.shape or not jnp.issubdtype(tensor.dtype, jnp.inexact):
         return data
     zero = tensor - jax.lax.stop_gradient(tensor)
     return data + jnp.where(jnp.isfinite(tensor), zero, 0)

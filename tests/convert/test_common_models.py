@@ -143,6 +143,23 @@ def test_a_table_that_builds_its_layers_is_given_rngs() -> None:
     assert 'if getattr(m, "padding_idx", None) is not None:' in code
 
 
+def test_data_may_take_another_shape() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        y = x * 2
+        y.data = y.data[0]
+        return y
+"""
+    module, port, _ = both(source)
+    assert port(jnp.asarray(X.numpy())).shape == module(X).shape == (4,)
+    made = source.replace("y.data = y.data[0]", "y.data.unsqueeze_(0)")
+    assert rules_of(made) == ["MUT001"]
+
+
 def test_the_parts_of_attention_are_layers() -> None:
     source = """
 class M(nn.Module):
@@ -209,6 +226,8 @@ class M(nn.Module):
         z.data *= 3
         with torch.no_grad():
             z.mul_(0.5)
+            z.unsqueeze_(0)
+            z.squeeze_(0)
         return z * self.c + F.linear(x, self.w)
 """
 

@@ -148,6 +148,12 @@ def written(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     return receiver
 
 
+_RESHAPING = frozenset(
+    "squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_ resize_ resize_as_ as_strided_".split()
+)
+"""Methods that write no numbers."""
+
+
 def _through_data(call: cst.Call) -> bool:
     """Whether a chain of in-place calls starts at the ``data`` of a tensor."""
     node: cst.CSTNode = call
@@ -172,8 +178,15 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
             value = convert_call(rw, call, base, rules, [first, *call_args(rw, call.args)]).node
             return targets.initialized(rw, unknown, value)
         check_mutation(rw.ctx, call, target)
-        value = new_value(rw, call, name)
-        made = targets.assign(rw, target, value, data=_through_data(call))
+        data: bool | None = _through_data(call)
+        if name.rpartition(".")[2] in _RESHAPING:
+            if data:
+                what = (
+                    "the shape is changed of what .data gives, and not of the tensor it is asked of"
+                )
+                raise Failure(call, "MUT001", what, "change the shape of the tensor itself")
+            data = None
+        made = targets.assign(rw, target, new_value(rw, call, name), data=data)
         return with_state(rw, target, made)
     function = in_place_function(rw, call)
     if function is not None and _surely_in_place(rw, call):

@@ -133,7 +133,7 @@ def assign(
     value: cst.BaseExpression,
     *,
     layout_free: bool = False,
-    data: bool = False,
+    data: bool | None = False,
 ) -> list[cst.BaseSmallStatement]:
     """The statements that put a new value where torch wrote in place.
 
@@ -141,7 +141,7 @@ def assign(
       target: the written expression of the original tree.
       value: the new value of the whole target.
       layout_free: the value is the same in a transposed layout (it was made for that shape).
-      data: torch wrote to the tensor's ``data``.
+      data: torch wrote to the tensor's ``data``; None where it wrote no numbers, but another shape.
     """
     ctx = rw.ctx
     if isinstance(target, cst.Name):
@@ -183,7 +183,7 @@ def past_gradient(
     target: cst.BaseExpression,
     read: cst.BaseExpression,
     value: cst.BaseExpression,
-    data: bool,
+    data: bool | None,
 ) -> cst.BaseExpression:
     """The new value of a tensor, whose gradient does not see it where torch writes to ``data`` or under no_grad.
 
@@ -193,7 +193,12 @@ def past_gradient(
 
     ctx, kind = rw.ctx, rw.ctx.kind(target)
     frame = ctx.frame
-    if not (data or ctx.no_grad) or not isinstance(kind, k.Tensor) or kind.role == "buffer":
+    if (
+        data is None
+        or not (data or ctx.no_grad)
+        or not isinstance(kind, k.Tensor)
+        or kind.role == "buffer"
+    ):
         return value
     if kind.dtype in ("int", "bool"):
         return value
