@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from migrator.convention import init_call, main_class, outline
 from migrator.errors import UserError
 from migrator.quick import selection
 from migrator.verifying import verify_cases
+from numerics import verify
 from numerics.inputs import PROFILES
 from numerics.recipes import as_hook
 
@@ -115,7 +118,9 @@ def test_a_file_with_inputs_of_its_own_has_so_much_time(
     with selection(None, ["net.py"], None) as (settings, _):
         assert settings.cases[-1].budget == quick.BUDGET
         assert not any(case.budget for case in settings.cases[:-1])
-    monkeypatch.setattr(quick, "BUDGET", 0.5)  # less than a compilation, more than its start
+    looks = itertools.count()  # a clock that goes on by a second at each look
+    monkeypatch.setattr(verify, "time", SimpleNamespace(perf_counter=lambda: float(next(looks))))
+    monkeypatch.setattr(quick, "BUDGET", 4.0)
     with selection(None, ["net.py"], None) as (settings, names):
         (report,) = verify_cases(settings, names)
     assert report.verdict == "equal"
