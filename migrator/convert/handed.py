@@ -5,8 +5,9 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.alias import aliases, bound_arguments, reads_in, rebound, taken_back
+from migrator.convert.alias import bound_arguments, reads_in, rebound, taken_back
 from migrator.convert.context import Context, Failure
+from migrator.convert.memory import aliases, shared
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -49,7 +50,7 @@ def _check_write(
     inside = syntax.names(node)
     again = {n for n in state if reads_in(statement, n) > inside.get(n, 0)}
     for name, theirs in state.items():
-        if memory & theirs and name in later | again:
+        if shared(memory, theirs) and name in later | again:
             raise _changes(node, info, param, f"`{name}`")
     for one in sorted(memory):
         kind, _, name = one.partition(":")

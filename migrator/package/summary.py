@@ -10,8 +10,8 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.alias import returns_argument, returns_state
 from migrator.convert.context import Context
+from migrator.convert.memory import returns_argument, returns_state
 from migrator.convert.passes.classes import needs_constructor
 from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import tied_heads

@@ -11,11 +11,11 @@ from migrator import syntax
 from migrator.convert.alias import (
     check_in_place_layer,
     check_mutation,
-    inplace_argument,
     reads_in,
 )
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
+from migrator.convert.memory import inplace_argument
 from migrator.convert.passes import targets
 from migrator.convert.passes.state_alias import with_state
 from migrator.convert.passes.walked import check_written
@@ -282,7 +282,7 @@ def _used_result(
 
 
 def _is_view(rw: Rewriter, call: cst.Call) -> bool:
-    from migrator.convert.alias import VIEWS
+    from migrator.convert.memory import VIEWS
 
     name = rw.ctx.facts.callee(call) or ""
     return name.rpartition(".")[2] in VIEWS
@@ -442,6 +442,8 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         from migrator.convert.passes.indexing import update_items
 
         return update_items(rw, target, node)
+    if isinstance(target, cst.Subscript) and k.scalar_type(ctx.kind(target)) is None:
+        check_mutation(ctx, node, target)  # feats[i] += x writes to the tensor that feats holds
     if targets.registered_by_name(ctx, target):
         made = targets.dereferenced(rw.rebuild(target))
         return syntax.changed(node, target=made, value=rw.visit(node.value))
@@ -450,8 +452,7 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
             raise Failure(
                 node, "MUT002", "an in-place update under no_grad keeps x's own gradient", ""
             )
-        if isinstance(target, cst.Name) or targets.is_variable(ctx, target):
-            check_mutation(ctx, node, target)
+        check_mutation(ctx, node, target)
         if isinstance(target, cst.Name) and targets.holds_parameter(ctx, target):
             return syntax.changed(
                 node, target=targets.dereferenced(target), value=rw.visit(node.value)

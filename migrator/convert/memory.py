@@ -1,0 +1,536 @@
+"""Which names may share memory: torch's views, assignments and containers do; JAX arrays never change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeGuard
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+from rules import definitions
+
+VIEWS = frozenset(
+    "view view_as reshape reshape_as flatten unflatten transpose t permute squeeze unsqueeze expand expand_as "
+    "narrow select split chunk unbind tensor_split contiguous detach unfold movedim moveaxis swapaxes swapdims "
+    "diagonal as_strided ravel to type float double half long int bool bfloat16 char byte short type_as cpu cuda "
+    "requires_grad_ view_as_real view_as_complex hsplit vsplit dsplit adjoint real imag T mT H mH data numpy "
+    "broadcast_to rearrange values indices relu_ squeeze_ unsqueeze_ transpose_ t_ detach_ atleast_1d atleast_2d "
+    "atleast_3d broadcast_tensors cartesian_prod meshgrid einsum conj conj_physical resolve_conj resolve_neg "
+    "positive sum_to_size split_with_sizes unsafe_split unsafe_chunk slice as_tensor asarray from_numpy "
+    "pin_memory dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout Parameter "
+    "checkpoint cond".split()
+)
+"""Names whose result may share memory with an argument."""
+_STORING = frozenset(
+    "append appendleft insert extend extendleft add update setdefault put push __setitem__".split()
+)
+"""Methods by which a container keeps what it is handed."""
+_PASSING_LAYERS = frozenset(
+    "Identity Flatten Unflatten Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout "
+    "Sequential".split()
+)
+_COPIES = frozenset(
+    {"copy.deepcopy", "einops.pack"}
+)  # pack always copies; its shapes share nothing
+State = dict[str, frozenset[str]]
+"""The memory each name may stand for: ``param:x``, ``attr:self.x``, ``new:3`` of tensors, ``box:4`` of a container."""
+
+
+class Aliases:
+    """May-alias facts of one function: before each statement, the memory each name may stand for."""
+
+    def __init__(self, ctx: Context, info: FunctionInfo) -> None:
+        self.ctx = ctx
+        self.info = info
+        self.before: dict[cst.CSTNode, State] = {}
+        self.order: list[tuple[cst.CSTNode, frozenset[str], tuple[cst.CSTNode, ...]]] = []
+        self.returned: frozenset[str] = frozenset()
+        self._fresh = 0
+        self._storing: dict[cst.CSTNode, list[cst.Call | cst.NamedExpr]] = {}
+        state: State = {}
+        params = info.node.params
+        for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+            state[param.name.value] = frozenset({f"param:{param.name.value}"})
+        for star in (params.star_arg, params.star_kwarg):
+            if isinstance(star, cst.Param):
+                state[star.name.value] = frozenset({f"param:{star.name.value}"})
+        self._block(info.node.body, state, ())
+
+    # --- the walk -------------------------------------------------------------------------------------------------
+
+    def _block(self, body: cst.CSTNode, state: State, loops: tuple[cst.CSTNode, ...]) -> State:
+        statements = (
+            body.body if isinstance(body, (cst.IndentedBlock, cst.SimpleStatementSuite)) else [body]
+        )
+        for statement in statements:
+            state = self._statement(statement, state, loops)
+        return state
+
+    def _note(
+        self,
+        node: cst.CSTNode,
+        parts: Sequence[cst.CSTNode],
+        state: State,
+        loops: tuple[cst.CSTNode, ...],
+    ) -> None:
+        known = node in self.before
+        self.before[node] = dict(state)  # the last time round a loop begins with all of the others
+        if not known:
+            reads = frozenset().union(*[_reads(part) for part in parts])
+            self.order.append((node, reads, loops))
+        for part in parts:
+            self._keep(part, state)
+
+    def _statement(self, node: cst.CSTNode, state: State, loops: tuple[cst.CSTNode, ...]) -> State:
+        if isinstance(node, cst.SimpleStatementLine):
+            self._note(node, list(node.body), state, loops)
+            for small in node.body:
+                state = self._small(small, state)
+            return state
+        if isinstance(node, cst.BaseSmallStatement):
+            self._note(node, [node], state, loops)
+            return self._small(node, state)
+        if isinstance(node, cst.If):
+            self._note(node, [node.test], state, loops)
+            first = self._block(node.body, dict(state), loops)
+            other = dict(state)
+            if isinstance(node.orelse, cst.If):
+                other = self._statement(node.orelse, other, loops)
+            elif node.orelse is not None:
+                other = self._block(node.orelse.body, other, loops)
+            return _merged(first, other)
+        if isinstance(node, (cst.For, cst.While)):
+            parts = [node.iter] if isinstance(node, cst.For) else [node.test]
+            self._note(node, parts, state, loops)
+            for _ in range(3):  # what the second time hands on is seen in the third
+                inner = dict(state)
+                if isinstance(node, cst.For):
+                    self._bind(node.target, self.memory(node.iter, state), inner)
+                state = _merged(state, self._block(node.body, inner, (*loops, node)))
+            return state if node.orelse is None else self._block(node.orelse.body, state, loops)
+        if isinstance(node, cst.With):
+            self._note(node, [i.item for i in node.items], state, loops)
+            for item in node.items:
+                if item.asname is not None:
+                    self._bind(item.asname.name, self.memory(item.item, state), state)
+            return self._block(node.body, state, loops)
+        if isinstance(node, cst.Try):
+            self._note(node, [], state, loops)
+            after = self._block(node.body, dict(state), loops)
+            ended = after if node.orelse is None else self._block(node.orelse.body, after, loops)
+            for handler in node.handlers:
+                begun = _merged(state, after)
+                ended = _merged(ended, self._block(handler.body, begun, loops))
+            return (
+                ended if node.finalbody is None else self._block(node.finalbody.body, ended, loops)
+            )
+        if isinstance(node, cst.Match):
+            return self._match(node, state, loops)
+        self._note(node, [node], state, loops)
+        if isinstance(node, cst.FunctionDef):  # it holds what it reads
+            state[node.name.value] = self._held(node, state)
+        return state
+
+    def _match(self, node: cst.Match, state: State, loops: tuple[cst.CSTNode, ...]) -> State:
+        self._note(node, [node.subject], state, loops)
+        memory, after = self.memory(node.subject, state), dict(state)
+        for case in node.cases:
+            inner = dict(state)
+            for name in syntax.names(case.pattern):
+                inner[name] = memory
+            after = _merged(after, self._block(case.body, inner, loops))
+        return after
+
+    def _small(self, node: cst.CSTNode, state: State) -> State:
+        if isinstance(node, cst.Assign):
+            memory = self.memory(node.value, state)
+            for target in node.targets:
+                if isinstance(target.target, (cst.Tuple, cst.List)) and isinstance(
+                    node.value, cst.Tuple
+                ):
+                    pairs = zip(target.target.elements, node.value.elements, strict=False)
+                    found = [(a.value, self.memory(b.value, state)) for a, b in pairs]
+                    for name, one in found:
+                        self._bind(name, one, state)
+                elif self._gives_new(target.target, node.value, memory):
+                    for element in target.target.elements:
+                        self._bind(element.value, self._new(), state)
+                else:
+                    self._bind(target.target, memory, state)
+        elif isinstance(node, cst.AnnAssign) and node.value is not None:
+            self._bind(node.target, self.memory(node.value, state), state)
+        elif isinstance(node, cst.AugAssign):
+            memory = self.memory(node.value, state)
+            if _holds(self.ctx.kind(node.target), memory):  # feats += [x]
+                self._put(node.target, memory, state)
+        elif isinstance(node, cst.Return) and node.value is not None:
+            self.returned |= self.memory(node.value, state)
+        return state
+
+    def _gives_new(
+        self, target: cst.CSTNode, value: cst.CSTNode, memory: frozenset[str]
+    ) -> TypeGuard[cst.Tuple | cst.List]:
+        """``w, i = torch.topk(x, 2)``: each result of a function of torch that makes no view is a tensor of its own."""
+        if not isinstance(target, (cst.Tuple, cst.List)) or not isinstance(value, cst.Call):
+            return False
+        called = self.ctx.facts.callee(value) or ""
+        fresh = all(one.startswith("new:") for one in memory)
+        return fresh and called.startswith(("torch.", "Tensor.")) and len(memory) == 1
+
+    def _bind(self, target: cst.CSTNode, memory: frozenset[str], state: State) -> None:
+        kind = self.ctx.kind(target)
+        if isinstance(target, cst.Name):
+            state[target.value] = _as_kind(kind, memory)
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            for element in target.elements:
+                self._bind(element.value, memory, state)
+        elif isinstance(target, cst.StarredElement):
+            self._bind(target.value, memory, state)
+        elif isinstance(target, cst.Attribute) and not _is_plain(kind):
+            self._put(target, memory, state)
+        elif isinstance(target, cst.Subscript):
+            if not isinstance(
+                self.ctx.kind(target.value), k.Tensor
+            ):  # a tensor copies what it gets
+                self._put(target.value, memory, state)
+
+    # --- containers -----------------------------------------------------------------------------------------------
+
+    def _keep(self, part: cst.CSTNode, state: State) -> None:
+        """What a statement's expressions bind, and what they hand to containers to keep."""
+        calls = self._storing.get(part)
+        if calls is None:
+            below = self.ctx.facts.tree.below(part)
+            calls = [c for c in below if isinstance(c, (cst.Call, cst.NamedExpr))]
+            self._storing[part] = calls
+        for call in calls:
+            if isinstance(call, cst.NamedExpr):
+                self._bind(call.target, self.memory(call.value, state), state)
+            else:
+                self._store(call, state)
+
+    def _store(self, call: cst.Call, state: State) -> None:
+        """``feats.append(x)``; and a function that is handed a list may put there what it is handed beside it."""
+        func, name = call.func, self.ctx.facts.callee(call) or ""
+        own = name in self.ctx.facts.names
+        if isinstance(func, cst.Attribute) and func.attr.value in _STORING and not own:
+            kind = self.ctx.kind(func.value)
+            if not isinstance(kind, (k.Tensor, k.Module)):
+                self._put(func.value, self._arguments(call, state), state)
+        if len(call.args) < 2 or name.startswith(("torch.", "Tensor.", "builtins.", "einops.")):
+            return
+        memory = [self.memory(a.value, state) for a in call.args]
+        for i, item in enumerate(call.args):
+            if isinstance(item.value, cst.Name) and _boxes(memory[i]):
+                others = [m for j, m in enumerate(memory) if j != i]
+                self._put(item.value, frozenset().union(*others), state)
+
+    def _put(self, holder: cst.BaseExpression, memory: frozenset[str], state: State) -> None:
+        """A container or object holds this memory from now on, under each name it has."""
+        while isinstance(holder, cst.Subscript):
+            holder = holder.value
+        if isinstance(holder, cst.Attribute):
+            for name, theirs in state.items():
+                if shared(
+                    theirs, memory
+                ):  # who writes to the name writes to what the attribute now holds
+                    state[name] = theirs | {f"attr:{syntax.code(holder)}"}
+            return
+        if not isinstance(holder, cst.Name):
+            return
+        mine = state.get(holder.value, frozenset())
+        again = {TWICE} if shared(mine, memory) else set()
+        for name, theirs in state.items():
+            if name == holder.value or _boxes(mine) & theirs:
+                state[name] = theirs | memory | again
+
+    def _held(self, node: cst.CSTNode, state: State) -> frozenset[str]:
+        """The memory of the names that a function or lambda reads around itself."""
+        return frozenset().union(*[state.get(name, frozenset()) for name in syntax.names(node)])
+
+    # --- expressions ----------------------------------------------------------------------------------------------
+
+    def memory(self, node: cst.CSTNode, state: State) -> frozenset[str]:
+        """The memory an expression's result may share."""
+        kind = self.ctx.kind(node)
+        if _is_plain(kind):
+            return frozenset()
+        if isinstance(node, cst.Name):
+            return state.get(node.value, frozenset())
+        if isinstance(node, cst.Attribute):
+            if node.attr.value in VIEWS or not self._is_object(node.value):
+                return self.memory(node.value, state)
+            owner = self.memory(node.value, state)
+            if owner and all(one.startswith("new:") for one in owner):
+                return owner  # part of a value made here
+            return frozenset({f"attr:{syntax.code(node)}"})
+        if isinstance(node, cst.Subscript):
+            if not _is_view_index(self.ctx, node):
+                return self._new()
+            return _as_kind(kind, self.memory(node.value, state))
+        if isinstance(node, cst.Call):
+            return self._call(node, state)
+        return self._composed(node, state)
+
+    def _composed(self, node: cst.CSTNode, state: State) -> frozenset[str]:
+        """The memory of what is put together of other expressions."""
+        if isinstance(node, cst.IfExp):
+            return self.memory(node.body, state) | self.memory(node.orelse, state)
+        if isinstance(node, cst.BooleanOperation):
+            return self.memory(node.left, state) | self.memory(node.right, state)
+        if isinstance(node, (cst.Tuple, cst.List, cst.Dict, cst.Set)):
+            return self._box() | _together([self.memory(e.value, state) for e in node.elements])
+        if isinstance(node, (cst.NamedExpr, cst.Await)):
+            value = node.value if isinstance(node, cst.NamedExpr) else node.expression
+            return self.memory(value, state)
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)):
+            inner, clause = dict(state), node.for_in
+            while clause is not None:
+                self._bind(clause.target, self.memory(clause.iter, inner), inner)
+                clause = clause.inner_for_in  # type: ignore[assignment]
+            element = node.value if isinstance(node, cst.DictComp) else node.elt
+            memory = self.memory(element, inner)
+            each = any(
+                inner[name] is not state.get(name)
+                for name in syntax.names(element)
+                if name in inner
+            )
+            again = frozenset() if each or not shared(memory, _all(state)) else frozenset({TWICE})
+            return self._box() | memory | again
+        if isinstance(node, cst.Lambda):
+            return self._held(node, state)
+        if isinstance(node, cst.BinaryOperation):
+            both = _together([self.memory(node.left, state), self.memory(node.right, state)])
+            if isinstance(node.operator, cst.Multiply) and len(both) > 1:  # [x] * 3
+                both |= {TWICE}
+            if _boxes(both) and not isinstance(self.ctx.kind(node), k.Tensor):  # feats + [x]
+                return both
+        return self._new()
+
+    def _is_object(self, node: cst.CSTNode) -> bool:
+        return not isinstance(self.ctx.kind(node), k.Tensor)
+
+    def _new(self) -> frozenset[str]:
+        self._fresh += 1
+        return frozenset({f"new:{self._fresh}"})
+
+    def _box(self) -> frozenset[str]:
+        self._fresh += 1
+        return frozenset({f"box:{self._fresh}"})
+
+    def _arguments(self, node: cst.Call, state: State) -> frozenset[str]:
+        return frozenset().union(*[self.memory(a.value, state) for a in node.args])
+
+    def _call(self, node: cst.Call, state: State) -> frozenset[str]:
+        ctx = self.ctx
+        name = ctx.facts.callee(node) or ""
+        short = name.rpartition(".")[2]
+        if name in _COPIES:
+            return self._new()
+        arguments = self._arguments(node, state)
+        if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
+            if short in VIEWS or (short.endswith("_") and not short.endswith("__")):
+                return self.memory(node.func.value, state)
+            return self._new()
+        if name.startswith(("torch.", "einops.")):
+            in_place = inplace_argument(name, node) is not None
+            cls = short.removesuffix("()")
+            if name.endswith("()"):
+                passing = _may_pass(ctx, node, cls) or ("inplace", True) in _module_args(ctx, node)
+                return arguments if passing else self._new()
+            in_place = in_place or (short.endswith("_") and not short.endswith("__"))
+            return arguments if short in VIEWS or in_place else self._new()
+        kind = ctx.kind(node.func)
+        info = ctx.facts.names.get(name)
+        if isinstance(kind, k.Module):
+            own = ctx.facts.classes.get(kind.cls)
+            info = own.method("forward") if own is not None else None
+        held = frozenset[str]()
+        if isinstance(node.func, (cst.Name, cst.Lambda)):  # a closure may return what it holds
+            held = self.memory(node.func, state)
+        if info is not None:
+            kept = (
+                frozenset({f"attr:{syntax.code(node)}"})
+                if returns_state(ctx, info)
+                else self._new()
+            )
+            return held | kept | (arguments if returns_argument(ctx, info) else frozenset())
+        if name.startswith(("builtins.len", "builtins.int", "builtins.range", "math.", "numpy.")):
+            return frozenset()
+        if name in _CONTAINERS:
+            arguments |= self._box()
+        receiver: frozenset[str] = frozenset()
+        if isinstance(node.func, cst.Attribute):
+            # a layer that is an attribute gives memory of what it is handed, not of the module around it
+            if not isinstance(kind, k.Module) and not isinstance(
+                ctx.kind(node.func.value), k.Module
+            ):
+                receiver = self.memory(node.func.value, state)
+        return held | arguments | receiver
+
+    # --- questions ------------------------------------------------------------------------------------------------
+
+    def read_after(self, statement: cst.CSTNode) -> frozenset[str]:
+        """Names read once a statement has run, in it again when it stands in a loop."""
+        position = next((i for i, (n, _, _) in enumerate(self.order) if n is statement), None)
+        if position is None:
+            return frozenset().union(*[reads for _, reads, _ in self.order])
+        loops = self.order[position][2]
+        found: frozenset[str] = frozenset()
+        for i, (_, reads, around) in enumerate(self.order):
+            if i > position or (loops and loops[0] in around):
+                found |= reads
+        return found
+
+
+_CONTAINERS = frozenset(
+    f"builtins.{name}" for name in "list dict set tuple reversed sorted zip enumerate map".split()
+) | frozenset({"collections.deque", "collections.OrderedDict", "collections.defaultdict"})
+
+
+def _boxes(memory: frozenset[str]) -> frozenset[str]:
+    return frozenset(one for one in memory if one.startswith("box:"))
+
+
+TWICE = "twice"
+"""Stands in the memory of a container that may hold one tensor more than once."""
+
+
+def shared(mine: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
+    """The memory of tensors that is in both; a container that both stand for is no tensor."""
+    return frozenset(one for one in mine & theirs if not one.startswith(("box:", TWICE)))
+
+
+def _all(state: State) -> frozenset[str]:
+    return frozenset().union(*state.values())
+
+
+def _together(parts: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The memory of what a container holds."""
+    found: frozenset[str] = frozenset()
+    for part in parts:
+        found |= part | ({TWICE} if shared(found, part) else set())
+    return found
+
+
+def _as_kind(kind: k.Kind, memory: frozenset[str]) -> frozenset[str]:
+    """The memory of what is taken out of a container: none of a number, no container's of a tensor."""
+    if _is_plain(kind):
+        return frozenset()
+    return memory - _boxes(memory) - {TWICE} if isinstance(kind, k.Tensor) else memory
+
+
+def _holds(kind: k.Kind, memory: frozenset[str]) -> bool:
+    """Whether ``a += b`` puts what b holds into a."""
+    return isinstance(kind, (k.Sequence, k.Tuple)) or (
+        bool(_boxes(memory)) and not isinstance(kind, k.Tensor)
+    )
+
+
+def _may_pass(ctx: Context, node: cst.Call, cls: str) -> bool:
+    """Whether a layer may return memory of its input: a Sequential does only if all of its children may."""
+    if cls != "Sequential":
+        return cls in _PASSING_LAYERS
+    kind = ctx.kind(node.func)
+    if not isinstance(kind, k.Module):
+        return True
+    children = [child for name, child in kind.args if name.isdigit()]
+    if children:
+        return all(_passes(ctx, child) for child in children)
+    return _passes(ctx, kind.item)
+
+
+def _passes(ctx: Context, kind: object) -> bool:
+    """Whether a layer of a Sequential may return memory of its input."""
+    if not isinstance(kind, k.Module) or kind.cls == "torch.nn.Module":
+        return not isinstance(kind, k.Module)
+    own = ctx.facts.classes.get(kind.cls)
+    forward = own.method("forward") if own is not None else None
+    if forward is not None:
+        return returns_argument(ctx, forward)
+    return kind.cls.rpartition(".")[2] in _PASSING_LAYERS or ("inplace", True) in kind.args
+
+
+def _module_args(ctx: Context, node: cst.Call) -> tuple[tuple[str, object], ...]:
+    kind = ctx.kind(node.func)
+    return kind.args if isinstance(kind, k.Module) else ()
+
+
+def inplace_argument(name: str, node: cst.Call) -> cst.Arg | None:
+    """The ``inplace`` argument of a call of a torch function, by keyword or by place; None for False."""
+    found = next((a for a in node.args if a.keyword and a.keyword.value == "inplace"), None)
+    for rule in definitions.ops(name) if found is None else ():
+        places = [p.name for p in rule.params if p.mode == "positional"]
+        at = places.index("inplace") if "inplace" in places else len(node.args)
+        if at < len(node.args) and all(a.keyword is None for a in node.args[: at + 1]):
+            found = node.args[at]
+    if found is None or (isinstance(found.value, cst.Name) and found.value.value == "False"):
+        return None
+    return found
+
+
+def _is_view_index(ctx: Context, node: cst.Subscript) -> bool:
+    """Whether an index makes a view: integers, slices, None and Ellipsis do; tensors and lists copy."""
+    for element in node.slice:
+        index = element.slice
+        if isinstance(index, cst.Index):
+            kind = ctx.kind(index.value)
+            if isinstance(kind, k.Tensor) or isinstance(index.value, cst.List):
+                return False
+    return True
+
+
+def _reads(node: cst.CSTNode) -> set[str]:
+    """Names an expression or statement reads; what a plain assignment binds is not read."""
+    if isinstance(node, cst.Assign):
+        found = set(syntax.names(node.value))
+        for target in node.targets:
+            if not isinstance(target.target, (cst.Name, cst.Tuple, cst.List)):
+                found |= set(syntax.names(target.target))
+        return found
+    return set(syntax.names(node))
+
+
+def _is_plain(kind: k.Kind) -> bool:
+    """Whether a value holds no memory of a tensor: a number, a shape, a list of shapes."""
+    if isinstance(kind, k.Tuple):
+        return bool(kind.items) and all(map(_is_plain, kind.items))
+    if isinstance(kind, k.Sequence):
+        return _is_plain(kind.item)
+    return k.scalar_type(kind) is not None or isinstance(kind, (k.DType, k.Device))
+
+
+def _merged(a: State, b: State) -> State:
+    return {n: a.get(n, frozenset()) | b.get(n, frozenset()) for n in {**a, **b}}
+
+
+def aliases(ctx: Context, info: FunctionInfo) -> Aliases:
+    """The alias facts of a function, computed once."""
+    if info not in ctx.aliases:
+        ctx.aliases[info] = None
+        ctx.aliases[info] = Aliases(ctx, info)
+    found = ctx.aliases[info]
+    assert isinstance(found, Aliases)
+    return found
+
+
+def returns_argument(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function may return memory of one of its arguments (a recursive one is taken to)."""
+    if info.settled is not None:
+        return info.settled.returns_argument
+    if info in ctx.aliases and ctx.aliases[info] is None:
+        return True
+    return any(m.startswith("param:") for m in aliases(ctx, info).returned)
+
+
+def returns_state(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function may return an attribute, which others read too (a recursive one is judged without)."""
+    if info.settled is not None:
+        return info.settled.returns_state
+    if info in ctx.aliases and ctx.aliases[info] is None:
+        return False
+    return any(m.startswith("attr:") for m in aliases(ctx, info).returned)
