@@ -13,3 +13,18 @@ def set_training(module, mode=True):
     if isinstance(module, nnx.Module):
         module.train() if mode else module.eval()
     return module
+
+
+def is_training(module):
+    """``module.training`` of torch, for a mode that is put back later: that of the layers that have one.
+
+    Raises:
+      ValueError: some are in training and some are not, so that one word cannot put them back.
+    """
+    names = "deterministic", "use_running_average"
+    nodes = nnx.iter_graph(module) if isinstance(module, nnx.Module) else ()
+    parts = [part for _, part in nodes if isinstance(part, nnx.Module)]
+    modes = {not getattr(part, name) for part in parts for name in names if hasattr(part, name)}
+    if len(modes) > 1:
+        raise ValueError("a part of the module is in training mode and another is not")
+    return modes != {False}

@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from rules.flags import _lines as lines
+from rules.flags._numbers import computed_with
 from rules.registry import Advice, FlagContext, flag
 
 _TRUTH = frozenset(
@@ -340,6 +341,9 @@ def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     else:
         return None
     if x is None or not ctx.in_forward:
+        return None
+    counted = name == "builtins.float" and ctx.dtype(x) == "int"
+    if counted and computed_with(node, ctx.parents, ctx.is_tensor, ctx.callee):
         return None
     return _use(node, name, x, ctx)
 

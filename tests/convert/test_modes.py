@@ -107,3 +107,44 @@ def test_a_decorator_of_another_file(tmp_path) -> None:
     assert result.exit_code == 0, result.output
     assert "self.deterministic = False" in (out / "model.py").read_text()
     assert migrator.convert_source(HEADER + SOURCE).complete
+
+
+PROBING = """
+class Probe(nn.Module):
+    def __init__(self, body: nn.Module, evaluate: bool = False):
+        super().__init__()
+        self.body = body
+        if evaluate:
+            self.body.eval()
+        training = self.body.training
+        if training:
+            self.body.eval()
+        with torch.no_grad():
+            out = self.body(torch.ones(2, 3))
+        self.body.train(training)
+        self.head = nn.Linear(out.shape[1], 2)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+class Net(nn.Module):
+    def __init__(self, evaluate=False):
+        super().__init__()
+        body = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5))
+        self.probe = Probe(body, evaluate)
+
+    def forward(self, x):
+        return self.probe(x)
+"""
+
+
+@pytest.mark.parametrize("evaluate", [False, True])
+def test_a_mode_that_is_kept_only_to_be_put_back(evaluate: bool) -> None:
+    source = PROBING.replace("class Net", "class M")
+    model, port, _ = both(source, evaluate)
+    for part in (port.probe.body.layers[1].use_running_average, port.probe.body.layers[2].deterministic):
+        assert part is evaluate
+    assert model.probe.body.training is not evaluate
+    mixed = PROBING.replace("self.body.train(training)", "self.body.train(not training)")
+    assert rules_of(mixed) == ["API010"]

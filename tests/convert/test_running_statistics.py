@@ -43,10 +43,14 @@ class M(nn.BatchNorm2d):
             self.running_var if not self.training or self.track_running_stats else None,
             self.weight, self.bias, bn_training := training, factor, self.eps)
 """
+CUMULATIVE = TORCHS.replace("momentum=0.3", "momentum=None").replace(
+    "self.num_batches_tracked += 1",
+    "if self.momentum is None:\n                    factor = 1.0 / float(self.num_batches_tracked)",
+)
 
 
 @pytest.mark.parametrize(
-    "source", [OWN, TORCHS.replace("bn_training := training", "training")], ids=["own", "torch's"]
+    "source", [OWN, CUMULATIVE.replace("bn_training := training", "training"), TORCHS.replace("bn_training := training", "training")], ids=["own", "cumulative", "torch's"]
 )
 def test_statistics_move_in_training_only(source: str) -> None:
     model, port, _ = both(source)
@@ -67,3 +71,31 @@ def test_statistics_that_are_no_buffers_are_a_finding() -> None:
     source += "    return F.batch_norm(x, mean, var, training=TRAIN)\n"
     assert rules_of(source.replace("TRAIN", "True")) == ["API002"]
     assert convert(source.replace("TRAIN", "False")).complete
+
+
+@pytest.mark.parametrize(
+    ("line", "rules"),
+    [
+        ("return x * (1.0 / float(self.n))", []),
+        ("k = 2 / float(self.n)\n        return x * k", []),
+        ("return x if float(self.n) > 1 else -x", ["DYN004"]),
+        ("k = 2 / float(self.n)\n        return x.repeat(int(k), 1)", ["DYN004"]),
+        ("k = 2 / float(self.n)\n        return x * k, k", ["DYN004"]),
+        ("return x * float(x.sum())", ["DYN004"]),
+    ],
+)
+def test_a_count_that_is_only_computed_with(line: str, rules: list[str]) -> None:
+    source = (
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.register_buffer('n', torch.full((), 3, dtype=torch.long))\n\n"
+        f"    def forward(self, x: torch.Tensor):\n        {line}\n"
+    )
+    assert rules_of(source) == rules
+    if not rules:
+        model, port, _ = both(source)
+        for dtype, jax_dtype in ((torch.float32, jnp.float32), (torch.bfloat16, jnp.bfloat16)):
+            out = port(jnp.ones((2, 3), jax_dtype))
+            assert out.dtype == jax_dtype
+            np.testing.assert_allclose(
+                out.astype(jnp.float32), model(torch.ones(2, 3, dtype=dtype)).float(), rtol=1e-6
+            )

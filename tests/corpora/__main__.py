@@ -75,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--record", action="store_true", help="write the record and docs/corpora.md"
     )
+    parser.add_argument("--outputs", action="store_true", help="compare outputs only, not training")
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--gigabytes", type=float, default=6.0)
     parser.add_argument("--jobs", type=int, default=1)
@@ -88,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     done = read(file)
     left = options.names or list(wanted(names, done, options.again))
 
-    limits = Limits(options.seconds, options.gigabytes)
+    limits = Limits(options.seconds, options.gigabytes, not options.outputs)
     for record in outcomes(library, left, directory, limits, options.jobs):
         done[record["name"]] = record
         with file.open("a", encoding="utf-8") as log:

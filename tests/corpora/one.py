@@ -106,7 +106,7 @@ class Case:
     def compare(self, small: Small, port: Any) -> None:
         """Outputs in eval mode; outputs, state and gradients of training when there is time for it."""
         started = time.process_time()
-        settings = Settings(examples=3, shapes=1, train=False, grad=False, shrink_seconds=0)
+        settings = Settings(examples=2, shapes=1, train=False, grad=False, shrink_seconds=0)
         spec = InputSpec((Array(small.shape),))
         pair = Pair(
             small.model, port, spec, load_state_dict, to_state_dict, settings, rest=unstored

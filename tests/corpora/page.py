@@ -135,7 +135,7 @@ def page() -> str:
         "",
         "Each library is converted once, as a package. Each architecture is then built in torch and in Flax with the same "
         "arguments, as small as its constructor allows, weights are carried over, and results are held against torch's by "
-        "the [verdict](verdict.md) of `verify`: three examples in eval mode, and where time allowed (minutes an architecture) "
+        "the [verdict](verdict.md) of `verify`: two examples in eval mode, and where time allowed (minutes an architecture) "
         "two in train mode, with the state afterwards and all gradients. *Complete* is judged by what runs: the original is "
         "watched while it is built, called in both modes and differentiated, and no function, class or top of a file that it "
         "reaches may have a finding that blocks.",

@@ -22,10 +22,11 @@ WAITING = 4.0
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds of computing and gigabytes of memory that an architecture may take."""
+    """Seconds of computing and gigabytes of memory that an architecture may take, and whether training is compared."""
 
     seconds: float
     gigabytes: float
+    training: bool = True
 
 
 @dataclass
@@ -110,7 +111,7 @@ def start(library: Library, name: str, directory: Path, limits: Limits) -> Runni
     """Fork a process for an architecture."""
     context = multiprocessing.get_context("fork")
     told, tell = context.Pipe(duplex=False)
-    call = (library.name, name, directory, limits.seconds, tell, directory / f"{name}.log")
+    call = (library.name, name, directory, limits.seconds if limits.training else 0.0, tell, directory / f"{name}.log")
     process = context.Process(target=_child, args=call)
     process.start()
     tell.close()

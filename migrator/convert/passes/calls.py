@@ -20,6 +20,7 @@ from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.symbols import CASTS, symbol, tensor_attribute
 from rules import definitions
 from rules.definitions import module_file
+from rules.flags._numbers import computed_with
 
 _DIFFERENT = frozenset(
     "max min std var sort repeat transpose take put nonzero argsort flatten clip view".split()
@@ -208,6 +209,27 @@ def compiled(rw: Rewriter, node: cst.Call) -> Any:
     if rw.ctx.facts.callee(node) not in COMPILERS or not node.args or node.args[0].keyword:
         return None
     return rw.visit(node.args[0].value)
+
+
+@converts(cst.Call)
+def counted(rw: Rewriter, node: cst.Call) -> Any:
+    """``float(n)`` of an integer tensor, where it is only computed with → ``1.0 * n``, whose dtype is as weak."""
+    facts = rw.ctx.facts
+    if facts.callee(node) != "builtins.float" or len(node.args) != 1 or node.args[0].keyword:
+        return None
+    x = node.args[0].value
+    kind = facts.kind(x)
+    if not isinstance(kind, k.Tensor) or kind.dtype != "int" or not rw.ctx.source.index.has(node):
+        return None
+
+    def is_tensor(other: cst.BaseExpression) -> bool:
+        return isinstance(facts.kind(other), k.Tensor)
+
+    if not computed_with(node, rw.ctx.source.index.around(node), is_tensor, facts.callee):
+        return None
+    wanted = "1.0 * x" if kind.rank == 0 else "1.0 * x.reshape(())"
+    made = syntax.parse(wanted)
+    return syntax.substitute(made, {"x": rw.visit(x)})
 
 
 COMPILERS = frozenset("torch.compile torch.jit.script torch.jit.export torch.jit.ignore".split())

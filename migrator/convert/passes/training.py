@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 
 def _is_training(rw: Rewriter, node: cst.CSTNode) -> bool:
@@ -67,6 +68,36 @@ def _is_decorated(rw: Rewriter, node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Name) and bool(params) and params[0].name.value == node.value
 
 
+def _is_put_back(rw: Rewriter, node: cst.Attribute) -> bool:
+    """Whether a mode is only kept to be put back: ``mode = net.training; net.eval(); …; net.train(mode)``."""
+    frame, tree = rw.ctx.frame, rw.ctx.source.index
+    around = tree.around(node) if tree.has(node) else []
+    assign = around[-1] if around else None
+    if frame is None or not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
+        return False
+    kept, module = assign.targets[0].target, syntax.code(node.value)
+    if not isinstance(kept, cst.Name):
+        return False
+    reads = {id(kept)}
+    for item in tree.below(frame.info.node):
+        if isinstance(item, cst.If) and _only_evaluates(item, module):
+            reads.add(id(item.test))
+        elif isinstance(item, cst.Call) and syntax.code(item.func) == f"{module}.train":
+            reads.update(id(given.value) for given in item.args)
+        elif isinstance(item, cst.Attribute):
+            reads.add(id(item.attr))
+    names = (n for n in tree.below(frame.info.node) if isinstance(n, cst.Name))
+    return {id(name) for name in names if name.value == kept.value} <= reads
+
+
+def _only_evaluates(node: cst.If, module: str) -> bool:
+    """``if mode: net.eval()``."""
+    body = node.body.body
+    if node.orelse is not None or len(body) != 1 or not isinstance(body[0], cst.SimpleStatementLine):
+        return False
+    return [syntax.code(small) for small in body[0].body] == [f"{module}.eval()"]
+
+
 @converts(cst.UnaryOperation)
 def not_training(rw: Rewriter, node: cst.UnaryOperation) -> Any:
     """``not self.training`` → ``self.deterministic``."""
@@ -80,6 +111,9 @@ def training(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.training`` → ``not self.deterministic``."""
     if not _is_training(rw, node):
         return None
+    if not rw.ctx.is_self(node.value) and _is_put_back(rw, node):
+        helper = rw.ctx.helpers.need(module_file("rules.compat.modes"), "is_training")
+        return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(node.value))])
     return cst.UnaryOperation(cst.Not(whitespace_after=cst.SimpleWhitespace(" ")), _flag(rw, node))
 
 

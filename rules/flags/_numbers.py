@@ -1,0 +1,84 @@
+"""Numbers taken out of tensors that are only computed with, so that a 0-d array does instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import libcst as cst
+
+_ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
+_NUMBERS = (cst.Integer, cst.Float)
+_MOMENTUM = {"torch.nn.functional.batch_norm": 6}
+"""Functions that compute with their ``momentum``, and its place."""
+
+
+def computed_with(
+    node: cst.Call,
+    parents: Sequence[cst.CSTNode],
+    is_tensor: Callable[[cst.BaseExpression], bool],
+    callee: Callable[[cst.Call], str | None],
+) -> bool:
+    """Whether ``float(x)`` takes part in arithmetic and nothing else: ``1.0 / float(self.num_batches_tracked)``.
+
+    The result meets a tensor, is the momentum of a batch norm, or the value of a local name of which the same holds
+    wherever it is read.
+
+    Args:
+      parents: the nodes around ``node``, the file first.
+    """
+    inner: cst.CSTNode = node
+    above = list(parents)
+    while above and isinstance(outer := above[-1], cst.BinaryOperation):
+        other = outer.right if outer.left is inner else outer.left
+        if not isinstance(outer.operator, _ARITHMETIC):
+            return False
+        if is_tensor(other):
+            return True
+        if not isinstance(other, _NUMBERS):
+            return False
+        inner = above.pop()
+    if not above or not isinstance(assign := above[-1], cst.Assign) or len(assign.targets) != 1:
+        return False
+    target = assign.targets[0].target
+    functions = [one for one in above if isinstance(one, cst.FunctionDef)]
+    if not isinstance(target, cst.Name) or not functions:
+        return False
+    return _read_for_arithmetic(target.value, functions[0].body, is_tensor, callee)
+
+
+def _read_for_arithmetic(
+    name: str,
+    body: cst.CSTNode,
+    is_tensor: Callable[[cst.BaseExpression], bool],
+    callee: Callable[[cst.Call], str | None],
+) -> bool:
+    """Whether a local name is computed with wherever it is read."""
+    allowed: set[int] = set()
+    found: set[int] = set()
+    for node in _below(body):
+        if isinstance(node, cst.Name) and node.value == name:
+            found.add(id(node))
+        elif isinstance(node, cst.AssignTarget):
+            allowed.add(id(node.target))
+        elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _ARITHMETIC):
+            allowed.update(
+                id(side)
+                for side, other in ((node.left, node.right), (node.right, node.left))
+                if is_tensor(other)
+            )
+        elif isinstance(node, cst.Call) and (place := _MOMENTUM.get(callee(node) or "")):
+            allowed.update(
+                id(item.value)
+                for position, item in enumerate(node.args)
+                if not item.star
+                and (item.keyword.value == "momentum" if item.keyword else position == place)
+            )
+    return found <= allowed
+
+
+def _below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    pending: list[cst.CSTNode] = [node]
+    while pending:
+        one = pending.pop()
+        yield one
+        pending.extend(one.children)
