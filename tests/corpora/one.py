@@ -88,6 +88,7 @@ class Case:
         return {
             "file": self._relative(own or ""),
             "findings": [f"{self._relative(f.path)}:{f.line} {f.rule} {f.message}" for f in met],
+            "reached": sum(map(used.reaches, met)),
             "whole": not any(finding.path == own for finding in blocking),
         }
 

@@ -2,7 +2,7 @@
 
 The original is watched while it is built and run. A finding counts where its innermost function or class has been
 used; one at the top of a file, where anything of the file has been used; one of an import, where code that ran reads a
-name that it brings.
+name that it brings. More narrowly, it is asked whether the very statement has run.
 """
 
 from __future__ import annotations
@@ -24,27 +24,44 @@ Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 @dataclass
 class Used:
-    """What ran of a library: file → first lines of functions and classes; file → names that their code reads."""
+    """What ran of a library.
+
+    Attributes:
+      lines: file → first lines of functions and classes.
+      names: file → names that their code reads.
+      run: file → lines that were run.
+    """
 
     root: Path
     lines: dict[str, set[int]] = field(default_factory=dict)
     names: dict[str, set[str]] = field(default_factory=dict)
+    run: dict[str, set[int]] = field(default_factory=dict)
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Note each function that is called."""
-
-        def called(frame: FrameType, event: str, _: Any) -> None:
-            if event == "call" and frame.f_code.co_filename.startswith(root):
-                self._note(frame.f_code)
-
+        """Note each function of the library that is called, and each line of it that is run."""
         root = f"{self.root}/"
-        before = sys.getprofile()
-        sys.setprofile(called)
+
+        def called(frame: FrameType, event: str, _: Any) -> Any:
+            file = frame.f_code.co_filename
+            if not file.startswith(root):
+                return None
+            self._note(frame.f_code)
+            run = self.run.setdefault(file, set())
+
+            def line(frame: FrameType, event: str, _: Any) -> Any:
+                if event == "line":
+                    run.add(frame.f_lineno)
+                return line
+
+            return line
+
+        before = sys.gettrace()
+        sys.settrace(called)
         try:
             yield
         finally:
-            sys.setprofile(before)
+            sys.settrace(before)
 
     def _note(self, code: CodeType) -> None:
         lines = self.lines.setdefault(code.co_filename, set())
@@ -74,6 +91,23 @@ class Used:
             return brought is None or bool(brought & self.names.get(finding.path, set()))
         innermost = max(inside, key=_first_line)
         return any(_first_line(innermost) <= line <= _end(innermost) for line in ran)
+
+    def reaches(self, finding: Finding) -> bool:
+        """Whether the very statement of a finding has run, of one that ``meets``."""
+        around = [
+            node
+            for node in ast.walk(_tree(finding.path))
+            if isinstance(node, ast.stmt) and node.lineno <= finding.line <= (node.end_lineno or 0)
+        ]
+        if not any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in around):
+            return True
+        innermost = max(around, key=lambda node: node.lineno)
+        body = getattr(innermost, "body", None)
+        end = body[0].lineno - 1 if body else innermost.end_lineno or innermost.lineno
+        if isinstance(innermost, Scope):
+            return True
+        ran = self.run.get(finding.path, set())
+        return any(line in ran for line in range(innermost.lineno, max(end, innermost.lineno) + 1))
 
 
 def _read(code: CodeType) -> set[str]:
