@@ -96,9 +96,19 @@ class Statements(Narrowing):
             bound = _value(kind) if plain else self.held(node.value, kind)
             self.bind_target(target.target, bound)
             self._attached(target.target, node.value, kind)
+            self._note_empty(target.target, node.value)
             made = type(node.value) is cst.Call and type(target.target) is cst.Name
             if made and isinstance(kind, k.Tensor) and kind.role == "param":
                 self.env[f"{target.target.value}.{PARAMETER}"] = kind  # type: ignore[attr-defined]
+
+    def _note_empty(self, target: cst.CSTNode, value: cst.BaseExpression) -> None:
+        """``layers = []``: until something is put into it, the list says nothing of what it will hold."""
+        if isinstance(target, (cst.Tuple, cst.List)) and isinstance(value, (cst.Tuple, cst.List)):
+            for one, given in zip(target.elements, value.elements, strict=False):
+                self._note_empty(one.value, given.value)
+        elif isinstance(target, cst.Name) and isinstance(value, (cst.List, cst.Dict)):
+            if not value.elements:
+                self._know(f"{target.value}{_EMPTY}", k.NONE)
 
     def _attached(self, target: cst.CSTNode, value: cst.BaseExpression, kind: k.Kind) -> None:
         """``Model.build = staticmethod(build)`` behind a class: a function that is reached by the class."""
@@ -289,12 +299,13 @@ class Statements(Narrowing):
         merged = dict(alive[0])
         for env in alive[1:]:
             # most of what stands in both is the module's and the very same
-            for name, kind in [(n, x) for n, x in merged.items() if env.get(n) is not x]:
-                if name not in env:
-                    if "." in name:
-                        del merged[name]
-                elif kind != env[name]:
-                    merged[name] = k.join(kind, env[name])
+            differing = [(n, x) for n, x in merged.items() if env.get(n) is not x]
+            gone = [name for name, _ in differing if name not in env and "." in name]
+            for name, kind in differing:
+                if name in env and kind != env[name]:
+                    merged[name] = _either(name, merged, env)
+            for name in gone:
+                del merged[name]
             for name, kind in env.items():
                 if name not in merged and "." not in name:
                     merged[name] = kind
@@ -387,6 +398,20 @@ class Statements(Narrowing):
         base = dict(self.env)
         branches = [self._branch(base, partial(self.statement, c.body)) for c in node.cases]
         self._merge([*branches, (base, False)])
+
+
+_EMPTY = ".[]"
+"""Behind the name of a list or dict: nothing has been put into it."""
+
+
+def _either(name: str, first: Env, second: Env) -> k.Kind:
+    """What a name is behind two branches; a list that is empty behind one holds what the other has put into it."""
+    a, b = first[name], second[name]
+    if type(a) is type(b) and isinstance(a, (k.Sequence, k.Mapping)):
+        empty = f"{name}{_EMPTY}"
+        if (empty in first) != (empty in second):
+            return b if empty in first else a
+    return k.join(a, b)
 
 
 def _value(kind: k.Kind) -> k.Kind:

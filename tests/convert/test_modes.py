@@ -143,7 +143,10 @@ class Net(nn.Module):
 def test_a_mode_that_is_kept_only_to_be_put_back(evaluate: bool) -> None:
     source = PROBING.replace("class Net", "class M")
     model, port, _ = both(source, evaluate)
-    for part in (port.probe.body.layers[1].use_running_average, port.probe.body.layers[2].deterministic):
+    for part in (
+        port.probe.body.layers[1].use_running_average,
+        port.probe.body.layers[2].deterministic,
+    ):
         assert part is evaluate
     assert model.probe.body.training is not evaluate
     mixed = PROBING.replace("self.body.train(training)", "self.body.train(not training)")

@@ -50,7 +50,13 @@ CUMULATIVE = TORCHS.replace("momentum=0.3", "momentum=None").replace(
 
 
 @pytest.mark.parametrize(
-    "source", [OWN, CUMULATIVE.replace("bn_training := training", "training"), TORCHS.replace("bn_training := training", "training")], ids=["own", "cumulative", "torch's"]
+    "source",
+    [
+        OWN,
+        CUMULATIVE.replace("bn_training := training", "training"),
+        TORCHS.replace("bn_training := training", "training"),
+    ],
+    ids=["own", "cumulative", "torch's"],
 )
 def test_statistics_move_in_training_only(source: str) -> None:
     model, port, _ = both(source)

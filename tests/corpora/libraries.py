@@ -7,6 +7,7 @@ import importlib.util
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,51 @@ def register_operators() -> None:
             return
 
 
+def _shallow(name: str, models: Any) -> Callable[..., Any] | None:
+    """A builder of fewer and narrower blocks, of the classes that a builder of torchvision uses with many."""
+    resnet, swin, efficient = models.resnet, models.swin_transformer, models.efficientnet
+    window: dict[str, Any] = {"patch_size": [4, 4], "embed_dim": 24, "depths": [2, 2]}
+    window |= {"num_heads": [2, 4], "window_size": [4, 4]}
+    version_2 = {"downsample_layer": swin.PatchMergingV2}
+    regnet = {"depth": 4, "w_0": 16, "w_a": 16.0, "w_m": 2.0, "group_width": 8}
+    fused, expanded = efficient.FusedMBConvConfig, efficient.MBConvConfig
+    bottleneck = partial(resnet.ResNet, resnet.Bottleneck, [2, 1, 1, 1])
+    made: dict[str, Callable[[], Callable[..., Any]]] = {
+        "densenet121": lambda: partial(models.densenet.DenseNet, 8, (2, 2, 2, 2), 16),
+        "resnet50": lambda: bottleneck,
+        "resnext50_32x4d": lambda: partial(bottleneck, groups=32, width_per_group=4),
+        "wide_resnet50_2": lambda: partial(bottleneck, width_per_group=128),
+        "swin_t": lambda: partial(swin.SwinTransformer, **window),
+        "swin_v2_t": lambda: partial(
+            swin.SwinTransformer, block=swin.SwinTransformerBlockV2, **version_2, **window
+        ),
+        "regnet_x_400mf": lambda: partial(
+            models.regnet.RegNet, models.regnet.BlockParams.from_init_params(**regnet)
+        ),
+        "regnet_y_400mf": lambda: partial(
+            models.regnet.RegNet,
+            models.regnet.BlockParams.from_init_params(**regnet, se_ratio=0.25),
+        ),
+        "efficientnet_v2_s": lambda: partial(
+            efficient.EfficientNet,
+            [fused(1, 3, 1, 8, 8, 2), fused(4, 3, 2, 8, 16, 2), expanded(4, 3, 2, 16, 24, 2)],
+            0.2,
+            last_channel=64,
+        ),
+        "maxvit_t": lambda: partial(
+            models.maxvit.MaxVit,
+            input_size=(64, 64),
+            stem_channels=16,
+            partition_size=2,
+            block_channels=[16, 32],
+            block_layers=[1, 2],
+            head_dim=8,
+            stochastic_depth_prob=0.2,
+        ),
+    }
+    return made[name]() if name in made else None
+
+
 def _registered() -> list[str]:
     register_operators()
     names: list[str] = importlib.import_module("timm").list_models()
@@ -117,6 +163,9 @@ def _builder(package: str, name: str) -> Callable[..., Any]:
     if package.startswith("timm"):
         create = importlib.import_module(f"{package}.models").create_model
         return lambda **options: create(name, **options)
+    shallow = _shallow(name, importlib.import_module(f"{package}.models"))
+    if shallow is not None:
+        return shallow
     part, _, function = name.rpartition(".")
     made: Callable[..., Any] = getattr(
         importlib.import_module(f"{package}.models.{part}".rstrip(".")), function

@@ -111,7 +111,14 @@ def start(library: Library, name: str, directory: Path, limits: Limits) -> Runni
     """Fork a process for an architecture."""
     context = multiprocessing.get_context("fork")
     told, tell = context.Pipe(duplex=False)
-    call = (library.name, name, directory, limits.seconds if limits.training else 0.0, tell, directory / f"{name}.log")
+    call = (
+        library.name,
+        name,
+        directory,
+        limits.seconds if limits.training else 0.0,
+        tell,
+        directory / f"{name}.log",
+    )
     process = context.Process(target=_child, args=call)
     process.start()
     tell.close()

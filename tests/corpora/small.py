@@ -25,7 +25,6 @@ KNOWN: dict[str, Options] = {
     "googlenet": {"init_weights": False},
     "inception_v3": {"init_weights": False},
     "vit_b_16": {"image_size": 64},
-    "maxvit_t": {"input_size": (64, 64), "partition_size": 2},
     "segmentation": {"weights": None, "weights_backbone": None},
     "video.mvit_v1_b": {"spatial_size": (64, 64), "temporal_size": 8},
     "video.mvit_v2_s": {"spatial_size": (64, 64), "temporal_size": 8},
@@ -64,13 +63,20 @@ def smaller(build: Callable[..., Any], library: str, name: str) -> Small:
     """
     options = dict(KNOWN.get(name, KNOWN.get(name.rpartition(".")[0], {})))
     size, problem = _size(build, options)
+    taken = [options]
     for more in FEWER:
         found, _ = _size(build, options | more)
         if found is not None and (size is None or found < 0.9 * size or "num_classes" in more):
             options, size = options | more, found
+            taken.append(options)
     if size is None:
         raise NotBuilt(problem)
-    return _on_an_image(build, options, name)
+    while True:
+        try:
+            return _on_an_image(build, taken.pop(), name)
+        except NotBuilt:
+            if not taken:
+                raise
 
 
 def _size(build: Callable[..., Any], options: Options) -> tuple[int | None, str]:

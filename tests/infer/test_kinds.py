@@ -180,3 +180,24 @@ def test_a_reduction_has_not_the_rank_of_what_it_reduces(call: str) -> None:
 )
 def test_what_is_not_sure_is_left_open(source: str, expected: k.Kind) -> None:
     assert kind_of(source, "r") == expected
+
+
+@pytest.mark.parametrize(
+    ("made", "filled", "expected"),
+    [
+        ("a = []", "a.append(nn.Linear(2, 2))", k.Sequence(k.Module("torch.nn.Linear"), "list")),
+        ("a, b = [], []", "a.append(x)", k.Sequence(k.TENSOR, "list")),
+        ("a = {}", "a['k'] = x", k.Mapping(k.TENSOR)),
+        ("a = other()", "a.append(x)", k.UNKNOWN),
+        ("a = [other()]", "a.append(x)", k.Sequence(k.UNKNOWN, "list")),
+    ],
+)
+@pytest.mark.parametrize("around", ["for i in range(3)", "if x.shape[0] > 1", "while n > 0"])
+def test_what_is_put_into_an_empty_list(
+    made: str, filled: str, expected: k.Kind, around: str
+) -> None:
+    source = f"def f(x: torch.Tensor, n: int):\n    {made}\n    {around}:\n        {filled}\n    result = a\n"
+    found = kind_of(source, "result")
+    if isinstance(found, k.Sequence) and isinstance(found.item, k.Module):
+        found = k.Sequence(k.Module(found.item.cls), found.type)
+    assert found == expected

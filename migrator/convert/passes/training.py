@@ -93,7 +93,11 @@ def _is_put_back(rw: Rewriter, node: cst.Attribute) -> bool:
 def _only_evaluates(node: cst.If, module: str) -> bool:
     """``if mode: net.eval()``."""
     body = node.body.body
-    if node.orelse is not None or len(body) != 1 or not isinstance(body[0], cst.SimpleStatementLine):
+    if (
+        node.orelse is not None
+        or len(body) != 1
+        or not isinstance(body[0], cst.SimpleStatementLine)
+    ):
         return False
     return [syntax.code(small) for small in body[0].body] == [f"{module}.eval()"]
 
