@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.construction import CONTAINERS, PARAMETERS
 from rules import definitions
 
 VIEWS = frozenset(
@@ -109,7 +110,7 @@ class Aliases:
             for _ in range(3):  # what the second time hands on is seen in the third
                 inner = dict(state)
                 if isinstance(node, cst.For):
-                    self._bind(node.target, self.memory(node.iter, state), inner)
+                    self._bind(node.target, self._elements(node.iter, state), inner)
                 state = _merged(state, self._block(node.body, inner, (*loops, node)))
             return state if node.orelse is None else self._block(node.orelse.body, state, loops)
         if isinstance(node, cst.With):
@@ -134,6 +135,13 @@ class Aliases:
         if isinstance(node, cst.FunctionDef):  # it holds what it reads
             state[node.name.value] = self._held(node, state)
         return state
+
+    def _elements(self, node: cst.BaseExpression, state: State) -> frozenset[str]:
+        """The memory of what a loop goes over: that of the arguments of ``zip(…)``, not of the pairs it makes."""
+        if isinstance(node, cst.Call) and self.ctx.facts.callee(node) in _CONTAINERS:
+            parts = [self._elements(a.value, state) for a in node.args]
+            return frozenset().union(*parts)
+        return self.memory(node, state)
 
     def _match(self, node: cst.Match, state: State, loops: tuple[cst.CSTNode, ...]) -> State:
         self._note(node, [node.subject], state, loops)
@@ -257,7 +265,7 @@ class Aliases:
     def memory(self, node: cst.CSTNode, state: State) -> frozenset[str]:
         """The memory an expression's result may share."""
         kind = self.ctx.kind(node)
-        if _is_plain(kind):
+        if _is_plain(kind) or _holds_layers(kind):
             return frozenset()
         if isinstance(node, cst.Name):
             return state.get(node.value, frozenset())
@@ -394,6 +402,11 @@ _CONTAINERS = frozenset(
 
 def _boxes(memory: frozenset[str]) -> frozenset[str]:
     return frozenset(one for one in memory if one.startswith("box:"))
+
+
+def _holds_layers(kind: k.Kind) -> bool:
+    """Whether a value is a list of layers: what a layer of it returns is not memory of the list."""
+    return isinstance(kind, k.Module) and kind.cls in CONTAINERS and kind.cls not in PARAMETERS
 
 
 TWICE = "twice"

@@ -150,3 +150,48 @@ def test_what_shares_memory_in_torch_is_known_to() -> None:
         found = set(sharing())
     assert {"reshape", "meshgrid", "dropout"} <= found
     assert found - VIEWS == {"histogramdd"}  # it gives back the bins it was given
+
+
+LOOPED = """
+class M(nn.Module):
+    def __init__(self, norm=nn.BatchNorm2d, block=nn.Linear):
+        super().__init__()
+        convs = []
+        norms = []
+        for i in range(3):
+            convs.append(nn.Conv2d(2, 2, 3, padding=1))
+            norms.append(norm(2))
+        self.convs, self.norms = nn.ModuleList(convs), nn.ModuleList(norms)
+        self.blocks = nn.ModuleList()
+        for i in range(2):
+            self.blocks.append(block(4, 4))
+        self.act = nn.ReLU(inplace=True)
+        self.head = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 2))
+
+    def forward(self, x):
+        pieces = torch.split(self.act(x * 2), 2, 1)
+        found = []
+        part = pieces[0]
+        for i, (conv, norm) in enumerate(zip(self.convs, self.norms)):
+            part = pieces[i] if i == 0 else part + pieces[i]
+            part = conv(part)
+            part = norm(part)
+            part = self.act(part)
+            found.append(part)
+        x = torch.cat([*found, pieces[-1]], 1)
+        for block in self.blocks:
+            x = block(x)
+        x = x[:, 0]
+        return self.head(x)
+"""
+
+
+def test_what_layers_of_a_list_return_is_not_memory_of_the_list() -> None:
+    model, port, _ = both(LOOPED)
+    x = torch.randn(2, 8, 4, 4)
+    model.eval()
+    port.eval()
+    expected = model(x).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(x.numpy())), expected, rtol=1e-4, atol=1e-5)
+    kept = LOOPED.replace("part = norm(part)", "part = pieces[i]")
+    assert rules_of(kept) == ["MUT001"]
