@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 
+from flax import nnx
+
 
 def build(make, *args, rngs, **kwargs):
     """``make(*args, **kwargs)``, with ``rngs`` where ``make`` takes it: a class, a function, a partial of either."""
@@ -18,3 +20,8 @@ def build(make, *args, rngs, **kwargs):
     if "rngs" in signature.parameters:
         kwargs["rngs"] = rngs
     return make(*args, **kwargs)
+
+
+def declared(layer):
+    """What is assigned where an attribute may be None: Flax asks that a layer which comes later is declared."""
+    return nnx.data(layer) if nnx.is_data(layer) else layer

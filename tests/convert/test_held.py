@@ -223,3 +223,35 @@ class M(nn.Module):
         return x
 """)
     assert "self.extra = nnx.data(None)" in code
+
+
+def test_a_layer_of_unknown_class_where_none_was() -> None:
+    code = check("""
+from typing import Optional
+
+
+class B(nn.Module):
+    def __init__(self, kinds, choice):
+        super().__init__()
+        self.last = None
+        self.aux: Optional[nn.Module] = None
+        make = kinds[choice]
+        if choice:
+            self.aux = make(4, 4)
+        self.last = kinds[2]()
+
+    def forward(self, x):
+        return self.last(x if self.aux is None else self.aux(x))
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        kinds = [nn.Identity, nn.Linear, nn.ReLU, nn.Bilinear]
+        self.a = B(kinds, 0)
+        self.b = B(kinds, 1)
+
+    def forward(self, x):
+        return self.b(self.a(x))
+""")
+    assert "self.aux = declared(" in code

@@ -304,6 +304,40 @@ def switched_off(rw: Rewriter, node: cst.Assign) -> Any:
     return syntax.changed(node, value=syntax.parse("nnx.data(None)"))
 
 
+@converts(cst.Assign)
+def layer_after_none(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.norm = norm_layer(dim)`` with nothing known of the class, where another line assigns None.
+
+    Neither a layer nor a function may be declared there ahead: what comes says which it is.
+    """
+    ctx = rw.ctx
+    target = node.targets[0].target
+    if len(node.targets) != 1 or not isinstance(target, cst.Attribute) or ctx.owner is None:
+        return None
+    if not ctx.in_init or not ctx.is_self(target.value) or not _may_be_layer(ctx, node.value):
+        return None
+    name = target.attr.value
+    values = [v for c in ctx.owner.lineage() for v in _assigned(ctx, c, name)]
+    before = [v for v in values if isinstance(v, cst.Name) and _is_plain(v)]
+    if all(_either_or(ctx, node.value, v) for v in before) or not _is_called(ctx, name):
+        return None
+    wrapper = ctx.helpers.need(module_file("rules.compat.factories"), "declared")
+    value = cst.Call(cst.Name(wrapper), [cst.Arg(rw.visit(node.value))])
+    return syntax.changed(node, value=value)
+
+
+def _may_be_layer(ctx: Context, value: cst.BaseExpression) -> bool:
+    return isinstance(ctx.facts.kind(value), k.Unknown)
+
+
+def _is_called(ctx: Context, name: str) -> bool:
+    """Whether the file calls an attribute of that name."""
+    return any(
+        isinstance(call.func, cst.Attribute) and call.func.attr.value == name
+        for call in ctx.source.index.of_type(cst.Call)
+    )
+
+
 def _compared(ctx: Context, name: str) -> bool:
     """Whether the file compares an attribute of that name, so that None and False are told apart."""
     return any(
@@ -358,9 +392,10 @@ def _assigned(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpress
     for info in related:
         for method in info.methods.values():
             for item in ctx.facts.tree.below(method.node.body):
-                if type(item) is not cst.Assign:
+                if not isinstance(item, (cst.Assign, cst.AnnAssign)) or item.value is None:
                     continue
-                for one in item.targets:
+                parts = item.targets if isinstance(item, cst.Assign) else [item]
+                for one in parts:
                     to = one.target
                     if isinstance(to, cst.Attribute) and to.attr.value == name:
                         if isinstance(to.value, cst.Name) and to.value.value == "self":
