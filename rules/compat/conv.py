@@ -42,21 +42,23 @@ class ConvNd(nnx.Module):
         self.bias = nnx.Param(bias_init) if bias else None
 
     def __call__(self, input):
-        if input.ndim == self.spatial + 1:
-            return self(input[None])[0]
-        padding = self.padding
+        bias = None if self.bias is None else self.bias[...]
+        return self._conv_forward(input, self.weight[...], bias)
+
+    def _conv_forward(self, input, weight, bias, padding=None):
+        padding = self.padding if padding is None else padding
         padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
+        batched = input if input.ndim == self.spatial + 2 else input[None]
         output = lax.conv_general_dilated(
-            input,
-            self.weight[...],
+            batched,
+            weight,
             self.stride,
             padding,
             rhs_dilation=self.dilation,
             feature_group_count=self.groups,
         )
-        if self.bias is None:
-            return output
-        return output + self.bias[...].reshape(-1, *(1,) * self.spatial)
+        output = output if bias is None else output + bias.reshape(-1, *(1,) * self.spatial)
+        return output if batched is input else output[0]
 
 
 class Conv1d(ConvNd):
@@ -78,35 +80,52 @@ class Conv3d(ConvNd):
 
 
 class PaddedConv(nnx.Module):
-    """Mixin: a convolution whose input is padded by reflection, replication or wrap-around first."""
+    """Mixin: a convolution with every ``padding_mode`` of torch: zeros, reflect, replicate, circular."""
 
-    def __init__(self, *args, padding=0, padding_mode, rngs: nnx.Rngs, **options):
-        super().__init__(*args, padding=padding, rngs=rngs, **options)
-        if padding == "same":
-            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
-            self.margins = tuple((total // 2, total - total // 2) for total in totals)
-        else:
-            amounts = (0,) * self.spatial if padding == "valid" else self.padding
-            self.margins = tuple((p, p) for p in amounts)
-        self.padding = (0,) * self.spatial
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        dtype=None,
+        *,
+        rngs: nnx.Rngs,
+    ):
+        sizes = (in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
+        super().__init__(*sizes, bias, dtype, rngs=rngs)
         self.padding_mode = padding_mode
 
-    def __call__(self, input):
+    def _conv_forward(self, input, weight, bias, padding=None):
+        padding = self.padding if padding is None else padding
+        if self.padding_mode == "zeros":
+            return super()._conv_forward(input, weight, bias, padding)
+        if padding == "same":
+            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            margins = [(total // 2, total - total // 2) for total in totals]
+        else:
+            amounts = (0,) * self.spatial if padding == "valid" else padding
+            margins = [(p, p) for p in amounts]
         mode = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[self.padding_mode]
-        margins = [(0, 0)] * (input.ndim - self.spatial) + list(self.margins)
-        return super().__call__(jnp.pad(input, margins, mode))
+        margins = [(0, 0)] * (input.ndim - self.spatial) + margins
+        return super()._conv_forward(jnp.pad(input, margins, mode), weight, bias, "valid")
 
 
 class PaddedConv1d(PaddedConv, Conv1d):
-    """``Conv1d`` with a ``padding_mode`` other than zeros."""
+    """``Conv1d`` with a ``padding_mode``."""
 
 
 class PaddedConv2d(PaddedConv, Conv2d):
-    """``Conv2d`` with a ``padding_mode`` other than zeros."""
+    """``Conv2d`` with a ``padding_mode``."""
 
 
 class PaddedConv3d(PaddedConv, Conv3d):
-    """``Conv3d`` with a ``padding_mode`` other than zeros."""
+    """``Conv3d`` with a ``padding_mode``."""
 
 
 class ConvTransposeNd(nnx.Module):

@@ -22,6 +22,10 @@ _SAME = {
     "torch.nn.Embedding": frozenset({"num_embeddings"}),
 }
 """Attributes that Flax's layers have under torch's names."""
+CONVOLUTIONS = ("torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d")
+"""Layers whose copied classes take torch's own arguments up to ``bias``, by place and by name."""
+_BEFORE_MODE = 8
+"""The arguments of a convolution before ``padding_mode``."""
 _LEFT_OUT = frozenset({"device", "dtype", "rngs"})
 
 
@@ -38,14 +42,37 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
 
     Its constructor hands on arguments that are not known here, or its methods read what Flax's layer does not keep.
     """
+    if info is not None and info.torch_base in CONVOLUTIONS and not _inherits(info):
+        if _pads_otherwise(ctx):
+            return "rules.compat.conv", info.torch_base.replace("torch.nn.", "Padded")
+        return None
     made = _AS_TORCH.get(info.torch_base or "") if info is not None else None
     init = info.methods.get("__init__") if info is not None else None
-    if info is None or made is None or init is None or any(p.torch_base for p in info.parents):
+    if info is None or made is None or init is None or _inherits(info):
         return None
     rule = layer_rule(info)
     if rule is None or _read(ctx, info, rule) or _hands_on(ctx, init.node):
         return made if rule is not None else None
     return None
+
+
+def _inherits(info: ClassInfo) -> bool:
+    return any(p.torch_base for p in info.parents)
+
+
+def _pads_otherwise(ctx: Context) -> bool:
+    """Whether the file hands a ``padding_mode`` to a convolution that is not torch's own class."""
+    for call in ctx.source.index.of_type(cst.Call):
+        kind = ctx.facts.kind(call.func)
+        if isinstance(kind, k.Class) and kind.name.startswith("torch."):
+            continue
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__":
+            plain = [a for a in call.args if not a.star and a.keyword is None]
+            if len(plain) > _BEFORE_MODE:
+                return True
+        if any(a.keyword is not None and a.keyword.value == "padding_mode" for a in call.args):
+            return True
+    return False
 
 
 def _hands_on(ctx: Context, init: cst.FunctionDef) -> bool:

@@ -11,6 +11,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.handed import check_handed_over
 from migrator.convert.passes.classes import is_named, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
+from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch
 from migrator.convert.passes.unordered import in_any_order
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
@@ -63,14 +64,13 @@ def super_init(rw: Rewriter, node: cst.Expr) -> Any:
 def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
     """``super().__init__(…)`` of a subclass of a torch layer, in the terms of the Flax class."""
     from migrator.convert.expand import call_args, convert_call
-    from migrator.convert.passes.layer_classes import as_torch
     from rules import definitions
 
     rules = definitions.layers(base)
     if as_torch(rw.ctx, rw.ctx.owner) is not None:
-        return _passed_on(rw, call, {"device"})
+        return _passed_on(rw, call, {"device"}, 9 if base in CONVOLUTIONS else 8)
     if any(a.star for a in call.args):
-        if base in _CONVOLUTIONS:
+        if base in CONVOLUTIONS:
             return _passed_on(rw, call, {"device", "dtype", "padding_mode"})
         if len(rules) == 1 and plain_class(rules[0]) is not None:
             return _passed_on(rw, call, {"device"})
@@ -82,15 +82,13 @@ def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
     return syntax.changed(made, func=syntax.parse("super().__init__"))
 
 
-_CONVOLUTIONS = ("torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d")
-"""Layers whose copied classes take torch's own arguments up to ``bias``, by place and by name."""
-
-
-def _passed_on(rw: Rewriter, call: cst.Call, refused: set[str]) -> cst.Call:
+def _passed_on(
+    rw: Rewriter, call: cst.Call, refused: set[str], positional: int = 8
+) -> cst.Call:
     """``super().__init__(*args, **kwargs)`` of a class with torch's arguments: what it does not take raises there."""
     plain = [a for a in call.args if not a.star and a.keyword is None]
     named = {a.keyword.value for a in call.args if a.keyword is not None}
-    if len(plain) > 8 or named & refused:
+    if len(plain) > positional or named & refused:
         raise Failure(call, "API002", "starred arguments beside one that Flax has not", "")
     func = syntax.parse("super().__init__")
     made = syntax.changed(call, func=func, args=[rw.visit(a) for a in call.args])
@@ -140,6 +138,8 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
         method = node.func.attr.value
         owner = rw.ctx.owner
         if owner is not None and not any(method in p.methods for p in owner.lineage()[1:]):
+            if method == "_conv_forward" and owner.torch_base in CONVOLUTIONS:
+                return None
             if owner.torch_base and method not in ("__init__", "train", "eval"):
                 raise Failure(node, "API001", f"super().{method} is torch's own", "write it out")
         if method == "__init__":
