@@ -14,6 +14,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
+from migrator.infer.calls import INITIALISING
 from rules import definitions
 from rules.definitions import Rule, RuleFile, module_file
 
@@ -109,7 +110,8 @@ def _read(ctx: Context, info: ClassInfo, rule: Rule) -> list[str]:
             if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
                 if node.value.value == "self" and _is_argument(info, rule, node.attr.value):
                     found.add(node.attr.value)
-    return [p.name for p in rule.params if p.name in found]
+    made = rule.returns.strip("'\"")
+    return [p.name for p in rule.params if p.name in found and not _keeps(rule.file, made, p.name)]
 
 
 def _is_argument(info: ClassInfo, rule: Rule, name: str) -> bool:
@@ -290,3 +292,39 @@ def argument(rw: Rewriter, node: cst.Attribute) -> Any:
         f"`{node.attr.value}` of {owner.torch_base} has another name in Flax",
         "keep the argument in an attribute of its own",
     )
+
+
+@converts(cst.Expr)
+def checks(rw: Rewriter, node: cst.Expr) -> Any:
+    """``self._check_input_dim(x)`` of a batch norm raises or does nothing."""
+    if not isinstance(node.value, cst.Call) or not isinstance(node.value.func, cst.Attribute):
+        return None
+    func, owner = node.value.func, rw.ctx.owner
+    if func.attr.value != "_check_input_dim" or not rw.ctx.is_self(func.value) or owner is None:
+        return None
+    return [] if _is_the_layers(rw.ctx, owner, func) else None
+
+
+@converts(cst.Call)
+def method_of_the_layer(rw: Rewriter, node: cst.Call) -> Any:
+    """``self._output_padding(…)`` of a class that derives from a layer: what that becomes has no such method."""
+    func, owner = node.func, rw.ctx.owner
+    if owner is None or not isinstance(func, cst.Attribute) or not rw.ctx.is_self(func.value):
+        return None
+    name = func.attr.value
+    if name in INITIALISING or not _is_the_layers(rw.ctx, owner, func):
+        return None
+    rules = definitions.layers(owner.torch_base or "")
+    if all(_keeps(rule.file, rule.returns.strip("'\""), name) for rule in rules):
+        return None
+    raise Failure(node, "API001", f"`{name}` is {owner.torch_base}'s own", "write it out")
+
+
+def _is_the_layers(ctx: Context, owner: ClassInfo, func: cst.Attribute) -> bool:
+    """Whether ``self.name`` is known neither to the file nor as a method of all modules, but perhaps to a layer."""
+    if isinstance(ctx.facts.kind(func), (k.Function, k.Module, k.Class)):
+        return False
+    name = func.attr.value
+    if owner.method(name) is not None or owner.attribute(name) is not None:
+        return False
+    return bool(definitions.layers(owner.torch_base or ""))

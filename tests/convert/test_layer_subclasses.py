@@ -1,0 +1,80 @@
+"""Classes that derive from torch's layers: what they hand on, and what of torch's layer they call or read."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import both, check, rules_of
+
+
+@pytest.mark.parametrize("mode", ["zeros", "reflect", "replicate", "circular"])
+def test_convolutions_with_a_padding_mode(mode: str) -> None:
+    check(f"""
+class Standardised(nn.Conv1d):
+    def __init__(self, i, o, k, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros"):
+        super().__init__(i, o, k, stride, padding, dilation, groups, bias, padding_mode)
+
+    def forward(self, x):
+        return self._conv_forward(x, self.weight - self.weight.mean(), self.bias)
+
+
+class Masked(nn.Conv1d):
+    def forward(self, x):
+        return super()._conv_forward(x, self.weight * 2, self.bias)
+
+
+class Own(nn.Conv1d):
+    def forward(self, x):
+        return F.conv1d(x, self.weight, self.bias, self.stride, self.padding)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Standardised(3, 3, 3, padding=1, padding_mode="{mode}")
+        self.b = Masked(3, 3, 5, padding="same", dilation=2, padding_mode="{mode}")
+        self.c = Own(3, 3, 3, 1, 1, padding_mode="{mode}")
+        self.d = nn.Conv1d(3, 3, 3, padding=1, padding_mode="{mode}")
+
+    def forward(self, x):
+        x = x[:, None].expand(-1, 3, -1).repeat(1, 1, 3)
+        return self.d(self.c(self.b(self.a(x)))[0]) + self.d.padding[0]
+""")
+
+
+def test_a_layer_keeps_what_its_subclass_reads() -> None:
+    source = """
+class Up(nn.ConvTranspose1d):
+    def forward(self, x):
+        x = F.conv_transpose1d(x, self.weight, self.bias, self.stride, self.padding)
+        return x[..., : -self.kernel_size[0]]
+
+
+class Norm(nn.BatchNorm1d):
+    def forward(self, x):
+        self._check_input_dim(x)
+        return (x - self.running_mean) * self.weight
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = Up(3, 4, 2, stride=2)
+        self.norm = Norm(4)
+
+    def forward(self, x):
+        return self.norm(self.up(x[:, :3, None])[..., 0] if len(x) > 5 else x)
+"""
+    check(source)
+    both(source)
+
+
+def test_a_method_of_torchs_layer_is_said() -> None:
+    source = """import torch
+from torch import nn
+
+class Up(nn.ConvTranspose2d):
+    def forward(self, x, size):
+        return self._output_padding(x, size, self.stride, self.padding, self.kernel_size, 2)
+"""
+    assert rules_of(source) == ["API001"]
