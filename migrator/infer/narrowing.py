@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import libcst as cst
@@ -11,6 +12,34 @@ from migrator.infer.calls import Calls
 from migrator.infer.expressions import Env
 from migrator.infer.symbols import LAYERS
 from migrator.source import dotted
+
+
+def exact_class_test(
+    test: cst.Comparison,
+) -> tuple[cst.BaseExpression, list[cst.BaseExpression], bool] | None:
+    """``type(m) == nn.Linear``, ``m.__class__ in (nn.Conv1d, nn.Conv2d)``: what is asked, for which classes.
+
+    The third is False where the test is true of other classes. None for any other comparison.
+    """
+    target = test.comparisons[0]
+    tested, classes = class_of_object(test.left), target.comparator
+    if tested is None or len(test.comparisons) > 1:
+        return None
+    positive = isinstance(target.operator, (cst.Equal, cst.Is, cst.In))
+    if isinstance(target.operator, (cst.Equal, cst.Is, cst.NotEqual, cst.IsNot)):
+        return tested, [classes], positive
+    if isinstance(classes, (cst.Tuple, cst.List, cst.Set)):
+        return tested, [e.value for e in classes.elements], positive
+    return None
+
+
+def class_of_object(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """``m`` of ``type(m)`` and of ``m.__class__``; None for anything else."""
+    if isinstance(node, cst.Attribute) and node.attr.value == "__class__":
+        return node.value
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and len(node.args) == 1:
+        return node.args[0].value if node.func.value == "type" else None
+    return None
 
 
 class Narrowing(Calls):
@@ -41,6 +70,9 @@ class Narrowing(Calls):
                 return {path: kind.inner}
             return {}
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            asked = exact_class_test(test)
+            if asked is not None:
+                return self._narrow_instance(*asked[:2]) if asked[2] is truth else {}
             return self._narrow_none(test, truth)
         if isinstance(test, cst.Call):
             found = self._narrow_exists(test, truth)
@@ -87,9 +119,14 @@ class Narrowing(Calls):
             return {}
         if len(test.args) != 2:
             return {}
-        path = dotted(test.args[0].value)
         classes = test.args[1].value
         nodes = [e.value for e in classes.elements] if isinstance(classes, cst.Tuple) else [classes]
+        return self._narrow_instance(test.args[0].value, nodes)
+
+    def _narrow_instance(
+        self, tested: cst.BaseExpression, nodes: Sequence[cst.BaseExpression]
+    ) -> Env:
+        path = dotted(tested)
         names = []
         for node in nodes:
             kind = self.facts.kind(node)
@@ -100,7 +137,7 @@ class Narrowing(Calls):
                     return {path: k.Scalar(node.value)}
                 return {path: k.Scalar("number")} if path and node.value != "str" else {}
             elif isinstance(node, cst.Name) and node.value in ("list", "tuple"):
-                known = self.facts.kind(test.args[0].value)
+                known = self.facts.kind(tested)
                 if path and not isinstance(known, (k.Sequence, k.Tuple)):
                     return {path: k.Sequence(k.UNKNOWN, node.value if len(nodes) == 1 else "iter")}
                 return {}
@@ -114,7 +151,7 @@ class Narrowing(Calls):
             return {path: k.Module("|".join(names))}
         if len(names) > 1:
             return {}
-        made, known = self.instance_of(names[0]), self.facts.kind(test.args[0].value)
+        made, known = self.instance_of(names[0]), self.facts.kind(tested)
         known = known.inner if isinstance(known, k.Optional) else known
         # what is known of a tensor already says more: its rank, that it is a parameter
         both = isinstance(made, k.Tensor) and isinstance(known, k.Tensor)

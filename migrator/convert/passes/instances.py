@@ -10,7 +10,11 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
+from migrator.infer.narrowing import class_of_object, exact_class_test
+from migrator.source import dotted
+from rules import definitions
 from rules.definitions import module_file
 
 
@@ -24,7 +28,7 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
     if rw.ctx.facts.qualified_name(node.args[1].value) == "torch.nn.Identity":
         return _is_identity(rw, node)
     _check_module_test(rw, node)
-    classes = _public_classes(rw, node.args[1].value)
+    classes = _public_classes(rw, _written_out(rw, node.args[1].value))
     if isinstance(classes, cst.Tuple):
         elements = [syntax.changed(e, value=_class(rw, e.value)) for e in classes.elements]
         new: cst.BaseExpression = syntax.changed(classes, elements=elements)
@@ -32,6 +36,125 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
         new = _class(rw, classes)
     first = syntax.changed(node.args[0], value=rw.visit(node.args[0].value))
     return syntax.changed(node, args=[first, syntax.changed(node.args[1], value=new)])
+
+
+@converts(cst.Comparison)
+def exact_test(rw: Rewriter, node: cst.Comparison) -> Any:
+    """``type(m) == nn.Linear`` → ``isinstance(m, …)``: several classes may stand for one of torch's.
+
+    Raises:
+      Failure: what is asked for is not written there.
+    """
+    only = node.comparisons[0]
+    written = _written_out(rw, only.comparator)
+    if written is not only.comparator:
+        changed = syntax.changed(only, comparator=written)
+        node = syntax.changed(node, comparisons=[changed, *node.comparisons[1:]])
+    asked = exact_class_test(node)
+    if asked is None:
+        if class_of_object(node.left) is not None:
+            _check_table(rw, node, node.comparisons[0].comparator)
+        return None
+    tested, classes, positive = asked
+    names = [rw.ctx.facts.qualified_name(c) or "" for c in classes]
+    if not any(definitions.layers(name) for name in names):
+        for one in classes:
+            _check_table(rw, node, one)
+        return None
+    if "torch.nn.Linear" in names and _has_attention(rw):
+        raise Failure(
+            node,
+            "API011",
+            "the output projection of torch's attention is a linear layer of another class",
+            "decide by a flag instead",
+        )
+    wanted = classes[0] if len(classes) == 1 else make_tuple(list(classes))
+    test: cst.BaseExpression = _isinstance(rw, tested, wanted)
+    others = [cst.Name(info.name.rpartition(".")[2]) for info in _deriving(rw, set(names))]
+    if others:
+        other = others[0] if len(others) == 1 else make_tuple(others)
+        no = cst.UnaryOperation(cst.Not(), _isinstance(rw, tested, other))
+        test = syntax.parenthesized(cst.BooleanOperation(test, cst.And(), no))
+    return test if positive else cst.UnaryOperation(cst.Not(), test)
+
+
+def _has_attention(rw: Rewriter) -> bool:
+    """Whether the file builds attention of torch's, whose ``out_proj`` has a class that derives from ``Linear``."""
+    kinds = (rw.ctx.facts.kind(call.func) for call in rw.ctx.source.index.of_type(cst.Call))
+    return any(isinstance(kind, k.Class) and kind.name.startswith(_ATTENTION) for kind in kinds)
+
+
+_ATTENTION = ("torch.nn.MultiheadAttention", "torch.nn.Transformer")
+
+
+def _isinstance(
+    rw: Rewriter, tested: cst.BaseExpression, classes: cst.BaseExpression
+) -> cst.BaseExpression:
+    made = instance_test(rw, cst.Call(cst.Name("isinstance"), [cst.Arg(tested), cst.Arg(classes)]))
+    assert isinstance(made, cst.BaseExpression)
+    return made
+
+
+def _deriving(rw: Rewriter, names: set[str]) -> list[ClassInfo]:
+    """The file's classes that derive from one of these, and are none of them."""
+    found = []
+    for info in rw.ctx.facts.classes.values():
+        above = {info.torch_base or "", *(c.name for c in info.lineage()[1:])}
+        if info.name not in names and above & names:
+            found.append(info)
+    return found
+
+
+def _written_out(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    """The classes that a constant of the file stands for; any other expression as it is."""
+    if not isinstance(node, cst.Name):
+        return node
+    found = [
+        one.value
+        for one in rw.ctx.source.index.of_type(cst.Assign)
+        if any(isinstance(t.target, cst.Name) and t.target.value == node.value for t in one.targets)
+    ]
+    if len(found) != 1 or not isinstance(found[0], cst.Tuple):
+        return node
+    names = [rw.ctx.facts.qualified_name(e.value) or "" for e in found[0].elements]
+    return found[0] if all(definitions.layers(name) for name in names) else node
+
+
+@converts(cst.Call, cst.Subscript)
+def class_as_key(rw: Rewriter, node: cst.Call | cst.Subscript) -> Any:
+    """``INITS[type(m)]``, ``INITS.get(type(m))``: a class of the output is no key of a table of torch's classes."""
+    if isinstance(node, cst.Subscript):
+        index = node.slice[0].slice
+        key = index.value if isinstance(index, cst.Index) else None
+        table = node.value
+    else:
+        key = node.args[0].value if node.args else None
+        if not isinstance(node.func, cst.Attribute) or node.func.attr.value != "get":
+            return None
+        table = node.func.value
+    if key is not None and class_of_object(key) is not None:
+        _check_table(rw, node, table)
+    return None
+
+
+def _check_table(rw: Rewriter, node: cst.BaseExpression, table: cst.BaseExpression) -> None:
+    """A class that is looked for in a container of torch's classes that is written elsewhere."""
+    for item in rw.ctx.source.index.of_type(cst.Assign):
+        value, names = item.value, [dotted(target.target) for target in item.targets]
+        if isinstance(table, (cst.Name, cst.Attribute)) and dotted(table) not in names:
+            continue
+        keys: list[Any] = []
+        if isinstance(value, cst.Dict):
+            keys = [e.key for e in value.elements if isinstance(e, cst.DictElement)]
+        elif isinstance(value, (cst.Tuple, cst.List, cst.Set)):
+            keys = [e.value for e in value.elements]
+        if any(definitions.layers(rw.ctx.facts.qualified_name(key) or "") for key in keys):
+            raise Failure(
+                node,
+                "API011",
+                "a class is looked for among torch's, whose layers have other classes in the output",
+                "write isinstance tests, one for each class",
+            )
 
 
 def _is_identity(rw: Rewriter, node: cst.Call) -> cst.Call:

@@ -12,6 +12,7 @@ from migrator.convert.handed import check_handed_over
 from migrator.convert.passes.classes import is_named, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch
+from migrator.convert.passes.redrawing import is_torchs
 from migrator.convert.passes.unordered import in_any_order
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
@@ -82,9 +83,7 @@ def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
     return syntax.changed(made, func=syntax.parse("super().__init__"))
 
 
-def _passed_on(
-    rw: Rewriter, call: cst.Call, refused: set[str], positional: int = 8
-) -> cst.Call:
+def _passed_on(rw: Rewriter, call: cst.Call, refused: set[str], positional: int = 8) -> cst.Call:
     """``super().__init__(*args, **kwargs)`` of a class with torch's arguments: what it does not take raises there."""
     plain = [a for a in call.args if not a.star and a.keyword is None]
     named = {a.keyword.value for a in call.args if a.keyword is not None}
@@ -188,7 +187,7 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
         return made
     if isinstance(node.func, cst.Attribute) and node.func.attr.value in INITIALISING:
-        if isinstance(kind, k.Unknown) and ctx.frame is not None:
+        if isinstance(kind, k.Unknown) and ctx.frame is not None and not is_torchs(ctx, node.func):
             return _initialised(rw, node)
     if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Function):
         if kind.name.startswith("Module."):
@@ -449,22 +448,6 @@ def _method_call(rw: Rewriter, node: cst.BaseExpression, name: str) -> cst.Call 
     if node.func.attr.value != name or not isinstance(kind, k.Module):
         return None
     return node if own is None or own.method(name) is None else None
-
-
-@converts(cst.Call)
-def reset(rw: Rewriter, node: cst.Call) -> Any:
-    """``layer.reset_parameters()`` of a torch layer: Flax layers draw their parameters once."""
-    call = _method_call(rw, node, "reset_parameters")
-    if call is None or not isinstance(call.func, cst.Attribute):
-        return None
-    if rw.ctx.kind(call.func.value) == k.Module():
-        return None
-    raise Failure(
-        node,
-        "API001",
-        "reset_parameters() of a torch layer has no conversion",
-        "build the layer anew",
-    )
 
 
 @converts(cst.Subscript)

@@ -1,0 +1,71 @@
+"""``layer.reset_parameters()`` of torch's layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from rules.definitions import module_file
+
+_NORMS = tuple(
+    f"torch.nn.{name}" for name in ("BatchNorm", "InstanceNorm", "LayerNorm", "GroupNorm")
+)
+_WEIGHTED = ("torch.nn.Linear", "torch.nn.Conv")
+
+
+@converts(cst.Call)
+def reset(rw: Rewriter, node: cst.Call) -> Any:
+    """The layer's parameters are drawn anew where it is known what it is.
+
+    Raises:
+      Failure: it draws its parameters in another way.
+    """
+    ctx = rw.ctx
+    if not isinstance(node.func, cst.Attribute) or node.func.attr.value != "reset_parameters":
+        return None
+    if node.args or not is_torchs(ctx, node.func):
+        return None
+    helper = _helper(_layers(ctx, node.func.value))
+    if helper is None:
+        raise Failure(
+            node,
+            "API001",
+            "reset_parameters() of a torch layer has no conversion",
+            "build the layer anew",
+        )
+    ctx.effect(node)
+    name = ctx.helpers.need(module_file("rules.compat.redraw"), helper)
+    made = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.func.value))])
+    return made if helper == "reset_norm" else syntax.add_keyword(made, "rngs", ctx.rngs(node))
+
+
+def is_torchs(ctx: Context, func: cst.Attribute) -> bool:
+    """Whether a method is that of one of torch's layers, or of a class that inherits it."""
+    kind = ctx.kind(func.value)
+    if not isinstance(kind, k.Module) or not kind.cls or kind == k.Module():
+        return False
+    own = ctx.class_of(kind)
+    if own is not None:
+        return own.method(func.attr.value) is None and own.attribute(func.attr.value) is None
+    return all(name.startswith("torch.nn.") for name in kind.cls.split("|"))
+
+
+def _layers(ctx: Context, node: cst.BaseExpression) -> list[str]:
+    kind = ctx.kind(node)
+    own = ctx.class_of(kind)
+    if own is not None:
+        return [own.torch_base or ""]
+    return kind.cls.split("|") if isinstance(kind, k.Module) else []
+
+
+def _helper(layers: list[str]) -> str | None:
+    if all(name.startswith(_WEIGHTED) for name in layers):
+        return "reset_weights"
+    if all(name == "torch.nn.Embedding" for name in layers):
+        return "reset_embedding"
+    return "reset_norm" if all(name.startswith(_NORMS) for name in layers) else None

@@ -1,0 +1,39 @@
+"""Parameters of layers drawn anew from the distributions that torch's constructors use."""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+from flax import nnx
+
+
+def reset_weights(layer, *, rngs: nnx.Rngs):
+    """Draw weight and bias of a linear layer or a convolution from U(±1/√fan_in)."""
+    if isinstance(layer, nnx.Linear):
+        weight, fan_in = layer.kernel, layer.kernel.shape[0]
+    else:
+        weight, fan_in = layer.weight, math.prod(layer.weight.shape[1:])
+    bound = max(fan_in, 1) ** -0.5
+    for param in (weight, layer.bias):
+        if param is not None:
+            param[...] = rngs.params.uniform(param.shape, param.dtype, -bound, bound)
+
+
+def reset_embedding(layer, *, rngs: nnx.Rngs):
+    """Draw the rows of an embedding from N(0, 1); the row ``padding_idx`` is zero."""
+    table, padding = layer.embedding, getattr(layer, "padding_idx", None)
+    rows = rngs.params.normal(table.shape, table.dtype)
+    table[...] = rows if padding is None else rows.at[padding].set(0)
+
+
+def reset_norm(layer):
+    """Make a norm's scale 1 and its bias 0, and forget the running statistics."""
+    ones, zeros = (
+        ("scale", "weight", "running_var"),
+        ("bias", "running_mean", "num_batches_tracked"),
+    )
+    for name in (*ones, *zeros):
+        variable = getattr(layer, name, None)
+        if variable is not None:
+            variable[...] = jnp.full_like(variable[...], name in ones)
