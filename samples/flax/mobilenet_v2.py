@@ -42,21 +42,23 @@ class ConvNd(nnx.Module):
         self.bias = nnx.Param(bias_init) if bias else None
 
     def __call__(self, input):
-        if input.ndim == self.spatial + 1:
-            return self(input[None])[0]
-        padding = self.padding
+        bias = None if self.bias is None else self.bias[...]
+        return self._conv_forward(input, self.weight[...], bias)
+
+    def _conv_forward(self, input, weight, bias, padding=None):
+        padding = self.padding if padding is None else padding
         padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
+        batched = input if input.ndim == self.spatial + 2 else input[None]
         output = lax.conv_general_dilated(
-            input,
-            self.weight[...],
+            batched,
+            weight,
             self.stride,
             padding,
             rhs_dilation=self.dilation,
             feature_group_count=self.groups,
         )
-        if self.bias is None:
-            return output
-        return output + self.bias[...].reshape(-1, *(1,) * self.spatial)
+        output = output if bias is None else output + bias.reshape(-1, *(1,) * self.spatial)
+        return output if batched is input else output[0]
 
 
 class Conv2d(ConvNd):

@@ -311,9 +311,7 @@ class M(nn.Module):
 """)
     assert "nnx.update(self.b, nnx.state(self.a, nnx.Not(nnx.RngState)))" in code
     source = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    assert rules_of(
-        source + "        self.l = nn.Linear(4, 4)\n        self.l.reset_parameters()\n"
-    )
+    assert rules_of(source + "        self.l = nn.LSTM(4, 4)\n        self.l.reset_parameters()\n")
 
 
 @pytest.mark.parametrize("classes", ["nn.Module", "(str, nn.Module)"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from flax import nnx
 
+import migrator
 from tests.convert.tools import both, check, rules_of
 
 
@@ -78,3 +81,48 @@ class Up(nn.ConvTranspose2d):
         return self._output_padding(x, size, self.stride, self.padding, self.kernel_size, 2)
 """
     assert rules_of(source) == ["API001"]
+
+
+def test_parameters_are_drawn_anew() -> None:
+    code = check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(5, 4, padding_idx=0)
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4, bias=False)])
+        self.conv = nn.Conv1d(4, 4, 1)
+        self.norm = nn.BatchNorm1d(4)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        self.embed.reset_parameters()
+        for layer in self.layers:
+            layer.reset_parameters()
+        self.conv.reset_parameters()
+        self.norm.reset_parameters()
+
+    def forward(self, x):
+        return self.norm(self.conv(self.layers[1](self.layers[0](x))[..., None])[..., 0])
+""")
+    for line in ("reset_embedding(self.embed, rngs=rngs)", "reset_norm(self.norm)"):
+        assert line in code
+    namespace: dict = {}
+    exec(code, namespace)
+    port = namespace["M"](rngs=nnx.Rngs(0))
+    before = migrator.to_state_dict(port)
+    for variable in (port.norm.weight, port.norm.running_mean, port.embed.embedding):
+        variable[...] = variable[...] + 1
+    port.reset_parameters(rngs=nnx.Rngs(1))
+    after = migrator.to_state_dict(port)
+    drawn = {name for name in after if not np.array_equal(before[name], after[name])}
+    assert drawn == {
+        "embed.weight",
+        "layers.0.weight",
+        "layers.0.bias",
+        "layers.1.weight",
+        "conv.weight",
+        "conv.bias",
+    }
+    assert not after["embed.weight"][0].any()
+    assert abs(after["embed.weight"][1:]).max() < 5
+    assert abs(after["layers.0.weight"]).max() <= 0.5

@@ -69,12 +69,13 @@ def exact_test(rw: Rewriter, node: cst.Comparison) -> Any:
             "decide by a flag instead",
         )
     wanted = classes[0] if len(classes) == 1 else make_tuple(list(classes))
-    test: cst.BaseExpression = _isinstance(rw, tested, wanted)
+    test = _isinstance(rw, tested, wanted)
     others = [cst.Name(info.name.rpartition(".")[2]) for info in _deriving(rw, set(names))]
     if others:
         other = others[0] if len(others) == 1 else make_tuple(others)
         no = cst.UnaryOperation(cst.Not(), _isinstance(rw, tested, other))
-        test = syntax.parenthesized(cst.BooleanOperation(test, cst.And(), no))
+        both = cst.BooleanOperation(test, cst.And(), no)
+        test = syntax.changed(both, lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     return test if positive else cst.UnaryOperation(cst.Not(), test)
 
 
