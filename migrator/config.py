@@ -10,6 +10,7 @@ from typing import Any
 
 from migrator.errors import UserError
 from numerics.spec import (
+    DISTRIBUTIONS,
     DTYPES,
     FLOATS,
     Array,
@@ -63,6 +64,7 @@ _INPUT_KEYS = frozenset(
         "max",
         "sorted",
         "density",
+        "distribution",
         "empty",
         "ragged",
         "optional",
@@ -338,16 +340,17 @@ def _item(entry: Any, dims: Mapping[str, Any], where: str) -> Item:
         raise UserError(f'{where}: {entry!r} is no table; write {{ shape = ["B", 3] }}')
     _known(entry, _INPUT_KEYS, where)
     name = _take(entry, "name", str, None, where)
+    optional = _take(entry, "optional", bool, False, where)
     if "value" in entry:
-        return Constant(entry["value"], name)
+        return Constant(entry["value"], name, optional)
     if "choices" in entry:
-        return Choice(tuple(_take(entry, "choices", list, [], where)), name)
+        return Choice(tuple(_take(entry, "choices", list, [], where)), name, optional)
     for kind in ("tuple", "list"):
         if kind in entry:
-            return Group(kind, tuple(_items(entry[kind], dims, where)), name)
+            return Group(kind, tuple(_items(entry[kind], dims, where)), name, optional)
     if "dict" in entry:
         parts = [_item({**part, "name": key}, dims, where) for key, part in entry["dict"].items()]
-        return Group("dict", tuple(parts), name)
+        return Group("dict", tuple(parts), name, optional)
     return _array(entry, dims, name, where)
 
 
@@ -364,6 +367,13 @@ def _array(entry: Mapping[str, Any], dims: Mapping[str, Any], name: Any, where: 
     if dtype not in DTYPES:
         raise UserError(f"{where}: dtype = {dtype!r}; write one of {', '.join(DTYPES)}")
     low, high = _range(entry, where)
+    distribution = _take(entry, "distribution", str, "", where)
+    if distribution and (distribution not in DISTRIBUTIONS or dtype not in FLOATS):
+        raise UserError(
+            f"{where}: distribution = {distribution!r}; write one of {', '.join(DISTRIBUTIONS)}, for floats"
+        )
+    if distribution == "uniform" and (low is None or high is None):
+        raise UserError(f"{where}: a uniform distribution needs its range, such as range = [0, 1]")
     if dtype not in FLOATS and dtype != "bool" and high is None and not entry.get("ragged"):
         raise UserError(f"{where}: an {dtype} input needs its range, such as range = [0, 100]")
     return Array(
@@ -377,6 +387,7 @@ def _array(entry: Mapping[str, Any], dims: Mapping[str, Any], name: Any, where: 
         empty=_take(entry, "empty", bool, False, where),
         ragged=_take(entry, "ragged", bool, False, where),
         optional=_take(entry, "optional", bool, False, where),
+        distribution=distribution,
     )
 
 

@@ -82,20 +82,19 @@ def materialise(spec: InputSpec, example: Example) -> tuple[tuple[Any, ...], dic
     else:
         args, kwargs = (), {}
         for item in spec.items:
-            missing = _left_out(item, example.seed)
-            value = None if missing else _draw(item, sizes, example.profile, rng)
+            value = _draw(item, sizes, example, rng)
             if item.name is None:
                 args = (*args, value)
-            elif not missing:
+            elif not _left_out(item, example):
                 kwargs[item.name] = value
     if example.jitter:
         args, kwargs = mapped(lambda x: jittered(x, example.jitter), (args, kwargs))
     return args, kwargs
 
 
-def _left_out(item: Item, seed: int) -> bool:
+def _left_out(item: Item, example: Example) -> bool:
     """Whether an optional argument is missing: in every other example, all of them together."""
-    return isinstance(item, Array) and item.optional and seed % 2 == 0
+    return item.optional and example.seed % 2 == 0
 
 
 def _from_hook(result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -125,17 +124,21 @@ def jittered(value: Any, seed: int) -> Any:
     return np.where(np.isfinite(wide), moved, wide).astype(value.dtype)
 
 
-def _draw(item: Item, sizes: Mapping[str, int], profile: str, rng: np.random.Generator) -> Any:
+def _draw(item: Item, sizes: Mapping[str, int], example: Example, rng: np.random.Generator) -> Any:
+    """The item's value, None where it is left out."""
+    if _left_out(item, example):
+        return None
     if isinstance(item, Constant):
         return item.value
     if isinstance(item, Choice):
         return item.values[int(rng.integers(len(item.values)))]
     if isinstance(item, Group):
-        parts = [_draw(part, sizes, profile, rng) for part in item.items]
+        parts = [_draw(part, sizes, example, rng) for part in item.items]
         if item.kind == "dict":
-            return {part.name: value for part, value in zip(item.items, parts, strict=True)}
+            named = zip(item.items, parts, strict=True)
+            return {part.name: value for part, value in named if not _left_out(part, example)}
         return parts if item.kind == "list" else tuple(parts)
-    return draw_array(item, sizes, profile, rng)
+    return draw_array(item, sizes, example.profile, rng)
 
 
 def draw_array(
@@ -149,7 +152,7 @@ def draw_array(
     elif array.dtype == "bool":
         values = _booleans(shape, array, profile, rng)
     elif array.dtype in FLOATS:
-        values = _floats(shape, low, high, profile, rng)
+        values = _floats(shape, low, high, profile, rng, array.distribution)
     else:
         if high is None:
             raise SpecError(f"an {array.dtype} input needs a range, such as range = [0, 10]")
@@ -203,9 +206,20 @@ def _integers(
 
 
 def _floats(
-    shape: tuple[int, ...], low: Any, high: Any, profile: str, rng: np.random.Generator
+    shape: tuple[int, ...],
+    low: Any,
+    high: Any,
+    profile: str,
+    rng: np.random.Generator,
+    distribution: str,
 ) -> np.ndarray:
-    if low is not None and high is not None:
+    bounded = low is not None and high is not None
+    if distribution not in ("", "uniform"):
+        values = _shaped(_unbounded(shape, profile, rng), distribution)
+        if bounded and distribution == "normal":  # bounds lie three deviations from the mean
+            values = (low + high) / 2 + (high - low) / 6 * values
+        return values if low is None and high is None else np.clip(values, low, high)
+    if bounded:
         if profile == "zeros":
             return np.full(shape, min(max(0.0, low), high))
         if profile == "ties":
@@ -215,6 +229,19 @@ def _floats(
     if low is not None:
         values = low + np.abs(values)
     return values if high is None else high - np.abs(values)
+
+
+def _shaped(values: np.ndarray, distribution: str) -> np.ndarray:
+    """Numbers of a profile with another distribution's shape (see ``spec.Array``)."""
+    if distribution == "lognormal":
+        return np.exp(np.clip(values, -40, 40))
+    if distribution == "probabilities":
+        shares = np.exp(values - values.max(axis=-1, keepdims=True, initial=-np.inf))
+        return shares / shares.sum(axis=-1, keepdims=True)
+    if distribution == "unit":
+        values = np.where((values == 0).all(axis=-1, keepdims=True), 1.0, values)
+        return values / np.linalg.norm(values, axis=-1, keepdims=True)
+    return values
 
 
 def _unbounded(shape: tuple[int, ...], profile: str, rng: np.random.Generator) -> np.ndarray:

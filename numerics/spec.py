@@ -17,6 +17,7 @@ Bound = int | float | str | None
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTS = ("int8", "uint8", "int16", "int32", "int64")
 DTYPES = (*FLOATS, *INTS, "bool")
+DISTRIBUTIONS = ("uniform", "normal", "lognormal", "probabilities", "unit")
 
 _COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
@@ -47,12 +48,14 @@ class Array:
       shape: sizes; a string is a dimension's name or arithmetic on names (``"2*T"``, ``"T+1"``).
       dtype: torch's name of the element type.
       low, high: bounds; numbers or dimension names. ``high`` is exclusive for integers.
+      distribution: of floats, one of ``DISTRIBUTIONS``; ``""`` is uniform between two bounds, else normal. Probabilities
+        sum to one along the last axis, a unit vector's length along it is one.
       name: keyword the array is passed by; positional when None.
       sorted: values ascend along the last axis (a batch vector of a graph).
       density: for booleans, the share of True.
       empty: rows of booleans may be False throughout; else one value in each is True.
       ragged: ones, then zeros along the last axis, as a mask of sequences has them; one row is all ones.
-      optional: passed in some examples and left out in others.
+      optional: passed in some examples and left out in others; so it is for every kind of item.
     """
 
     shape: tuple[Size, ...]
@@ -65,6 +68,7 @@ class Array:
     empty: bool = False
     ragged: bool = False
     optional: bool = False
+    distribution: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class Constant:
 
     value: Any
     name: str | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,7 @@ class Choice:
 
     values: tuple[Any, ...]
     name: str | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,7 @@ class Group:
     kind: str
     items: tuple[Item, ...]
     name: str | None = None
+    optional: bool = False
 
 
 Item = Array | Constant | Choice | Group

@@ -136,15 +136,17 @@ profiles = ["normal", "nan"]
 inputs = [
   { shape = ["T"], dtype = "bool", ragged = true },
   { shape = ["L"], optional = true, name = "x" },
-  { choices = [1, 2] },
+  { choices = [1, 2], optional = true },
+  { shape = ["T", 3], distribution = "probabilities" },
 ]
 """,
     ).cases
     assert case.inputs.where == ("T <= L",)
-    first, second, third = case.inputs.items
+    first, second, third, fourth = case.inputs.items
     assert first.ragged
     assert second.optional
-    assert third.values == (1, 2)
+    assert (third.values, third.optional) == ((1, 2), True)
+    assert fourth.distribution == "probabilities"
 
 
 @pytest.mark.parametrize(
@@ -154,6 +156,8 @@ inputs = [
         ('where = ["T > 9"]', "no sizes fulfil T > 9"),
         ('profiles = ["huge"]', "profile 'huge'; write some of normal"),
         ('precision = "f8"', "precision = 'f8'; write one of f32"),
+        ('inputs = [{ shape = [3], distribution = "cauchy" }]', "write one of uniform, normal"),
+        ('inputs = [{ shape = [3], distribution = "uniform" }]', "needs its range"),
     ],
 )
 def test_what_cannot_be_meant(tmp_path: Path, line: str, words: str) -> None:

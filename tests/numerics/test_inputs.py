@@ -146,6 +146,33 @@ def test_optional_arguments_come_in_every_other_example() -> None:
     assert kwargs == {}
 
 
+def test_parts_of_nested_arguments_are_optional_too() -> None:
+    parts = (Array((2,), name="a"), Constant(3, name="b", optional=True))
+    items = (Group("dict", parts), Group("tuple", (Array((2,), optional=True),), optional=False))
+    (whole, (some,)), _ = made(*items, seed=1)
+    assert (list(whole), some.shape) == (["a", "b"], (2,))
+    (whole, (none,)), _ = made(*items, seed=2)
+    assert (list(whole), none) == (["a"], None)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_shapes_of_distributions(profile: str) -> None:
+    def drawn(distribution: str, **bounds: float) -> np.ndarray:
+        array = Array((50, 8), distribution=distribution, **bounds)
+        return draw_array(array, {}, profile, np.random.default_rng(0)).astype(np.float64)
+
+    assert np.allclose(drawn("probabilities").sum(-1), 1, atol=1e-5)
+    assert np.allclose(np.linalg.norm(drawn("unit"), axis=-1), 1, atol=1e-5)
+    assert (drawn("lognormal") > 0).all()
+    assert np.isfinite(drawn("lognormal")).all()
+    inside = drawn("normal", low=2.0, high=8.0)
+    assert inside.min() >= 2
+    assert inside.max() <= 8
+    assert profile != "normal" or abs(inside.mean() - 5) < 0.2 < inside.std() < 1.5
+    flat = drawn("uniform", low=2.0, high=8.0)
+    assert profile != "normal" or flat.std() > 1.5
+
+
 def test_a_choice_among_plain_values() -> None:
     seen = {made(Choice((1, "a", None)), seed=seed)[0][0] for seed in range(20)}
     assert seen == {1, "a", None}
