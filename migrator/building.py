@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from migrator.config import Case, Config, Reference
+from migrator.config import Case, Config, Reference, target_file
 from migrator.convention import init_call, is_plain
 from migrator.errors import UserError
 from migrator.usercode import UserCode, describe
@@ -32,19 +32,6 @@ def require(package: str) -> None:
             f"{package} cannot be imported ({error}), and this command runs the model;"
             f" install it: pip install {package}"
         ) from error
-
-
-def target_file(target: str, config: Config) -> Path:
-    """The file of ``"dir/file.py:Name"`` or ``"package.module:Name"``."""
-    where = target.partition(":")[0]
-    if where.endswith(".py"):
-        return (config.root / where).resolve()
-    relative = Path(*where.split("."))
-    for candidate in (relative.with_suffix(".py"), relative / "__init__.py"):
-        for base in (config.root, config.root / "src"):
-            if (base / candidate).is_file():
-                return (base / candidate).resolve()
-    return (config.root / relative.with_suffix(".py")).resolve()
 
 
 def _attribute(case: Case, target: str, code: UserCode, config: Config) -> Any:

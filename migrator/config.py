@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from migrator.convention import INIT, INPUTS, outline
 from migrator.errors import UserError
 from numerics.spec import (
     DISTRIBUTIONS,
@@ -159,6 +160,19 @@ def find_pyproject(start: Path) -> Path | None:
     return None
 
 
+def target_file(target: str, config: Config) -> Path:
+    """The file of ``"dir/file.py:Name"`` or ``"package.module:Name"``."""
+    where = target.partition(":")[0]
+    if where.endswith(".py"):
+        return (config.root / where).resolve()
+    relative = Path(*where.split("."))
+    for candidate in (relative.with_suffix(".py"), relative / "__init__.py"):
+        for base in (config.root, config.root / "src"):
+            if (base / candidate).is_file():
+                return (base / candidate).resolve()
+    return (config.root / relative.with_suffix(".py")).resolve()
+
+
 def load_config(path: Path | None = None) -> Config:
     """Read a pyproject.toml (default: the nearest above the working directory; none there: no cases).
 
@@ -193,12 +207,30 @@ def _config(table: Mapping[str, Any], path: Path) -> Config:
             raise UserError(f"{where}.case: two cases are named {case.name!r}; rename one")
         parsed.append(case)
     output = _take(table, "output", str, None, where)
-    return Config(
+    config = Config(
         root=root,
         output=None if output is None else Path(output),
         sources=tuple(Path(source) for source in _take(table, "sources", list, [], where)),
-        cases=tuple(parsed),
         path=path,
+    )
+    described = [_self_described(*pair, config) for pair in zip(parsed, cases, strict=True)]
+    return replace(config, cases=tuple(described))
+
+
+def _self_described(case: Case, entry: Mapping[str, Any], config: Config) -> Case:
+    """A case whose table says nothing of inputs takes them from its file, and constructor arguments likewise."""
+    if "inputs" in entry:
+        return case
+    try:
+        offered = outline(target_file(case.torch, config))
+    except UserError:
+        return case  # running it will tell
+    if not offered.has_inputs:
+        return case
+    where = case.torch.partition(":")[0]
+    makes_init = "init" not in entry and INIT in offered.functions
+    return replace(
+        case, hook=f"{where}:{INPUTS}", init_hook=f"{where}:{INIT}" if makes_init else case.init_hook
     )
 
 

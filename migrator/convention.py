@@ -56,7 +56,7 @@ def main_class(file: Outline) -> str:
     """
     if MAIN in file.classes:
         return MAIN
-    models = [name for name, node in file.classes.items() if _forward(node) is not None]
+    models = [name for name, node in file.classes.items() if _method(node, "forward") is not None]
     used = {
         name
         for owner in models
@@ -76,8 +76,9 @@ def _names(node: ast.AST) -> Iterator[str]:
     return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
-def _forward(node: ast.ClassDef) -> ast.FunctionDef | None:
-    found = (n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "forward")
+def _method(node: ast.ClassDef | None, name: str) -> ast.FunctionDef | None:
+    body = [] if node is None else node.body
+    found = (n for n in body if isinstance(n, ast.FunctionDef) and n.name == name)
     return next(found, None)
 
 
@@ -90,26 +91,32 @@ def missing_inputs(file: Outline, name: str) -> str | None:
     The line shows the table to write, with the parameters of ``forward`` filled in.
     """
     node = file.classes.get(name)
-    forward = _forward(node) if node is not None else None
+    forward = _method(node, "forward")
     if forward is None and name not in file.functions:
         return None  # inherited, or no such name: running it will tell
-    parameters = [] if forward is None else _required(forward)
+    parameters = _required(forward)
     if forward is not None and not parameters:
         return None
     tables = ", ".join(_table(parameter) for parameter in parameters) or '{ shape = ["B", 3] }'
     place = os.path.relpath(file.path)
+    made = [] if INIT in file.functions else _required(_method(node, "__init__"))
+    table = f"init = {{ kwargs = {{ {', '.join(f'{p.arg} = 8' for p in made)} }} }}, " if made else ""
+    flag = f'--init "{", ".join(f"{p.arg}=8" for p in made)}" ' if made else ""
     return (
         f"what does {name} take? {place} has no {INPUTS}(), so write the case in pyproject.toml:"
-        f' [[tool.migrate.case]] torch = "{place}:{name}", dims = {{ B = [1, 4] }},'
-        f" inputs = [{tables}]; or on the command line:"
-        f" {' '.join(f'--input {_flag(p)}' for p in parameters) or '--input B,3'}"
+        f' [[tool.migrate.case]] torch = "{place}:{name}", {table}dims = {{ B = [1, 4] }},'
+        f" inputs = [{tables}]; or on the command line: migrate verify {place}:{name}"
+        f" {flag}{' '.join(f'--input {_flag(p)}' for p in parameters) or '--input B,3'}"
     )
 
 
-def _required(forward: ast.FunctionDef) -> list[ast.arg]:
-    arguments = [*forward.args.posonlyargs, *forward.args.args]
-    positional = arguments[1 : len(arguments) - len(forward.args.defaults)]
-    pairs = zip(forward.args.kwonlyargs, forward.args.kw_defaults, strict=True)
+def _required(method: ast.FunctionDef | None) -> list[ast.arg]:
+    """The parameters without a default, less ``self``."""
+    if method is None:
+        return []
+    arguments = [*method.args.posonlyargs, *method.args.args]
+    positional = arguments[1 : len(arguments) - len(method.args.defaults)]
+    pairs = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
     return positional + [argument for argument, default in pairs if default is None]
 
 

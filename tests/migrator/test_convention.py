@@ -157,13 +157,32 @@ def test_functions_in_the_table(here: Path) -> None:
     assert (case.init_hook, case.hook) == ("net.py:get_init_inputs", "net.py:get_inputs")
 
 
+def test_a_table_that_says_nothing_of_inputs_takes_the_files(here: Path) -> None:
+    table = '[[tool.migrate.case]]\ntorch = "net.py:Net"\n'
+
+    def hooks(more: str = "") -> tuple[str | None, str | None]:
+        (here / "pyproject.toml").write_text(table + more)
+        (case,) = load_config().cases
+        return case.init_hook, case.hook
+
+    assert hooks() == ("net.py:get_init_inputs", "net.py:get_inputs")
+    assert hooks("init = { args = [6] }\n") == (None, "net.py:get_inputs")
+    assert hooks("inputs = [{ shape = [3, 6] }, { value = 1.0 }]\n") == (None, None)
+    (here / "net.py").unlink()
+    assert hooks() == (None, None)
+
+
 def test_a_file_without_get_inputs_is_told_the_table_to_write(here: Path) -> None:
-    (here / "net.py").write_text(MODEL.replace("def get_inputs", "def other"))
+    (here / "net.py").write_text(MODEL.replace("def get_", "def make_"))
     result = migrate("verify", "net.py")
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     for words in ("[[tool.migrate.case]]", 'torch = "net.py:Net"', 'name = "ids", shape', "int64"):
         assert words in line
+    assert "init = { kwargs = { width = 8 } }" in line
+    assert 'net.py:Net --init "width=8" --input B,8 --input B,8:int64:0:100' in line
+    (here / "net.py").write_text(MODEL.replace("width, depth", "width=6, depth").replace("def get_", "def make_"))
+    assert "init" not in migrate("verify", "net.py").stderr
 
 
 def test_the_class_meant(here: Path) -> None:
