@@ -243,6 +243,11 @@ def convert(
 @click.option("--health", is_flag=True, help="What the port does under jit besides computing.")
 @click.option("--ulps", is_flag=True, help="How many ulps the numbers are off, as a histogram.")
 @click.option("--memory", metavar="SIZE", help="For all models at work together: 4GiB.")
+@click.option(
+    "--platform",
+    type=click.Choice(["cpu", "gpu", "tpu"]),
+    help="Where the port runs. [default: cpu]",
+)
 @click.option("--emulate-tpu", is_flag=True, help="Show the error of a TPU's default precision.")
 @click.option("--lower-for", default="", metavar="CHIPS", help="Compile for TPUs: v5e,v6e.")
 @click.option("--mesh", metavar="AXES", help="On simulated devices: data=4,model=2.")
@@ -274,6 +279,7 @@ def verify(
     health: bool,
     ulps: bool,
     memory: str | None,
+    platform: str | None,
     emulate_tpu: bool,
     lower_for: str,
     mesh: str | None,
@@ -308,13 +314,17 @@ def verify(
     with chosen as (settings, names):
         if changed_since is not None:
             names = affected(settings, names, changed_since)
+            if not names and style == "text" and not quiet:
+                click.echo(
+                    f"nothing to verify: no case is affected by what changed since {changed_since}"
+                )
         reports = []
         options: dict[str, Any] = {"examples": examples, "seed": seed}
         options |= {"budget": budget and seconds(budget)}
         options |= {"layers": bool(html), "precision": precision, "train_steps": train_steps}
         options |= {"vmap": vmap, "second_order": second_order, "emulate_tpu": emulate_tpu}
         options |= {"mesh": mesh, "lower_for": chips(lower_for), "health": health, "ulps": ulps}
-        options |= {"memory": memory and size(memory) / jobs}
+        options |= {"platform": platform, "memory": memory and size(memory) / jobs}
         found = verify_each(settings, names, jobs, **options)
         for _ in progress.tracker(quiet)(names, "verify"):
             reports.append(next(found))

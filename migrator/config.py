@@ -230,7 +230,9 @@ def _self_described(case: Case, entry: Mapping[str, Any], config: Config) -> Cas
     where = case.torch.partition(":")[0]
     makes_init = "init" not in entry and INIT in offered.functions
     return replace(
-        case, hook=f"{where}:{INPUTS}", init_hook=f"{where}:{INIT}" if makes_init else case.init_hook
+        case,
+        hook=f"{where}:{INPUTS}",
+        init_hook=f"{where}:{INIT}" if makes_init else case.init_hook,
     )
 
 

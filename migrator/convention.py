@@ -100,7 +100,9 @@ def missing_inputs(file: Outline, name: str) -> str | None:
     tables = ", ".join(_table(parameter) for parameter in parameters) or '{ shape = ["B", 3] }'
     place = os.path.relpath(file.path)
     made = [] if INIT in file.functions else _required(_method(node, "__init__"))
-    table = f"init = {{ kwargs = {{ {', '.join(f'{p.arg} = 8' for p in made)} }} }}, " if made else ""
+    table = (
+        f"init = {{ kwargs = {{ {', '.join(f'{p.arg} = 8' for p in made)} }} }}, " if made else ""
+    )
     flag = f'--init "{", ".join(f"{p.arg}=8" for p in made)}" ' if made else ""
     return (
         f"what does {name} take? {place} has no {INPUTS}(), so write the case in pyproject.toml:"

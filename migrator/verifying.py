@@ -171,6 +171,7 @@ def verify_cases(
     seed: int | None = None,
     progress: Progress | None = None,
     lower_for: Sequence[str] = (),
+    platform: str | None = None,
     **settings: Any,
 ) -> list[Report]:
     """Verify cases one after the other.
@@ -181,21 +182,17 @@ def verify_cases(
     Args:
       examples, seed: override what the case says.
       progress: called with the case's name and what is done with it.
+      platform: where the port runs, ``"tpu"`` or ``"gpu"``; on the CPU unless JAX has been told otherwise.
       lower_for: generations of TPU to compile for; left out with a note where libtpu is not installed.
       settings: more fields of ``numerics.verify.Settings``, for every case.
 
     Raises:
-      UserError: no such case, or torch or jax cannot be imported.
+      UserError: no such case or platform, or torch or jax cannot be imported.
     """
     cases = select(config, names)
     if settings.get("mesh"):
         _simulate(settings["mesh"])
-    if any(case.expect == "equal" for case in cases):
-        # the verdict is on the program, not on this machine's accelerator
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")
-        for package in ("torch", "jax", "flax", "hypothesis"):
-            require(package)
-        keep_compilations()
+    device = _libraries(platform) if any(case.expect == "equal" for case in cases) else None
     reports = []
     for case in cases:
         if progress is not None:
@@ -207,9 +204,50 @@ def verify_cases(
         )
         budget = settings.get("budget") or case.budget
         reports.append(verify_case(case, config, **settings | {"budget": budget}))
+        if device is not None:
+            reports[-1].notes.append(f"ran on {device}")
         if lower_for:
             _lower(reports[-1], case, config, lower_for)
     return reports
+
+
+def _libraries(platform: str | None) -> str | None:
+    """Import what a verification runs with; the device that is asked for.
+
+    Raises:
+      UserError: a library or the platform is missing.
+    """
+    # the verdict is on the program, not on this machine's accelerator
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    for package in ("torch", "jax", "flax", "hypothesis"):
+        require(package)
+    device = None if platform is None else _device(platform)
+    keep_compilations()
+    return device
+
+
+def _device(platform: str) -> str:
+    """The name of the platform's device, which everything runs on from here.
+
+    Raises:
+      UserError: JAX has none.
+    """
+    import jax
+
+    before = jax.config.jax_platforms
+    jax.config.update("jax_platforms", {"cpu": "cpu", "tpu": "tpu,cpu"}.get(platform))
+    try:
+        device = jax.devices(platform)[0]
+    except RuntimeError as error:
+        jax.config.update("jax_platforms", before)
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(
+            f"--platform {platform}: JAX has no such device here ({reason}); `pip install 'jax[tpu]'`"
+            " or 'jax[cuda]' on a machine that has one"
+        ) from None
+    if jax.devices()[0].platform != device.platform:
+        jax.config.update("jax_default_device", device)
+    return f"{platform} ({device.device_kind})"
 
 
 def keep_compilations() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from flax import nnx
 
+from numerics.arguments import Arguments
 from numerics.compare import Difference, compare_all, missing
 from numerics.inputs import Example, materialise
 from numerics.nans import Test
@@ -108,6 +109,7 @@ class Pair:
 
     def __post_init__(self) -> None:
         self.original = self.torch, self.port
+        self.arguments = Arguments(self.torch.forward)
         self._distributions: dict[str, list[Difference]] = {}
         self._trainable: list[Difference] | None = None
         self.flax = FlaxRunner(self.port, self.load, self.dump, self.rest)
@@ -166,6 +168,7 @@ class Pair:
           TorchRaises: torch fails in every mode.
         """
         args, kwargs = materialise(self.spec, example)
+        self.arguments.see(args, kwargs)
         self.weighted(example)  # weights that do not fit are the caller's error, not the port's
         checks = {"state_dict round trip": self._returned} if self._returned else {}
         if self._trainable is None:

@@ -97,7 +97,7 @@ class Report:
     ``verdict`` is ``"equal"``, ``"different"``, ``"raises"`` (the port fails where torch runs),
     ``"ill-conditioned"`` (torch's own outputs are noise), ``"not compared"``, or for a case that expects it
     ``"flagged"`` / ``"not flagged"``; ``"does not lower"`` when a TPU's compiler refuses it. ``layers`` holds each
-    submodule's error, ``health`` what the port does besides computing, ``tpu_errors`` the errors to
+    submodule's error, ``rejected`` counts the examples that torch itself raises on, ``health`` what the port does besides computing, ``tpu_errors`` the errors to
     expect of a matrix unit, ``lowered`` what compiling for TPUs gave, ``ulps`` how far off every number is, each
     where that was asked for.
     """
@@ -107,6 +107,7 @@ class Report:
     checks: list[Check] = field(default_factory=list)
     failure: Failure | None = None
     examples: int = 0
+    rejected: int = 0
     shapes: list[dict[str, int]] = field(default_factory=list)
     compiles: int = 0
     notes: list[str] = field(default_factory=list)
@@ -123,21 +124,26 @@ class Report:
         """Whether the port computes what torch computes, as the case expects."""
         return self.verdict in ("equal", "flagged")
 
-    def _worst(self) -> Check | None:
+    @property
+    def worst(self) -> Check | None:
+        """The check whose tensor is nearest to its allowance, or furthest beyond; None where nothing was compared."""
         compared = [check for check in self.checks if check.conditioned]
         return max(compared, key=lambda check: check.ratio, default=None)
 
     @property
     def max_error(self) -> float:
-        """The port's largest error relative to its tensor's largest value, in the check nearest its allowance."""
-        worst = self._worst()
-        return worst.error if worst else 0.0
+        """The port's error in the tensor nearest to its allowance, of all checks, relative to the tensor's largest value."""
+        return self.worst.error if self.worst else 0.0
 
     @property
     def torch_error(self) -> float:
         """torch's own float32 error in the tensor ``max_error`` speaks of."""
-        worst = self._worst()
-        return worst.torch_error if worst else 0.0
+        return self.worst.torch_error if self.worst else 0.0
+
+    def errors(self) -> str:
+        """Both errors in words, and which check they are of."""
+        of = f" ({self.worst.name})" if self.worst else ""
+        return f"error {self.max_error:.1e}{of}  torch's own {self.torch_error:.1e}"
 
     @property
     def first_divergence(self) -> str | None:
@@ -157,10 +163,12 @@ class Report:
             "ok": self.ok,
             "max_error": self.max_error,
             "torch_error": self.torch_error,
+            "worst_check": self.worst.name if self.worst else None,
             "first_divergence": self.first_divergence,
             "checks": checks,
             "failure": asdict(self.failure) if self.failure else None,
             "examples": self.examples,
+            "rejected": self.rejected,
             "shapes": self.shapes,
             "compiles": self.compiles,
             "notes": self.notes,
@@ -173,8 +181,7 @@ class Report:
         }
 
     def __str__(self) -> str:
-        text = f"{self.name or 'model'}: {self.verdict}, max error {self.max_error:.1e}"
-        text += f" (torch's own {self.torch_error:.1e})"
+        text = f"{self.name or 'model'}: {self.verdict}, {self.errors()}"
         if self.failure:
             where = self.failure.submodule
             at = "" if where is None else f" at {where or 'the module itself'}"

@@ -202,6 +202,7 @@ class _Verification:
             checks=list(self.checks.values()),
             failure=failure,
             examples=sum(outcome is not None for outcome in self.outcomes.values()),
+            rejected=sum(outcome is None for outcome in self.outcomes.values()),
             shapes=self.sizes,
             compiles=self.pair.flax.compiles,
             notes=list(dict.fromkeys([*self.notes, *self.pair.notes])),
@@ -228,6 +229,10 @@ class _Verification:
                 report.notes.append(f"{check.name}: not compared, torch has none that is a number")
         if self.unconfirmed:
             report.notes.append(_boundary_note(self.unconfirmed))
+        if report.rejected:
+            tried = len(self.outcomes)
+            report.notes.append(f"torch itself raises on {report.rejected} of {tried} examples")
+        report.notes += [note] if (note := self.pair.arguments.note()) else []
         return report
 
     def _started(self) -> Failure | None:

@@ -23,17 +23,17 @@ _LESS = (
     "nothing there to compare",
     "stopped after",
     "torch itself raises",
+    "ran on",
 )
 """What notes say of something that an ``equal`` does not speak of."""
 
 
 def table_line(report: Report, width: int) -> str:
-    """Name, verdict, the largest error beside torch's own, and how much was tried."""
+    """Name, verdict, the error nearest to its limit beside torch's own, and how much was tried."""
     verdict = click.style(f"{report.verdict:<12}", fg=_COLOUR.get(report.verdict, "red"))
     line = f"{report.name:<{width}}  {verdict}"
     if any(check.conditioned for check in report.checks):
-        line += f" max error {report.max_error:.1e}  torch's own {report.torch_error:.1e} "
-        line += f" {report.examples} examples  {report.seconds:.1f} s"
+        line += f" {report.errors()}  {report.examples} examples  {report.seconds:.1f} s"
     return line.rstrip()
 
 

@@ -43,7 +43,7 @@ def _class(report: Report) -> str:
 
 
 def _table(reports: Sequence[Report]) -> str:
-    titles = ("case", "verdict", "max error", "torch's own", "examples", "compiles", "seconds")
+    titles = ("case", "verdict", "error", "torch's own", "of", "examples", "compiles", "seconds")
     rows = ["<tr>" + "".join(f"<th>{title}</th>" for title in titles) + "</tr>"]
     for report in reports:
         cells = [
@@ -51,6 +51,7 @@ def _table(reports: Sequence[Report]) -> str:
             f'<span class="{_class(report)}">{escape(report.verdict)}</span>',
             f"{report.max_error:.1e}",
             f"{report.torch_error:.1e}",
+            report.worst.name if report.worst else "",
             str(report.examples),
             str(report.compiles),
             f"{report.seconds:.1f}",

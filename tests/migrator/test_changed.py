@@ -81,3 +81,5 @@ def test_on_the_command_line_nothing_to_do_is_no_error(project: Path) -> None:
     options = ["--config", str(project / "pyproject.toml"), "--changed-since", "HEAD"]
     result = CliRunner().invoke(main, ["verify", *options])
     assert result.exit_code == 0, result.output
+    assert result.output == "nothing to verify: no case is affected by what changed since HEAD\n"
+    assert CliRunner().invoke(main, ["verify", *options, "-q"]).output == ""

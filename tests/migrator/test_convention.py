@@ -181,7 +181,9 @@ def test_a_file_without_get_inputs_is_told_the_table_to_write(here: Path) -> Non
         assert words in line
     assert "init = { kwargs = { width = 8 } }" in line
     assert 'net.py:Net --init "width=8" --input B,8 --input B,8:int64:0:100' in line
-    (here / "net.py").write_text(MODEL.replace("width, depth", "width=6, depth").replace("def get_", "def make_"))
+    (here / "net.py").write_text(
+        MODEL.replace("width, depth", "width=6, depth").replace("def get_", "def make_")
+    )
     assert "init" not in migrate("verify", "net.py").stderr
 
 

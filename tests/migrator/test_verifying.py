@@ -241,8 +241,12 @@ def broken(project: Path) -> list[Any]:
 
 
 def test_the_text_report_has_one_line_a_case_and_says_what_differs(project: Path) -> None:
-    (line,) = verification.lines(reports(project)[0], ["scale"])
+    (report,) = reports(project)
+    (line,) = verification.lines(report, ["scale"])
     assert "equal" in line
+    assert report.worst is not None
+    assert report.worst.ratio == max(check.ratio for check in report.checks)
+    assert f"error {report.worst.error:.1e} ({report.worst.name})" in line
     text = "\n".join(verification.lines(broken(project)[0], ["scale"]))
     for words in ("different", "first difference in: the module itself", "expected", "load_case("):
         assert words in text
@@ -286,6 +290,17 @@ def test_a_model_that_needs_more_memory_than_it_may_have_is_an_error(project: Pa
     assert (done.exit_code, done.stdout) == (2, "")
     assert "scale: ended: it needs more than the 0.2 GiB it may have" in done.stderr
     assert CliRunner().invoke(main, [*case, "8GiB"]).exit_code == 0
+
+
+def test_the_platform_is_the_one_asked_for_or_an_error(project: Path) -> None:
+    case = ["verify", "--config", str(project / "pyproject.toml"), "--platform"]
+    done = CliRunner().invoke(main, [*case, "cpu"])
+    assert done.exit_code == 0, done.output
+    assert "ran on cpu" in done.stdout
+    done = CliRunner().invoke(main, [*case, "tpu"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("migrate: --platform tpu: JAX has no such device here")
 
 
 def test_the_json_report(project: Path) -> None:

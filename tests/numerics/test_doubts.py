@@ -177,3 +177,38 @@ def test_gradients_through_complex_outputs() -> None:
     wrong = run(spectrum, without)
     assert wrong.failure is not None
     assert wrong.failure.check.endswith("gradients")
+
+
+class TorchScaled(torch.nn.Module):
+    """Has arguments that may be left out, and refuses a row of zeros."""
+
+    def forward(self, x: torch.Tensor, mask: Any = None, *, power: int = 2, **more: Any) -> Any:
+        if not x.any():
+            raise ValueError("zeros")
+        return (x if mask is None else x * mask) ** power
+
+
+class FlaxScaled(nnx.Module):
+    """Its port."""
+
+    def __call__(self, x: jax.Array, mask: Any = None, *, power: int = 2, **more: Any) -> Any:
+        return (x if mask is None else x * mask) ** power
+
+
+@pytest.mark.parametrize(
+    ("more", "never"),
+    [((), "mask, power"), ((Array((3,), name="mask", optional=True),), "power")],
+    ids=["none", "mask"],
+)
+def test_arguments_that_no_example_passes_and_examples_that_torch_refuses_are_told(
+    more: tuple[Array, ...], never: str
+) -> None:
+    spec = InputSpec((Array((2, 3)), *more))
+    report = verify(
+        TorchScaled(), FlaxScaled(), spec, load=EMPTY.load, dump=EMPTY.dump, settings=Settings(7)
+    )
+    assert report.ok, str(report)
+    assert f"not compared: {never} of forward, as no example passes a value" in report.notes
+    assert report.rejected >= 1
+    tried = report.rejected + report.examples
+    assert f"torch itself raises on {report.rejected} of {tried} examples" in report.notes
