@@ -362,10 +362,13 @@ def test_an_example_that_failed_is_tried_first_until_it_passes(
     port.write_text(right)
     assert reports(project)[0].ok
     assert failures.load(case) == ()
-    (project / "cache" / "migrate" / "failures").mkdir(exist_ok=True)
-    failures.save(case, report)
-    (file,) = (project / "cache" / "migrate" / "failures").iterdir()
-    file.write_text("no json")
+    for seed in range(9):
+        report.failure.example = Example((("B", 2),), seed=seed)
+        failures.save(case, report)
+    kept = failures.load(case)
+    assert (len(kept), kept[-1].seed) == (5, 8)
+    for file in (project / "cache" / "migrate" / "failures").rglob("*"):
+        _ = file.is_file() and file.write_text("no json")
     assert failures.load(case) == ()
 
 
