@@ -97,7 +97,8 @@ class Report:
     ``verdict`` is ``"equal"``, ``"different"``, ``"raises"`` (the port fails where torch runs),
     ``"ill-conditioned"`` (torch's own outputs are noise), ``"not compared"``, or for a case that expects it
     ``"flagged"`` / ``"not flagged"``; ``"does not lower"`` when a TPU's compiler refuses it. ``layers`` holds each
-    submodule's error, ``rejected`` counts the examples that torch itself raises on, ``health`` what the port does besides computing, ``tpu_errors`` the errors to
+    submodule's error, ``rejected`` counts the examples that torch itself raises on, ``compilations`` tells what made each
+    of ``compiles`` necessary, ``health`` what the port does besides computing, ``tpu_errors`` the errors to
     expect of a matrix unit, ``lowered`` what compiling for TPUs gave, ``ulps`` how far off every number is, each
     where that was asked for.
     """
@@ -110,6 +111,7 @@ class Report:
     rejected: int = 0
     shapes: list[dict[str, int]] = field(default_factory=list)
     compiles: int = 0
+    compilations: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     layers: list[Difference] = field(default_factory=list)
     seconds: float = 0.0
@@ -171,6 +173,7 @@ class Report:
             "rejected": self.rejected,
             "shapes": self.shapes,
             "compiles": self.compiles,
+            "compilations": self.compilations,
             "notes": self.notes,
             "peak_memory": self.peak_memory,
             "health": self.health,

@@ -297,7 +297,8 @@ class _Static:
 class FlaxRunner:
     """A Flax module under ``jax.jit``, compiled once for each shape and mode.
 
-    ``compiles`` counts compilations, ``signatures`` holds the distinct calls there were. ``placement`` spreads
+    ``compiles`` counts compilations, ``signatures`` holds the distinct calls there were, ``compilations`` what made each
+    compilation necessary, ``retraces`` the same for those of shapes that had been seen. ``placement`` spreads
     arrays over a mesh; ``matmul_precision`` is what products keep that do not say so themselves.
 
     Args:
@@ -318,6 +319,8 @@ class FlaxRunner:
         self.signatures: set[Any] = set()
         self._functions: dict[Any, Any] = {}
         self._traces: dict[Any, dict[str, str]] = {}
+        self._latest: dict[str, dict[str, str]] = {}
+        self.compilations: list[str] = []
         self.retraces: list[str] = []
 
     def load(self, state_dict: Mapping[str, Any]) -> None:
@@ -436,20 +439,23 @@ class FlaxRunner:
         """Remember what is traced; where the same shapes were traced before, what is different now."""
         shapes = tuple((i, x.shape) for i, x in sorted(inputs.items()))
         key = (repr(static.constants), static.kinds, static.train, static.grad, shapes)
-        named = {"parameters": params, "state": rest, "inputs": inputs, "random numbers": draws}
-        now = {
-            name + jax.tree_util.keystr(path): f"{leaf.dtype}{leaf.shape}"
-            + (" (weak)" if getattr(leaf, "weak_type", False) else "")
-            for name, tree in named.items()
+        count = len(inputs) + len(static.constants)
+        names = leaf_names(*jax.tree.unflatten(static.treedef, range(count)))
+        arguments = {i: repr(value) for i, value in static.constants}
+        arguments |= {i: _aval(value) for i, value in inputs.items()}
+        now = {names[i]: arguments[i] for i in sorted(arguments)} | {
+            name + jax.tree_util.keystr(path): _aval(leaf)
+            for name, tree in (("parameters", params), ("state", rest), ("random numbers", draws))
             for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
             if hasattr(leaf, "dtype")
         }
+        mode = ("train" if static.train else "eval") + (" with gradients" if static.grad else "")
+        earlier = self._latest.get(mode)
+        told = ["the first"] if earlier is None else retraced(earlier, now)
+        self.compilations.append(f"{mode}: {_causes(told)}")
         if key in self._traces:
-            causes = retraced(self._traces[key], now)
-            self.retraces.append(
-                "; ".join(causes[:3]) or "an attribute that is no array has changed"
-            )
-        self._traces[key] = now
+            self.retraces.append(_causes(retraced(self._traces[key], now)))
+        self._traces[key] = self._latest[mode] = now
 
     def _collect(
         self, outputs: Any, gradients: Any, after: Any, floats: Any, names: Sequence[str]
@@ -500,6 +506,17 @@ class FlaxRunner:
     def _unstored(self) -> dict[str, np.ndarray]:
         found = {} if self._rest is None else self._rest(self.module)
         return {name: to_numpy(value).copy() for name, value in found.items()}
+
+
+def _aval(value: Any) -> str:
+    """dtype and shape of what is traced."""
+    weak = " (weak)" if getattr(value, "weak_type", False) else ""
+    return f"{value.dtype}{list(value.shape)}{weak}"
+
+
+def _causes(found: Sequence[str]) -> str:
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return "; ".join(found[:3]) + more or "an attribute that is no array has changed"
 
 
 def is_float(value: Any) -> bool:

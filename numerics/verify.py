@@ -205,6 +205,7 @@ class _Verification:
             rejected=sum(outcome is None for outcome in self.outcomes.values()),
             shapes=self.sizes,
             compiles=self.pair.flax.compiles,
+            compilations=list(self.pair.flax.compilations),
             notes=list(dict.fromkeys([*self.notes, *self.pair.notes])),
             seconds=time.perf_counter() - started,
             ulps=self.pair.ulps,

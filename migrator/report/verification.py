@@ -54,6 +54,7 @@ def details(report: Report, verbose: bool = False) -> Iterator[str]:
         yield f"  health: {line}"
     if verbose and report.peak_memory:
         yield f"  memory at most {report.peak_memory / 2**30:.2f} GiB, {report.compiles} compilations"
+        yield from (f"    {compilation}" for compilation in report.compilations)
     for name, histogram in report.ulps.items():
         yield f"  {name}, numbers in per cent:"
         yield from (f"    {line}" for line in histogram.lines())

@@ -13,6 +13,8 @@ from flax import nnx
 from migrator.errors import UserError
 from migrator.quick import seconds, size
 from numerics.health import examine, memory_now, peak_memory, retraced, shared
+from numerics.runners import FlaxRunner
+from numerics.spec import Array, InputSpec
 from numerics.verify import Settings, verify
 from tests.numerics.models import NET, FlaxNet, TorchNet
 
@@ -101,6 +103,23 @@ def test_what_makes_it_compile_again() -> None:
         "state.x is int32() (weak) where it was int32()"
     ]
     assert retraced(before, {"inputs[0]": "float32(2, 8)"}) == ["state.x is gone"]
+
+
+def test_each_compilation_has_its_cause() -> None:
+    spec = InputSpec((Array(("B", 8)),), {"B": range(1, 3)})
+    settings = Settings(examples=4, train=False, grad=False, shapes=2, shrink_seconds=0)
+    port = FlaxNet(rngs=nnx.Rngs(0))
+    report = verify(TorchNet(), port, spec, load=NET.load, dump=NET.dump, settings=settings)
+    assert report.compilations == [
+        "eval: the first",
+        "eval: input 0 is float32[1, 8] where it was float32[2, 8]",
+    ]
+    assert report.compiles == 2
+    runner = FlaxRunner(port, NET.load, NET.dump)
+    for number in (np.float32(1), np.float32(1), np.float16(1)):
+        runner.run([np.full((2, 8), number)], {}, train=False, grad=False)
+    assert (runner.compiles, len(runner.signatures)) == (2, 1)
+    assert runner.retraces == ["input 0 is float16[2, 8] where it was float32[2, 8]"]
 
 
 def check(**asked: Any) -> Any:
