@@ -329,13 +329,7 @@ class Pair:
         if plain.unknown_draws:
             raise ReplayMismatch(f"torch draws by {', '.join(sorted(set(plain.unknown_draws)))}")
         mode = replace(mode, replay=tuple(plain.raw_draws))
-        known = self._torch_runs.pop(key := (example, grad, noise), None)
-        if known is not None and _identical(plain, known[1][0]):
-            reference, own = known  # what the mode changes, this module does not look at
-        else:
-            reference, own = self._measured(module, args, kwargs, mode, plain, noise)
-            self._torch_runs = {key: (reference, own)}
-        port = self.flax.run(
+        finish = self.flax.start(
             args,
             kwargs,
             train=train,
@@ -343,7 +337,13 @@ class Pair:
             cotangents=plain.cotangents,
             draws=plain.draws,
         )
-        return Runs(reference, own, port)
+        known = self._torch_runs.pop(key := (example, grad, noise), None)
+        if known is not None and _identical(plain, known[1][0]):
+            reference, own = known  # what the mode changes, this module does not look at
+        else:
+            reference, own = self._measured(module, args, kwargs, mode, plain, noise)
+            self._torch_runs = {key: (reference, own)}
+        return Runs(reference, own, finish())
 
     def _measured(
         self,

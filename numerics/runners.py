@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -294,6 +295,15 @@ class _Static:
     grad: bool
 
 
+_BESIDE = ThreadPoolExecutor(1, "port")
+
+
+def _called(call: Any, operands: tuple[Any, ...], precision: str) -> Any:
+    """What a compiled function gives, when it is there; JAX's settings are a thread's own."""
+    with jax.default_matmul_precision(precision):
+        return jax.block_until_ready(call(*operands))
+
+
 class FlaxRunner:
     """A Flax module under ``jax.jit``, compiled once for each shape and mode.
 
@@ -342,6 +352,25 @@ class FlaxRunner:
         Raises:
           ReplayMismatch: the port's draws do not line up with ``draws``.
         """
+        return self.start(
+            args, kwargs, train=train, grad=grad, cotangents=cotangents, draws=draws
+        )()
+
+    def start(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        train: bool,
+        grad: bool,
+        cotangents: Mapping[str, np.ndarray] | None = None,
+        draws: Sequence[Draw] = (),
+    ) -> Callable[[], Run]:
+        """``run`` in two parts: what this gives is called for the result, once.
+
+        The port's Python runs here, while it is traced. Only lowering, XLA's compilation and the run are left to a
+        thread, so that torch can be at work meanwhile.
+        """
         static, graphdef, operands = self._prepared(args, kwargs, train, grad, draws)
         params, rest, floats, others = operands
         call = self._compiled(static, graphdef)
@@ -351,11 +380,13 @@ class FlaxRunner:
         if self.placement is not None:
             params, rest = self.placement.state(params), self.placement.state(rest)
             floats, others = self.placement.inputs((floats, others))
+        values = [draw.value for draw in draws]
+        operands = (params, rest, floats, others, dict(cotangents or {}), values)
         with jax.default_matmul_precision(self.matmul_precision):
-            outputs, gradients, after = call(
-                params, rest, floats, others, dict(cotangents or {}), [draw.value for draw in draws]
-            )
-        return self._collect(outputs, gradients, after, floats, leaf_names(args, kwargs))
+            call.trace(*operands)
+        running = _BESIDE.submit(_called, call, operands, self.matmul_precision)
+        names = leaf_names(args, kwargs)
+        return lambda: self._collect(*running.result(), floats, names)
 
     def origin(
         self,
