@@ -22,6 +22,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt libtpu \
+		|| echo 'libtpu does not install here: the tests of --lower-for are skipped'
 	@touch $(STAMP)
 
 # Small models, run a few times each: most of the time is compilation.

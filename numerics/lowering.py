@@ -49,12 +49,13 @@ class Lowered:
     ``memory`` is what it needs in bytes, arguments, outputs and temporaries together; ``padding`` how much
     larger its arguments are in the chip's layout; ``fill`` the share of the matrix unit's work that is not
     padding, by operations; ``fallen`` products that XLA computes without the matrix unit, ``unread`` that it
-    could not be seen which.
+    could not be seen which. ``error`` is what the compiler says of the program, ``untried`` why it was not asked.
     """
 
     chip: str
     function: str
     error: str = ""
+    untried: str = ""
     memory: int = 0
     available: int = 0
     flops: float = 0.0
@@ -69,6 +70,8 @@ class Lowered:
         head = f"{self.chip:<6} {self.function:<14}"
         if self.error:
             return f"{head} does not compile: {self.error}"
+        if self.untried:
+            return f"{head} not compiled: {self.untried}"
         share = self.memory / self.available
         text = (
             f"{head} {_size(self.memory)} of {_size(self.available)} ({share:.2g})"
@@ -94,14 +97,21 @@ def available() -> bool:
     return find_spec("libtpu") is not None
 
 
+_ALONE = {
+    "JAX_PLATFORMS": "cpu",
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # there is no TPU that two processes could both reach for
+}
+
+
 def in_own_process(work: Callable[..., list[Lowered]], *arguments: Any) -> list[Lowered]:
     """Run ``work`` in a new process that has no device but the CPU.
 
     Raises:
       RuntimeError: the process died.
     """
-    clean = _environment({"TPU_SKIP_MDS_QUERY": "1", "JAX_PLATFORMS": "cpu"})
-    with clean, ProcessPoolExecutor(1, get_context("spawn")) as pool:
+    with _environment(_ALONE), ProcessPoolExecutor(1, get_context("spawn")) as pool:
         try:
             return pool.submit(work, *arguments).result()
         except BrokenProcessPool as error:
@@ -184,10 +194,16 @@ def _compiled(function: Any, name: str, inputs: Any, chip: str) -> Lowered:
     from jax.experimental import topologies
     from jax.sharding import SingleDeviceSharding
 
+    from numerics.pair import one_line
+
     known = CHIPS[chip]
     result = Lowered(chip, name, available=known.memory)
     try:
         topology = topologies.get_topology_desc(platform="tpu", topology_name=known.topology)
+    except Exception as error:
+        result.untried = one_line(error)
+        return result
+    try:
         place = SingleDeviceSharding(topology.devices[0])
         shapes = jax.tree.map(
             lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), inputs
@@ -195,8 +211,7 @@ def _compiled(function: Any, name: str, inputs: Any, chip: str) -> Lowered:
         traced = jax.jit(function).trace(*shapes)
         compiled = traced.lower().compile()
     except Exception as error:
-        text = str(error).strip().splitlines()
-        result.error = f"{type(error).__name__}: {text[0] if text else ''}"[:300]
+        result.error = one_line(error)
         return result
     memory, cost = compiled.memory_analysis(), compiled.cost_analysis() or {}
     result.memory = (

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from flax import nnx
 
 from migrator.cli import main
 from migrator.config import load_config
 from migrator.verifying import lower_case, select, verify_case
-from numerics.lowering import CHIPS, Lowered, available, fallen, matrix_unit_fill
+from numerics.lowering import CHIPS, Lowered, available, fallen, lower, matrix_unit_fill
+from tests.numerics.models import FlaxNet
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,6 +67,7 @@ def test_a_line_a_person_reads() -> None:
     assert "1 GiB of 16 GiB" in line
     assert "2 KiB moved" in line
     assert "does not compile: too big" in str(Lowered("v5e", "forward", error="too big"))
+    assert "not compiled: no v9" in str(Lowered("v9", "forward", untried="no v9"))
 
 
 def test_an_unknown_chip() -> None:
@@ -82,9 +86,17 @@ def test_without_libtpu_it_is_said() -> None:
     assert any("libtpu is missing" in note for note in report.notes)
 
 
-@pytest.mark.sweep
+@pytest.mark.skipif(available(), reason="libtpu is installed")
+def test_a_compiler_that_cannot_be_asked_says_nothing_of_the_port() -> None:
+    port = FlaxNet(rngs=nnx.Rngs(0))
+    for result in lower(port, [np.ones((2, 8), np.float32)], {}, ["v5e"]):
+        assert result.untried
+        assert not result.error
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not available(), reason="libtpu is not installed: pip install 'migrator[tpu]'")
-@pytest.mark.parametrize("sample", ["mlp", "gpt", "vit", "resnet18", "lstm_tagger"])
+@pytest.mark.parametrize("sample", ["mlp", "gpt", "vit", "vae", "lstm_tagger"])
 def test_samples_compile_for_every_generation(sample: str) -> None:
     config = load_config(ROOT / "pyproject.toml")
     results = lower_case(select(config, [sample])[0], config, list(CHIPS))
