@@ -15,10 +15,11 @@ class Arguments:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        parameters: Mapping[str, inspect.Parameter] = {}
         try:
             parameters = inspect.signature(function).parameters
-        except (TypeError, ValueError):  # written in C, say
-            parameters = {}
+        except (TypeError, ValueError):
+            pass  # written in C, say
         self._optional = [n for n, p in parameters.items() if p.default is not p.empty]
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         self._positional = [name for name, p in parameters.items() if p.kind in kinds]

@@ -298,10 +298,11 @@ class _Static:
 _BESIDE = ThreadPoolExecutor(1, "port")
 
 
-def _called(call: Any, operands: tuple[Any, ...], precision: str) -> Any:
-    """What a compiled function gives, when it is there; JAX's settings are a thread's own."""
+def _called(call: Any, given: tuple[Any, ...], precision: str) -> tuple[Any, Any, Any]:
+    """Outputs, gradients and state, when they are there; JAX's settings are a thread's own."""
     with jax.default_matmul_precision(precision):
-        return jax.block_until_ready(call(*operands))
+        outputs, gradients, after = jax.block_until_ready(call(*given))
+    return outputs, gradients, after
 
 
 class FlaxRunner:
@@ -381,10 +382,10 @@ class FlaxRunner:
             params, rest = self.placement.state(params), self.placement.state(rest)
             floats, others = self.placement.inputs((floats, others))
         values = [draw.value for draw in draws]
-        operands = (params, rest, floats, others, dict(cotangents or {}), values)
+        given = (params, rest, floats, others, dict(cotangents or {}), values)
         with jax.default_matmul_precision(self.matmul_precision):
-            call.trace(*operands)
-        running = _BESIDE.submit(_called, call, operands, self.matmul_precision)
+            call.trace(*given)
+        running = _BESIDE.submit(_called, call, given, self.matmul_precision)
         names = leaf_names(args, kwargs)
         return lambda: self._collect(*running.result(), floats, names)
 
@@ -483,7 +484,8 @@ class FlaxRunner:
         mode = ("train" if static.train else "eval") + (" with gradients" if static.grad else "")
         earlier = self._latest.get(mode)
         told = ["the first"] if earlier is None else retraced(earlier, now)
-        self.compilations.append(f"{mode}: {_causes(told)}")
+        asked = [cause for cause in told if cause.startswith("input ")]  # what is drawn follows
+        self.compilations.append(f"{mode}: {_causes(asked or told)}")
         if key in self._traces:
             self.retraces.append(_causes(retraced(self._traces[key], now)))
         self._traces[key] = self._latest[mode] = now
