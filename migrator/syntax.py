@@ -539,3 +539,10 @@ def add_keyword(call: cst.Call, keyword: str, value: cst.BaseExpression) -> cst.
             args=[*args, new.with_changes(whitespace_after_arg=last.whitespace_after_arg)]
         )
     return with_args(call, [*args, new])
+
+
+def assigned_to(node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """The targets of ``a = b = x`` or ``a: int = x``; none of any other node."""
+    if isinstance(node, cst.Assign):
+        return [one.target for one in node.targets]
+    return [node.target] if isinstance(node, cst.AnnAssign) and node.value is not None else []

@@ -255,3 +255,30 @@ class M(nn.Module):
         return self.b(self.a(x))
 """)
     assert "self.aux = declared(" in code
+
+
+@pytest.mark.parametrize("hint", ["", ": Optional[nn.Module]"])
+def test_nobody_knows_what_takes_the_place_of_none(hint: str) -> None:
+    code = check(f"""
+from typing import Optional
+
+
+class M(nn.Module):
+    def __init__(self, block=None, act=None):
+        super().__init__()
+        self.aux{hint} = None
+        self.act = None
+        self.size = None
+        block = block or nn.Linear
+        act = act or F.relu
+        if block is not None:
+            self.aux = block(4, 4)
+            self.act = act
+        self.size = len([block])
+
+    def forward(self, x):
+        x = x if self.aux is None else self.aux(x)
+        return (x if self.act is None else self.act(x)) * self.size
+""")
+    assert "self.aux = declared(build(block, 4, 4, rngs=rngs))" in code
+    assert "self.size = len([block])" in code

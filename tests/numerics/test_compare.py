@@ -164,3 +164,32 @@ def test_where_torch_has_no_gradient_a_port_may_have_one() -> None:
     assert compare("x", nowhere, [nowhere], BASE, undefined=True).ok
     assert not compare("x", nowhere, [nowhere], BASE).ok
     assert not compare("x", BASE, [BASE], nowhere, undefined=True).ok
+
+
+@pytest.mark.parametrize(
+    ("reference", "torch", "port", "ok"),
+    [
+        (1e85, np.nan, 0.1, True),  # float32 has no such number: what either makes of it says nothing
+        (1e85, np.inf, np.nan, True),
+        (1e20, np.nan, 0.1, False),
+        (np.nan, np.nan, 0.1, False),
+        (np.inf, np.inf, 0.1, False),
+        (2.0, 2.0, np.nan, False),
+    ],
+)
+def test_what_float32_cannot_hold_is_not_asked_for(
+    reference: float, torch: float, port: float, ok: bool
+) -> None:
+    runs = [np.where(np.arange(41) == 5, value, BASE) for value in (reference, torch, torch, port)]
+    found = compare("y", runs[0], runs[1:3], runs[3])
+    assert found.ok is ok
+    if ok:
+        assert found.values == 40
+
+
+def test_what_is_the_same_everywhere_is_not_measured() -> None:
+    state = {"a": BASE, "b": BASE * 1e3}
+    found = compare_all(state, [state, state], {"a": BASE, "b": BASE * 1e3 + 1})
+    assert [d.ok for d in found] == [True, False]
+    assert [d.values for d in found] == [41, 41]
+    assert found[0].ratio == 0
