@@ -34,6 +34,7 @@ INCOMPLETE = {
     "cond_closed_over_variable": "functorch.experimental.control_flow",
     "cond_predicate": "functorch.experimental.control_flow",
     "dynamic_shape_map": "functorch.experimental.control_flow",
+    "nested_function": "a closure is handed the tensor that it writes in place",
     "tensor_setattr": "an attribute of a tensor",
     "unsupported_operator": "torch.sym_min",
 }
