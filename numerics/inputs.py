@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -90,6 +90,35 @@ def materialise(spec: InputSpec, example: Example) -> tuple[tuple[Any, ...], dic
     if example.jitter:
         args, kwargs = mapped(lambda x: jittered(x, example.jitter), (args, kwargs))
     return args, kwargs
+
+
+def alike(
+    spec: InputSpec, example: Example, count: int
+) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """``count`` calls with other numbers but one structure: the same arguments are passed, plain values are the same.
+
+    The first is the example's own. Where a hook gives too few of its structure, they are repeated.
+    """
+    found = [materialise(spec, example)]
+    wanted = _structure(found[0])
+    for seed in range(example.seed + 1, example.seed + 1 + 20 * count):
+        if len(found) == count:
+            break
+        call = materialise(spec, replace(example, seed=seed))
+        if _structure(call) == wanted:
+            found.append(call)
+    return [found[index % len(found)] for index in range(count)]
+
+
+def _structure(value: Any) -> Any:
+    """All of a call that its numbers do not change."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.name
+    if isinstance(value, dict):
+        return {key: _structure(part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_structure(part) for part in value]
+    return repr(value)
 
 
 def _left_out(item: Item, example: Example) -> bool:

@@ -19,7 +19,7 @@ import torch
 from flax import nnx
 
 from numerics.compare import Difference, compare_all
-from numerics.inputs import Example, materialise
+from numerics.inputs import Example, alike
 from numerics.randomness import Draw, Recorder, replaying
 from numerics.runners import (
     FlaxRunner,
@@ -70,7 +70,7 @@ def compare_training(
     Raises:
       ReplayMismatch: random numbers cannot be shared.
     """
-    calls = [materialise(spec, replace(example, seed=example.seed + i)) for i in range(steps)]
+    calls = alike(spec, example, steps)
     plain = _train_torch(module, calls, optimiser, TorchMode(True, True), None)
     if plain is None:
         return []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -13,7 +12,7 @@ import torch
 from flax import nnx
 
 from numerics.compare import Difference, compare_all
-from numerics.inputs import Example, materialise
+from numerics.inputs import Example, alike
 from numerics.randomness import Recorder
 from numerics.runners import (
     FlaxRunner,
@@ -39,7 +38,7 @@ def compare_vmapped(
     module: torch.nn.Module, runner: FlaxRunner, spec: InputSpec, example: Example, noise: int
 ) -> list[Difference]:
     """The port mapped over ``CALLS`` calls at once against torch call by call, in eval mode."""
-    calls = [materialise(spec, replace(example, seed=example.seed + i)) for i in range(CALLS)]
+    calls = alike(spec, example, CALLS)
     modes = [TorchMode(float64=True), TorchMode(), *(TorchMode(noise=i) for i in range(noise))]
     reference, *own = (
         _stacked([run_torch(module, *call, mode).outputs for call in calls]) for mode in modes

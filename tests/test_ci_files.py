@@ -108,8 +108,6 @@ SCHEMA: dict[str, dict[str, Any]] = {
             "name": None,
             "classname": None,
             "time": _DECIMAL,
-            "assertions": _WHOLE,
-            "status": None,
         },
         "required": {"name", "classname"},
         "children": {"skipped", "error", "failure", "system-out", "system-err"},

@@ -24,7 +24,7 @@ def run_pytest(directory: Path, *options: str) -> subprocess.CompletedProcess[st
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
 
 
-def test_cases_are_tests(tmp_path: Path) -> None:
+def test_cases_are_tests_that_processes_share(tmp_path: Path) -> None:
     (tmp_path / "ported").mkdir()
     second = PROJECT.partition("[[")[2].replace('name = "scale"', 'name = "wrong"')
     second = second.replace(
@@ -39,7 +39,7 @@ def test_cases_are_tests(tmp_path: Path) -> None:
         "    torch_module, flax_module, inputs = migrate_case\n"
         "    assert torch_module.weight.shape == flax_module.weight.shape\n"
     )
-    result = run_pytest(tmp_path, "--migrate", "test_own.py")
+    result = run_pytest(tmp_path, "--migrate", "test_own.py", "-n", "2")
     assert "1 failed, 3 passed" in result.stdout, result.stdout + result.stderr
     assert "migrate case wrong" in result.stdout
     assert "first difference in: the module itself" in result.stdout

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from numerics.inputs import PROFILES, Example, draw_array, examples, jittered, materialise
+from numerics.inputs import PROFILES, Example, alike, draw_array, examples, jittered, materialise
 from numerics.spec import (
     Array,
     Choice,
@@ -171,6 +171,19 @@ def test_shapes_of_distributions(profile: str) -> None:
     assert profile != "normal" or abs(inside.mean() - 5) < 0.2 < inside.std() < 1.5
     flat = drawn("uniform", low=2.0, high=8.0)
     assert profile != "normal" or flat.std() > 1.5
+
+
+def test_calls_that_are_alike_differ_in_numbers_only() -> None:
+    items = (Array((2,)), Choice((1, 2, 3)), Array((2,), optional=True))
+    for seed in range(8):
+        calls = alike(InputSpec(items), Example(seed=seed), 5)
+        assert len({(call[0][1], call[0][2] is None) for call in calls}) == 1
+        assert len({call[0][0].tobytes() for call in calls}) == 5
+
+    def hook(rng: np.random.Generator, sizes: Any, profile: str) -> Any:
+        return (float(rng.random()),)  # another plain value each time
+
+    assert len(alike(InputSpec(hook=hook), Example(), 3)) == 3
 
 
 def test_a_choice_among_plain_values() -> None:
