@@ -31,9 +31,15 @@ def lowered(
     port = nnx.clone(port)
     state = nnx.state(port, nnx.Not(nnx.RngState))
     nnx.update(port, jax.tree.map(lambda value: _cast(value, jnp.dtype(dtype)), state))
+    for _, layer in nnx.iter_modules(port):
+        if getattr(layer, "dtype", None) in _WIDE:  # nnx.Embed keeps what it was built in
+            layer.dtype = jnp.dtype(dtype)
     items = tuple(_item(item, dtype) for item in spec.items)
     hook = None if spec.hook is None else _cast_hook(spec.hook, dtype)
     return module, port, replace(spec, items=items, hook=hook)
+
+
+_WIDE = (jnp.float32, np.dtype("float32"))
 
 
 def _cast(value: Any, dtype: Any) -> Any:

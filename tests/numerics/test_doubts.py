@@ -182,17 +182,24 @@ def test_gradients_through_complex_outputs() -> None:
 class TorchScaled(torch.nn.Module):
     """Has arguments that may be left out, and refuses a row of zeros."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(3))
+
     def forward(self, x: torch.Tensor, mask: Any = None, *, power: int = 2, **more: Any) -> Any:
         if not x.any():
             raise ValueError("zeros")
-        return (x if mask is None else x * mask) ** power
+        return self.scale * (x if mask is None else x * mask) ** power
 
 
 class FlaxScaled(nnx.Module):
     """Its port."""
 
+    def __init__(self) -> None:
+        self.scale = nnx.Param(jnp.ones(3))
+
     def __call__(self, x: jax.Array, mask: Any = None, *, power: int = 2, **more: Any) -> Any:
-        return (x if mask is None else x * mask) ** power
+        return self.scale[...] * (x if mask is None else x * mask) ** power
 
 
 @pytest.mark.parametrize(
@@ -205,7 +212,7 @@ def test_arguments_that_no_example_passes_and_examples_that_torch_refuses_are_to
 ) -> None:
     spec = InputSpec((Array((2, 3)), *more))
     report = verify(
-        TorchScaled(), FlaxScaled(), spec, load=EMPTY.load, dump=EMPTY.dump, settings=Settings(7)
+        TorchScaled(), FlaxScaled(), spec, load=SCALE.load, dump=SCALE.dump, settings=Settings(7)
     )
     assert report.ok, str(report)
     assert f"not compared: {never} of forward, as no example passes a value" in report.notes

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numerics.emulation import matrix_unit
+from numerics.emulation import _largest, matrix_unit
 
 KEYS = jax.random.split(jax.random.key(0), 8)
 
@@ -84,6 +84,13 @@ def test_gradients_are_rounded_in_their_own_products() -> None:
         found = jax.jit(jax.grad(loss))(w)
     y = bf16_matmul(x, w)
     assert np.abs(found - bf16_matmul(x.T, 2 * y)).max() <= 1e-5 * np.abs(found).max()
+
+
+def test_a_gradient_that_is_noise_already_says_nothing() -> None:
+    exact = {"w": np.array([1.0, 2.0]), "cancelled": np.array([1e-20])}
+    plain = {"w": exact["w"] * (1 + 1e-7), "cancelled": np.array([1e-9])}
+    port = {"w": exact["w"] * 1.01, "cancelled": np.array([1e-3])}
+    assert _largest(exact, plain, port) == pytest.approx(0.01)
 
 
 def test_products_that_ask_for_more_get_it() -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from flax import nnx
 
+from numerics.precision import lowered
 from numerics.report import Report
 from numerics.spec import Array, InputSpec
 from numerics.verify import Settings, verify
@@ -138,6 +139,13 @@ def test_lower_precision_on_both_sides(precision: str) -> None:
     wrong = run(TorchNet(), net(eps=1.0), NET, 8, precision=precision)
     assert wrong.verdict == "different"
     assert wrong.first_divergence == "norm"
+
+
+def test_an_embedding_gives_what_its_table_is_lowered_to() -> None:
+    embed = nnx.Embed(4, 3, rngs=nnx.Rngs(0))
+    _, port, _ = lowered(torch.nn.Embedding(4, 3), embed, InputSpec(), "bfloat16")
+    assert port(jnp.arange(2)).dtype == jnp.bfloat16
+    assert embed(jnp.arange(2)).dtype == jnp.float32
 
 
 def test_training_that_torch_has_not_got_is_not_called_equal() -> None:
