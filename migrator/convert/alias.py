@@ -160,6 +160,25 @@ def _innermost(ctx: Context) -> FunctionInfo:
     return ctx.frames[-1].info
 
 
+def _is_value(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function is handed on, other than to ``Module.apply``: whoever gets it may call it."""
+    tree = ctx.facts.tree
+    for node in (*tree.of_type(cst.Name), *tree.of_type(cst.Attribute)):
+        kind = ctx.facts.kind(node)
+        if not isinstance(kind, k.Function) or ctx.facts.names.get(kind.name) is not info:
+            continue
+        around = tree.around(node)
+        if isinstance(around[-1], cst.Arg):
+            call = around[-2]
+            func = call.func if isinstance(call, cst.Call) else None
+            if isinstance(func, cst.Attribute) and func.attr.value == "apply":
+                continue
+        elif isinstance(around[-1], (cst.Call, cst.FunctionDef, cst.Attribute)):
+            continue
+        return True
+    return False
+
+
 _HOLDERS = (k.Tensor, k.Unknown, k.Optional, k.Sequence, k.Tuple, k.Mapping)
 
 
@@ -180,6 +199,13 @@ def _check_calls(
             "MUT003",
             f"the gradient `{param}` is changed in place, and others may get the same tensor in torch",
             f"work on a copy (`{param} = {param}.clone()`)",
+        )
+    if _is_value(ctx, info):
+        raise Failure(
+            node,
+            "MUT003",
+            f"{info.short}() changes its argument `{param}` in place, and is handed on as a value",
+            "work on a copy, or call it by its name",
         )
     for call, caller in info.call_sites.items():
         if not isinstance(call, cst.Call):

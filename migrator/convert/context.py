@@ -80,6 +80,10 @@ class Context:
         """Whether the file names a dtype of fewer digits than float32 and int32."""
         self.extended: set[str] | None = None
         self.writers: dict[FunctionInfo, bool] = {}
+        self.writing: dict[FunctionInfo, bool] = {}
+        """Whether a function may write to the memory of one of its arguments."""
+        self.untracked: list[cst.Call] | None = None
+        """Layers that are made with ``inplace=True`` and handed around."""
         self.procedures: set[FunctionInfo] = set()
         """Functions without a result that write to their first argument: they return it in the output."""
         self.mutated: dict[FunctionInfo, set[str]] = {}

@@ -348,7 +348,7 @@ class Aliases:
             in_place = inplace_argument(name, node) is not None
             cls = short.removesuffix("()")
             if name.endswith("()"):
-                passing = _may_pass(ctx, node, cls) or ("inplace", True) in _module_args(ctx, node)
+                passing = _may_pass(ctx, node, cls) or k.in_place(ctx.kind(node.func)) is not False
                 return arguments if passing else self._new()
             in_place = in_place or (short.endswith("_") and not short.endswith("__"))
             return arguments if short in VIEWS or in_place else self._new()
@@ -453,11 +453,11 @@ def _may_pass(ctx: Context, node: cst.Call, cls: str) -> bool:
         return True
     children = [child for name, child in kind.args if name.isdigit()]
     if children:
-        return all(_passes(ctx, child) for child in children)
-    return _passes(ctx, kind.item)
+        return all(passes(ctx, child) for child in children)
+    return passes(ctx, kind.item)
 
 
-def _passes(ctx: Context, kind: object) -> bool:
+def passes(ctx: Context, kind: object) -> bool:
     """Whether a layer of a Sequential may return memory of its input."""
     if not isinstance(kind, k.Module) or kind.cls == "torch.nn.Module":
         return not isinstance(kind, k.Module)
@@ -465,12 +465,7 @@ def _passes(ctx: Context, kind: object) -> bool:
     forward = own.method("forward") if own is not None else None
     if forward is not None:
         return returns_argument(ctx, forward)
-    return kind.cls.rpartition(".")[2] in _PASSING_LAYERS or ("inplace", True) in kind.args
-
-
-def _module_args(ctx: Context, node: cst.Call) -> tuple[tuple[str, object], ...]:
-    kind = ctx.kind(node.func)
-    return kind.args if isinstance(kind, k.Module) else ()
+    return kind.cls.rpartition(".")[2] in _PASSING_LAYERS or k.in_place(kind) is not False
 
 
 def inplace_argument(name: str, node: cst.Call) -> cst.Arg | None:

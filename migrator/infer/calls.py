@@ -20,6 +20,7 @@ from migrator.infer.construction import (
 from migrator.infer.einops import einops_result
 from migrator.infer.evidence import other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
+from migrator.infer.first import grown
 from migrator.infer.python import NAMED_TUPLES, PARTIAL, is_self, partial, partial_result, widen
 from migrator.infer.signatures import Args, signature_fits
 from migrator.infer.static import parses_version
@@ -526,8 +527,9 @@ class Calls(Construction):
                     if known_item is None or isinstance(known_item, k.Unknown)
                     else k.join(known_item, item)
                 )
-                self.bind_target(func.value, k.Module(receiver.cls, new))
-                return k.Module(receiver.cls, new) if name != "insert" else k.UNKNOWN
+                made = grown(receiver, item, new)
+                self.bind_target(func.value, made)
+                return made if name != "insert" else k.UNKNOWN
         if isinstance(receiver, k.Module) and args:
             if name in ("register_buffer", "register_parameter") and self.owner is not None:
                 key = args[0][1]
@@ -553,7 +555,7 @@ class Calls(Construction):
                         if known_item is None or isinstance(known_item, k.Unknown)
                         else k.join(known_item, args[1][1])
                     )
-                    self.bind_target(func.value, k.Module(receiver.cls, new))
+                    self.bind_target(func.value, grown(receiver, args[1][1], new))
                 return k.NONE
         return None
 

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_definition
 from migrator.infer.facts import ClassInfo, FunctionInfo
+from migrator.infer.first import begins_in_place
 from migrator.infer.python import Python
 from migrator.infer.signatures import Args
 from migrator.infer.symbols import LAYERS
@@ -42,7 +43,6 @@ class Construction(Python):
             return k.Module(name, as_parameter(self._children(args)))
         if name in CONTAINERS:
             first = args[0][1] if args and args[0][0] is None else k.UNKNOWN
-            in_place = isinstance(first, k.Module) and ("inplace", True) in first.args
             if name == "torch.nn.ModuleDict" and isinstance(first, k.Mapping):
                 named = tuple((str(key), kind) for key, kind in first.items)
                 return k.Module(name, first.value, named)
@@ -50,7 +50,7 @@ class Construction(Python):
                 self.function.builds = (
                     True  # perhaps: what its parameters are called for is not known
                 )
-            children: tuple[tuple[str, object], ...] = (("inplace", True),) if in_place else ()
+            children = begins_in_place(self.facts, self.function, node, args)
             if name == "torch.nn.Sequential" and all(keyword is None for keyword, _ in args):
                 children += tuple((str(i), kind) for i, (_, kind) in enumerate(args))
             return k.Module(name, self._children(args), children)
@@ -125,6 +125,8 @@ class Construction(Python):
                 found.append((key, kind.value))
             elif key == "bias":
                 found.append((key, kind))
+            elif key == "inplace":
+                found.append((key, "maybe"))
         return tuple(found)
 
     # --- modules --------------------------------------------------------------------------------------------------

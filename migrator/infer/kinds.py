@@ -194,8 +194,8 @@ def join(a: Kind, b: Kind) -> Kind:
     if isinstance(a, Module) and isinstance(b, Module):
         if a.cls == b.cls:
             item = a.item if b.item is None else b.item if a.item is None else join(a.item, b.item)
-            return Module(a.cls, item if isinstance(item, Kind) else None)
-        return Module("torch.nn.Module")
+            return Module(a.cls, item if isinstance(item, Kind) else None, _either_in_place(a, b))
+        return Module("torch.nn.Module", None, _either_in_place(a, b))
     if isinstance(a, DType) and isinstance(b, DType):
         return DType()
     if isinstance(a, Other) and isinstance(b, Other):
@@ -205,6 +205,19 @@ def join(a: Kind, b: Kind) -> Kind:
     if isinstance(a, (Function, Class)) and isinstance(b, (Function, Class)):
         return Function("")
     return UNKNOWN
+
+
+def in_place(kind: Kind | None) -> bool | None:
+    """Whether a layer was made with ``inplace=True``; None if it may have been."""
+    found = dict(kind.args).get("inplace", False) if isinstance(kind, Module) else False
+    return found if isinstance(found, bool) else None
+
+
+def _either_in_place(a: Module, b: Module) -> tuple[tuple[str, Any], ...]:
+    found = {in_place(a), in_place(b)}
+    if found == {False}:
+        return ()
+    return (("inplace", True if found == {True} else "maybe"),)
 
 
 def _registered(a: str, b: str) -> str:

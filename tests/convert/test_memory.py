@@ -152,6 +152,7 @@ def test_what_shares_memory_in_torch_is_known_to() -> None:
     assert found - VIEWS == {"histogramdd"}  # it gives back the bins it was given
 
 
+<<<<<<< HEAD
 LOOPED = """
 class M(nn.Module):
     def __init__(self, norm=nn.BatchNorm2d, block=nn.Linear):
@@ -195,3 +196,76 @@ def test_what_layers_of_a_list_return_is_not_memory_of_the_list() -> None:
     np.testing.assert_allclose(port(jnp.asarray(x.numpy())), expected, rtol=1e-4, atol=1e-5)
     kept = LOOPED.replace("part = norm(part)", "part = pieces[i]")
     assert rules_of(kept) == ["MUT001"]
+=======
+LAYERS = """
+class Twice(nn.Module):
+    def forward(self, x):
+        x.mul_(2)
+        return x
+
+
+def double(x):
+    x.mul_(2)
+    return x
+
+
+def chosen(name):
+    if name == "relu":
+        return nn.ReLU(inplace=True)
+    return nn.GELU()
+
+
+TABLE = {"relu": functools.partial(nn.ReLU, inplace=True), "gelu": nn.GELU}
+
+
+class M(nn.Module):
+    def __init__(self, act=functools.partial(nn.ReLU, inplace=True), inplace=True):
+        super().__init__()
+        layers = [nn.Identity()]
+        layers.append(nn.ReLU(True))
+        after = [nn.Linear(4, 4)]
+        after.append(nn.ReLU(True))
+        self.layer = LAYER
+
+    def forward(self, x):
+        h = x * 2
+        y = CALL
+        return h + y
+"""
+
+WRITING = {
+    "what a function chooses": ("chosen('relu')", "self.layer(h)"),
+    "a partial by default": ("act()", "self.layer(h)"),
+    "a table of partials": ("TABLE['relu']()", "self.layer(h)"),
+    "inplace by an argument": ("nn.ReLU(inplace=inplace)", "self.layer(h)"),
+    "in a list": ("nn.ModuleList([nn.ReLU(True), nn.GELU()])", "self.layer[0](h)"),
+    "behind what hands on": ("nn.Sequential(nn.Identity(), nn.ReLU(True))", "self.layer(h)"),
+    "in a list of layers": ("nn.Sequential(*layers)", "self.layer(h)"),
+    "an own layer": ("nn.Sequential(Twice())", "self.layer(h)"),
+    "a function in a list": ("nn.Identity()", "[f(h) for f in (double, torch.tanh)][0]"),
+    "a function that is mapped": ("nn.Identity()", "list(map(double, [h]))[0]"),
+}
+KEEPING = {
+    "a layer first": ("nn.Sequential(nn.Linear(4, 4), nn.ReLU(True))", "self.layer(h)"),
+    "a layer first in a list": ("nn.Sequential(*after)", "self.layer(h)"),
+    "not in place": ("nn.ReLU(inplace=False)", "self.layer(h)"),
+    "rectified before": ("nn.ReLU(inplace=True)", "h + self.layer(h)"),
+    "of a new value": ("chosen('relu')", "self.layer(h + 1)"),
+}
+
+
+def with_layer(layer: str, call: str) -> str:
+    return "import functools\n" + LAYERS.replace("= LAYER", f"= {layer}").replace("CALL", call)
+
+
+@pytest.mark.parametrize(("layer", "call"), WRITING.values(), ids=WRITING)
+def test_layers_that_may_write_to_what_is_read_again(layer: str, call: str) -> None:
+    assert {r[:3] for r in rules_of(with_layer(layer, call))} == {"MUT"}
+
+
+@pytest.mark.parametrize(("layer", "call"), KEEPING.values(), ids=KEEPING)
+def test_layers_that_write_to_nothing_of_others(layer: str, call: str) -> None:
+    model, port, _ = both(with_layer(layer, call))
+    expected = model(X.clone()).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(X.numpy())), expected, rtol=1e-5, atol=1e-6)
+>>>>>>> 65f92bc (Layers made with inplace=True are followed through lists, tables, partials and functions: what they may write and is read again is a finding)

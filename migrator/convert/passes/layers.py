@@ -16,7 +16,7 @@ from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.containers import NAMES, is_symbol
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
-from migrator.infer import ClassInfo
+from migrator.convert.writers import may_write
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
 from rules import definitions
@@ -62,36 +62,13 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
     return made
 
 
-def _begins_in_place(rw: Rewriter, info: ClassInfo | None) -> bool:
-    """Whether a Sequential of the file may begin with a layer that overwrites its input."""
-    if info is None or info.torch_base != "torch.nn.Sequential" or info.method("forward"):
-        return False
-    init = info.method("__init__")
-    made: list[k.Module] = []
-    for node in rw.ctx.source.index.below(init.node.body) if init is not None else ():
-        if type(node) is not cst.Call:
-            continue
-        name = getattr(node.func, "attr", node.func)
-        if isinstance(name, cst.Name) and name.value in _HANDING and node.args:
-            first = rw.ctx.kind(node.args[-1 if name.value == "add_module" else 0].value)
-            if isinstance(first, k.Module):
-                return ("inplace", True) in first.args
-        kind = rw.ctx.kind(node)
-        if isinstance(kind, k.Module):
-            made.append(kind)
-    return bool(made) and ("inplace", True) in made[0].args
-
-
-_HANDING = ("__init__", "add_module", "append")
-
-
 def _rectified_before(rw: Rewriter, node: cst.Call, kind: k.Module) -> bool:
     """``x + self.block(x)`` with a block that begins with ReLU(inplace=True): torch adds the rectified x.
 
     ReLU of what is rectified changes nothing, so that x may be rectified in a statement before this one."""
     ctx = rw.ctx
     first = dict(kind.args).get("0", kind)
-    if not isinstance(first, k.Module) or first.cls != "torch.nn.ReLU" or len(node.args) != 1:
+    if k.in_place(first) is not True or first.cls != "torch.nn.ReLU" or len(node.args) != 1:
         return False
     name, line = node.args[0].value, ctx.statements[-1] if ctx.statements else None
     if not isinstance(name, cst.Name) or line is None or not line.may_hoist or line.before:
@@ -133,7 +110,7 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
         forward = own.method("forward") if own is not None else None
         if forward is not None:
             check_handed_over(rw.ctx, node, forward)
-        if ("inplace", True) in kind.args or _begins_in_place(rw, own):
+        if may_write(rw.ctx, kind):
             try:
                 check_in_place_layer(rw.ctx, node)
             except Failure:
@@ -141,7 +118,15 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
                     raise
         if isinstance(node.func, cst.Call):
             return _applied(rw, node)
+    elif _is_handed_tensor(rw, node) and may_write(rw.ctx, kind):
+        check_in_place_layer(rw.ctx, node)
     return None
+
+
+def _is_handed_tensor(rw: Rewriter, node: cst.Call) -> bool:
+    """Whether the first argument of a call may be a tensor that a layer could write to."""
+    kind = rw.ctx.kind(node.args[0].value) if node.args else k.NONE
+    return rw.ctx.frame is not None and isinstance(kind, (k.Tensor, k.Unknown, k.Optional))
 
 
 def _is_input(arg: cst.Arg) -> bool:

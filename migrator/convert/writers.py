@@ -1,0 +1,173 @@
+"""Which calls may overwrite what they are handed: layers made with ``inplace=True``, and own code that writes to it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.convert.memory import Aliases, aliases, inplace_argument, passes
+from migrator.infer import ClassInfo, FunctionInfo
+from migrator.infer import kinds as k
+
+
+def may_write(ctx: Context, kind: k.Kind) -> bool:
+    """Whether a call of a value of this kind may write to its argument.
+
+    Calls of the file's own functions and classes are left out: who calls them is looked up where they write.
+    """
+    if isinstance(kind, k.Optional):
+        kind = kind.inner
+    if isinstance(kind, k.Module):
+        if ("inplace", False) in kind.args:
+            return False
+        if k.in_place(kind) is not False or _inside(ctx, kind):
+            return True
+        if _begins_in_place(ctx, ctx.facts.classes.get(kind.cls)):
+            return True
+        if kind.cls == "torch.nn.Module":
+            return bool(_untracked(ctx))
+        return any(_makes(ctx, call, kind.cls) for call in _untracked(ctx))
+    nameless = isinstance(kind, (k.Function, k.Class)) and not kind.name
+    return (nameless or isinstance(kind, k.Unknown)) and bool(_untracked(ctx))
+
+
+def _begins_in_place(ctx: Context, info: ClassInfo | None) -> bool:
+    """Whether a Sequential of the file may begin with a layer that overwrites its input."""
+    if info is None or info.torch_base != "torch.nn.Sequential" or info.method("forward"):
+        return False
+    init = info.method("__init__")
+    made: list[k.Module] = []
+    for node in ctx.source.index.below(init.node.body) if init is not None else ():
+        if type(node) is not cst.Call:
+            continue
+        name = getattr(node.func, "attr", node.func)
+        if isinstance(name, cst.Name) and name.value in _HANDING and node.args:
+            first = ctx.kind(node.args[-1 if name.value == "add_module" else 0].value)
+            if isinstance(first, k.Module):
+                return k.in_place(first) is not False
+        kind = ctx.kind(node)
+        if isinstance(kind, k.Module):
+            made.append(kind)
+    return bool(made) and k.in_place(made[0]) is not False
+
+
+_HANDING = ("__init__", "add_module", "append")
+
+
+def _inside(ctx: Context, kind: k.Module) -> bool:
+    """Whether a Sequential may hand its input to a child that writes to it."""
+    if kind.cls != "torch.nn.Sequential":
+        return False
+    children = [child for name, child in kind.args if name.isdigit()]
+    for child in children or [kind.item]:
+        if not isinstance(child, k.Module):
+            return isinstance(child, k.Unknown) and bool(_untracked(ctx))
+        own = ctx.facts.classes.get(child.cls)
+        forward = own.method("forward") if own is not None else None
+        if forward is not None and writes_argument(ctx, forward):
+            return True
+        if forward is None and may_write(ctx, child):
+            return bool(children) or k.in_place(child) is False
+        if children and not passes(ctx, child):
+            return False
+    return False
+
+
+def _untracked(ctx: Context) -> list[cst.Call]:
+    """The layers that are made with ``inplace=True`` and handed around, so that any call may be one of theirs."""
+    if ctx.untracked is None:
+        ctx.untracked = [c for c in ctx.source.index.of_type(cst.Call) if _is_handed_on(ctx, c)]
+    return ctx.untracked
+
+
+def _is_handed_on(ctx: Context, call: cst.Call) -> bool:
+    """``partial(nn.ReLU, inplace=True)``, ``act_layer(inplace=True)``, ``{"relu": nn.ReLU(True)}``: made, and kept
+    where no kind says so."""
+    made = ctx.facts.kind(call)
+    if not isinstance(made, k.Module):
+        named = [
+            a.value for a in call.args if a.keyword is not None and a.keyword.value == "inplace"
+        ]
+        called = ctx.facts.callee(call) or ""
+        function = isinstance(made, k.Tensor) or called.startswith("torch.nn.functional.")
+        return not function and any(syntax.code(value) != "False" for value in named)
+    if k.in_place(made) is False:
+        return False
+    around = ctx.source.index.around(call)
+    while isinstance(around[-1], _LISTING) or isinstance(ctx.facts.kind(around[-1]), k.Mapping):
+        around.pop()  # nn.Sequential(OrderedDict([("act", nn.ReLU(inplace=True))]))
+    parent = around[-1]
+    if isinstance(parent, cst.Call):
+        func = parent.func
+        grows = isinstance(func, cst.Attribute) and func.attr.value in _GROWING
+        return not (grows or isinstance(ctx.facts.kind(parent), k.Module))
+    return isinstance(parent, (cst.DictElement, cst.Lambda))
+
+
+_LISTING = (cst.Arg, cst.Element, cst.List, cst.Tuple)
+_GROWING = frozenset({"append", "extend", "insert", "add_module", "__init__"})
+
+
+def _makes(ctx: Context, call: cst.Call, cls: str) -> bool:
+    """Whether ``partial(nn.ReLU, inplace=True)`` makes layers of a class."""
+    first = call.args[0].value if call.args else call.func
+    return any(ctx.facts.qualified_name(node) == cls for node in (first, call.func))
+
+
+def writes_argument(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function may write to the memory of one of its arguments."""
+    if info.settled is not None:
+        return bool(info.settled.mutates)
+    if info not in ctx.writing:
+        ctx.writing[info] = False  # a recursive one writes if another line of it does
+        facts = aliases(ctx, info)
+        ctx.writing[info] = any(_writes(ctx, facts, statement) for statement in facts.before)
+    return ctx.writing[info]
+
+
+def _writes(ctx: Context, facts: Aliases, statement: cst.CSTNode) -> bool:
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    state = facts.before[statement]
+    for part in parts:
+        for node in syntax.walk(part):
+            written = _target(ctx, node)
+            if written is not None and any(
+                one.startswith("param:") for one in facts.memory(written, state)
+            ):
+                return True
+    return False
+
+
+def _target(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """What a node writes to in place."""
+    if isinstance(node, cst.AugAssign):
+        plain = k.scalar_type(ctx.kind(node.target)) is not None
+        return None if plain else _base(node.target)
+    if isinstance(node, cst.Assign):
+        subscripts = [t.target for t in node.targets if isinstance(t.target, cst.Subscript)]
+        return _base(subscripts[0]) if subscripts else None
+    if not isinstance(node, cst.Call) or (
+        not node.args and not isinstance(node.func, cst.Attribute)
+    ):
+        return None
+    if isinstance(node.func, cst.Attribute):
+        name = node.func.attr.value
+        if name.endswith("_") and not name.endswith("__"):
+            return _base(node.func.value)
+    called = ctx.facts.callee(node) or ""
+    kind = ctx.kind(node.func)
+    own = ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None
+    info = own.method("forward") if own is not None else ctx.facts.names.get(called)
+    writes = writes_argument(ctx, info) if info is not None else may_write(ctx, kind)
+    if node.args and (writes or inplace_argument(called, node) is not None):
+        return node.args[0].value
+    return None
+
+
+def _base(node: cst.BaseExpression) -> cst.BaseExpression:
+    while isinstance(node, cst.Subscript) or (
+        isinstance(node, cst.Attribute) and node.attr.value == "data"
+    ):
+        node = node.value
+    return node
