@@ -152,7 +152,6 @@ def test_what_shares_memory_in_torch_is_known_to() -> None:
     assert found - VIEWS == {"histogramdd"}  # it gives back the bins it was given
 
 
-<<<<<<< HEAD
 LOOPED = """
 class M(nn.Module):
     def __init__(self, norm=nn.BatchNorm2d, block=nn.Linear):
@@ -196,7 +195,8 @@ def test_what_layers_of_a_list_return_is_not_memory_of_the_list() -> None:
     np.testing.assert_allclose(port(jnp.asarray(x.numpy())), expected, rtol=1e-4, atol=1e-5)
     kept = LOOPED.replace("part = norm(part)", "part = pieces[i]")
     assert rules_of(kept) == ["MUT001"]
-=======
+
+
 LAYERS = """
 class Twice(nn.Module):
     def forward(self, x):
@@ -268,4 +268,3 @@ def test_layers_that_write_to_nothing_of_others(layer: str, call: str) -> None:
     model, port, _ = both(with_layer(layer, call))
     expected = model(X.clone()).detach().numpy()
     np.testing.assert_allclose(port(jnp.asarray(X.numpy())), expected, rtol=1e-5, atol=1e-6)
->>>>>>> 65f92bc (Layers made with inplace=True are followed through lists, tables, partials and functions: what they may write and is read again is a finding)
