@@ -15,6 +15,7 @@ ORDER = (
     "control",
     "freezing",
     "mutation",
+    "host_arrays",
     "held",
     "walked",
     "parameters",

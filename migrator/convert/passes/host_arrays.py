@@ -1,0 +1,105 @@
+"""numpy arrays that a module keeps and that numpy works with in the forward pass: no data of the module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
+from migrator.infer import kinds as k
+from rules.definitions import module_file
+
+_ARRAY = k.Other("numpy.ndarray")
+
+
+@converts(cst.Assign)
+def kept(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.scales = np.array(…)`` → ``HostArray(np.array(…))``: Flax would make it data, and jit a tracer."""
+    target = node.targets[0].target
+    if len(node.targets) != 1 or not isinstance(target, cst.Attribute):
+        return None
+    if not is_host_array(rw.ctx, target):
+        return None
+    helper = rw.ctx.helpers.need(module_file("rules.compat.host"), "HostArray")
+    value = cst.Call(cst.Name(helper), [cst.Arg(rw.visit(node.value))])
+    return syntax.changed(node, value=value)
+
+
+@converts(cst.Attribute)
+def read(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``self.scales`` → ``self.scales.value``."""
+    if rw.ctx.kind(node) != _ARRAY or not is_host_array(rw.ctx, node):
+        return None
+    attribute = syntax.changed(node, value=rw.visit(node.value))
+    return cst.Attribute(attribute, cst.Name("value"))
+
+
+def is_host_array(ctx: Context, node: cst.Attribute) -> bool:
+    """Whether an attribute of a module of the file is a numpy array that numpy works with after the constructor."""
+    info = ctx.class_of(ctx.kind(node.value))
+    if info is None and ctx.is_self(node.value):
+        info = ctx.owner
+    name = node.attr.value
+    if info is None or not info.torch_base or info.attribute(name) != _ARRAY:
+        return False
+    owner = next(c for c in info.lineage() if name in c.attributes)
+    related = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
+    if not all(_is_set_once(ctx, c, name) for c in related):
+        return False
+    return any(_needs_numpy(ctx, c, name) for c in related)
+
+
+def _uses(ctx: Context, info: ClassInfo, name: str) -> Iterator[tuple[str, cst.CSTNode, Any]]:
+    """Where the methods of a class name the attribute of ``self``: the method, the node, what stands around it."""
+    for method, function in info.methods.items():
+        for node in ctx.facts.tree.below(function.node.body):
+            if isinstance(node, cst.Attribute) and node.attr.value == name:
+                if isinstance(node.value, cst.Name) and node.value.value == "self":
+                    yield method, node, ctx.facts.tree.around(node)
+
+
+def _is_set_once(ctx: Context, info: ClassInfo, name: str) -> bool:
+    """Whether only the constructor gives it a value, and nothing writes into it."""
+    for method, node, around in _uses(ctx, info, name):
+        for above in around:
+            if isinstance(above, cst.AssignTarget) and _within(above.target, node):
+                if method != "__init__" or above.target is not node:
+                    return False
+            elif isinstance(above, cst.AugAssign) and _within(above.target, node):
+                return False
+            elif isinstance(above, (cst.Del, cst.AnnAssign)):
+                return False
+    return True
+
+
+def _within(target: cst.CSTNode, node: cst.CSTNode) -> bool:
+    while target is not node and isinstance(target, (cst.Attribute, cst.Subscript)):
+        target = target.value
+    return target is node
+
+
+def _needs_numpy(ctx: Context, info: ClassInfo, name: str) -> bool:
+    """Whether a method hands it to numpy or to a function of the file, or works with it as with a sequence."""
+    for method, node, around in _uses(ctx, info, name):
+        parent = next(one for one in reversed(around) if one is not node)
+        if method == "__init__" or isinstance(parent, cst.AssignTarget):
+            continue
+        if isinstance(parent, cst.Arg):
+            call = next(one for one in reversed(around) if isinstance(one, cst.Call))
+            if not (ctx.facts.callee(call) or "").startswith(("torch.", "Tensor.")):
+                return True
+        elif isinstance(parent, cst.Subscript):
+            if parent.value is node:
+                return True
+        elif isinstance(parent, cst.BinaryOperation):
+            sides = (ctx.kind(parent.left), ctx.kind(parent.right))
+            if not any(isinstance(side, k.Tensor) for side in sides):
+                return True
+        elif isinstance(parent, (cst.Attribute, cst.For, cst.CompFor)):
+            return True
+    return False
