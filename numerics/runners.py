@@ -144,6 +144,13 @@ def _unstored(module: torch.nn.Module) -> dict[str, np.ndarray]:
     return {name: to_numpy(value).copy() for name, value in found.items()}
 
 
+def _shared(after: Any, before: Any) -> Any:
+    """A state without what the call put where None was, which a module that has None there cannot take."""
+    known = {path for path, _ in nnx.to_flat_state(before)}
+    items = [(path, value) for path, value in nnx.to_flat_state(after) if path in known]
+    return nnx.from_flat_state(items)
+
+
 def _changed(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> set[str]:
     """The names whose values are others, or new."""
     return {
@@ -530,7 +537,7 @@ class FlaxRunner:
         """The numbers of a state of this module: what a state_dict has, and the rest."""
         before = nnx.state(self.module, nnx.Not(nnx.RngState))
         before = jax.tree.map(lambda x: x, before)
-        nnx.update(self.module, after)
+        nnx.update(self.module, _shared(after, before))
         found = {name: to_numpy(value) for name, value in self._dump(self.module).items()}
         rest = self._unstored()
         nnx.update(self.module, before)

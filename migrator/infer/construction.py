@@ -10,6 +10,7 @@ from migrator.infer import kinds as k
 from migrator.infer.annotations import from_definition
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.first import begins_in_place
+from migrator.infer.host import carries_numbers
 from migrator.infer.python import Python
 from migrator.infer.signatures import Args
 from migrator.infer.symbols import LAYERS
@@ -62,7 +63,8 @@ class Construction(Python):
         if name in ("torch.Tensor", "torch.FloatTensor"):
             return k.TENSOR
         if name in ("torch.LongTensor", "torch.IntTensor"):
-            return k.Tensor(dtype="int")
+            host = node is not None and carries_numbers(self.facts, node)
+            return k.Other("numpy.ndarray") if host else k.Tensor(dtype="int")
         if name == "torch.Size":
             return k.Sequence(k.INT, "size")
         if name == "torch.device":

@@ -26,8 +26,21 @@ def same(facts: Facts, left: cst.BaseExpression, right: cst.BaseExpression) -> b
     if k.NONE in kinds:
         one = right if kinds[0] == k.NONE else left
         return False if _of_tensor(facts, one) else None
+    if any(_is_type_name(facts, side) for side in (left, right)):
+        return False if any(_text(kind).startswith("torch.cuda.") for kind in kinds) else None
     types = [_read(facts, side) for side in (left, right)]
     return None if None in types else types[0] == types[1]
+
+
+def _is_type_name(facts: Facts, node: cst.BaseExpression) -> bool:
+    """``x.type()``, which is ``"torch.cuda.HalfTensor"`` or the like where a tensor lies on a device of CUDA's."""
+    if not isinstance(node, cst.Call) or node.args or not isinstance(node.func, cst.Attribute):
+        return False
+    return node.func.attr.value == "type" and isinstance(facts.kind(node.func.value), k.Tensor)
+
+
+def _text(kind: k.Kind) -> str:
+    return str(kind.value) if isinstance(kind, k.Const) else ""
 
 
 def among(facts: Facts, left: cst.BaseExpression, right: cst.BaseExpression) -> bool | None:

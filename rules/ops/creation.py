@@ -57,13 +57,21 @@ def FloatTensor_of_size(*size: int, device=None) -> Tensor["float"]:
     return jnp.empty(size, jnp.float32)
 
 
-@op("torch.LongTensor", example={"torch.LongTensor([1, 2])": "jnp.array([1, 2], jnp.int32)"})
+@op(
+    "torch.LongTensor",
+    "torch.IntTensor",
+    example={"torch.LongTensor([1, 2])": "jnp.array([1, 2], jnp.int32)"},
+)
 def LongTensor(data: tuple | list | Array, *, device=None) -> Tensor["int"]:
     """The legacy constructor of an integer tensor."""
     return jnp.array(data, jnp.int32)
 
 
-@op("torch.LongTensor", example={"torch.LongTensor(2, 3)": "jnp.empty((2, 3), jnp.int32)"})
+@op(
+    "torch.LongTensor",
+    "torch.IntTensor",
+    example={"torch.LongTensor(2, 3)": "jnp.empty((2, 3), jnp.int32)"},
+)
 def LongTensor_of_size(*size: int, device=None) -> Tensor["int"]:
     """The legacy constructor with sizes."""
     return jnp.empty(size, jnp.int32)
@@ -75,7 +83,7 @@ def FloatTensor_of_any(data, *, device=None) -> Tensor["float"]:
     return legacy_tensor(data, jnp.float32)
 
 
-@op("torch.LongTensor", general=True)
+@op("torch.LongTensor", "torch.IntTensor", general=True)
 def LongTensor_of_any(data, *, device=None) -> Tensor["int"]:
     """The legacy constructor: of a number, which is a size, or of what has the values."""
     return legacy_tensor(data, jnp.int32)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import pytest
 
-from tests.convert.tools import body, check, module, rules_of
+import migrator
+from tests.convert.tools import body, both, check, module, rules_of
 
 
 def test_a_layer_takes_the_place_of_a_function() -> None:
@@ -282,3 +284,27 @@ class M(nn.Module):
 """)
     assert "self.aux = declared(build(block, 4, 4, rngs=rngs))" in code
     assert "self.size = len([block])" in code
+
+
+def test_what_the_forward_pass_keeps_where_none_was() -> None:
+    model, port, code = both("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attn = None
+        self.last = None
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor):
+        y, self.attn = self.attention(self.linear(x))
+        self.last = y
+        return y
+
+    def attention(self, q):
+        return q + 1, q.softmax(-1)
+""")
+    assert "self.attn = nnx.data(None)" in code
+    report = migrator.verify(model, port, inputs=[(2, 4)])
+    assert report.ok, report
+    port(jnp.ones((2, 4)))
+    assert port.attn.shape == port.last.shape == (2, 4)

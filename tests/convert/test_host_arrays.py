@@ -43,7 +43,7 @@ class M(nn.Module):
     ("use", "kept"),
     [
         ("x = x + torch.from_numpy(grid(self.ratios, 3))", True),
-        ("x = x * float(self.ratios[1:].max())", True),
+        ("x = x * float(max(self.ratios[1:]))", True),
         ("x = x + sum(float(r) for r in self.ratios)", True),
         ("x = x * torch.tensor(self.ratios, dtype=torch.float32)", False),
     ],

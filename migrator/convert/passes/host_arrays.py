@@ -39,6 +39,16 @@ def read(rw: Rewriter, node: cst.Attribute) -> Any:
     return cst.Attribute(attribute, cst.Name("value"))
 
 
+@converts(cst.Call)
+def numbers(rw: Rewriter, node: cst.Call) -> Any:
+    """``torch.IntTensor([n])`` that only carries sizes → ``np.array([n])``, whose values jit knows."""
+    callee = rw.ctx.facts.callee(node)
+    if callee not in ("torch.IntTensor", "torch.LongTensor") or rw.ctx.kind(node) != _ARRAY:
+        return None
+    rw.ctx.helpers.use("np")
+    return syntax.with_args(cst.Call(syntax.parse("np.array")), [rw.visit(a) for a in node.args])
+
+
 def is_host_array(ctx: Context, node: cst.Attribute) -> bool:
     """Whether an attribute of a module of the file is a numpy array that numpy works with after the constructor."""
     info = ctx.class_of(ctx.kind(node.value))

@@ -288,7 +288,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             return child
     known = owner.attribute(target.attr.value) if owner is not None else None
     if kind == k.NONE and isinstance(node.value, cst.Name):
-        inner = known.inner if isinstance(known, k.Optional) else None
+        inner = known.inner if isinstance(known, k.Optional) else known
         given = ctx.in_init and given_by_others(rw, target.attr.value)
         if isinstance(inner, k.Module) and not given and only_functions(rw, target.attr.value):
             return None
