@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import pytest
 
 import migrator
-from tests.convert.tools import body, both, check, module, rules_of
+from tests.convert.tools import X, body, both, check, module, rules_of
 
 
 def test_a_layer_takes_the_place_of_a_function() -> None:
@@ -304,7 +304,7 @@ class M(nn.Module):
         return q + 1, q.softmax(-1)
 """)
     assert "self.attn = nnx.data(None)" in code
-    report = migrator.verify(model, port, inputs=[(2, 4)])
+    report = migrator.verify(model, port, inputs=[X])
     assert report.ok, report
     port(jnp.ones((2, 4)))
     assert port.attn.shape == port.last.shape == (2, 4)
