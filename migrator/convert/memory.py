@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.trips import surely_runs
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.construction import CONTAINERS, PARAMETERS
@@ -51,6 +52,7 @@ class Aliases:
         self.order: list[tuple[cst.CSTNode, frozenset[str], tuple[cst.CSTNode, ...]]] = []
         self.returned: frozenset[str] = frozenset()
         self._fresh = 0
+        self._closures: set[str] = set()
         self._storing: dict[cst.CSTNode, list[cst.Call | cst.NamedExpr]] = {}
         state: State = {}
         params = info.node.params
@@ -111,7 +113,10 @@ class Aliases:
                 inner = dict(state)
                 if isinstance(node, cst.For):
                     self._bind(node.target, self._elements(node.iter, state), inner)
-                state = _merged(state, self._block(node.body, inner, (*loops, node)))
+                after = self._block(node.body, inner, (*loops, node))
+                state = _merged(state, after)
+            if isinstance(node, cst.For) and surely_runs(self.ctx, self.info, node):
+                state = after  # what it rebinds is no longer what it was
             return state if node.orelse is None else self._block(node.orelse.body, state, loops)
         if isinstance(node, cst.With):
             self._note(node, [i.item for i in node.items], state, loops)
@@ -134,6 +139,7 @@ class Aliases:
         self._note(node, [node], state, loops)
         if isinstance(node, cst.FunctionDef):  # it holds what it reads
             state[node.name.value] = self._held(node, state)
+            self._closures.add(node.name.value)
         return state
 
     def _elements(self, node: cst.BaseExpression, state: State) -> frozenset[str]:
@@ -156,6 +162,8 @@ class Aliases:
     def _small(self, node: cst.CSTNode, state: State) -> State:
         if isinstance(node, cst.Assign):
             memory = self.memory(node.value, state)
+            if any(isinstance(n, cst.Lambda) for n in self.ctx.facts.tree.below(node.value)):
+                self._closures |= {n for t in node.targets for n in syntax.names(t.target)}
             for target in node.targets:
                 if isinstance(target.target, (cst.Tuple, cst.List)) and isinstance(
                     node.value, cst.Tuple
@@ -351,6 +359,8 @@ class Aliases:
                 passing = _may_pass(ctx, node, cls) or k.in_place(ctx.kind(node.func)) is not False
                 return arguments if passing else self._new()
             in_place = in_place or (short.endswith("_") and not short.endswith("__"))
+            if short == "einsum" and _operands(node) > 1:
+                return self._new()  # a product; of one operand it may be a view
             return arguments if short in VIEWS or in_place else self._new()
         kind = ctx.kind(node.func)
         info = ctx.facts.names.get(name)
@@ -358,7 +368,8 @@ class Aliases:
             own = ctx.facts.classes.get(kind.cls)
             info = own.method("forward") if own is not None else None
         held = frozenset[str]()
-        if isinstance(node.func, (cst.Name, cst.Lambda)):  # a closure may return what it holds
+        closure = isinstance(node.func, cst.Name) and node.func.value in self._closures
+        if closure or isinstance(node.func, cst.Lambda):  # it may return what it holds
             held = self.memory(node.func, state)
         if info is not None:
             kept = (
@@ -398,6 +409,14 @@ class Aliases:
 _CONTAINERS = frozenset(
     f"builtins.{name}" for name in "list dict set tuple reversed sorted zip enumerate map".split()
 ) | frozenset({"collections.deque", "collections.OrderedDict", "collections.defaultdict"})
+
+
+def _operands(node: cst.Call) -> int:
+    """How many tensors an einsum is of."""
+    given = [a.value for a in node.args if a.keyword is None][1:]
+    if len(given) == 1 and isinstance(given[0], (cst.List, cst.Tuple)):
+        return len(given[0].elements)
+    return len(given)
 
 
 def _boxes(memory: frozenset[str]) -> frozenset[str]:

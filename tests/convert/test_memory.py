@@ -268,3 +268,57 @@ def test_layers_that_write_to_nothing_of_others(layer: str, call: str) -> None:
     model, port, _ = both(with_layer(layer, call))
     expected = model(X.clone()).detach().numpy()
     np.testing.assert_allclose(port(jnp.asarray(X.numpy())), expected, rtol=1e-5, atol=1e-6)
+
+
+STACKS = """
+class Stack(nn.Module):
+    def __init__(self, n=2):
+        super().__init__()
+        self.first = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+        self.second = nn.ModuleList([nn.Linear(4, 4) for _ in range(2)])
+        self.any = nn.ModuleList([nn.Linear(4, 4) for _ in range(n)])
+
+    def forward(self, x):
+        for LOOP:
+            x = x + one(F.relu(x))
+        return x
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stacks = nn.ModuleList([Stack(), Stack()])
+
+    def forward(self, x):
+        x = x * 2
+        total = None
+        for i in range(2):
+            if total is None:
+                total = self.stacks[i](x)
+            else:
+                total += self.stacks[i](x)
+        return total + x
+"""
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "one in self.first",
+        "one, _ in zip(self.first, self.second)",
+        "_, one in enumerate(reversed(self.second))",
+        "one in [self.first[i] for i in range(len(self.second))]",
+    ],
+)
+def test_a_loop_that_surely_runs_gives_a_new_tensor(loop: str) -> None:
+    model, port, _ = both(STACKS.replace("LOOP", loop))
+    expected = model(X.clone()).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(X.numpy())), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    ["one in self.any", "one, _ in zip(self.first, self.any)", "one in self.first[2:]"],
+)
+def test_a_loop_that_may_run_no_time_gives_what_it_got(loop: str) -> None:
+    assert rules_of(STACKS.replace("LOOP", loop)) == ["MUT001"]

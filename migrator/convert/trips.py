@@ -1,0 +1,81 @@
+"""Loops that surely run: over displays that are not empty, and over the layers that a constructor lists."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+
+_LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.ParameterList"})
+_SAME_LENGTH = frozenset(f"builtins.{name}" for name in ("enumerate", "reversed", "list", "tuple"))
+
+
+def surely_runs(ctx: Context, info: FunctionInfo, node: cst.For) -> bool:
+    """Whether the body of a loop runs to its end at least once."""
+    below = ctx.facts.tree.below(node.body)
+    if any(isinstance(n, (cst.Break, cst.Continue)) for n in below):
+        return False
+    return _is_filled(ctx, info, node.iter)
+
+
+def _is_filled(ctx: Context, info: FunctionInfo, node: cst.BaseExpression) -> bool:
+    if isinstance(node, (cst.List, cst.Tuple, cst.Set)):
+        return any(isinstance(e, cst.Element) for e in node.elements)
+    if isinstance(node, cst.ListComp):
+        clause = node.for_in
+        plain = clause.inner_for_in is None and not clause.ifs
+        return plain and _is_filled(ctx, info, clause.iter)
+    if isinstance(node, cst.Attribute):
+        return _is_filled_attribute(ctx, info, node)
+    if not isinstance(node, cst.Call) or any(a.star for a in node.args):
+        return False
+    name, args = ctx.facts.callee(node) or "", [a.value for a in node.args]
+    if name == "builtins.range":
+        return _counts(ctx, info, args)
+    if name == "builtins.zip":
+        return bool(args) and all(_is_filled(ctx, info, one) for one in args)
+    return name in _SAME_LENGTH and bool(args) and _is_filled(ctx, info, args[0])
+
+
+def _counts(ctx: Context, info: FunctionInfo, args: list[cst.BaseExpression]) -> bool:
+    """``range(3)``, ``range(len(self.layers))``."""
+    if len(args) != 1:
+        return False
+    if isinstance(args[0], cst.Call) and ctx.facts.callee(args[0]) == "builtins.len":
+        return bool(args[0].args) and _is_filled(ctx, info, args[0].args[0].value)
+    kind = ctx.facts.kind(args[0])
+    return isinstance(kind, k.Const) and isinstance(kind.value, int) and kind.value > 0
+
+
+def _is_filled_attribute(ctx: Context, info: FunctionInfo, node: cst.Attribute) -> bool:
+    """``self.layers``, which the constructor makes once, of a list that is not empty."""
+    owner, params = info.owner, info.node.params.params
+    if owner is None or not params or not isinstance(node.value, cst.Name):
+        return False
+    init = owner.methods.get("__init__")
+    if node.value.value != params[0].name.value or init is None:
+        return False
+    values: list[cst.BaseExpression] = []
+    for assign in ctx.source.index.of_type(cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Del):
+        written = assign.targets if isinstance(assign, cst.Assign) else [assign]
+        for one in written:
+            target = getattr(one, "target", one)
+            found = [n for n in syntax.walk(target) if isinstance(n, cst.Attribute)]
+            if any(n.attr.value == node.attr.value for n in found):
+                if target is not found[0] or not isinstance(assign, cst.Assign):
+                    return False
+                values.append(assign.value)
+    if len(values) != 1 or values[0] not in ctx.facts.tree.below(init.node.body):
+        return False
+    made = values[0]
+    if not isinstance(made, cst.Call) or len(made.args) != 1 or made.args[0].star:
+        return False
+    kind = ctx.facts.kind(made)
+    return (
+        isinstance(kind, k.Module)
+        and kind.cls in _LISTS
+        and _is_filled(ctx, init, made.args[0].value)
+    )
