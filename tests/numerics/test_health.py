@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from flax import nnx
 
 from migrator.errors import UserError
 from migrator.quick import seconds, size
+from numerics import runners
 from numerics.health import examine, memory_now, peak_memory, retraced, shared
 from numerics.runners import FlaxRunner
 from numerics.spec import Array, InputSpec
@@ -120,6 +122,38 @@ def test_each_compilation_has_its_cause() -> None:
         runner.run([np.full((2, 8), number)], {}, train=False, grad=False)
     assert (runner.compiles, len(runner.signatures)) == (2, 1)
     assert runner.retraces == ["input 0 is float16[2, 8] where it was float32[2, 8]"]
+
+
+class Where(FlaxNet):
+    """Notes the threads that its Python runs in."""
+
+    threads: ClassVar[list[str]] = []
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        self.threads.append(threading.current_thread().name)
+        return super().__call__(x)
+
+
+def test_xla_works_beside_and_the_ports_python_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may = threading.Event(), threading.Event()
+    called = runners._called
+
+    def held(*given: Any) -> Any:
+        begun.set()
+        assert may.wait(60)
+        Where.threads.append(threading.current_thread().name)
+        return called(*given)
+
+    monkeypatch.setattr(runners, "_called", held)
+    runner = FlaxRunner(Where(rngs=nnx.Rngs(0)), NET.load, NET.dump)
+    finish = runner.start([X], {}, train=False, grad=False)
+    assert begun.wait(60)
+    may.set()  # until here this thread was free for torch
+    assert finish().outputs
+    main, beside = Where.threads
+    assert main == threading.current_thread().name
+    assert beside.startswith("port")
+    assert runner.compiles == 1
 
 
 def check(**asked: Any) -> Any:
