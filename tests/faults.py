@@ -311,8 +311,8 @@ RESNET = _faults(
     ("momentum", "momentum=0.1", "momentum=0.01", "bn1"),
     (
         "padding to one side",
-        "(p, p) for p in padding]\n        output",
-        "(2 * p, 0) for p in padding]\n        output",
+        "else [(p, p) for p in padding]",
+        "else [(2 * p, 0) for p in padding]",
         "conv1",
     ),
 )
@@ -363,8 +363,8 @@ OTHERS = [
         ("missing scale", "q = q * self.scale", "q = q * 1.0", "mid_attn"),
         (
             "dropped bias",
-            "return output + self.bias[...].reshape(-1, *(1,) * self.spatial)",
-            "return output",
+            "output if bias is None else output + bias.reshape(-1, *(1,) * self.spatial)",
+            "output",
             "init_conv",
         ),
         (
