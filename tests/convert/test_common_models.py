@@ -344,3 +344,25 @@ class M(nn.Module):
     assert "self.head = self.embed" in code
     index = torch.tensor([0, 5])
     np.testing.assert_allclose(port(index.numpy()), module(index).detach(), rtol=1e-5)
+
+
+def test_a_weight_is_initialised_in_another_shape() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(2, 3, 2)
+        self.linear = nn.Linear(4, 4)
+        w = self.conv.weight.data
+        nn.init.eye_(w.view([w.shape[0], -1]))
+        nn.init.eye_(self.linear.weight.view(2, -1))
+
+    def forward(self, x):
+        return self.linear(x)
+"""
+    model, port, _ = both(source)
+    fresh = migrator.to_state_dict(type(port)(rngs=nnx.Rngs(1)))
+    for name in ("conv.weight", "linear.weight"):
+        assert (fresh[name] == model.state_dict()[name].numpy()).all()
+    used = source.replace("    def forward", "        self.total = w.sum()\n\n    def forward")
+    assert "MUT001" in rules_of(used)

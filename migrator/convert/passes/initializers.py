@@ -43,6 +43,13 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     target = call.args[0].value
     while isinstance(target, cst.Attribute) and target.attr.value == "data":
         target = target.value
+    viewed = _viewed(rw, target)
+    if viewed is not None:
+        value = convert_call(rw, call, name, rules, call_args(rw, call.args)).node
+        check_mutation(rw.ctx, call, viewed)
+        shape = cst.Attribute(rw.visit(viewed), cst.Name("shape"))
+        value = cst.Call(cst.Attribute(value, cst.Name("reshape")), [cst.Arg(shape)])
+        return targets.assign(rw, viewed, value, data=True)
     free = name.rpartition(".")[2] in _LAYOUT_FREE
     unknown = targets.found_at_run_time(rw.ctx, target)
     if unknown is not None:
@@ -55,6 +62,39 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     check_mutation(rw.ctx, call, target)
     value = convert_call(rw, call, name, rules, args).node
     return targets.assign(rw, target, value, layout_free=free, data=_written_later(rw, target))
+
+
+def _viewed(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The parameter that ``self.proj.weight.data.view(n, -1)`` shows in another shape, also by ``w = ….data``."""
+    ctx = rw.ctx
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    if ctx.facts.callee(node) != "Tensor.view" or isinstance(ctx.kind(node), k.Tuple):
+        return None
+    base: cst.BaseExpression = node.func.value
+    if isinstance(base, cst.Name):
+        base = _only_meaning(ctx, node, base) or base
+    while isinstance(base, cst.Attribute) and base.attr.value == "data":
+        base = base.value
+    known = isinstance(base, cst.Attribute) and targets.is_variable(ctx, base)
+    return base if known and targets.found_at_run_time(ctx, base) is None else None
+
+
+def _only_meaning(ctx: Context, call: cst.Call, name: cst.Name) -> cst.BaseExpression | None:
+    """What a variable stands for that is assigned once, and read only for its shape and in this call."""
+    function = ctx.frame.info.node if ctx.frame is not None else None
+    if function is None:
+        return None
+    found: list[cst.BaseExpression] = []
+    for node in ctx.facts.tree.below(function.body):
+        if not isinstance(node, cst.Name) or node.value != name.value or node is name:
+            continue
+        above = ctx.facts.tree.around(node)
+        if isinstance(above[-1], cst.AssignTarget) and len(above[-2].targets) == 1:
+            found.append(above[-2].value)
+        elif not (isinstance(above[-1], cst.Attribute) and above[-1].attr.value == "shape"):
+            return None
+    return found[0] if len(found) == 1 else None
 
 
 def _written_later(rw: Rewriter, target: cst.BaseExpression) -> bool:
