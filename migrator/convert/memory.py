@@ -165,7 +165,11 @@ class Aliases:
             if any(isinstance(n, cst.Lambda) for n in self.ctx.facts.tree.below(node.value)):
                 self._closures |= {n for t in node.targets for n in syntax.names(t.target)}
             for target in node.targets:
-                if isinstance(target.target, (cst.Tuple, cst.List)) and isinstance(
+                each = self._mapped(target.target, node.value, state)
+                if each:
+                    for name, one in each:
+                        self._bind(name, one, state)
+                elif isinstance(target.target, (cst.Tuple, cst.List)) and isinstance(
                     node.value, cst.Tuple
                 ):
                     pairs = zip(target.target.elements, node.value.elements, strict=False)
@@ -186,6 +190,25 @@ class Aliases:
         elif isinstance(node, cst.Return) and node.value is not None:
             self.returned |= self.memory(node.value, state)
         return state
+
+    def _mapped(
+        self, target: cst.CSTNode, value: cst.CSTNode, state: State
+    ) -> list[tuple[cst.CSTNode, frozenset[str]]]:
+        """``q, k = map(lambda t: t.mT, (q, k))``: each name and the memory of what the function is given for it."""
+        if not isinstance(target, (cst.Tuple, cst.List)) or not isinstance(value, cst.Call):
+            return []
+        if self.ctx.facts.callee(value) != "builtins.map" or len(value.args) != 2:
+            return []
+        function, given = (arg.value for arg in value.args)
+        if not isinstance(function, cst.Lambda) or not isinstance(given, (cst.Tuple, cst.List)):
+            return []
+        elements = [*target.elements, *given.elements]
+        uneven = len(target.elements) != len(given.elements)
+        if uneven or any(isinstance(one, cst.StarredElement) for one in elements):
+            return []
+        held = self._held(function.body, state)
+        pairs = zip(target.elements, given.elements, strict=True)
+        return [(name.value, self.memory(one.value, state) | held) for name, one in pairs]
 
     def _gives_new(
         self, target: cst.CSTNode, value: cst.CSTNode, memory: frozenset[str]

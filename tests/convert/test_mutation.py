@@ -163,3 +163,16 @@ def test_an_attribute_that_holds_the_same_tensor() -> None:
     """
     assert rules_of(source) == ["MUT001"]
     assert rules_of(source.replace("y += 1", "y = y + 1")) == []
+
+
+def test_each_name_of_a_map_has_the_memory_of_its_own_argument() -> None:
+    source = """
+def f(x: torch.Tensor, y: torch.Tensor):
+    x, y = x + 1, y + 1
+    a, b = map(lambda t: t.view(-1), (x, {given}))
+    b.mul_(2)
+    return a
+"""
+    assert rules_of(source.format(given="y")) == []
+    assert rules_of(source.format(given="x")) == ["MUT001"]
+    assert rules_of(source.format(given="y").replace("t.view", "x.view")) == ["MUT001"]
