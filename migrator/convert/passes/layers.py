@@ -110,7 +110,7 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
         forward = own.method("forward") if own is not None else None
         if forward is not None:
             check_handed_over(rw.ctx, node, forward)
-        if may_write(rw.ctx, kind):
+        if _is_handed_tensor(rw, node) and may_write(rw.ctx, kind):
             try:
                 check_in_place_layer(rw.ctx, node)
             except Failure:
