@@ -82,6 +82,8 @@ class Context:
         self.writers: dict[FunctionInfo, bool] = {}
         self.writing: dict[FunctionInfo, bool] = {}
         """Whether a function may write to the memory of one of its arguments."""
+        self.holders: set[str] | None = None
+        """Names that may stand for one of them, or for what makes one."""
         self.untracked: list[cst.Call] | None = None
         """Layers that are made with ``inplace=True`` and handed around."""
         self.procedures: set[FunctionInfo] = set()

@@ -11,25 +11,105 @@ from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 
 
-def may_write(ctx: Context, kind: k.Kind) -> bool:
-    """Whether a call of a value of this kind may write to its argument.
+def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None) -> bool:
+    """Whether a call of a value of this kind, spelled ``func``, may write to its argument.
 
     Calls of the file's own functions and classes are left out: who calls them is looked up where they write.
     """
     if isinstance(kind, k.Optional):
         kind = kind.inner
-    if isinstance(kind, k.Module):
-        if ("inplace", False) in kind.args:
-            return False
-        if k.in_place(kind) is not False or _inside(ctx, kind):
-            return True
-        if _begins_in_place(ctx, ctx.facts.classes.get(kind.cls)):
-            return True
-        if kind.cls == "torch.nn.Module":
-            return bool(_untracked(ctx))
-        return any(_makes(ctx, call, kind.cls) for call in _untracked(ctx))
-    nameless = isinstance(kind, (k.Function, k.Class)) and not kind.name
-    return (nameless or isinstance(kind, k.Unknown)) and bool(_untracked(ctx))
+    if not isinstance(kind, k.Module):
+        nameless = isinstance(kind, (k.Function, k.Class)) and not kind.name
+        return (nameless or isinstance(kind, k.Unknown)) and _last_name(func) in _holders(ctx)
+    if ("inplace", False) in kind.args:
+        return False
+    if k.in_place(kind) is not False or _inside(ctx, kind):
+        return True
+    if _begins_in_place(ctx, ctx.facts.classes.get(kind.cls)):
+        return True
+    if kind.cls in ("torch.nn.Module", "torch.nn.Sequential"):
+        return _last_name(func) in _holders(ctx)
+    return any(_makes(ctx, call, kind.cls) for call in _untracked(ctx))
+
+
+def _last_name(node: cst.CSTNode | None) -> str:
+    """``act`` of ``self.act``, ``self.act[0]`` and ``act``."""
+    while isinstance(node, (cst.Subscript, cst.Call)):
+        node = node.value if isinstance(node, cst.Subscript) else node.func
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _holders(ctx: Context) -> set[str]:
+    """The names of what holds a layer made with ``inplace=True`` that no kind speaks of, or makes one."""
+    if ctx.holders is None:
+        found = {name for call in _untracked(ctx) for name in _receivers(ctx, call)}
+        known = -1
+        while found and len(found) > known:
+            known = len(found)
+            for node in ctx.source.index.of_type(cst.Name):
+                if node.value in found:
+                    found |= _receivers(ctx, node)
+        ctx.holders = found
+    return ctx.holders
+
+
+def _receivers(ctx: Context, node: cst.CSTNode) -> set[str]:
+    """The names that stand for the value of an expression, or for a container that begins with it."""
+    around = ctx.source.index.around(node)
+    while around:
+        parent = around.pop()
+        if isinstance(parent, cst.Assign):
+            return {_last_name(t.target) for t in parent.targets} if node is parent.value else set()
+        if isinstance(parent, cst.Param):
+            return {parent.name.value} if node is parent.default else set()
+        if isinstance(parent, cst.Return):
+            function = next((n for n in reversed(around) if isinstance(n, cst.FunctionDef)), None)
+            return {function.name.value} if function is not None else set()
+        if isinstance(parent, cst.Arg):
+            call = around.pop()
+            if not _begins_with(ctx, call, parent):
+                return {parent.keyword.value} if parent.keyword is not None else set()
+            parent = call
+        elif isinstance(parent, cst.Attribute) and node is not parent.attr:
+            return set()
+        elif not isinstance(parent, _HANDING_ON):
+            return set()
+        elif isinstance(parent, cst.IfExp) and node is parent.test:
+            return set()
+        node = parent
+    return set()
+
+
+def _begins_with(ctx: Context, call: cst.CSTNode, arg: cst.Arg) -> bool:
+    """Whether what a call makes hands its input to an argument first: a Sequential to its first, any list to each."""
+    if not isinstance(call, cst.Call):
+        return False
+    kind = ctx.facts.kind(call)
+    if isinstance(kind, k.Module) and kind.cls == "torch.nn.Sequential":
+        return arg is call.args[0]
+    lists = isinstance(kind, k.Module) and kind.cls in (
+        "torch.nn.ModuleList",
+        "torch.nn.ModuleDict",
+    )
+    partial = ctx.facts.callee(call) == "functools.partial" and arg is call.args[0]
+    return lists or partial or isinstance(kind, k.Mapping)
+
+
+_HANDING_ON = (
+    cst.Attribute,
+    cst.BooleanOperation,
+    cst.Call,
+    cst.Dict,
+    cst.DictElement,
+    cst.Element,
+    cst.IfExp,
+    cst.Lambda,
+    cst.List,
+    cst.Subscript,
+    cst.Tuple,
+)
 
 
 def _begins_in_place(ctx: Context, info: ClassInfo | None) -> bool:
@@ -62,7 +142,7 @@ def _inside(ctx: Context, kind: k.Module) -> bool:
     children = [child for name, child in kind.args if name.isdigit()]
     for child in children or [kind.item]:
         if not isinstance(child, k.Module):
-            return isinstance(child, k.Unknown) and bool(_untracked(ctx))
+            return False
         own = ctx.facts.classes.get(child.cls)
         forward = own.method("forward") if own is not None else None
         if forward is not None and writes_argument(ctx, forward):
@@ -159,7 +239,7 @@ def _target(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     kind = ctx.kind(node.func)
     own = ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None
     info = own.method("forward") if own is not None else ctx.facts.names.get(called)
-    writes = writes_argument(ctx, info) if info is not None else may_write(ctx, kind)
+    writes = writes_argument(ctx, info) if info is not None else may_write(ctx, kind, node.func)
     if node.args and (writes or inplace_argument(called, node) is not None):
         return node.args[0].value
     return None

@@ -110,7 +110,7 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
         forward = own.method("forward") if own is not None else None
         if forward is not None:
             check_handed_over(rw.ctx, node, forward)
-        if _is_handed_tensor(rw, node) and may_write(rw.ctx, kind):
+        if _is_handed_tensor(rw, node) and may_write(rw.ctx, kind, node.func):
             try:
                 check_in_place_layer(rw.ctx, node)
             except Failure:
@@ -118,7 +118,7 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
                     raise
         if isinstance(node.func, cst.Call):
             return _applied(rw, node)
-    elif _is_handed_tensor(rw, node) and may_write(rw.ctx, kind):
+    elif _is_handed_tensor(rw, node) and may_write(rw.ctx, kind, node.func):
         check_in_place_layer(rw.ctx, node)
     return None
 
@@ -126,7 +126,7 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
 def _is_handed_tensor(rw: Rewriter, node: cst.Call) -> bool:
     """Whether the first argument of a call may be a tensor that a layer could write to."""
     kind = rw.ctx.kind(node.args[0].value) if node.args else k.NONE
-    return rw.ctx.frame is not None and isinstance(kind, (k.Tensor, k.Unknown, k.Optional))
+    return not rw.ctx.in_init and isinstance(kind, (k.Tensor, k.Unknown, k.Optional))
 
 
 def _is_input(arg: cst.Arg) -> bool:
