@@ -82,9 +82,15 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
 
 def _check_own(facts: Aliases, node: cst.CSTNode, name: str) -> None:
     """What a function does not bind itself is written for everybody around it, which a rebinding does not do."""
+    below = facts.ctx.facts.tree.below(facts.info.node.body)
     foreign = not any(name in state for state in facts.before.values())
-    if not foreign:
-        below = facts.ctx.facts.tree.below(facts.info.node.body)
+    if foreign:  # what a lambda or a comprehension binds is its own
+        inner = [n.params for n in below if isinstance(n, cst.Lambda)]
+        inner += [n.target for n in below if isinstance(n, cst.CompFor)]
+        foreign = not any(
+            isinstance(n, cst.Name) and n.value == name for one in inner for n in syntax.walk(one)
+        )
+    else:
         declared = [n for n in below if isinstance(n, (cst.Nonlocal, cst.Global))]
         foreign = any(item.name.value == name for n in declared for item in n.names)
     if foreign:

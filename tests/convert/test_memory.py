@@ -15,7 +15,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves
 
 from migrator.convert.memory import VIEWS
-from tests.convert.tools import X, both, rules_of
+from tests.convert.tools import X, both, convert, rules_of
 
 CLASS = """
 class M(nn.Module):
@@ -322,3 +322,12 @@ def test_a_loop_that_surely_runs_gives_a_new_tensor(loop: str) -> None:
 )
 def test_a_loop_that_may_run_no_time_gives_what_it_got(loop: str) -> None:
     assert rules_of(STACKS.replace("LOOP", loop)) == ["MUT001"]
+
+
+def test_what_a_lambda_is_handed_is_its_own() -> None:
+    source = """
+    def init(layer):
+        fill = lambda w: w.data.normal_(0, 0.1)
+        fill(layer.weight)
+    """
+    assert not any("around" in f.message for f in convert(source).findings)
