@@ -85,7 +85,7 @@ def _check_own(facts: Aliases, node: cst.CSTNode, name: str) -> None:
     below = facts.ctx.facts.tree.below(facts.info.node.body)
     foreign = not any(name in state for state in facts.before.values())
     if foreign:  # what a lambda or a comprehension binds is its own
-        inner = [n.params for n in below if isinstance(n, cst.Lambda)]
+        inner: list[cst.CSTNode] = [n.params for n in below if isinstance(n, cst.Lambda)]
         inner += [n.target for n in below if isinstance(n, cst.CompFor)]
         foreign = not any(
             isinstance(n, cst.Name) and n.value == name for one in inner for n in syntax.walk(one)
