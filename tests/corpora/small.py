@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -84,13 +86,24 @@ def _size(build: Callable[..., Any], options: Options) -> tuple[int | None, str]
     problem = ""
     for device in ("meta", "cpu"):
         try:
-            with torch.device(device):
+            with torch.device(device), _linspace_of_numbers():
                 return size_of(build(**options)), ""
         except (TypeError, KeyError) as error:
             return None, f"{type(error).__name__}: {error}"
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
     return None, problem
+
+
+@contextmanager
+def _linspace_of_numbers() -> Iterator[None]:
+    """``[x.item() for x in torch.linspace(0, rate, depth)]`` of a model that is built without its numbers."""
+    before = torch.linspace
+    torch.linspace = partial(before, device="cpu")
+    try:
+        yield
+    finally:
+        torch.linspace = before
 
 
 def _on_an_image(build: Callable[..., Any], options: Options, name: str) -> Small:
