@@ -4,12 +4,61 @@ from __future__ import annotations
 
 from flax import nnx
 
-from rules.compat.pooling import fractional_max_pool, max_pool_with_indices
+from rules.compat.pooling import avg_pool2d, fractional_max_pool, max_pool_with_indices
 
 
 def dilated_max_pool(rank, input, **options):
     """Max pooling over the last ``rank`` axes with a ``dilation``."""
     return max_pool_with_indices(rank, input, **options)[0]
+
+
+class MaxPool2dAsTorch(nnx.Module):
+    """``MaxPool2d`` with torch's arguments and attributes, for classes that derive from it."""
+
+    def __init__(
+        self,
+        kernel_size,
+        stride=None,
+        padding=0,
+        dilation=1,
+        return_indices=False,
+        ceil_mode=False,
+        *,
+        rngs=None,
+    ):
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding, self.dilation = padding, dilation
+        self.return_indices, self.ceil_mode = return_indices, ceil_mode
+
+    def __call__(self, input):
+        windows = {"kernel_size": self.kernel_size, "stride": self.stride}
+        options = {"padding": self.padding, "dilation": self.dilation, "ceil_mode": self.ceil_mode}
+        values, indices = max_pool_with_indices(2, input, **windows, **options)
+        return (values, indices) if self.return_indices else values
+
+
+class AvgPool2dAsTorch(nnx.Module):
+    """``AvgPool2d`` with torch's arguments and attributes, for classes that derive from it."""
+
+    def __init__(
+        self,
+        kernel_size,
+        stride=None,
+        padding=0,
+        ceil_mode=False,
+        count_include_pad=True,
+        divisor_override=None,
+        *,
+        rngs=None,
+    ):
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding, self.ceil_mode = padding, ceil_mode
+        self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
+
+    def __call__(self, input):
+        windows = {"kernel_size": self.kernel_size, "stride": self.stride, "padding": self.padding}
+        counted = {"count_include_pad": self.count_include_pad, "ceil_mode": self.ceil_mode}
+        return avg_pool2d(input, **windows, **counted, divisor_override=self.divisor_override)
 
 
 class FractionalMaxPool(nnx.Module):

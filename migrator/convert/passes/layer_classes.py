@@ -38,6 +38,13 @@ _AS_TORCH = {
 """Layers of Flax with other arguments than torch's, and the classes that take torch's."""
 
 
+_OF_FUNCTIONS = {
+    "torch.nn.MaxPool2d": ("rules.compat.pooling_layers", "MaxPool2dAsTorch"),
+    "torch.nn.AvgPool2d": ("rules.compat.pooling_layers", "AvgPool2dAsTorch"),
+}
+"""Layers that are plain functions in the output, and the classes that stand for them where a class derives from one."""
+
+
 def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
     """The class with torch's arguments and attributes that a subclass of a layer needs as its base.
 
@@ -47,6 +54,8 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
         if _pads_otherwise(ctx):
             return "rules.compat.conv", info.torch_base.replace("torch.nn.", "Padded")
         return None
+    if info is not None and info.torch_base in _OF_FUNCTIONS:
+        return _OF_FUNCTIONS[info.torch_base]
     made = _AS_TORCH.get(info.torch_base or "") if info is not None else None
     init = info.methods.get("__init__") if info is not None else None
     if info is None or made is None or init is None or _inherits(info):
