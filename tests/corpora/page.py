@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.corpora.libraries import LIBRARIES, TORCHVISION
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "corpora.md"
 Record = dict[str, Any]
@@ -142,6 +144,12 @@ def _each(records: Sequence[Record]) -> list[str]:
     return lines
 
 
+DRAWN = {
+    "torchvision": "One or more architectures of every family of classification, segmentation and video.",
+    "timm": "A hundred architectures, drawn by the seed 2026 from the registry.",
+}
+
+
 def page() -> str:
     """The text of ``docs/corpora.md``."""
     parts = [
@@ -159,27 +167,11 @@ def page() -> str:
         "in `tests/corpora/libraries.py`.",
         "",
     ]
-    for library, title in (("torchvision", "torchvision 0.28.0"), ("timm", "timm 1.0.20")):
+    for library, drawn in DRAWN.items():
         records = record_of(library)
-        if not records:
-            continue
-        drawn = (
-            "A hundred architectures, drawn by the seed 2026 from the registry."
-            if library == "timm"
-            else (
-                "One or more architectures of every family of classification, segmentation and video."
-            )
-        )
-        parts += [
-            f"## {title}",
-            "",
-            drawn,
-            "",
-            *_figures(records),
-            "",
-            "### What failed, by cause",
-            "",
-        ]
+        count = LIBRARIES[library].count or len(TORCHVISION)
+        parts += [f"## {library} {LIBRARIES[library].version}", "", drawn, ""]
+        parts += [*_figures(records, count), "", "### What failed, by cause", ""]
         parts += [*_causes(records), "", "### Each architecture", "", *_each(records), ""]
     return "\n".join(parts).rstrip("\n") + "\n"
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.corpora.libraries import Library, register_operators
 
-WAITING = 4.0
+WAITING = 10.0
 """How much longer a process may take than it computes: a machine has other work."""
 
 
