@@ -64,6 +64,10 @@ class Running:
             if stopped:
                 record.setdefault("train", stopped)
         elif stopped or self.process.exitcode:
+            if (self.process.exitcode or 0) < 0:
+                stopped = (
+                    stopped or "no memory"
+                )  # another has killed it: the system, for want of memory
             record |= {"verdict": stopped or "raises", "why": f"{stopped or 'it ends'}: {stage}"}
         return record | {"seconds": round(time.perf_counter() - self.started)}
 
