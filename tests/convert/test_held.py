@@ -308,3 +308,51 @@ class M(nn.Module):
     assert report.ok, report
     port(jnp.ones((2, 4)))
     assert port.attn.shape == port.last.shape == (2, 4)
+
+
+def test_what_an_object_holds_for_a_layer_to_be_made_of() -> None:
+    code = check("""
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+
+class Gate(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.l = nn.Linear(c, c)
+
+    def forward(self, x):
+        return x * self.l(x)
+
+
+@dataclass
+class Makers:
+    layer: Callable = nn.Linear
+    gate: Optional[Callable] = None
+
+    def width(self, c):
+        return 2 * c
+
+
+class B(nn.Module):
+    def __init__(self, c, makers: Makers = None):
+        super().__init__()
+        makers = makers or Makers()
+        self.wide = makers.width(c)
+        self.layer = makers.layer(c, c)
+        self.gate = nn.Identity() if makers.gate is None else makers.gate(c)
+
+    def forward(self, x):
+        return self.gate(self.layer(x)) * self.wide
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = B(4), B(4, Makers(gate=Gate))
+
+    def forward(self, x):
+        return self.a(x) + self.b(x)
+""")
+    assert "else build(makers.gate, c, rngs=rngs)" in code
+    assert "self.wide = makers.width(c)" in code

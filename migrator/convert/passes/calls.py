@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.functions import is_disabled_autocast
@@ -406,6 +406,15 @@ def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
         )
 
 
+def _is_field(ctx: Context, func: cst.BaseExpression) -> bool:
+    """``layers.attn``: what an object of an own class, which is no module, holds and does not define."""
+    kind = ctx.kind(func.value) if isinstance(func, cst.Attribute) else None
+    info = ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
+    if info is None or info.torch_base or not isinstance(func, cst.Attribute):
+        return False
+    return info.method(func.attr.value) is None
+
+
 def _unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     """``norm_layer(dim)`` and ``REGISTRY[name](dim)`` with nothing known of the class: it gets ``rngs`` if it takes them."""
     ctx = rw.ctx
@@ -418,7 +427,7 @@ def _unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
         and (func.value in frame.info.params or any(func.value in f.locals for f in ctx.frames))
     )
     own = isinstance(func, cst.Attribute) and ctx.is_self(func.value)  # self.norm_layer(dim)
-    if not (held or own) or not (ctx.in_init or frame.info.builds):
+    if not (held or own or _is_field(ctx, func)) or not (ctx.in_init or frame.info.builds):
         return None
     if passes_on(frame.info, node):
         return None
