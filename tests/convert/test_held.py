@@ -356,3 +356,28 @@ class M(nn.Module):
 """)
     assert "else build(makers.gate, c, rngs=rngs)" in code
     assert "self.wide = makers.width(c)" in code
+
+
+def test_sizes_that_a_constructor_hands_to_a_layer_are_not_written() -> None:
+    code = check("""
+class B(nn.Module):
+    def __init__(self, c, norm=None, act=None):
+        super().__init__()
+        norm, act = norm or nn.BatchNorm1d, act or nn.ReLU
+        self.norm = norm(c)
+        self.last = nn.Linear(c, c)
+        self.act = act(inplace=True)
+
+    def forward(self, x):
+        return self.last(self.norm(x))
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.b = B(4)
+
+    def forward(self, x):
+        return self.b(x)
+""")
+    assert "self.last = Linear(c, c, rngs=rngs)" in code

@@ -164,7 +164,9 @@ def page() -> str:
         "two in train mode, with the state afterwards and all gradients. *Complete* is judged by what runs: the original is "
         "watched while it is built, called in both modes and differentiated, and no function, class or top of a file that it "
         "reaches may have a finding that blocks. How a torchvision family is made small where its builder takes no sizes is "
-        "in `tests/corpora/libraries.py`.",
+        "in `tests/corpora/libraries.py`. The run was made with the converter as of commit a4b6abc; layers made with "
+        "`inplace=True` by a factory that is not known are taken to write to their input since (bbcf4b9), which this record "
+        "does not show yet.",
         "",
     ]
     for library, drawn in DRAWN.items():
