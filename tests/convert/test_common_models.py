@@ -366,3 +366,36 @@ class M(nn.Module):
         assert (fresh[name] == model.state_dict()[name].numpy()).all()
     used = source.replace("    def forward", "        self.total = w.sum()\n\n    def forward")
     assert "MUT001" in rules_of(used)
+
+
+def test_the_shape_of_a_weight_of_some_layer() -> None:
+    _, _, code = both("""
+class Tiny(nn.Module):
+    def __init__(self, width=3):
+        super().__init__()
+        self.fc = nn.Linear(4, width)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class Contrast(nn.Module):
+    def __init__(self, base):
+        super().__init__()
+        self.q = base(width=8)
+        n = self.q.fc.weight.shape[1]
+        self.q.fc = nn.Sequential(nn.Linear(n, n), nn.ReLU(), self.q.fc)
+
+    def forward(self, x):
+        return self.q(x)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = Contrast(Tiny)
+
+    def forward(self, x):
+        return self.net(x)
+""")
+    assert "n = weight_of(self.q.fc).shape[1]" in code

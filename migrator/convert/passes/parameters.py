@@ -204,6 +204,9 @@ def _plain(rw: Rewriter, value: cst.BaseExpression) -> cst.BaseExpression:
 def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     """``m.weight`` where only a run tells what layer ``m`` is."""
     ctx = rw.ctx
+    if node.attr.value == "weight" and _is_asked_for_its_shape(rw, node):
+        name = ctx.helpers.need(module_file("rules.compat.initialize"), "weight_of")
+        return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.value))])
     if node.attr.value != "weight" or ctx.in_init or ctx.frame is None:
         return None
     if targets.found_at_run_time(ctx, node) is None or isinstance(ctx.kind(node.value), k.Unknown):
@@ -213,6 +216,16 @@ def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
         return None
     name = ctx.helpers.need(module_file("rules.compat.initialize"), "weight_of")
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.value))])
+
+
+def _is_asked_for_its_shape(rw: Rewriter, node: cst.Attribute) -> bool:
+    """``self.encoder.fc.weight.shape`` with nothing known of the encoder: Flax may keep it transposed."""
+    if not isinstance(node.value, cst.Attribute) or rw.ctx.frame is None:
+        return False
+    if rw.ctx.kind(node.value) not in (k.UNKNOWN, k.Module()) or rw.ctx.kind(node) != k.UNKNOWN:
+        return False
+    parent = rw.ctx.facts.tree.around(node)[-1]
+    return isinstance(parent, cst.Attribute) and parent.attr.value == "shape"
 
 
 @converts(cst.Attribute, cst.Name)
