@@ -404,6 +404,18 @@ def _augmented_in_dtype(rw: Rewriter, node: cst.AugAssign) -> Any:
     return cst.Assign([cst.AssignTarget(made.target)], value)
 
 
+def _may_hold_tensor(rw: Rewriter, target: cst.Subscript) -> bool:
+    """Whether an item of a list or dict may be a tensor: ``cfg["width"] *= 2`` while a model is built is none."""
+    from migrator.convert.passes.freezing import forward_reaches
+
+    ctx, kind = rw.ctx, rw.ctx.kind(target)
+    index = target.slice[0].slice
+    named = isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString)
+    if named and not isinstance(kind, k.Tensor) and ctx.frame is not None:
+        return forward_reaches(ctx, ctx.frame.info)
+    return k.scalar_type(kind) is None
+
+
 def _augmented_variable(
     rw: Rewriter,
     node: cst.AugAssign,
@@ -442,7 +454,7 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         from migrator.convert.passes.indexing import update_items
 
         return update_items(rw, target, node)
-    if isinstance(target, cst.Subscript) and k.scalar_type(ctx.kind(target)) is None:
+    if isinstance(target, cst.Subscript) and _may_hold_tensor(rw, target):
         check_mutation(ctx, node, target)  # feats[i] += x writes to the tensor that feats holds
     if targets.registered_by_name(ctx, target):
         made = targets.dereferenced(rw.rebuild(target))
