@@ -90,10 +90,18 @@ def scatter_value(input, dim, index, value, *, reduce=None) -> Tensor["same"]:
     """Writes one number at ``index`` along ``dim``."""
     if surely(input.ndim == 0):
         return scatter_value(input[None], 0, index.reshape(-1), value, reduce=reduce)[0]
-    if reduce == "add":
+    if reduce == "add" and surely(is_float(input)):
         return input.at[along_axis(index, dim)].add(value)
-    if reduce == "multiply":
+    if reduce == "multiply" and surely(is_float(input)):
         return input.at[along_axis(index, dim)].multiply(value)
+    if reduce == "add" and surely(is_bool(input)):
+        return input.at[along_axis(index, dim)].max(jnp.asarray(value, input.dtype))
+    if reduce == "multiply" and surely(is_bool(input)):
+        return input.at[along_axis(index, dim)].min(jnp.asarray(value, input.dtype))
+    if reduce == "add":  # the number is made one of the input's dtype first
+        return input.at[along_axis(index, dim)].add(jnp.asarray(value, input.dtype))
+    if reduce == "multiply":
+        return input.at[along_axis(index, dim)].multiply(jnp.asarray(value, input.dtype))
     return input.at[along_axis(index, dim)].set(value)
 
 

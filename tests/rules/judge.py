@@ -88,6 +88,9 @@ def usable(inputs: list[torch.Tensor], values: list[Any]) -> None:
         raise Outcome("sparse or quantised sample")
     if any(isinstance(v, torch.nn.Module) for v in values):
         raise Outcome("a torch module as argument")
+    numbers = [v for v in jax.tree.leaves(values) if isinstance(v, int)]
+    if any(abs(v) >= 2**31 for v in numbers) and not jax.config.jax_enable_x64:
+        raise Outcome("a number of more than 32 bits")
 
 
 def judge(trial: Trial, gradients: bool) -> None:
