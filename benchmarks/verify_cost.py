@@ -2,8 +2,8 @@
 
 Each sample is verified twice in processes of its own, first with an empty compilation cache and then with what the
 first left there. ``torch`` is building its module and running it, as it is and with random rounding; ``tracing`` and
-``lowering`` are what JAX does in Python before XLA sees a program; ``other`` is verify's own. torch works while XLA
-compiles, so these are shares of the work, which say the same on a slow machine. The last columns are the time it took,
+``lowering`` are what JAX does in Python before XLA sees a program; ``other`` is verify's own. Here torch and XLA
+work one after the other; shares of a run say the same on a slow machine. The last columns are the time it took,
 the memory used at most, which ``--memory`` bounds, and the verdict.
 """
 
@@ -19,6 +19,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ class Clock:
         return call
 
 
-def measured(case: str, examples: int, memory: float | None) -> dict[str, Any]:
+def measured(case: str, examples: int, memory: float | None, beside: bool) -> dict[str, Any]:
     """Verify a sample here, with the clock on torch's runs, JAX's compilations and the port's calls."""
     import jax
 
@@ -96,7 +97,8 @@ def measured(case: str, examples: int, memory: float | None) -> dict[str, Any]:
     pair.perturbed = clock.timed("torch", pair.perturbed)
     verifying.build_torch = clock.timed("torch", verifying.build_torch)
     runners._called = clock.timed("XLA run", runners._called)
-    runners._BESIDE = _Waiting(runners._BESIDE, clock)  # type: ignore[assignment]
+    if not beside:
+        runners._BESIDE = _Here()  # type: ignore[assignment]
     config, started = load_config(ROOT / "pyproject.toml"), time.perf_counter()
     with clock.on("other"):
         (report,) = verifying.verify_cases(config, [case], examples=examples, memory=memory)
@@ -104,23 +106,24 @@ def measured(case: str, examples: int, memory: float | None) -> dict[str, Any]:
     return result | {"verdict": report.verdict, "peak": report.peak_memory, "notes": report.notes}
 
 
-class _Waiting:
-    """A thread whose results are waited for with the clock on: that time is what the thread works, counted there."""
+class _Here:
+    """In the place of the thread that works beside torch: two that share Python's lock would count it twice."""
 
-    def __init__(self, thread: Any, clock: Clock) -> None:
-        self._thread, self._clock = thread, clock
-
-    def submit(self, function: Callable[..., Any], *args: Any) -> Any:
-        """The result to come."""
-        running = self._thread.submit(function, *args)
-        running.result = self._clock.timed("waiting", running.result)
-        return running
+    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        """The result, which is there already."""
+        done: Future[Any] = Future()
+        try:
+            done.set_result(function(*args))
+        except Exception as error:
+            done.set_exception(error)
+        return done
 
 
 def in_process(case: str, cache: str, options: argparse.Namespace) -> dict[str, Any]:
     """``measured`` in a process of its own, with compilations kept in ``cache``."""
     command = [sys.executable, "-m", "benchmarks.verify_cost", "--here", case]
     command += ["--examples", str(options.examples), "--memory", str(options.memory or 0)]
+    command += ["--beside"] if options.beside else []
     environment = os.environ | {"XDG_CACHE_HOME": cache, "JAX_PLATFORMS": "cpu"}
     run = subprocess.run(
         command, capture_output=True, text=True, check=True, cwd=ROOT, env=environment
@@ -143,10 +146,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--examples", type=int, default=12)
     parser.add_argument("--memory", type=float, default=0.0, help="bytes")
+    parser.add_argument(
+        "--beside",
+        action="store_true",
+        help="torch works while XLA does, as it usually is; only times mean anything then",
+    )
     parser.add_argument("--here", metavar="CASE", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.here:
-        print(json.dumps(measured(options.here, options.examples, options.memory or None)))
+        memory = options.memory or None
+        print(json.dumps(measured(options.here, options.examples, memory, options.beside)))
         return
     from migrator.config import load_config
 
@@ -167,10 +176,6 @@ def main(argv: Sequence[str] | None = None) -> None:
                 )
     for label, total in (("cold", cold), ("warm", warm)):
         print(f"{'all':15} {label} {shares(dict(total))}")
-    work = sum(cold[part] for part in PARTS)
-    print(
-        f"a first run takes {cold['wall'] / work:.2f} of the time of its parts one after the other"
-    )
     print(f"a warm cache takes {warm['wall'] / cold['wall']:.2f} of the time of a first run")
 
 
