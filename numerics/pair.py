@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -342,7 +343,8 @@ class Pair:
         if known is not None and _identical(plain, known[1][0]):
             reference, own = known  # what the mode changes, this module does not look at
         else:
-            reference, own = self._measured(module, args, kwargs, mode, plain, noise)
+            with _a_core_less():
+                reference, own = self._measured(module, args, kwargs, mode, plain, noise)
             self._torch_runs = {key: (reference, own)}
         return Runs(reference, own, finish())
 
@@ -424,6 +426,17 @@ class Pair:
         except Exception as error:
             self.notes.append(without.format(one_line(error)))
             return None
+
+
+@contextmanager
+def _a_core_less() -> Iterator[None]:
+    """While active, torch leaves a core to XLA: its threads wait for each other in a loop, which takes all of it."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(max(1, threads - 1))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def one_line(error: Exception) -> str:
