@@ -76,18 +76,23 @@ def test_an_unknown_chip() -> None:
     assert "v9" in result.stderr
 
 
-@pytest.mark.skipif(available(), reason="libtpu is installed")
-def test_without_libtpu_it_is_said() -> None:
+def test_without_libtpu_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     from migrator.verifying import verify_cases
 
+    monkeypatch.setattr("numerics.lowering.find_spec", lambda name: None)
     config = load_config(ROOT / "pyproject.toml")
     (report,) = verify_cases(config, ["mlp"], examples=1, lower_for=["v5e"])
     assert report.ok
     assert any("libtpu is missing" in note for note in report.notes)
 
 
-@pytest.mark.skipif(available(), reason="libtpu is installed")
-def test_a_compiler_that_cannot_be_asked_says_nothing_of_the_port() -> None:
+def test_a_compiler_that_cannot_be_asked_says_nothing_of_the_port(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuses(**_: str) -> None:
+        raise RuntimeError("the compiler is in use")
+
+    monkeypatch.setattr("jax.experimental.topologies.get_topology_desc", refuses)
     port = FlaxNet(rngs=nnx.Rngs(0))
     for result in lower(port, [np.ones((2, 8), np.float32)], {}, ["v5e"]):
         assert result.untried
