@@ -12,18 +12,15 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
-from migrator.convert.memory import TWICE, Aliases, aliases, shared
+from migrator.convert.memory import TWICE, Aliases, aliases, shared, written_base
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
 
 def root_name(node: cst.CSTNode) -> cst.Name | None:
     """The name at the root of ``x``, ``x[i]``, ``x[i][j]``, ``x.data``; None for other targets."""
-    while isinstance(node, cst.Subscript) or (
-        isinstance(node, cst.Attribute) and node.attr.value == "data"
-    ):
-        node = node.value
-    return node if isinstance(node, cst.Name) else None
+    base = written_base(node)
+    return base if isinstance(base, cst.Name) else None
 
 
 def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None:
@@ -32,7 +29,7 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
         return
     name = root_name(target)
     if name is None:
-        attribute = _root(target)
+        attribute = written_base(target)
         if isinstance(attribute, cst.Attribute):
             _check_attribute(ctx, node, syntax.code(attribute))
         return
@@ -100,15 +97,6 @@ def _check_own(facts: Aliases, node: cst.CSTNode, name: str) -> None:
             f"`{name}` of the code around {facts.info.short}() is changed in place",
             "hand it over as an argument and return its new value",
         )
-
-
-def _root(node: cst.CSTNode) -> cst.CSTNode:
-    """``self.cache`` of ``self.cache[i].data``."""
-    while isinstance(node, cst.Subscript) or (
-        isinstance(node, cst.Attribute) and node.attr.value == "data"
-    ):
-        node = node.value
-    return node
 
 
 def _read_beside(facts: Aliases, statement: cst.CSTNode, node: cst.CSTNode) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import libcst as cst
 
@@ -453,6 +453,15 @@ def _holds_layers(kind: k.Kind) -> bool:
 
 TWICE = "twice"
 """Stands in the memory of a container that may hold one tensor more than once."""
+
+
+def written_base(node: cst.CSTNode) -> Any:
+    """What a write to ``x``, ``x[i]``, ``x[i][j]`` or ``x.data`` changes: ``x``, ``self.x``, a call."""
+    while isinstance(node, cst.Subscript) or (
+        isinstance(node, cst.Attribute) and node.attr.value == "data"
+    ):
+        node = node.value
+    return node
 
 
 def shared(mine: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:

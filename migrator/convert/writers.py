@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
-from migrator.convert.memory import Aliases, aliases, inplace_argument, passes
+from migrator.convert.memory import Aliases, aliases, inplace_argument, passes, written_base
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 
@@ -223,10 +223,10 @@ def _target(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     """What a node writes to in place."""
     if isinstance(node, cst.AugAssign):
         plain = k.scalar_type(ctx.kind(node.target)) is not None
-        return None if plain else _base(node.target)
+        return None if plain else written_base(node.target)
     if isinstance(node, cst.Assign):
         subscripts = [t.target for t in node.targets if isinstance(t.target, cst.Subscript)]
-        return _base(subscripts[0]) if subscripts else None
+        return written_base(subscripts[0]) if subscripts else None
     if not isinstance(node, cst.Call) or (
         not node.args and not isinstance(node.func, cst.Attribute)
     ):
@@ -234,7 +234,7 @@ def _target(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     if isinstance(node.func, cst.Attribute):
         name = node.func.attr.value
         if name.endswith("_") and not name.endswith("__"):
-            return _base(node.func.value)
+            return written_base(node.func.value)
     called = ctx.facts.callee(node) or ""
     kind = ctx.kind(node.func)
     own = ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None
@@ -243,11 +243,3 @@ def _target(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     if node.args and (writes or inplace_argument(called, node) is not None):
         return node.args[0].value
     return None
-
-
-def _base(node: cst.BaseExpression) -> cst.BaseExpression:
-    while isinstance(node, cst.Subscript) or (
-        isinstance(node, cst.Attribute) and node.attr.value == "data"
-    ):
-        node = node.value
-    return node
