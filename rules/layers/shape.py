@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import functools
 
-from rules.compat.interpolate import interpolate
+from rules.compat.interpolate import (
+    interpolate,
+    interpolate_bicubic,
+    interpolate_linear,
+    interpolate_nearest,
+)
 from rules.compat.layer_functions import flatten, unflatten
 from rules.compat.vision import channel_shuffle, fold, pixel_shuffle, pixel_unshuffle, unfold
-from rules.registry import layer, unsupported
+from rules.registry import layer, surely, unsupported
 
 
 @layer(
@@ -32,7 +37,12 @@ def Unflatten(dim, unflattened_size, *, rngs=None) -> Callable:
 
 @layer(
     "torch.nn.Upsample",
-    example={"nn.Upsample(scale_factor=2)": "functools.partial(interpolate, scale_factor=2)"},
+    example={
+        "nn.Upsample(scale_factor=2)": "functools.partial(interpolate_nearest, scale_factor=2)",
+        "nn.Upsample(scale_factor=2, mode='bilinear')": (
+            "functools.partial(interpolate_linear, scale_factor=2)"
+        ),
+    },
 )
 def Upsample(
     size=None,
@@ -43,7 +53,33 @@ def Upsample(
     *,
     rngs=None,
 ) -> Callable:
-    """Nearest by default."""
+    """Nearest by default; the whole of ``interpolate`` only where the mode is not written out."""
+    corners = False if align_corners is None else align_corners
+    recompute = False if recompute_scale_factor is None else recompute_scale_factor
+    if surely(mode in ("nearest", "nearest-exact")):
+        return functools.partial(
+            interpolate_nearest,
+            size=size,
+            scale_factor=scale_factor,
+            exact=mode == "nearest-exact",
+            recompute=recompute,
+        )
+    if surely(mode in ("linear", "bilinear", "trilinear")):
+        return functools.partial(
+            interpolate_linear,
+            size=size,
+            scale_factor=scale_factor,
+            align_corners=corners,
+            recompute=recompute,
+        )
+    if surely(mode == "bicubic"):
+        return functools.partial(
+            interpolate_bicubic,
+            size=size,
+            scale_factor=scale_factor,
+            align_corners=corners,
+            recompute=recompute,
+        )
     return functools.partial(
         interpolate,
         size=size,
@@ -57,14 +93,14 @@ def Upsample(
 @layer("torch.nn.UpsamplingNearest2d")
 def UpsamplingNearest2d(size=None, scale_factor=None, *, rngs=None) -> Callable:
     """``Upsample`` by nearest neighbour."""
-    return functools.partial(interpolate, size=size, scale_factor=scale_factor)
+    return functools.partial(interpolate_nearest, size=size, scale_factor=scale_factor)
 
 
 @layer("torch.nn.UpsamplingBilinear2d")
 def UpsamplingBilinear2d(size=None, scale_factor=None, *, rngs=None) -> Callable:
     """``Upsample`` bilinearly with aligned corners."""
     return functools.partial(
-        interpolate, size=size, scale_factor=scale_factor, mode="bilinear", align_corners=True
+        interpolate_linear, size=size, scale_factor=scale_factor, align_corners=True
     )
 
 

@@ -147,14 +147,6 @@ def max_pool2d(input, kernel_size, stride=None, padding=0):
     return _max_pool(2, input, kernel_size, stride, padding)
 
 
-def _cubic(x, a):
-    """Keys' cubic convolution kernel."""
-    x = np.abs(x)
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-    return np.where(x <= 1, near, np.where(x < 2, far, 0))
-
-
 def _real(input):
     """The dtype ATen computes positions and weights in."""
     return np.float64 if input.dtype == np.float64 else np.float32
@@ -182,98 +174,6 @@ def _weighted(input, axis, index, weight):
     return jnp.moveaxis(output, -1, axis)
 
 
-def interpolate_antialias(
-    input, size=None, scale_factor=None, mode="bilinear", align_corners=False, recompute=False
-):
-    """Resize of (N, C, H, W) whose filter widens with the reduction, as Pillow does."""
-    dtype, real = input.dtype, _real(input)
-    radius = 1 if mode == "bilinear" else 2
-    for axis, old, new, step in reversed(list(_targets(input, size, scale_factor, recompute))):
-        if old == new:
-            continue  # ATen leaves such an axis as it is, whatever the scale
-        if align_corners:
-            step = (old - 1) / (new - 1) if new > 1 else 0
-        widen = max(step, 1)
-        center = step * (np.arange(new) + 0.5)
-        first = np.maximum((center - radius * widen + 0.5).astype(int), 0)
-        last = np.minimum((center + radius * widen + 0.5).astype(int), old)
-        index = first[:, None] + np.arange(np.max(last - first))
-        at = (index - center[:, None] + 0.5) / widen
-        filter = np.maximum(1 - np.abs(at), 0) if mode == "bilinear" else _cubic(at, -0.5)
-        filter = np.where(index < last[:, None], filter, 0)
-        weight = (filter / filter.sum(1, keepdims=True)).astype(real)
-        input = _weighted(input, axis, np.minimum(index, old - 1), weight)
-    return input.astype(dtype)
-
-
-def adaptive_windows(size: int, out: int) -> list[tuple[int, int]]:
-    """[start, stop) of the ``out`` windows that cover ``size`` (ATen/native/AdaptivePooling.h)."""
-    return [(i * size // out, -(-(i + 1) * size // out)) for i in range(out)]
-
-
-def output_sizes(output_size, input, rank: int) -> tuple[int, ...]:
-    """Output sizes of the last ``rank`` axes; None keeps the input's."""
-    sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * rank
-    return tuple(
-        n if out is None else out for n, out in zip(input.shape[-rank:], sizes, strict=True)
-    )
-
-
-def _adaptive_avg_pool(rank, input, output_size):
-    sizes = output_sizes(output_size, input, rank)
-    for axis, out in zip(range(input.ndim - rank, input.ndim), sizes, strict=True):
-        shape = input.shape
-        if shape[axis] % out == 0:
-            split = (*shape[:axis], out, shape[axis] // out, *shape[axis + 1 :])
-            input = input.reshape(split).mean(axis + 1)
-            continue
-        parts = [
-            lax.slice_in_dim(input, start, stop, axis=axis).mean(axis, keepdims=True)
-            for start, stop in adaptive_windows(shape[axis], out)
-        ]
-        input = jnp.concatenate(parts, axis)
-    return input
-
-
-def adaptive_avg_pool1d(input, output_size):
-    """Mean of the windows that cover the axis evenly: (…, L) → (…, output_size)."""
-    return _adaptive_avg_pool(1, input, output_size)
-
-
-def adaptive_avg_pool2d(input, output_size):
-    """Mean of the windows that cover the axes evenly: (…, H, W) → (…, *output_size)."""
-    return _adaptive_avg_pool(2, input, output_size)
-
-
-def adaptive_avg_pool3d(input, output_size):
-    """Mean of the windows that cover the axes evenly: (…, D, H, W) → (…, *output_size)."""
-    return _adaptive_avg_pool(3, input, output_size)
-
-
-def interpolate_area(input, size=None, scale_factor=None):
-    """Adaptive average of (N, C, …): torch's mode="area"."""
-    sizes = [new for _, _, new, _ in _targets(input, size, scale_factor)]
-    pools = {3: adaptive_avg_pool1d, 4: adaptive_avg_pool2d, 5: adaptive_avg_pool3d}
-    return pools[input.ndim](input, sizes)
-
-
-def interpolate_bicubic(input, size=None, scale_factor=None, align_corners=False, recompute=False):
-    """Cubic resize of (N, C, H, W) with a = -0.75, without antialiasing."""
-    dtype, real = input.dtype, _real(input)
-    for axis, old, new, step in _targets(input, size, scale_factor, recompute):
-        at = np.arange(new, dtype=real)
-        if align_corners:
-            at = at * real((old - 1) / max(new - 1, 1))
-        else:
-            at = real(step) * (at + real(0.5)) - real(0.5)
-        base = np.floor(at)
-        offsets = np.arange(-1, 3)
-        weight = _cubic((at - base)[:, None] - offsets, -0.75).astype(real)
-        index = np.clip(base.astype(int)[:, None] + offsets, 0, old - 1)
-        input = _weighted(input, axis, index, weight)
-    return input.astype(dtype)
-
-
 def interpolate_linear(input, size=None, scale_factor=None, align_corners=False, recompute=False):
     """Linear, bilinear or trilinear resize of (N, C, …) without antialiasing."""
     dtype, real = input.dtype, _real(input)
@@ -289,43 +189,6 @@ def interpolate_linear(input, size=None, scale_factor=None, align_corners=False,
         weight = np.stack([1 - part, part], 1)
         input = _weighted(input, axis, np.stack([low, high], 1), weight)
     return input.astype(dtype)
-
-
-def interpolate_nearest(input, size=None, scale_factor=None, exact=False, recompute=False):
-    """Nearest neighbour resize of (N, C, …); ``exact`` is torch's "nearest-exact"."""
-    for axis, old, new, step in _targets(input, size, scale_factor, recompute):
-        at = (np.arange(new, dtype=np.float32) + np.float32(0.5 * exact)) * np.float32(step)
-        index = np.minimum(at.astype(int), old - 1)
-        if not exact and new == 2 * old:  # ATen's shortcut
-            index = np.arange(new) // 2
-        times = max(new // old, 1)
-        if np.array_equal(index, np.arange(old).repeat(times)):
-            input = jnp.repeat(input, times, axis)
-        else:
-            input = jnp.take(input, index, axis)
-    return input
-
-
-def interpolate(
-    input,
-    size=None,
-    scale_factor=None,
-    mode="nearest",
-    align_corners=None,
-    recompute_scale_factor=None,
-    antialias=False,
-):
-    """Resize the spatial axes of (N, C, …) to ``size`` or by ``scale_factor``, as torch's interpolate."""
-    target = (input, size, scale_factor)
-    if mode in ("nearest", "nearest-exact"):
-        exact = mode == "nearest-exact"
-        return interpolate_nearest(*target, exact=exact, recompute=recompute_scale_factor)
-    if mode == "area":
-        return interpolate_area(*target)
-    if antialias:
-        return interpolate_antialias(*target, mode, align_corners, recompute_scale_factor)
-    resize = interpolate_bicubic if mode == "bicubic" else interpolate_linear
-    return resize(*target, align_corners, recompute_scale_factor)
 
 
 class ConvTransposeNd(nnx.Module):
@@ -448,9 +311,7 @@ class Up(nnx.Module):
 
         # if bilinear, use the normal convolutions to reduce the number of channels
         if bilinear:
-            self.up = functools.partial(
-                interpolate, scale_factor=2, mode="bilinear", align_corners=True
-            )
+            self.up = functools.partial(interpolate_linear, scale_factor=2, align_corners=True)
             self.conv = DoubleConv(in_channels, out_channels, in_channels // 2, rngs=rngs)
         else:
             self.up = ConvTranspose2d(in_channels, in_channels // 2, 2, stride=2, rngs=rngs)
