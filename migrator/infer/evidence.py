@@ -190,8 +190,17 @@ def _reads_training(node: cst.Attribute) -> bool:
     return node.attr.value == "training" and isinstance(node.value, cst.Name)
 
 
+def _is_constant(node: cst.BaseExpression) -> bool:
+    """None or a number, of which nothing is written in place: a tensor that comes later takes its place."""
+    if isinstance(node, cst.UnaryOperation):
+        node = node.expression
+    return isinstance(node, (cst.Integer, cst.Float)) or (
+        isinstance(node, cst.Name) and node.value == "None"
+    )
+
+
 def written_attributes(tree: Tree, node: cst.ClassDef) -> frozenset[str]:
-    """Attributes that ``__init__`` assigns and that another method assigns or writes in place."""
+    """Attributes that ``__init__`` gives a tensor and that another method assigns or writes in place."""
     first: set[str] = set()
     later: set[str] = set()
     for method in node.body.body:
@@ -202,8 +211,7 @@ def written_attributes(tree: Tree, node: cst.ClassDef) -> frozenset[str]:
             target: cst.CSTNode | None = None
             kind = type(item)
             if kind is cst.Assign and built:
-                none = isinstance(item.value, cst.Name) and item.value.value == "None"
-                target = item.targets[0].target if not none else None
+                target = item.targets[0].target if not _is_constant(item.value) else None
             elif kind is cst.AugAssign or (kind is cst.AssignTarget and not built):
                 target = item.target
             elif kind is cst.Call and type(item.func) is cst.Attribute:

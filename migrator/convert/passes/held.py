@@ -401,3 +401,63 @@ def _assigned(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpress
                         if isinstance(to.value, cst.Name) and to.value.value == "self":
                             found.append(item.value)
     return found
+
+
+def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
+    """A tensor where the attribute was something else before: Flax asks that one of the two is declared."""
+    ctx, owner = rw.ctx, rw.ctx.owner
+    if owner is None or owner.torch_base is None or not ctx.is_self(target.value):
+        return None
+    name = target.attr.value
+    others = [v for v in _assigned(ctx, owner, name) if v is not node.value]
+    kind = ctx.facts.kind(node.value)
+    if ctx.in_init and is_number(node.value):
+        later = [v for v in others if not _either_or(ctx, node.value, v)]
+        later += _added(ctx, owner, name)
+        if any(_is_array(ctx, one) for one in later):
+            ctx.helpers.use("nnx")
+            return syntax.changed(node, value=_data(rw.visit(node.value)))
+        return None
+    before = [v for v in others if not _is_array(ctx, v) and not _is_none(v)]
+    before = [v for v in before if not _either_or(ctx, node.value, v)]
+    if not before or any(isinstance(ctx.kind(v), k.Module) for v in before):
+        return None
+    if _is_array(ctx, node.value):
+        if all(is_number(v) for v in before):
+            return None  # declared there
+        ctx.helpers.use("nnx")
+        return syntax.changed(node, value=_data(rw.visit(node.value)))
+    if isinstance(kind, k.Unknown) and not ctx.in_init and any(is_number(v) for v in before):
+        wrapper = ctx.helpers.need(module_file("rules.compat.factories"), "declared")
+        value = syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(rw.visit(node.value))])
+        return syntax.changed(node, value=value)
+    return None
+
+
+def _data(value: cst.BaseExpression) -> cst.Call:
+    return cst.Call(syntax.parse("nnx.data"), [cst.Arg(_in_parens(value))])
+
+
+def _is_array(ctx: Context, node: cst.BaseExpression) -> bool:
+    kind = ctx.kind(node)
+    return isinstance(kind, k.Tensor) and kind.role != "param"
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
+
+
+def is_number(node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.UnaryOperation):
+        node = node.expression
+    return isinstance(node, (cst.Integer, cst.Float))
+
+
+def _added(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpression]:
+    """What the methods of a class add to ``self.name``."""
+    found = []
+    for item in ctx.facts.tree.below(owner.node.body):
+        if isinstance(item, cst.AugAssign) and isinstance(item.target, cst.Attribute):
+            if item.target.attr.value == name and ctx.is_self(item.target.value):
+                found.append(item.value)
+    return found

@@ -13,7 +13,7 @@ from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.classes import is_named
 from migrator.convert.passes.containers import is_sequential
 from migrator.convert.passes.freezing import freezes
-from migrator.convert.passes.held import given_by_others, only_functions
+from migrator.convert.passes.held import after_another, given_by_others, is_number, only_functions
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -334,8 +334,12 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         if _makes_variable(rw, node.value):
             return None
         value = rw.visit(node.value)
-        if owner is not None and target.attr.value in (owner.state or ()) and ctx.in_init:
+        state = owner is not None and target.attr.value in (owner.state or ())
+        if state and ctx.in_init and not _is_registered(rw, target):
             ctx.helpers.use("nnx")
+            if isinstance(kind, (k.Const, k.Scalar, k.Unknown)) and kind != k.NONE:
+                ctx.helpers.use("jnp")
+                value = cst.Call(syntax.parse("jnp.asarray"), [cst.Arg(_in_parens(value))])
             made = cst.Call(syntax.parse("nnx.Variable"), [cst.Arg(_in_parens(value))])
             made = syntax.add_keyword(made, "persistent", cst.Name("False"))
             return syntax.changed(
@@ -343,6 +347,8 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 targets=[syntax.changed(node.targets[0], target=_plain_target(rw, target))],
                 value=made,
             )
+        if inner_known.role == "buffer" and not _keeps_form(rw, target, node.value):
+            return _replaced(rw, target, value)
         return targets.assign(rw, _as_variable(rw, target, inner_known), value)
     if isinstance(kind, k.Tensor) and targets.registered_by_name(ctx, target):
         if ctx.kind(target.value) == k.Module() and not _makes_variable(rw, node.value):
@@ -374,7 +380,51 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 severity="info",
                 blocks=False,
             )
-    return None
+    return after_another(rw, node, target)
+
+
+def _is_registered(rw: Rewriter, target: cst.Attribute) -> bool:
+    """Whether a constructor registers an attribute as a buffer, which it stays when it is assigned again."""
+    owner = rw.ctx.owner
+    for info in owner.lineage() if owner is not None else ():
+        method = info.methods.get("__init__")
+        lines = method.node.body.body if method is not None else ()
+        for line in lines:
+            call = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+            made = call.value if isinstance(call, cst.Expr) else None
+            if not isinstance(made, cst.Call) or not isinstance(made.func, cst.Attribute):
+                continue
+            name = made.args[0].value if made.args else None
+            if made.func.attr.value == "register_buffer" and isinstance(name, cst.SimpleString):
+                if name.evaluated_value == target.attr.value:
+                    return True
+    return False
+
+
+def _keeps_form(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> bool:
+    """Whether a new value has the shape and dtype of the old one: ``self.count + 1``, ``0.9 * self.mean``."""
+    if not isinstance(value, cst.BinaryOperation):
+        return False
+    sides = [syntax.code(one).strip() for one in (value.left, value.right)]
+    number = next((one for one in (value.left, value.right) if is_number(one)), None)
+    if syntax.code(target).strip() not in sides or number is None:
+        return False
+    kind = rw.ctx.kind(target)
+    if not isinstance(kind, k.Tensor) or kind.dtype == "bool":
+        return False
+    if kind.dtype == "float":
+        return True
+    whole = isinstance(value.operator, (cst.Add, cst.Subtract, cst.Multiply))
+    return whole and isinstance(number, cst.Integer)
+
+
+def _replaced(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> cst.Expr:
+    """``self.hidden.set_value(h)``: what an assignment puts there may be of another shape and dtype.
+
+    ``self.hidden[...] = h`` would cast and broadcast it to those of the old value.
+    """
+    func = cst.Attribute(_plain_target(rw, target), cst.Name("set_value"))
+    return cst.Expr(syntax.with_args(cst.Call(func), [cst.Arg(_in_parens(value))]))
 
 
 def _new_weight(rw: Rewriter, target: cst.Attribute, made: cst.Call) -> list[Any]:

@@ -1,0 +1,76 @@
+"""Attributes that are assigned anew: of another shape or dtype, or a tensor where there was a number or an argument."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import migrator
+from tests.convert.tools import X, both, module
+
+
+def _twice(init: str, forward: str, *args: object) -> str:
+    """Compare two calls of a module that keeps what it has seen, also under jit; the converted code."""
+    source = f"class M(nn.Module):\n    def __init__(self, given=None):\n        super().__init__()\n        {init}\n\n"
+    source += f"    def forward(self, x):\n        {forward}\n"
+    model, port, code = both(source, *args)
+    jitted = both(source, *args)[1]
+    step = nnx.jit(lambda m, x: m(x))
+    for _ in range(2):
+        want = model(X).detach().numpy()
+        for got in (port(jnp.asarray(X.numpy())), step(jitted, jnp.asarray(X.numpy()))):
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+            assert got.dtype == want.dtype
+    assert set(migrator.to_state_dict(port)) == set(model.state_dict())
+    return code
+
+
+@pytest.mark.parametrize(
+    ("init", "forward"),
+    [
+        ("self.seen = torch.zeros(1, 4)", "self.seen = self.seen * 0.5 + x; return self.seen"),
+        (
+            "self.register_buffer('seen', torch.zeros(1, 4))",
+            "self.seen = x - self.seen; return self.seen",
+        ),
+        (
+            "self.register_buffer('step', torch.tensor(0))",
+            "self.step = self.step + 0.5; return x * self.step",
+        ),
+        ("self.loss = 0.0", "self.loss = x.mean() + self.loss; return x - self.loss"),
+        ("self.total = 0", "self.total += x.mean(); return x * self.total"),
+        ("self.gap = -1", "self.gap = x.abs().max() + self.gap; return x * self.gap"),
+        ("self.last = float('inf')", "self.last = x.min(); return x * self.last"),
+    ],
+    ids=["shape", "buffer shape", "dtype", "number", "added to", "negative", "infinite"],
+)
+def test_what_is_kept_takes_the_form_of_the_new_value(init: str, forward: str) -> None:
+    _twice(init, forward)
+
+
+@pytest.mark.parametrize("given", [None, 0.25, [0.5, 0.25]], ids=["none", "number", "list"])
+def test_an_argument_that_becomes_a_tensor_is_declared_then(given: object) -> None:
+    init = (
+        "self.alpha = given\n        if isinstance(given, float):\n"
+        "            self.alpha = torch.Tensor([given, 1 - given])\n"
+        "        if isinstance(given, list):\n            self.alpha = torch.Tensor(given)"
+    )
+    forward = "return x if self.alpha is None else x * self.alpha[0]"
+    assert "self.alpha = nnx.data(jnp.array(given, jnp.float32))" in _twice(init, forward, given)
+
+
+def test_a_registered_buffer_stays_one_where_the_constructor_assigns_it_again() -> None:
+    code = _twice(
+        "self.register_buffer('queue', torch.ones(3, 4)); self.queue = F.normalize(self.queue, dim=0)",
+        "self.queue = torch.cat([x[:1], self.queue[:-1]]); return x + self.queue",
+    )
+    assert "persistent=False" not in code
+
+
+def test_the_old_value_with_a_number_and_two_branches_stay_as_they_were() -> None:
+    made = module("self.register_buffer('n', torch.zeros(3))", "self.n = self.n + 1\nreturn x")
+    assert "self.n[...] = self.n[...] + 1" in made
+    made = module("if dim:\n    self.w = 1.0\nelse:\n    self.w = torch.ones(2)")
+    assert "self.w = 1.0" in made
