@@ -82,6 +82,16 @@ class Context:
         self.writers: dict[FunctionInfo, bool] = {}
         self.writing: dict[FunctionInfo, bool] = {}
         """Whether a function may write to the memory of one of its arguments."""
+        self.updates: dict[FunctionInfo, frozenset[str]] = {}
+        """Names of attributes that a function may write to in place."""
+        self.written_names: frozenset[str] | None = None
+        """Those that anything in the file may write to in place."""
+        self.state_read: dict[FunctionInfo, frozenset[str]] = {}
+        """Those of them that a function reads."""
+        self.emptied: frozenset[str] | None = None
+        """Names of lists that the project may take something out of."""
+        self.made_variables: dict[FunctionInfo, list[Any]] = {}
+        """Constructor → the parameters and buffers it makes, and the memory they are made of."""
         self.holders: set[str] | None = None
         """Names that may stand for one of them, or for what makes one."""
         self.untracked: list[cst.Call] | None = None

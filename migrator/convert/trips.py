@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+
 import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.emptied import emptied
 
 _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.ParameterList"})
 _SAME_LENGTH = frozenset(f"builtins.{name}" for name in ("enumerate", "reversed", "list", "tuple"))
@@ -50,6 +53,15 @@ def _counts(ctx: Context, info: FunctionInfo, args: list[cst.BaseExpression]) ->
     return isinstance(kind, k.Const) and isinstance(kind.value, int) and kind.value > 0
 
 
+def _emptied(ctx: Context) -> frozenset[str]:
+    """The names of lists that the project may take layers out of, or put others in the place of."""
+    if ctx.emptied is None:
+        linked = ctx.facts.linked
+        elsewhere = linked.emptied(ctx.facts.module) if linked is not None else frozenset[str]()
+        ctx.emptied = emptied(ast.parse(ctx.source.text)) | elsewhere
+    return ctx.emptied
+
+
 def _is_filled_attribute(ctx: Context, info: FunctionInfo, node: cst.Attribute) -> bool:
     """``self.layers``, which the constructor makes once, of a list that is not empty."""
     owner, params = info.owner, info.node.params.params
@@ -68,6 +80,8 @@ def _is_filled_attribute(ctx: Context, info: FunctionInfo, node: cst.Attribute) 
                 if target is not found[0] or not isinstance(assign, cst.Assign):
                     return False
                 values.append(assign.value)
+    if node.attr.value in _emptied(ctx):
+        return False
     if len(values) != 1 or values[0] not in ctx.facts.tree.below(init.node.body):
         return False
     made = values[0]

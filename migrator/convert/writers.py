@@ -211,7 +211,7 @@ def _writes(ctx: Context, facts: Aliases, statement: cst.CSTNode) -> bool:
     state = facts.before[statement]
     for part in parts:
         for node in syntax.walk(part):
-            written = _target(ctx, node)
+            written = target_of(ctx, node)
             if written is not None and any(
                 one.startswith("param:") for one in facts.memory(written, state)
             ):
@@ -219,7 +219,7 @@ def _writes(ctx: Context, facts: Aliases, statement: cst.CSTNode) -> bool:
     return False
 
 
-def _target(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
+def target_of(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     """What a node writes to in place."""
     if isinstance(node, cst.AugAssign):
         plain = k.scalar_type(ctx.kind(node.target)) is not None

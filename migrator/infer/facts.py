@@ -34,6 +34,9 @@ class Linked(Protocol):
     def shared(self, name: str) -> bool:
         """Whether another file reads a definition, by its qualified name."""
 
+    def emptied(self, module: str) -> frozenset[str]:
+        """The names of attributes that other files than this may take something out of, or replace."""
+
     def place(self, importer: str, module: str, level: int, name: str | None) -> str:
         """Where an import leads: "own" or "outside" of the project, or "missing" from it."""
 
@@ -64,7 +67,7 @@ class SettledFunction:
 
     ``how`` says where its ``nnx.Rngs`` comes from (``RngPlan.how``); ``mutates`` are parameters whose memory it
     writes to in torch, and whose callers must not read them afterwards; ``reads_training`` that it asks something
-    for its mode.
+    for its mode; ``updates`` are names of attributes of modules that it, or what it calls, may write to in place.
     """
 
     how: str | None = None
@@ -74,6 +77,7 @@ class SettledFunction:
     mutates: frozenset[str] = frozenset()
     returns_state: bool = False
     reads_training: bool = False
+    updates: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

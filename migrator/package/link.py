@@ -100,6 +100,10 @@ class Link:
         """Whether another file reads a definition."""
         return name in self.read
 
+    def emptied(self, module: str) -> frozenset[str]:
+        """The names of attributes that other files than this may take something out of, or replace."""
+        return self.table.emptied(module)
+
     def place(self, importer: str, module: str, level: int, name: str | None) -> str:
         """Where an import leads: "own" or "outside" of the project, or "missing" from it."""
         target = self.table.absolute(importer, module, level)

@@ -226,6 +226,7 @@ class _Schedule:
                     [self.setting.helpers.get(m, "") for m in group],
                     sorted(self.setting.renamed),
                     table.traverses,
+                    table.emptied_digest,
                     [repr(self.setting.observed.get(m)) for m in group],
                 ]
             )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from migrator.infer.emptied import emptied, replaced
 from migrator.infer.facts import ASKS_FOR_MODULES
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -35,6 +36,7 @@ class Scan:
       words: identifiers of the file that an import binds or that a star import may bring.
       paths: dotted paths read from a name that an import binds (``layers.DropPath``).
       traverses: the file asks for the children of modules.
+      emptied: names of attributes that the file may take something out of, or give to objects of other files.
       values: identifiers that stand somewhere without a call bracket: handed on, not only called.
     """
 
@@ -46,6 +48,7 @@ class Scan:
     paths: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     traverses: bool = False
+    emptied: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -86,6 +89,7 @@ def scan(text: str) -> Scan:
     found.words = sorted(words if found.stars else words & bound)
     found.values = sorted(_values(text, words & (bound | defined | set(found.words))))
     found.paths = sorted(set(_paths(text, bound)))
+    found.emptied = sorted(emptied(tree) | replaced(tree))
     found.traverses = ASKS_FOR_MODULES.search(text) is not None
     return found
 

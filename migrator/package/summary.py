@@ -15,6 +15,7 @@ from migrator.convert.memory import returns_argument, returns_state
 from migrator.convert.passes.classes import needs_constructor
 from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import tied_heads
+from migrator.convert.updates import updates
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.evidence import reads_training
@@ -119,6 +120,7 @@ class ForeignFunction(FunctionInfo):
             frozenset(data["mutates"]),
             data["returns_state"],
             data["reads_training"],
+            frozenset(data["updates"]),
         )
         self.dirty = False
 
@@ -224,6 +226,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "returns_argument": returns_argument(ctx, info),
         "returns_state": returns_state(ctx, info),
         "reads_training": reads_training(ctx.facts.tree, info.node),
+        "updates": sorted(updates(ctx, info)),
         "mutates": sorted(ctx.mutated.get(info, ())),
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -213,6 +215,21 @@ class Table:
                 if symbol is not None and symbol.kind == "own":
                     found.add(f"{symbol.module}.{symbol.name}")
         return frozenset(found)
+
+    @cached_property
+    def _emptying(self) -> Counter[str]:
+        """How many files may take something out of an attribute of a name, or replace it."""
+        return Counter(word for scan in self.scans.values() for word in scan.emptied)
+
+    @cached_property
+    def emptied_digest(self) -> str:
+        """A text that differs where ``emptied`` does."""
+        return hashlib.sha256(repr(sorted(self._emptying.items())).encode()).hexdigest()
+
+    def emptied(self, module: str) -> frozenset[str]:
+        """The names of attributes that other files than this may take something out of, or replace."""
+        own = set(self.scans[module].emptied) if module in self.scans else set[str]()
+        return frozenset(w for w, number in self._emptying.items() if number > (w in own))
 
     @cached_property
     def traverses(self) -> bool:

@@ -50,6 +50,15 @@ def statement(ctx: FlagContext) -> cst.CSTNode | None:
     return None
 
 
+def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node and all below it."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting.extend(found.children)
+
+
 def targets(node: cst.CSTNode | None) -> list[str]:
     """The plain names an assignment binds, in order."""
     if not isinstance(node, cst.Assign):

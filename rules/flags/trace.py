@@ -369,3 +369,71 @@ code(
     example="def inputs():\n    torch.manual_seed(0)\n    return torch.randn(2)",
     instead="def inputs():\n    return torch.randn(2)",
 )
+
+
+_CAUGHT = frozenset(
+    "RuntimeError ValueError IndexError LookupError TypeError AssertionError Exception BaseException "
+    "OutOfMemoryError LinAlgError _LinAlgError".split()
+)
+"""What torch raises when tensors do not fit, or are not what an operation asks for; and what holds it."""
+
+
+@flag(
+    "TRC014",
+    "error-of-tensor-code",
+    cst.Try,
+    cst.With,
+    effort=0.5,
+    what="an error of tensor code is caught and made up for",
+    why="JAX raises other errors than torch, at other times, and none at all for an index that is out of range.",
+    example=(
+        "def f(x: torch.Tensor, y: torch.Tensor):\n    try:\n        return x + y\n"
+        "    except RuntimeError:\n        return x + y.mT"
+    ),
+    instead=(
+        "def f(x: torch.Tensor, y: torch.Tensor):\n    if x.shape == y.shape:\n        return x + y\n"
+        "    return x + y.mT"
+    ),
+)
+def error_of_tensor_code(node: Any, ctx: FlagContext) -> str | None:
+    """``try: x + y`` with ``except RuntimeError:`` that goes on; ``with suppress(RuntimeError):``."""
+    if isinstance(node, cst.With):
+        calls = [i.item for i in node.items if isinstance(i.item, cst.Call)]
+        given = [c for c in calls if ctx.callee(c) == "contextlib.suppress"]
+        caught = any(_may_catch(arg.value) for call in given for arg in call.args)
+    else:
+        caught = any(_may_catch(h.type) and not _raises_again(h.body) for h in node.handlers)
+    if caught and any(_may_raise(part, ctx) for part in lines.below(node.body)):
+        return "ask beforehand for what makes the operation fail: a shape, a dtype, a length"
+    return None
+
+
+def _may_catch(node: cst.BaseExpression | None) -> bool:
+    """Whether ``except`` of this catches what torch raises for tensors."""
+    if node is None:
+        return True
+    if isinstance(node, cst.Tuple):
+        return any(_may_catch(element.value) for element in node.elements)
+    last = node.attr if isinstance(node, cst.Attribute) else node
+    return not isinstance(last, cst.Name) or last.value in _CAUGHT
+
+
+def _raises_again(body: cst.BaseSuite) -> bool:
+    """Whether a handler ends in an error of its own."""
+    last = body.body[-1] if body.body else None
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+    return isinstance(small, cst.Raise)
+
+
+def _may_raise(node: cst.CSTNode, ctx: FlagContext) -> bool:
+    """Whether a node computes with tensors, or calls what may."""
+    if isinstance(node, cst.Call):
+        name = ctx.callee(node) or ""
+        if name.startswith(("Tensor.", "Module.")) or name.endswith("()") or ctx.is_tensor(node):
+            return True
+        return any(ctx.is_tensor(item.value) for item in node.args)
+    if isinstance(node, (cst.BinaryOperation, cst.Subscript)):
+        return ctx.is_tensor(node.left if isinstance(node, cst.BinaryOperation) else node.value)
+    return isinstance(node, cst.Assign) and any(
+        isinstance(t.target, cst.Subscript) and ctx.is_tensor(t.target.value) for t in node.targets
+    )

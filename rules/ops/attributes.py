@@ -88,9 +88,9 @@ def is_cuda(input) -> Bool:
     return False
 
 
-@op("Tensor.is_contiguous", example={"x.is_contiguous()": "True"})
+@op("Tensor.is_contiguous", example={"x if x.is_contiguous() else x.contiguous()": "x"})
 def is_contiguous(input, memory_format=None) -> Bool:
-    """JAX arrays have no strides."""
+    """JAX arrays have no strides; the converter asks that both answers lead to the same numbers."""
     return True
 
 

@@ -20,9 +20,9 @@ class M(nn.Module):
         self.fixed = nn.Embedding(4, 3)
         self.fixed.weight = nn.Parameter(w, requires_grad=False)
         self.either = nn.Linear(3, 4)
-        self.either.weight = nn.Parameter(w, requires_grad=learnt)
+        self.either.weight = nn.Parameter(w.clone(), requires_grad=learnt)
         self.head = nn.Linear(4, 3)
-        self.head.weight = nn.Parameter(w.T)
+        self.head.weight = nn.Parameter(w.T.clone())
 
     def forward(self, i):
         return self.head(self.either(self.fixed(i)))

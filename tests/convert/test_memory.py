@@ -324,6 +324,22 @@ def test_a_loop_that_may_run_no_time_gives_what_it_got(loop: str) -> None:
     assert rules_of(STACKS.replace("LOOP", loop)) == ["MUT001"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.first.pop()",
+        "del self.first[0]",
+        "self.first._modules.clear()",
+        "taken = self.first\n        taken.pop()",
+    ],
+)
+def test_a_list_that_loses_its_layers_may_be_empty(line: str) -> None:
+    source = STACKS.replace("LOOP", "one in self.first")
+    made = "        self.first = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])\n"
+    assert made in source
+    assert "MUT001" in rules_of(source.replace(made, f"{made}        {line}\n"))
+
+
 def test_what_a_lambda_is_handed_is_its_own() -> None:
     source = """
     def init(layer):

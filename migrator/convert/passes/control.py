@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
+from migrator.convert.opening import opened
 from migrator.convert.passes.functions import is_disabled_autocast
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import kinds as k
@@ -51,6 +52,13 @@ def chosen_call(rw: Rewriter, node: cst.Expr) -> Any:
     return rw.statement(cst.If(choice.test, arms[0], orelse=cst.Else(arms[1])))
 
 
+@converts(cst.Try, cst.With)
+def flagged(rw: Rewriter, node: cst.Try | cst.With) -> None:
+    """One that catches an error of tensor code stays as it is."""
+    if node in rw.ctx.blocked:
+        raise Failure(node, *rw.ctx.blocked[node])
+
+
 @converts(cst.With)
 def with_(rw: Rewriter, node: cst.With) -> Any:
     """``with torch.no_grad():`` goes; its results are wrapped in ``stop_gradient`` where they are assigned."""
@@ -62,14 +70,14 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
     if len(names) == 1 and names[0] in _NO_GRAD:
         ctx.no_grad += 1
         try:
-            return _opened(rw, node)
+            return opened(rw, node)
         finally:
             ctx.no_grad -= 1
     if len(names) == 1 and is_disabled_autocast(node.items[0].item, names[0]):
-        return _opened(rw, node)
+        return opened(rw, node)
     if len(names) == 1 and names[0] in _NEUTRAL and node.items[0].asname is None:
         if names[0] == "torch.enable_grad" or "grad_enabled" not in str(names[0]):
-            return _opened(rw, node)
+            return opened(rw, node)
     raise Failure(
         node.items[0].item,
         "API001",
@@ -81,33 +89,6 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
 def _context_name(rw: Rewriter, node: cst.BaseExpression) -> str | None:
     target = node.func if isinstance(node, cst.Call) else node
     return rw.ctx.facts.qualified_name(target)
-
-
-def _opened(
-    rw: Rewriter, node: cst.With | cst.If | cst.Try, suite: cst.BaseSuite | None = None
-) -> list[cst.BaseStatement]:
-    """The body, or another suite, without the ``with`` or ``if`` around it."""
-    suite = node.body if suite is None else suite
-    statements = (
-        [cst.SimpleStatementLine(suite.body)]
-        if isinstance(suite, cst.SimpleStatementSuite)
-        else list(suite.body)
-    )
-    body = rw.body([s for s in statements if not _is_pass(s)])  # type: ignore[misc]
-    comments = [line for line in node.leading_lines if line.comment is not None]
-    blank = [line for line in node.leading_lines if line.comment is None][:1]
-    if body and hasattr(body[0], "leading_lines"):
-        body[0] = syntax.changed(
-            body[0],
-            leading_lines=[*blank, *comments, *[x for x in body[0].leading_lines if x.comment]],
-        )
-    return body
-
-
-def _is_pass(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.SimpleStatementLine) and all(
-        isinstance(small, cst.Pass) for small in node.body
-    )
 
 
 def _test(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
@@ -136,10 +117,10 @@ def asked_of_torch(rw: Rewriter, node: cst.If) -> Any:
     if known is None:
         return None
     if known:
-        return _opened(rw, node)
+        return opened(rw, node)
     if isinstance(node.orelse, cst.If):
         return rw.statement(syntax.changed(node.orelse, leading_lines=node.leading_lines))
-    return _opened(rw, node, node.orelse.body) if node.orelse is not None else []
+    return opened(rw, node, node.orelse.body) if node.orelse is not None else []
 
 
 @converts(cst.If)
@@ -287,7 +268,7 @@ def without_library(rw: Rewriter, node: cst.Try) -> Any:
     library = missing_library(rw.ctx.facts, node)
     what, advice = doing_without(library)
     rw.ctx.report(node.body, "API004", what, advice, severity="info", blocks=False)
-    return _opened(rw, node, handler.body)
+    return opened(rw, node, handler.body)
 
 
 @converts(cst.Try)

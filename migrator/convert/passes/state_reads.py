@@ -1,0 +1,105 @@
+"""State that is read before a call which updates it, and used after it.
+
+``m = self.bn.running_mean; y = self.bn(x); return y + m``: m is the buffer itself in torch, and its new value is what is
+added. The port reads a value, which is the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.memory import VIEWS, Aliases, aliases
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.updates import updated_by, written_names
+from migrator.infer import FunctionInfo
+
+
+@converts(cst.Call)
+def read_before(rw: Rewriter, node: cst.Call) -> None:
+    """Raise a Failure for a call that may write to state of which somebody holds the tensor."""
+    ctx = rw.ctx
+    if ctx.frame is None or not ctx.statements or ctx.in_init:
+        return
+    read = _state_read(ctx, ctx.frame.info)
+    updated = read & updated_by(ctx, node) if read else frozenset()
+    if not updated:
+        return
+    statement = ctx.statements[-1].node
+    facts = aliases(ctx, ctx.frame.info)
+    state = facts.before.get(statement)
+    if state is None:
+        return
+    for name in sorted(_held(facts, statement, node)):
+        if _names(state.get(name, frozenset())) & updated:
+            raise _changed(node, name)
+    for attribute in _direct(ctx, statement, node, updated):
+        raise _changed(node, syntax.code(attribute))
+
+
+def _held(facts: Aliases, statement: cst.CSTNode, node: cst.Call) -> set[str]:
+    """The names that are read while a call runs, after it or beside it."""
+    beside = {name for part in _parts(statement) for name in syntax.names(part)}
+    func = set(syntax.names(node.func))
+    return (set(facts.read_after(statement)) | beside) - func
+
+
+def _parts(statement: cst.CSTNode) -> list[cst.CSTNode]:
+    """What a statement evaluates: not what it binds, nor the suites below it."""
+    if isinstance(statement, cst.SimpleStatementLine):
+        return [s.value if isinstance(s, cst.Assign) else s for s in statement.body]
+    if isinstance(statement, (cst.If, cst.While)):
+        return [statement.test]
+    return [statement.iter] if isinstance(statement, cst.For) else []
+
+
+def _state_read(ctx: Context, info: FunctionInfo) -> frozenset[str]:
+    """The names of attributes that a function reads and that something in the project writes to in place."""
+    if info not in ctx.state_read:
+        below = ctx.facts.tree.below(info.node.body)
+        names = {n.attr.value for n in below if isinstance(n, cst.Attribute)}
+        ctx.state_read[info] = frozenset(names & written_names(ctx))
+    return ctx.state_read[info]
+
+
+def _names(memory: frozenset[str]) -> frozenset[str]:
+    """``running_mean`` of the memory ``attr:self.bn.running_mean``."""
+    return frozenset(one.rpartition(".")[2] for one in memory if one.startswith("attr:"))
+
+
+def _direct(
+    ctx: Context, statement: cst.CSTNode, call: cst.Call, updated: frozenset[str]
+) -> Iterator[cst.Attribute]:
+    """``self.bn.running_mean + self.bn(x)``: state that a statement reads before a call, and uses once it has run."""
+    for part in _parts(statement):
+        for node in ctx.facts.tree.below(part):  # in the order of the source
+            if node is call.func:
+                break  # what comes now is read after the call, or handed to it
+            if isinstance(node, cst.Attribute) and node.attr.value in updated:
+                if not _is_used_up(ctx, node, call):
+                    yield node
+
+
+def _is_used_up(ctx: Context, node: cst.CSTNode, call: cst.Call) -> bool:
+    """Whether something new is made of a tensor before a call: ``self.bn.running_mean.clone() + self.bn(x)``."""
+    for parent in reversed(ctx.facts.tree.around(node)):
+        if call in ctx.facts.tree.below(parent):
+            return False
+        if isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
+            return True
+        name = ctx.facts.callee(parent) or "" if isinstance(parent, cst.Call) else ""
+        if name.startswith(("torch.", "Tensor.")) and name.rpartition(".")[2] not in VIEWS:
+            return True
+    return False
+
+
+def _changed(node: cst.Call, name: str) -> Failure:
+    return Failure(
+        node,
+        "MUT001",
+        f"this call may write to the state that `{name}` stands for, which is used once it has run",
+        "read the old value with `.clone()` before the call, or the new one after it",
+    )

@@ -1,0 +1,103 @@
+"""Words for lists that may lose what they hold: ``self.layers.pop()``, ``del head[0]``, ``blocks[:] = …``.
+
+By name alone, and over all files of a project: a list that is called otherwise keeps what it was made with.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+_EMPTYING = frozenset("pop popleft popitem clear remove __delitem__".split())
+_PLAIN_BASES = frozenset("Module object".split())
+
+
+def emptied(tree: ast.AST) -> frozenset[str]:
+    """The last names of the containers that a file may take something out of, also under another name."""
+    nodes = list(ast.walk(tree))
+    found = {word for node in nodes for word in _shrinks(node)}
+    known = -1
+    while len(found) > known:
+        known = len(found)
+        writing = {
+            node.name
+            for node in nodes
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and found & {a.arg for a in (*node.args.posonlyargs, *node.args.args)}
+        }
+        for node in nodes:
+            if isinstance(node, ast.Assign):
+                bound, value = {w for t in node.targets for w in _words(t)}, node.value
+            elif isinstance(node, (ast.For, ast.comprehension)):
+                bound, value = set(_words(node.target)), node.iter
+            elif isinstance(node, ast.Call) and _word(node.func) in writing:
+                found |= {w for a in node.args for w in _words(a)}
+                continue
+            else:
+                continue
+            if bound & found:
+                found |= set(_words(value))
+    return frozenset(found)
+
+
+def replaced(tree: ast.AST) -> frozenset[str]:
+    """The names of attributes that a file gives to objects of classes which it need not define."""
+    found = set()
+    for node in ast.walk(tree):
+        targets = _targets(node)
+        found |= {t.attr for t in targets if isinstance(t, ast.Attribute) and not _is_self(t)}
+        if isinstance(node, ast.ClassDef) and any(_word(b) not in _PLAIN_BASES for b in node.bases):
+            every = [t for one in ast.walk(node) for t in _targets(one)]
+            found |= {t.attr for t in every if isinstance(t, ast.Attribute)}
+        if isinstance(node, ast.Call) and _word(node.func) in ("setattr", "delattr"):
+            texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
+            found |= {text for text in texts if isinstance(text, str)}
+    return frozenset(found)
+
+
+def _shrinks(node: ast.AST) -> Iterator[str]:
+    """What a node takes something out of."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in _EMPTYING:
+            yield _word(node.func.value)
+    elif isinstance(node, ast.Delete):
+        for target in node.targets:
+            if not isinstance(target, ast.Name):
+                yield _word(target)
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice):
+                yield _word(target.value)
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, (ast.AnnAssign, ast.AugAssign)) else []
+
+
+def _is_self(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _word(node: ast.AST) -> str:
+    """``layers`` of ``self.layers``, ``layers[0]`` and ``self.layers._modules``."""
+    while isinstance(node, (ast.Subscript, ast.Call)) or (
+        isinstance(node, ast.Attribute) and node.attr == "_modules"
+    ):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    """The last names of what an expression is made of: ``layers`` and ``n`` of ``list(self.layers)[n:]``."""
+    if isinstance(node, ast.Attribute):
+        yield _word(node)
+        if isinstance(node.value, (ast.Name, ast.Attribute)):
+            return
+    elif isinstance(node, ast.Name):
+        yield node.id
+    for child in ast.iter_child_nodes(node):
+        yield from _words(child)

@@ -1,0 +1,70 @@
+"""Parameters and buffers made of one tensor share its memory in torch: a finding where one of them may be written."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.convert.tools import rules_of
+
+HEAD = """
+class M(nn.Module):
+    def __init__(self, given):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.w = nn.Parameter(torch.ones(4, 4))
+        self.register_buffer("kept", torch.ones(4))
+        v = torch.zeros(4)
+INIT
+
+    def forward(self, x):
+        FORWARD
+        return x
+"""
+
+
+def _rules(init: str, forward: str = "pass") -> list[str]:
+    source = HEAD.replace("INIT", textwrap.indent(textwrap.dedent(init), " " * 8))
+    return rules_of(source.replace("FORWARD", forward))
+
+
+BUFFERS = 'self.register_buffer("a", v)\nself.register_buffer("b", v.view(2, 2))'
+
+
+@pytest.mark.parametrize(
+    ("init", "forward"),
+    [
+        (BUFFERS, "self.a += 1"),
+        (BUFFERS, "self.b[0] = 1"),
+        (BUFFERS, "self.b.mul_(2)"),
+        (BUFFERS, "b = self.b\n        b.mul_(2)"),
+        ("self.a = nn.Parameter(v)\nself.b = nn.Parameter(v)", "pass"),
+        ("self.a = nn.Parameter(given)\nself.b = nn.Parameter(given)", "pass"),
+        ('self.a = nn.Parameter(v)\nself.register_buffer("b", v)', "pass"),
+        ('self.register_buffer("a", self.w.data[0])', "pass"),
+        ("self.a = nn.Parameter(self.fc.weight)", "pass"),
+        ('for i in range(2):\n    self.register_parameter(f"a{i}", nn.Parameter(v))', "pass"),
+        ("self.a = nn.ParameterList([nn.Parameter(v) for _ in range(2)])", "pass"),
+    ],
+)
+def test_made_of_one_tensor_and_written(init: str, forward: str) -> None:
+    assert _rules(init, forward) == ["MUT001"]
+
+
+@pytest.mark.parametrize(
+    ("init", "forward"),
+    [
+        (BUFFERS, "x = x + self.a"),
+        (BUFFERS.replace("v.view(2, 2)", "v.clone()"), "self.b[0] = 1"),
+        ("self.a = nn.Parameter(v)\nself.b = nn.Parameter(v.clone())", "pass"),
+        ("p = nn.Parameter(v)\nself.a = p\nself.b = p", "pass"),
+        ("self.fc.bias = nn.Parameter(self.fc.bias.data)", "pass"),
+        ('self.register_buffer("a", self.kept)', "x = x + self.a"),
+        ('for i in range(2):\n    u = torch.ones(4)\n    self.register_buffer(f"a{i}", u)', "pass"),
+        ("self.a = nn.ParameterList([nn.Parameter(torch.ones(4)) for _ in range(2)])", "pass"),
+        ("self.a = nn.ParameterList([nn.Parameter(u) for u in given])", "pass"),
+    ],
+)
+def test_tensors_of_their_own(init: str, forward: str) -> None:
+    assert _rules(init, forward) == []

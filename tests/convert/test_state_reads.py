@@ -1,0 +1,76 @@
+"""State that is read before the call which updates it: in torch the tensor that was read has the new value."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.convert.tools import rules_of
+
+NORM = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bn = nn.BatchNorm1d(4)
+        self.fc = nn.Linear(4, 4)
+
+    def norm(self, x):
+        return self.bn(x)
+
+    def forward(self, x):
+"""
+COUNTER = """
+class Sub(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, x):
+        self.count += 1
+        return x * 2
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sub = Sub()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+"""
+
+
+def _rules(head: str, lines: str) -> list[str]:
+    return rules_of(head + textwrap.indent(textwrap.dedent(lines), " " * 8))
+
+
+@pytest.mark.parametrize(
+    ("head", "lines"),
+    [
+        (NORM, "m = self.bn.running_mean\ny = self.bn(x)\nreturn y + m\n"),
+        (NORM, "m = self.bn.running_var.view(1, -1)\ny = self.norm(x)\nreturn y + m\n"),
+        (NORM, "m = self.bn.running_mean\nreturn self.bn(x) + m\n"),
+        (NORM, "return self.bn.running_mean + self.bn(x)\n"),
+        (NORM, "m = self.bn.running_mean\nfor _ in range(2):\n    x = self.bn(x + m)\nreturn x\n"),
+        (COUNTER, "n = self.sub.count\ny = self.sub(x)\nreturn y * n\n"),
+    ],
+)
+def test_read_before_and_used_after_the_update(head: str, lines: str) -> None:
+    assert rules_of(head + "        return x\n") == []
+    assert _rules(head, lines) == ["MUT001"]
+
+
+@pytest.mark.parametrize(
+    ("head", "lines"),
+    [
+        (NORM, "m = self.bn.running_mean.clone()\ny = self.bn(x)\nreturn y + m\n"),
+        (NORM, "m = self.bn.running_mean\ny = self.fc(x) + m\nreturn self.bn(y)\n"),
+        (NORM, "return self.bn(x) + self.bn.running_mean\n"),
+        (NORM, "return self.bn.running_mean * 2 + self.bn(x)\n"),
+        (NORM, "m = self.fc.bias\ny = self.bn(x)\nreturn y + m\n"),
+        (COUNTER, "y = self.sub(x)\nn = self.sub.count\nreturn self.fc(y) * n\n"),
+    ],
+)
+def test_no_update_between(head: str, lines: str) -> None:
+    assert _rules(head, lines) == []

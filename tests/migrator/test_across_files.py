@@ -1,0 +1,79 @@
+"""What one file does to the tensors and lists of another: in-place updates, lists that lose their layers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.migrator.test_packages import blocking, convert
+
+STACK = """
+from torch import nn
+
+
+class Stack(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4)])
+
+    def forward(self, x):
+        h = x
+        for layer in self.layers:
+            h = layer(h)
+        h += 1
+        return x + h
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "net.layers.pop(0)",
+        "del net.layers[0]",
+        "net.layers = nn.ModuleList()",
+        "layers = net.layers\n    layers.clear()",
+    ],
+)
+def test_layers_that_another_file_takes_out(tmp_path: Path, line: str) -> None:
+    user = f"from torch import nn\nfrom .stack import Stack\n\n\ndef make():\n    net = Stack()\n    {line}\n"
+    found = convert(tmp_path, {"stack.py": STACK, "user.py": user + "    return net\n"})
+    assert any("MUT001" in one for one in blocking(found))
+    kept = user.replace(line, "net.eval()") + "    return net\n"
+    assert blocking(convert(tmp_path / "kept", {"stack.py": STACK, "user.py": kept})) == []
+
+
+COUNTER = """
+import torch
+from torch import nn
+
+
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, x):
+        self.count += 1
+        return x * 2
+"""
+NET = """
+from torch import nn
+from .counter import Counter
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sub = Counter()
+
+    def forward(self, x):
+        n = self.sub.count
+        y = self.sub(x)
+        return y * n
+"""
+
+
+def test_state_that_a_module_of_another_file_updates(tmp_path: Path) -> None:
+    found = convert(tmp_path, {"counter.py": COUNTER, "net.py": NET})
+    assert ["MUT001" in one for one in blocking(found)] == [True]
