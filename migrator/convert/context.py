@@ -84,10 +84,20 @@ class Context:
         """Whether a function may write to the memory of one of its arguments."""
         self.updates: dict[FunctionInfo, frozenset[str]] = {}
         """Names of attributes that a function may write to in place."""
+        self.direct_writes: dict[FunctionInfo, frozenset[str]] = {}
+        """Those that its own lines write to."""
         self.written_names: frozenset[str] | None = None
         """Those that anything in the file may write to in place."""
+        self.forward_writes: frozenset[str] | None = None
+        """Those that the forward pass of some module may write to."""
+        self.tensor_names: frozenset[str] | None = None
+        """Names of attributes that are tensors in some class."""
+        self.forward_pass: set[FunctionInfo] | None = None
+        """The functions that the forward pass of some module calls."""
         self.state_read: dict[FunctionInfo, frozenset[str]] = {}
         """Those of them that a function reads."""
+        self.kept: dict[FunctionInfo, tuple[tuple[str, str, str], ...]] = {}
+        """Constructor → the arguments whose memory it keeps."""
         self.emptied: frozenset[str] | None = None
         """Names of lists that the project may take something out of."""
         self.made_variables: dict[FunctionInfo, list[Any]] = {}

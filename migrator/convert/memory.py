@@ -31,6 +31,8 @@ _STORING = frozenset(
     "append appendleft insert extend extendleft add update setdefault put push __setitem__".split()
 )
 """Methods by which a container keeps what it is handed."""
+_KEEPING = frozenset({"register_buffer", "register_parameter", "save_for_backward"})
+"""Methods by which a module or an autograd function keeps a tensor."""
 _PASSING_LAYERS = frozenset(
     "Identity Flatten Unflatten Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout "
     "Sequential".split()
@@ -260,6 +262,8 @@ class Aliases:
             kind = self.ctx.kind(func.value)
             if not isinstance(kind, (k.Tensor, k.Module)):
                 self._put(func.value, self._arguments(call, state), state)
+        if isinstance(func, cst.Attribute) and func.attr.value in _KEEPING:
+            self._put(_kept_as(func, call), self._arguments(call, state), state)
         if len(call.args) < 2 or name.startswith(("torch.", "Tensor.", "builtins.", "einops.")):
             return
         memory = [self.memory(a.value, state) for a in call.args]
@@ -440,6 +444,13 @@ def _operands(node: cst.Call) -> int:
     if len(given) == 1 and isinstance(given[0], (cst.List, cst.Tuple)):
         return len(given[0].elements)
     return len(given)
+
+
+def _kept_as(func: cst.Attribute, call: cst.Call) -> cst.Attribute:
+    """``self.mask`` for ``self.register_buffer("mask", …)``, ``ctx.saved_tensors`` for ``ctx.save_for_backward(…)``."""
+    name = call.args[0].value if call.args else None
+    attribute = str(name.evaluated_value) if isinstance(name, cst.SimpleString) else "saved_tensors"
+    return cst.Attribute(func.value, cst.Name(attribute if attribute.isidentifier() else "buffers"))
 
 
 def _boxes(memory: frozenset[str]) -> frozenset[str]:

@@ -6,7 +6,8 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
-from migrator.convert.memory import aliases, written_base
+from migrator.convert.memory import aliases
+from migrator.convert.passes.freezing import forward_pass
 from migrator.convert.writers import target_of
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -20,71 +21,37 @@ _NORMALISING = frozenset({"batch_norm", "instance_norm", "native_batch_norm"})
 
 
 def written_names(ctx: Context) -> frozenset[str]:
-    """The names of attributes that the file may write to in place, and of a batch norm's statistics.
-
-    What a local name stands for that is written counts as well: ``c = self.cache; c[0] = 1``."""
+    """The names of attributes that the project may write to in place, while a model is built too."""
     if ctx.written_names is None:
-        index = ctx.source.index
-        bases = [_syntactic(n) for n in index.of_type(cst.AugAssign, cst.Assign, cst.Call)]
-        found = {b.attr.value for b in bases if isinstance(b, cst.Attribute)}
-        local = {b.value for b in bases if isinstance(b, cst.Name)}
-        for node in index.of_type(cst.Assign):
-            if any(local & set(syntax.names(t.target)) for t in node.targets):
-                values = syntax.walk(node.value)
-                found |= {n.attr.value for n in values if isinstance(n, cst.Attribute)}
-        found |= _handed(ctx, local)
         foreign = [f.settled.updates for f in ctx.facts.names.values() if f.settled is not None]
-        ctx.written_names = frozenset(found | STATISTICS).union(*foreign)
+        own = [_directly(ctx, info) for info in ctx.facts.functions.values()]
+        ctx.written_names = STATISTICS.union(*foreign, *own)
     return ctx.written_names
 
 
-def _handed(ctx: Context, local: set[str]) -> set[str]:
-    """The attributes that are handed to functions which write to an argument: ``ema_(self.mean, x)``."""
+def _anything(ctx: Context) -> frozenset[str]:
+    """What a call may write to of which nothing is known: it may be the forward pass of any module."""
+    if ctx.forward_writes is None:
+        foreign = [f.settled.updates for f in ctx.facts.names.values() if f.settled is not None]
+        reached = forward_pass(ctx)
+        own = [_directly(ctx, info) for info in reached if not ctx.plan.builds_time(info)]
+        ctx.forward_writes = STATISTICS.union(*foreign, *own)
+    return ctx.forward_writes
+
+
+def _tensors(ctx: Context) -> frozenset[str]:
+    """The names of attributes that are tensors in some class."""
+    if ctx.tensor_names is not None:
+        return ctx.tensor_names
     found: set[str] = set()
-    for call in ctx.source.index.of_type(cst.Call):
-        kind = ctx.facts.kind(call.func)
-        info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
-        if info is None:
-            continue
-        writes = info.settled.mutates if info.settled is not None else local & set(info.params)
-        if writes:
-            values = [n for a in call.args for n in syntax.walk(a.value)]
-            found |= {n.attr.value for n in values if isinstance(n, cst.Attribute)}
-    return found
-
-
-def _syntactic(node: cst.CSTNode) -> cst.CSTNode | None:
-    """What a node writes to in place by its form: ``x += 1``, ``x[i] = 1``, ``x.add_(1)``, ``f_(x)``, ``out=x``."""
-    if isinstance(node, cst.AugAssign):
-        return _base(node.target)
-    if isinstance(node, cst.Assign):
-        written = [t.target for t in node.targets if isinstance(t.target, cst.Subscript)]
-        return _base(written[0]) if written else None
-    if not isinstance(node, cst.Call):
-        return None
-    func = node.func
-    name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
-    out = [a.value for a in node.args if a.keyword is not None and a.keyword.value == "out"]
-    if out:
-        return _base(out[0])
-    if not isinstance(name, str) or not name.endswith("_") or name.endswith("__"):
-        return None
-    if node.args and not isinstance(func, cst.Attribute):
-        return _base(node.args[0].value)
-    if isinstance(func, cst.Attribute):
-        base = _base(func.value)
-        library = isinstance(base, cst.Attribute) and base.attr.value == "init"
-        return _base(node.args[0].value) if node.args and library else base
-    return None
-
-
-def _base(node: cst.CSTNode) -> cst.CSTNode:
-    """``self.cache`` of ``self.cache[0].data.view(-1)``."""
-    while True:
-        node = written_base(node)
-        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-            return node
-        node = node.func.value
+    for info in ctx.facts.classes.values():
+        for name, kind in info.attributes.items():
+            inner = kind.inner if isinstance(kind, k.Optional) else kind
+            if isinstance(inner, k.Tensor):
+                found.add(name)
+        found |= info.state or frozenset()
+    ctx.tensor_names = frozenset(found)
+    return ctx.tensor_names
 
 
 def updated_by(ctx: Context, call: cst.Call) -> frozenset[str]:
@@ -97,7 +64,7 @@ def updated_by(ctx: Context, call: cst.Call) -> frozenset[str]:
             return updates(ctx, forward)
         base = (own.torch_base or "" if own is not None else kind.cls).split("|")
         if any(one in _HOLDS_OTHERS or not one.startswith("torch.") for one in base):
-            return written_names(ctx)
+            return _anything(ctx)
         normalises = any(one.rpartition(".")[2].startswith(_KEEPS_STATISTICS) for one in base)
         return STATISTICS if normalises else frozenset()
     info = ctx.facts.names.get(name)
@@ -107,10 +74,10 @@ def updated_by(ctx: Context, call: cst.Call) -> frozenset[str]:
         given = [n for a in call.args for n in syntax.walk(a.value) if isinstance(n, cst.Attribute)]
         return frozenset(n.attr.value for n in given)
     if name == "torch.utils.checkpoint.checkpoint":
-        return written_names(ctx)
+        return _anything(ctx)
     if isinstance(kind, (k.Function, k.Class)) and kind.name:
         return frozenset()  # of torch, numpy, Python
-    return written_names(ctx)
+    return _anything(ctx)
 
 
 def updates(ctx: Context, info: FunctionInfo) -> frozenset[str]:
@@ -124,18 +91,28 @@ def updates(ctx: Context, info: FunctionInfo) -> frozenset[str]:
 
 
 def _updates(ctx: Context, info: FunctionInfo) -> frozenset[str]:
-    every = written_names(ctx)
-    facts = aliases(ctx, info)
-    found: set[str] = set()
-    for statement, state in facts.before.items():
-        parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
-        for part in parts:
-            for node in syntax.walk(part):
+    if ctx.plan.builds_time(info):
+        return frozenset()  # a model that is built does not compute yet
+    found = set(_directly(ctx, info))
+    for node in ctx.facts.tree.below(info.node.body):
+        if isinstance(node, cst.Call):
+            found |= updated_by(ctx, node)
+    return frozenset(found)
+
+
+def _directly(ctx: Context, info: FunctionInfo) -> frozenset[str]:
+    """The names of attributes whose memory the lines of a function write to, by whatever name."""
+    if info.settled is not None:
+        return info.settled.updates
+    if info not in ctx.direct_writes:
+        ctx.direct_writes[info] = frozenset()
+        facts, found = aliases(ctx, info), set[str]()
+        for statement, state in facts.before.items():
+            parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+            for node in (one for part in parts for one in syntax.walk(part)):
                 target = target_of(ctx, node)
                 if target is not None:
                     memory = facts.memory(target, state)
                     found |= {m.rpartition(".")[2] for m in memory if m.startswith("attr:")}
-    for node in ctx.facts.tree.below(info.node.body):
-        if isinstance(node, cst.Call) and not every <= found:
-            found |= updated_by(ctx, node)
-    return frozenset(found) & every
+        ctx.direct_writes[info] = frozenset(found) & _tensors(ctx)
+    return ctx.direct_writes[info]

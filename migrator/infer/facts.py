@@ -67,7 +67,8 @@ class SettledFunction:
 
     ``how`` says where its ``nnx.Rngs`` comes from (``RngPlan.how``); ``mutates`` are parameters whose memory it
     writes to in torch, and whose callers must not read them afterwards; ``reads_training`` that it asks something
-    for its mode; ``updates`` are names of attributes of modules that it, or what it calls, may write to in place.
+    for its mode; ``updates`` are names of attributes of modules that it, or what it calls, may write to in place,
+    ``keeps`` the arguments whose memory a constructor keeps (``migrator.convert.kept``).
     """
 
     how: str | None = None
@@ -78,6 +79,7 @@ class SettledFunction:
     returns_state: bool = False
     reads_training: bool = False
     updates: frozenset[str] = frozenset()
+    keeps: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)

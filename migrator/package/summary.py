@@ -11,6 +11,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.kept import kept
 from migrator.convert.memory import returns_argument, returns_state
 from migrator.convert.passes.classes import needs_constructor
 from migrator.convert.passes.initializers import writes_first_parameter
@@ -121,6 +122,7 @@ class ForeignFunction(FunctionInfo):
             data["returns_state"],
             data["reads_training"],
             frozenset(data["updates"]),
+            tuple((a, b, c) for a, b, c in data["keeps"]),
         )
         self.dirty = False
 
@@ -226,6 +228,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "returns_argument": returns_argument(ctx, info),
         "returns_state": returns_state(ctx, info),
         "reads_training": reads_training(ctx.facts.tree, info.node),
+        "keeps": [list(one) for one in kept(ctx, info)] if info.short == "__init__" else [],
         "updates": sorted(updates(ctx, info)),
         "mutates": sorted(ctx.mutated.get(info, ())),
     }

@@ -313,3 +313,31 @@ def test_a_gradient_that_is_changed_in_place_is_a_finding(body: str, rule: str) 
     )
     assert rule in rules_of(source.replace("BODY", body))
     assert rules_of(source.replace("BODY", "grad = grad.clone()\n        " + body)) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "rules"),
+    [
+        ("ctx.save_for_backward(x)\n        x += 1", ["MUT001"]),
+        ("y = x * 2\n        ctx.save_for_backward(y)\n        y += 1", ["MUT001"]),
+        ("y = x * 2\n        y += 1\n        ctx.save_for_backward(y)", []),
+    ],
+)
+def test_what_is_saved_and_written_afterwards(lines: str, rules: list[str]) -> None:
+    source = f"""
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        {lines}
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x
+
+
+def f(x: torch.Tensor):
+    return Scale.apply(x * 2)
+"""
+    assert rules_of(source) == rules

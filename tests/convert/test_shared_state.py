@@ -68,3 +68,61 @@ def test_made_of_one_tensor_and_written(init: str, forward: str) -> None:
 )
 def test_tensors_of_their_own(init: str, forward: str) -> None:
     assert _rules(init, forward) == []
+
+
+@pytest.mark.parametrize(
+    ("init", "forward"),
+    [
+        ('self.register_buffer("a", v)\nv[0] = 1', "pass"),
+        ("self.row = self.w[0]", "x = x + self.row"),
+        ("self.tied = self.w if given else nn.Parameter(torch.ones(4, 4))", "pass"),
+        ("p = self.w\nself.again = p", "pass"),
+        ("self.old = self.kept\nself.kept = torch.zeros(4)", "x = x + self.old"),
+    ],
+)
+def test_another_name_for_what_is_there(init: str, forward: str) -> None:
+    assert _rules(init, forward) == ["MUT001"]
+
+
+@pytest.mark.parametrize(
+    ("init", "forward"),
+    [
+        ("self.kept = F.normalize(self.kept, dim=0)\nself.twin = self.kept", "x = x + self.twin"),
+        ("self.tied = self.w", "x = x @ self.tied"),
+        ("self.row = self.w[0].detach().clone()", "pass"),
+        ("self.scale = self.w.shape[0] ** -0.5", "x = x * self.scale"),
+    ],
+)
+def test_other_names_that_mean_the_same(init: str, forward: str) -> None:
+    assert _rules(init, forward) == []
+
+
+PART = """
+class Part(nn.Module):
+    def __init__(self, w):
+        super().__init__()
+        KEEP
+
+    def forward(self, x):
+        self.w += 1
+        return x
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("keep", "init", "rules"),
+    [
+        ("self.w = w", "self.part = Part(self.w)", ["MUT001"]),
+        ("self.w = nn.Parameter(w)", "self.part = Part(self.fc.weight)", ["MUT001"]),
+        ("self.w = nn.Parameter(w)", "self.a = Part(v)\nself.b = Part(v)", ["MUT001"]),
+        ('self.register_buffer("w", w)', "self.part = Part(self.kept)", ["MUT001"]),
+        ('self.register_buffer("w", w)', "self.a = Part(v)\nself.b = Part(v)", ["MUT001"]),
+        ('self.register_buffer("w", w)', "self.a = Part(v)\nself.b = Part(v.clone())", []),
+        ('self.register_buffer("w", w * 2)', "self.part = Part(self.w)", []),
+    ],
+)
+def test_what_a_constructor_keeps(keep: str, init: str, rules: list[str]) -> None:
+    head = PART.replace("KEEP", keep) + HEAD.replace("INIT", textwrap.indent(init, " " * 8))
+    assert rules_of(head.replace("FORWARD", "pass")) == rules

@@ -77,3 +77,40 @@ class Net(nn.Module):
 def test_state_that_a_module_of_another_file_updates(tmp_path: Path) -> None:
     found = convert(tmp_path, {"counter.py": COUNTER, "net.py": NET})
     assert ["MUT001" in one for one in blocking(found)] == [True]
+
+
+PART = """
+import torch
+from torch import nn
+
+
+class Part(nn.Module):
+    def __init__(self, w):
+        super().__init__()
+        self.w = w
+
+    def forward(self, x):
+        return x * self.w
+"""
+TYING = """
+import torch
+from torch import nn
+from .part import Part
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(4))
+        self.part = Part(GIVEN)
+
+    def forward(self, x):
+        return self.part(x) + self.w
+"""
+
+
+def test_a_parameter_that_a_constructor_of_another_file_keeps(tmp_path: Path) -> None:
+    found = convert(tmp_path, {"part.py": PART, "net.py": TYING.replace("GIVEN", "self.w")})
+    assert ["MUT001" in one for one in blocking(found)] == [True]
+    other = {"part.py": PART, "net.py": TYING.replace("GIVEN", "torch.ones(4)")}
+    assert blocking(convert(tmp_path / "other", other)) == []

@@ -245,6 +245,13 @@ def in_forward(ctx: Context) -> bool:
 
 def forward_reaches(ctx: Context, function: FunctionInfo) -> bool:
     """Whether the forward pass of a module of the file calls a function, itself or through others."""
+    return function in forward_pass(ctx) and not ctx.plan.builds_time(function)
+
+
+def forward_pass(ctx: Context) -> set[FunctionInfo]:
+    """The functions that the forward pass of a module of the file calls, itself or through others."""
+    if ctx.forward_pass is not None:
+        return ctx.forward_pass
     seen: set[FunctionInfo] = set()
     queue = [
         info.methods["forward"]
@@ -256,4 +263,5 @@ def forward_reaches(ctx: Context, function: FunctionInfo) -> bool:
         if one not in seen:
             seen.add(one)
             queue.extend(c for c in one.calls if isinstance(c, FunctionInfo))
-    return function in seen and not ctx.plan.builds_time(function)
+    ctx.forward_pass = seen
+    return seen

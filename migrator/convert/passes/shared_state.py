@@ -12,13 +12,18 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
+from migrator.convert.kept import MAKING, constructor, handed_on, is_buffer, registered, registers
 from migrator.convert.memory import aliases, shared
+from migrator.convert.passes.targets import (
+    holds_parameter,
+    is_variable,
+    layer_weight,
+    makes_parameter,
+)
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.updates import written_names
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
-
-_MAKING = frozenset({"torch.nn.Parameter", "torch.nn.Buffer"})
 
 
 @dataclass(frozen=True)
@@ -77,40 +82,61 @@ def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
             continue
         state = facts.before[statement]
         for node in ctx.facts.tree.below(statement):
-            if not isinstance(node, cst.Call):
-                continue
-            value = _value(ctx, node)
-            if value is None or ctx.facts.kind(value) == k.NONE:
-                continue
-            memory = facts.memory(value, state)
-            before = [*(facts.before[loop] for loop in loops)]
-            if _is_repeated(ctx, node):
-                before.append(state)
-            again = any(shared(memory, one) for each in before for one in each.values())
-            name, own = _target(ctx, statement, node)
-            buffer = ctx.facts.callee(node) != "torch.nn.Parameter" or _is_untrained(node)
-            of = tuple(_state(ctx, value, memory, own))
-            yield _Made(statement, memory, name, buffer, of, again)
+            for value, path, buffer in _values(ctx, statement, node):
+                memory = facts.memory(value, state)
+                before = [*(facts.before[loop] for loop in loops)]
+                if _is_repeated(ctx, node):
+                    before.append(state)
+                again = any(shared(memory, one) for each in before for one in each.values())
+                of = tuple(
+                    (n, r == "buffer") for p, n, r in state_in(ctx, info, memory) if p != path
+                )
+                name = path.rpartition(".")[2] or None
+                yield _Made(statement, memory, name, buffer, of, again)
 
 
-def _state(
-    ctx: Context, value: cst.BaseExpression, memory: frozenset[str], own: str
-) -> Iterator[tuple[str, bool]]:
-    """``self.a`` in ``nn.Parameter(self.a.data[0])``: parameters and buffers whose memory a value is."""
-    for node in ctx.facts.tree.below(value):
-        path = syntax.code(node) if isinstance(node, cst.Attribute) else ""
-        kind = ctx.kind(node)
-        if f"attr:{path}" in memory and path != own and isinstance(kind, k.Tensor) and kind.role:
-            yield node.attr.value, kind.role == "buffer"
+def _values(
+    ctx: Context, statement: cst.SimpleStatementLine, node: cst.CSTNode
+) -> Iterator[tuple[cst.BaseExpression, str, bool]]:
+    """The tensors a call makes Variables of, the path of the attribute (empty: not known), and whether it is a buffer."""
+    if not isinstance(node, cst.Call):
+        return
+    if ctx.facts.callee(node) in MAKING:
+        value = registered(node, 0, "data")
+        if value is not None:
+            yield value, _assigned(statement), is_buffer(ctx, node)
+    elif registers(node) and isinstance(node.func, cst.Attribute):
+        value, name = registered(node, 1, "tensor"), registered(node, 0, "name")
+        new = isinstance(value, cst.Call) and ctx.facts.callee(value) in MAKING
+        if node.func.attr.value == "register_buffer" and value is not None and not new:
+            kind = ctx.facts.kind(name) if name is not None else k.UNKNOWN
+            told = (
+                f"{syntax.code(node.func.value)}.{kind.value}" if isinstance(kind, k.Const) else ""
+            )
+            yield value, told, True
+    init = constructor(ctx, node)
+    for item, attribute, how in handed_on(ctx, node, init) if init is not None else ():
+        if how != "plain" or isinstance(ctx.kind(item.value), k.Tensor):
+            path = f"{_assigned(statement)}.{attribute}" if attribute else ""
+            yield item.value, path, how != "param"
 
 
-def _is_untrained(call: cst.Call) -> bool:
-    """``nn.Parameter(w, requires_grad=False)``, which no optimizer writes to."""
-    values = [a.value for a in call.args[1:] if not a.star]
-    return any(isinstance(one, cst.Name) and one.value == "False" for one in values)
+def state_in(
+    ctx: Context, info: FunctionInfo, memory: frozenset[str]
+) -> Iterator[tuple[str, str, str]]:
+    """The parameters and buffers that memory is of: ``self.a``, ``a``, "param"."""
+    paths = {one.removeprefix("attr:") for one in memory if one.startswith("attr:")}
+    if not paths:
+        return
+    for node in ctx.facts.tree.below(info.node.body):
+        if isinstance(node, cst.Attribute) and syntax.code(node) in paths:
+            kind = ctx.kind(node)
+            if isinstance(kind, k.Tensor) and kind.role:
+                paths.discard(syntax.code(node))
+                yield syntax.code(node), node.attr.value, kind.role
 
 
-def _is_repeated(ctx: Context, node: cst.Call) -> bool:
+def _is_repeated(ctx: Context, node: cst.CSTNode) -> bool:
     """Whether a comprehension makes several of one tensor: ``[nn.Parameter(w) for _ in range(3)]``."""
     names = set(syntax.names(node))
     for parent in ctx.facts.tree.around(node):
@@ -127,33 +153,64 @@ def _targets(clause: cst.CompFor | None) -> Iterator[cst.CSTNode]:
         clause = clause.inner_for_in
 
 
-def _value(ctx: Context, call: cst.Call) -> cst.BaseExpression | None:
-    """The tensor that a call makes a parameter or buffer of."""
-    func = call.func
-    if ctx.facts.callee(call) in _MAKING:
-        named = [a for a in call.args if a.keyword is None or a.keyword.value == "data"]
-        return named[0].value if named and not named[0].star else None
-    if not isinstance(func, cst.Attribute) or func.attr.value != "register_buffer":
-        return None
-    for i, item in enumerate(call.args):
-        keyword = item.keyword.value if item.keyword is not None else None
-        if keyword == "tensor" or (keyword is None and i == 1 and not item.star):
-            made = isinstance(item.value, cst.Call) and ctx.facts.callee(item.value) in _MAKING
-            return None if made else item.value
-    return None
-
-
-def _target(
-    ctx: Context, statement: cst.SimpleStatementLine, call: cst.Call
-) -> tuple[str | None, str]:
-    """The attribute that a new Variable becomes, and its path."""
-    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "register_buffer":
-        kind = ctx.facts.kind(call.args[0].value)
-        if isinstance(kind, k.Const) and isinstance(kind.value, str):
-            return kind.value, f"{syntax.code(call.func.value)}.{kind.value}"
-        return None, ""
+def _assigned(statement: cst.SimpleStatementLine) -> str:
+    """The path of the attribute that a statement gives a value."""
     for small in statement.body:
         if isinstance(small, cst.Assign) and isinstance(small.targets[0].target, cst.Attribute):
-            target = small.targets[0].target
-            return target.attr.value, syntax.code(target)
-    return None, ""
+            return syntax.code(small.targets[0].target)
+    return ""
+
+
+# --- names for what is there -----------------------------------------------------------------------------------------
+
+
+@converts(cst.Assign)
+def another_name(rw: Rewriter, node: cst.Assign) -> None:
+    """Raise a Failure for ``self.row = self.table[0]``, a view, and for a second name of what is given anew later."""
+    ctx, target = rw.ctx, node.targets[0].target
+    if ctx.frame is None or not ctx.in_init or not isinstance(target, cst.Attribute):
+        return
+    if isinstance(node.value, cst.Attribute) and is_variable(ctx, node.value):
+        if layer_weight(ctx, target) is None and _is_given_anew(ctx, node, (target, node.value)):
+            raise _second_name(node, target, "and one of the two is given a new value later")
+        return
+    if isinstance(node.value, cst.Call) and (
+        makes_parameter(ctx, node.value) or not isinstance(ctx.kind(node.value), k.Tensor)
+    ):
+        return
+    facts, line = aliases(ctx, ctx.frame.info), ctx.statements[-1].node
+    if line not in facts.before or holds_parameter(ctx, node.value):
+        return
+    memory = facts.memory(node.value, facts.before[line])
+    own = syntax.code(target)
+    if any(path != own for path, _, _ in state_in(ctx, ctx.frame.info, memory)):
+        raise _second_name(node, target, "as a view or under a condition")
+
+
+def _is_given_anew(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ...]) -> bool:
+    """Whether another statement assigns to one of these attributes, but for one that runs before."""
+    assert ctx.frame is not None
+    paths, names = {syntax.code(one) for one in pair}, {one.attr.value for one in pair}
+    own = set(map(id, ctx.facts.tree.below(ctx.frame.info.node.body)))
+    before = True
+    for other in ctx.source.index.of_type(cst.Assign):
+        before = before and other is not node
+        for one in other.targets if other is not node else ():
+            target = one.target
+            if not isinstance(target, cst.Attribute) or target.attr.value not in names:
+                continue
+            if ctx.is_self(target.value) and syntax.code(target) not in paths:
+                continue
+            if makes_parameter(ctx, other.value) or (before and id(other) in own):
+                continue
+            return True
+    return False
+
+
+def _second_name(node: cst.Assign, target: cst.Attribute, why: str) -> Failure:
+    return Failure(
+        node,
+        "MUT001",
+        f"`{syntax.code(target)}` shares memory with a parameter or buffer, {why}",
+        "read it in forward() from the parameter or buffer itself",
+    )

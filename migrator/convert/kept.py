@@ -1,0 +1,110 @@
+"""Which tensors a constructor keeps that it is handed: as a parameter, as a buffer or just as an attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrator.convert.context import Context
+from migrator.convert.memory import aliases
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+
+Kept = tuple[str, str, str]
+"""Parameter of the constructor, attribute that keeps it (empty: not known), "param", "buffer" or "plain"."""
+MAKING = frozenset({"torch.nn.Parameter", "torch.nn.Buffer"})
+
+
+def constructor(ctx: Context, call: cst.Call) -> FunctionInfo | None:
+    """The constructor of an own class of modules that a call runs: ``Head(w)``, ``super().__init__(w)``."""
+    kind, func = ctx.kind(call.func), call.func
+    if isinstance(kind, k.Class):
+        info = ctx.facts.classes.get(kind.name)
+        return info.method("__init__") if info is not None and info.torch_base else None
+    if not isinstance(func, cst.Attribute) or func.attr.value != "__init__" or ctx.owner is None:
+        return None
+    if not isinstance(func.value, cst.Call) or ctx.facts.callee(func.value) != "builtins.super":
+        return None
+    inits = (parent.method("__init__") for parent in ctx.owner.parents)
+    return next((one for one in inits if one is not None), None)
+
+
+def kept(ctx: Context, info: FunctionInfo) -> tuple[Kept, ...]:
+    """What a constructor keeps of its arguments' memory."""
+    if info.settled is not None:
+        return info.settled.keeps
+    if info not in ctx.kept:
+        ctx.kept[info] = ()
+        ctx.kept[info] = tuple(sorted(set(_kept(ctx, info))))
+    return ctx.kept[info]
+
+
+def _kept(ctx: Context, info: FunctionInfo) -> Iterator[Kept]:
+    facts = aliases(ctx, info)
+    for statement, state in facts.before.items():
+        if not isinstance(statement, cst.SimpleStatementLine):
+            continue
+        for node in ctx.facts.tree.below(statement):
+            for value, attribute, how in _keeping(ctx, node):
+                for one in facts.memory(value, state):
+                    if one.startswith("param:"):
+                        yield one.removeprefix("param:"), attribute, how
+
+
+def _keeping(ctx: Context, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, str, str]]:
+    """The values that a node keeps, the attribute's name and how it is kept."""
+    if isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Attribute):
+        made = isinstance(node.value, cst.Call) and ctx.facts.callee(node.value) in MAKING
+        how = "plain" if not made else ("buffer" if is_buffer(ctx, node.value) else "param")
+        yield node.value, node.targets[0].target.attr.value, how
+    if not isinstance(node, cst.Call):
+        return
+    if registers(node):
+        value, name = registered(node, 1, "tensor", "param"), registered(node, 0, "name")
+        kind = ctx.facts.kind(name) if name is not None else k.UNKNOWN
+        told = str(kind.value) if isinstance(kind, k.Const) else ""
+        if value is not None:
+            yield value, told, "buffer" if "buffer" in _method(node) else "param"
+    init = constructor(ctx, node)
+    if init is not None:
+        for item, attribute, how in handed_on(ctx, node, init):
+            yield item.value, attribute, how
+
+
+def handed_on(
+    ctx: Context, call: cst.Call, init: FunctionInfo
+) -> Iterator[tuple[cst.Arg, str, str]]:
+    """The arguments of a call that the constructor keeps, the attribute's name and how it is kept."""
+    from migrator.convert.alias import bound_arguments
+
+    given = dict(bound_arguments(call, init))
+    for parameter, attribute, how in kept(ctx, init):
+        if parameter in given:
+            yield given[parameter], attribute, how
+
+
+def is_buffer(ctx: Context, call: cst.CSTNode) -> bool:
+    """Whether what a call makes is written by no optimizer: a buffer, ``nn.Parameter(w, requires_grad=False)``."""
+    if not isinstance(call, cst.Call) or ctx.facts.callee(call) != "torch.nn.Parameter":
+        return True
+    values = [a.value for a in call.args[1:] if not a.star]
+    return any(isinstance(one, cst.Name) and one.value == "False" for one in values)
+
+
+def registers(call: cst.Call) -> bool:
+    """Whether a call is ``register_buffer`` or ``register_parameter``."""
+    return _method(call) in ("register_buffer", "register_parameter")
+
+
+def registered(call: cst.Call, place: int, *names: str) -> cst.BaseExpression | None:
+    """An argument of ``register_buffer`` or ``register_parameter``."""
+    for i, item in enumerate(call.args):
+        keyword = item.keyword.value if item.keyword is not None else None
+        if keyword in names or (keyword is None and i == place and not item.star):
+            return item.value
+    return None
+
+
+def _method(call: cst.Call) -> str:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
