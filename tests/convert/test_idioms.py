@@ -309,7 +309,7 @@ class M(nn.Module):
     def forward(self, x):
         return self.b(x) - self.a(x)
 """)
-    assert "nnx.update(self.b, nnx.state(self.a, nnx.Not(nnx.RngState)))" in code
+    assert "nnx.update(self.b, nnx.state(self.a, is_stored))" in code
     source = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     assert rules_of(source + "        self.l = nn.LSTM(4, 4)\n        self.l.reset_parameters()\n")
 

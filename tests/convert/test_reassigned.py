@@ -74,3 +74,37 @@ def test_the_old_value_with_a_number_and_two_branches_stay_as_they_were() -> Non
     assert "self.n[...] = self.n[...] + 1" in made
     made = module("if dim:\n    self.w = 1.0\nelse:\n    self.w = torch.ones(2)")
     assert "self.w = 1.0" in made
+
+
+def test_the_state_of_another_module_leaves_out_what_torch_does_not_store() -> None:
+    source = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.register_buffer("calls", torch.zeros(1), persistent=False)
+        self.register_buffer("sum", torch.zeros(4))
+        self.seen = torch.zeros(4)
+
+    def forward(self, x):
+        self.calls += 1
+        self.sum = self.sum + x.sum(0)
+        self.seen = self.seen + x.mean(0)
+        return self.fc(x) + self.calls + self.seen + self.sum
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Net()
+        self.b = Net()
+
+    def forward(self, x):
+        y = self.a(x)
+        self.b.load_state_dict(self.a.state_dict())
+        return y * self.b(x)
+"""
+    model, port, _ = both(source)
+    for _ in range(2):
+        got = port(jnp.asarray(X.numpy()))
+        np.testing.assert_allclose(got, model(X).detach().numpy(), rtol=1e-5, atol=1e-5)

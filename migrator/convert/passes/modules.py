@@ -424,7 +424,7 @@ def _check_functions(rw: Rewriter, node: cst.Call, receiver: cst.BaseExpression)
 
 @converts(cst.Expr)
 def copied_state(rw: Rewriter, node: cst.Expr) -> Any:
-    """``a.load_state_dict(b.state_dict())`` → ``nnx.update(a, nnx.state(b, …))``: all arrays but generators."""
+    """``a.load_state_dict(b.state_dict())`` → ``nnx.update(a, nnx.state(b, …))``: all that torch would store."""
     taking = _method_call(rw, node.value, "load_state_dict")
     if taking is None or len(taking.args) != 1:
         return None
@@ -434,8 +434,10 @@ def copied_state(rw: Rewriter, node: cst.Expr) -> Any:
     assert isinstance(taking.func, cst.Attribute)
     assert isinstance(giving.func, cst.Attribute)
     rw.ctx.helpers.use("nnx")
-    template = syntax.parse("nnx.update(__a__, nnx.state(__b__, nnx.Not(nnx.RngState)))")
+    template = syntax.parse("nnx.update(__a__, nnx.state(__b__, __stored__))")
     found = {"__a__": rw.visit(taking.func.value), "__b__": rw.visit(giving.func.value)}
+    name = rw.ctx.helpers.need(module_file("rules.compat.state"), "is_stored")
+    found["__stored__"] = cst.Name(name)
     return cst.Expr(syntax.substitute(template, found))
 
 
