@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.handed import check_handed_over
+from migrator.convert.passes import transposed
 from migrator.convert.passes.classes import is_named, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch
@@ -349,6 +350,8 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
                 f"what the forward pass computes may go by the order of .{method}(), which Flax does not keep",
                 "name the parameters that are meant",
             )
+    if not ordered:
+        transposed.check(ctx, node)
     exact = _EXACT.get(method, "") if ctx.traverses else ""
     if ordered and not exact:
         _check_functions(rw, node, receiver)

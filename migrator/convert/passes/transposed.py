@@ -1,0 +1,285 @@
+"""Parameters that a loop goes through, where the axes of one count: Flax keeps the kernel of a Linear transposed.
+
+What is done element by element, over all elements or with another walk's parameters is the same in both layouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.infer import ClassInfo
+from migrator.infer import kinds as k
+from migrator.infer.construction import CONTAINERS
+from rules import definitions
+
+_ELEMENTWISE = frozenset(
+    "data grad detach clone contiguous to type float double half bfloat16 int long bool cpu cuda requires_grad_ "
+    "abs neg negative exp expm1 log log1p log2 log10 sqrt rsqrt square sign sgn sin cos tan tanh sigmoid relu erf "
+    "floor ceil round trunc frac reciprocal pow add sub subtract mul multiply div divide true_divide floor_divide "
+    "remainder fmod lerp addcmul addcdiv clamp clip clamp_min clamp_max where masked_fill nan_to_num maximum minimum "
+    "eq ne lt le gt ge logical_and logical_or logical_not logical_xor isnan isinf isfinite isclose fill zero copy "
+    "bernoulli normal uniform exponential random zeros_like ones_like empty_like full_like rand_like randn_like "
+    "new_zeros new_ones requires_grad retain_grad register_hook detach_ threshold softplus".split()
+)
+_REDUCTIONS = frozenset(
+    "sum mean std var norm max min amax amin prod any all median count_nonzero logsumexp allclose equal dist "
+    "nansum nanmean numel nelement dim ndimension ndim element_size item dtype device is_cuda is_floating_point "
+    "is_leaf layout storage histc unique nuclear_norm vector_norm".split()
+)
+"""Over all elements, as long as no dimension is named."""
+_ORDER_FREE = _REDUCTIONS | {"kthvalue", "quantile", "topk", "sort"}
+"""The same for elements in any order, the indices left aside."""
+_FLAT = ("view", "reshape", "flatten", "ravel")
+_MADE = frozenset(
+    "zeros ones empty full rand randn normal zeros_like ones_like new_zeros new_ones len".split()
+)
+_BY_AXIS = ("kaiming_", "sparse_")
+"""Initialisers that go by a weight's rows or columns; the others are as likely in either layout."""
+_HOLDS_LINEAR = tuple(
+    f"torch.nn.{name}"
+    for name in ("Linear", "Lazy", "Transformer", "MultiheadAttention", "AdaptiveLogSoftmax")
+)
+_ADVICE = (
+    "ask the layers for it: `for m in model.modules(): if isinstance(m, nn.Linear): … m.weight …`"
+)
+
+
+def check(ctx: Context, walk: cst.Call) -> None:
+    """Raise a Failure where what a function does to the parameters it walks rests on their axes."""
+    assert isinstance(walk.func, cst.Attribute)
+    if _as_in_torch(ctx, ctx.kind(walk.func.value)):
+        return
+    body = ctx.frame.info.node.body if ctx.frame is not None else ctx.source.tree
+    if body not in ctx.by_axes:
+        ctx.by_axes[body] = next(_by_axes(ctx, body), None)
+    found = ctx.by_axes[body]
+    if found is not None:
+        name, node = found
+        what = f"the axes of `{name}` count here, and Flax keeps the weight of a Linear transposed"
+        raise Failure(node, "API006", what, _ADVICE)
+
+
+def _by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst.CSTNode]]:
+    """The names of walked parameters, with what goes by their axes."""
+    names = _walked(ctx, body)
+    for node in ctx.facts.tree.below(body) if names else ():
+        if not isinstance(node, cst.Name) or node.value not in names:
+            continue
+        kind = ctx.kind(node)
+        if isinstance(kind, k.Tensor) and (kind.role == "param" or names[node.value]):
+            offence = _offence(ctx, node)
+            if offence is not None and not _other_rank(ctx, node):
+                yield node.value, offence
+
+
+def _as_in_torch(ctx: Context, kind: k.Kind, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether all parameters of a module certainly stand in Flax as they do in torch: it has no Linear."""
+    if not isinstance(kind, k.Module) or kind.cls in seen:
+        return isinstance(kind, k.Module)
+    info = ctx.facts.classes.get(kind.cls)
+    if info is None:
+        if kind.cls in CONTAINERS:
+            return kind.item is not None and _as_in_torch(ctx, kind.item, seen)
+        return bool(definitions.layers(kind.cls)) and not kind.cls.startswith(_HOLDS_LINEAR)
+    base = info.torch_base or ""
+    if base not in ("torch.nn.Module", *CONTAINERS):
+        return base.startswith("torch.nn.") and _as_in_torch(ctx, k.Module(base))
+    seen |= {kind.cls}
+    own = len(info.lineage()) == 1
+    return own and all(_as_in_torch(ctx, one, seen) for one in _children(ctx, info))
+
+
+def _children(ctx: Context, info: ClassInfo) -> Iterator[k.Kind]:
+    """The kinds of all modules that a class makes or is given, Unknown for what may be one."""
+    for call in ctx.facts.tree.below(info.node.body):
+        if not isinstance(call, cst.Call):
+            continue
+        made, name = ctx.kind(call), call.func
+        if isinstance(made, k.Module) and made.cls not in CONTAINERS:
+            yield made
+        elif isinstance(made, k.Unknown) and ctx.facts.callee(call) is None:
+            yield made
+        elif isinstance(name, cst.Attribute) and ctx.is_self(name.value):
+            held = info.attributes.get(name.attr.value)
+            if held is not None and not isinstance(held, (k.Module, k.Function)):
+                yield held
+
+
+def _walked(ctx: Context, body: cst.CSTNode) -> dict[str, bool]:
+    """The names that loops give parameters, and the other names of those (True)."""
+    found: dict[str, bool] = {}
+    nodes = ctx.facts.tree.below(body)
+    for node in nodes:
+        if isinstance(node, (cst.For, cst.CompFor)) and not isinstance(
+            node.iter, (cst.List, cst.Tuple)
+        ):
+            found.update((name, False) for name in syntax.names(node.target))
+    for node in nodes:
+        if isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Name):
+            name, value = node.targets[0].target.value, node.value
+            while isinstance(value, (cst.Attribute, cst.Call)):
+                value = value.func if isinstance(value, cst.Call) else value.value
+            if isinstance(value, cst.Name) and value.value in found and name not in found:
+                kind = ctx.kind(value)
+                if found[value.value] or (isinstance(kind, k.Tensor) and kind.role == "param"):
+                    found[name] = True
+    return found
+
+
+def _offence(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
+    """Where an expression of a parameter is used by its axes; None where it is not."""
+    while True:
+        parent = _parent(ctx, node)
+        if isinstance(parent, cst.Attribute):
+            outer = _parent(ctx, parent)
+            called = isinstance(outer, cst.Call) and outer.func is parent
+            after: cst.CSTNode = outer if called and isinstance(outer, cst.Call) else parent
+            word = parent.attr.value.rstrip("_")
+            if word in _ELEMENTWISE:
+                node = after
+                continue
+            if word in ("shape", "size"):
+                return None if _is_form(ctx, after) else after
+            if word in _FLAT and _is_flattened(outer):
+                return None if _in_any_order(ctx, after) else after
+            if word in _REDUCTIONS:
+                return after if called and _names_axis(outer, 0, word) else None
+            return after if definitions.ops(f"Tensor.{word}") else None
+        if isinstance(parent, cst.Arg):
+            return _as_argument(ctx, parent)
+        if isinstance(parent, cst.BinaryOperation):
+            if isinstance(parent.operator, cst.MatrixMultiply):
+                return parent
+            node = parent
+        elif isinstance(parent, (cst.Comparison, cst.UnaryOperation)):
+            node = parent
+        elif isinstance(parent, cst.ComparisonTarget):
+            node = _parent(ctx, parent)
+        elif isinstance(parent, cst.Subscript) and parent.value is node:
+            index = syntax.code(parent).partition("[")[2]
+            masks = any(isinstance(ctx.kind(n), k.Tensor) for n in _indices(parent))
+            return None if masks or index in ("...]", ":]") else parent
+        else:
+            return None
+
+
+def _as_argument(ctx: Context, item: cst.Arg) -> cst.CSTNode | None:
+    """Whether a torch function that is given a parameter goes by its axes."""
+    call = _parent(ctx, item)
+    name = ctx.facts.callee(call) if isinstance(call, cst.Call) else None
+    if name is None or not name.startswith(("torch.", "Tensor.")) or not isinstance(call, cst.Call):
+        return None
+    word = name.rpartition(".")[2]
+    if name.startswith("torch.nn.init."):
+        return call if word.startswith(_BY_AXIS) else None
+    word = word.rstrip("_")
+    if name.startswith("Tensor."):
+        by_axis = word in ("matmul", "mm", "bmm", "mv", "addmm", "view", "reshape", "einsum")
+        return call if by_axis else None
+    if word in _ELEMENTWISE:
+        return _offence(ctx, call)
+    if word in _REDUCTIONS:
+        return call if _names_axis(call, 1, word) else None
+    if word in ("cat", "stack", "concat", "Parameter", "is_tensor", "is_grad_enabled", "save"):
+        return None
+    return call if definitions.ops(name) else None
+
+
+def _names_axis(call: cst.CSTNode | None, own: int, word: str) -> bool:
+    """Whether a reduction is given more than what it reduces, and the order of a norm."""
+    if not isinstance(call, cst.Call):
+        return False
+    keywords = {item.keyword.value for item in call.args if item.keyword is not None}
+    positional = sum(item.keyword is None for item in call.args) - own
+    free = 1 if word in ("norm", "allclose", "equal", "dist", "to") else 0
+    return bool(keywords & {"dim", "axis", "keepdim"}) or positional > free
+
+
+def _is_flattened(call: cst.CSTNode | None) -> bool:
+    text = [syntax.code(item.value) for item in call.args] if isinstance(call, cst.Call) else ["?"]
+    return text in ([], ["-1"], ["0"])
+
+
+def _in_any_order(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether the elements, once in a row, are only asked for what is the same in any order."""
+    while True:
+        parent = _parent(ctx, node)
+        if isinstance(parent, cst.Arg):
+            name = ctx.facts.callee(_parent(ctx, parent)) or ""  # type: ignore[arg-type]
+            return name.startswith("torch.") and name.rpartition(".")[2] in _ORDER_FREE
+        if not isinstance(parent, cst.Attribute):
+            return False
+        word = parent.attr.value.rstrip("_")
+        if word in _ORDER_FREE:
+            return True
+        if word not in _ELEMENTWISE:
+            return False
+        outer = _parent(ctx, parent)
+        node = outer if isinstance(outer, cst.Call) and outer.func is parent else parent
+
+
+def _is_form(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether a shape is compared, counted, or the shape of a new tensor."""
+    parent = _parent(ctx, node)
+    if isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
+        return True
+    if isinstance(parent, cst.Attribute):
+        return parent.attr.value == "numel"
+    if isinstance(parent, cst.Arg):
+        call = _parent(ctx, parent)
+        func = call.func if isinstance(call, cst.Call) else None
+        word = func.attr if isinstance(func, cst.Attribute) else func
+        return isinstance(word, cst.Name) and word.value in (*_MADE, "prod")
+    return False
+
+
+def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
+    for element in node.slice:
+        if isinstance(element.slice, cst.Index):
+            yield element.slice.value
+
+
+_ONE_SIDED = {
+    cst.Equal: lambda n: n != 2,
+    cst.GreaterThan: lambda n: n >= 2,
+    cst.GreaterThanEqual: lambda n: n >= 3,
+    cst.LessThan: lambda n: n <= 2,
+    cst.LessThanEqual: lambda n: n <= 1,
+}
+
+
+def _other_rank(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether a test around a use keeps matrices out: ``if p.dim() == 4:``."""
+    inner: cst.CSTNode = node
+    for outer in ctx.facts.tree.around(node)[::-1]:
+        if isinstance(outer, cst.If) and inner is outer.body and _no_matrix(outer.test):
+            return True
+        if isinstance(outer, cst.IfExp) and inner is outer.body and _no_matrix(outer.test):
+            return True
+        inner = outer
+    return False
+
+
+def _no_matrix(test: cst.BaseExpression) -> bool:
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return _no_matrix(test.left) or _no_matrix(test.right)
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    one, asked = test.comparisons[0], syntax.code(test.left)
+    if not asked.endswith((".dim()", ".ndim", ".shape)", ".size())")):
+        return False
+    if not isinstance(one.comparator, cst.Integer):
+        return False
+    return any(
+        isinstance(one.operator, cls) and keeps(int(one.comparator.value))
+        for cls, keeps in _ONE_SIDED.items()
+    )
+
+
+def _parent(ctx: Context, node: cst.CSTNode) -> cst.CSTNode:
+    around = ctx.facts.tree.around(node)
+    return around[-1] if around else node

@@ -1,0 +1,82 @@
+"""Walks over parameters: what goes by the axes of a weight is a finding, since a Linear's is transposed in Flax."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.convert.tools import X, both, convert, rules_of
+
+WALK = (
+    "def f(model, other):\n    for p, q in zip(model.parameters(), other.parameters()):\n        "
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "p.data.renorm_(2, 0, 1.0)",
+        "p.data.mul_(1 / p.data.norm(2, dim=1, keepdim=True))",
+        "w = p.data\n        w.div_(w.sum(0))",
+        "nn.init.kaiming_normal_(p)",
+        "print(p.shape)",
+        "print(p.size(0))",
+        "print(p[0])",
+        "print((p @ q.t()).sum())",
+        "print(torch.matmul(p, q))",
+        "print(torch.sum(p, 0))",
+        "print(p.view(-1))",
+        "print(p.reshape(p.numel() // 4, 4).sum())",
+        "if p.dim() > 1:\n            print(p.argmax(1))",
+    ],
+)
+def test_what_goes_by_axes_is_a_finding(line: str) -> None:
+    assert "API006" in rules_of(WALK + line + "\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "q.data.copy_(0.9 * q.data + 0.1 * p.data)",
+        "q.data.lerp_(p.data, 0.1)",
+        "p.data.clamp_(-1, 1)",
+        "print(p.data.norm(2), p.abs().sum(), torch.norm(p, 2), p.view(-1).abs().max())",
+        "print(p.numel(), p.dim(), len(p.shape), p.shape == q.shape)",
+        "p.data.add_(torch.zeros(p.size()))",
+        "p.data[p.data.abs() < 0.1] = 0",
+        "nn.init.xavier_uniform_(p)",
+        "if p.dim() == 4:\n            print(p.sum(0), p.shape)",
+    ],
+)
+def test_what_is_the_same_in_both_layouts_converts(line: str) -> None:
+    assert "API006" not in rules_of(WALK + line + "\n")
+
+
+def test_a_module_without_linear_layers_has_its_parameters_as_in_torch() -> None:
+    source = (
+        "class M(nn.Sequential):\n    def __init__(self):\n"
+        "        super().__init__(nn.Conv1d(1, 2, 1), nn.ReLU(), {last})\n"
+        "        for name, p in self.named_parameters():\n            if 'weight' in name:\n"
+        "                nn.init.kaiming_normal_(p, mode='fan_out')\n"
+    )
+    assert convert(source.format(last="nn.Conv1d(2, 1, 1)")).complete
+    assert not convert(source.format(last="nn.Linear(2, 1)")).complete
+
+
+def test_the_sum_of_squares_and_a_moving_average_are_those_of_torch() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 3)
+        self.b = nn.Linear(4, 3)
+        for p, q in zip(self.a.parameters(), self.b.parameters()):
+            q.data.copy_(0.25 * p.data + q.data)
+
+    def forward(self, x):
+        return self.b(x) + sum(p.pow(2).sum() for p in self.b.parameters())
+"""
+    model, port, _ = both(source)
+    got = port(jnp.asarray(X.numpy()))
+    np.testing.assert_allclose(got, model(X).detach().numpy(), rtol=1e-5)
