@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -167,8 +168,21 @@ def _substitute(
         for name, count in template.uses[i].items():
             counts[name] = counts.get(name, 0) + count
     originals = {id(a.updated): a.original for a in args}
+    facts: dict[tuple[str, str], cst.BaseExpression] = {}
     for name, value in expansion.mapping.items():
         if counts.get(name, 0) > 1 and not syntax.is_cheap(value):
+            made = _made_of(value) if template.asks else {}
+            asked = Counter(
+                one for i in picked for one in _asked(template.nodes[i]) if one[0] == name
+            )
+            if (
+                made
+                and all(count == 1 and fact in made for (_, fact), count in asked.items())
+                and asked.total() == counts[name]
+            ):
+                facts |= {(name, fact): made[fact] for _, fact in asked}
+                del mapping[name]
+                continue
             hoisted = ctx.hoist(originals.get(id(value), node), value)
             if hoisted is None:
                 return None
@@ -179,10 +193,43 @@ def _substitute(
         new = ctx.helpers.need(expansion.rule.file, name)
         if new != name:
             mapping[name] = cst.Name(new)
-    nodes = [syntax.substitute(template.nodes[i], mapping) for i in picked]
+    nodes = [_with_facts(syntax.substitute(template.nodes[i], mapping), facts) for i in picked]
     if template.asks and any(type(v) is cst.Subscript for v in mapping.values()):
         nodes = [_without_value(n) for n in nodes]
     return Result(nodes, template.is_tuple and only is None)
+
+
+def _made_of(value: cst.BaseExpression) -> dict[str, cst.BaseExpression]:
+    """Shape and dtype of an array that is made on the spot: ``jnp.empty((2, n))`` need not be made to ask for them."""
+    match value:
+        case cst.Call(
+            cst.Attribute(cst.Name("jnp"), cst.Name("empty" | "zeros" | "ones")),
+            [cst.Arg(cst.Tuple() as shape, None), *rest],
+        ):
+            match [arg for arg in rest if arg.star == ""]:
+                case []:
+                    return {"shape": shape, "dtype": cst.parse_expression("jnp.float32")}
+                case [cst.Arg(dtype, None | cst.Name("dtype"))]:
+                    return {"shape": shape, "dtype": dtype}
+    return {}
+
+
+def _asked(node: Any) -> Iterator[tuple[str, str]]:
+    """What a template asks of its placeholders: ("__a0__", "shape")."""
+    for one in syntax.walk(node):
+        match one:
+            case cst.Attribute(cst.Name(name), cst.Name(fact)):
+                yield name, fact
+
+
+def _with_facts(node: Any, facts: Mapping[tuple[str, str], cst.BaseExpression]) -> Any:
+    """The template with what is known already in the place of ``x.shape``."""
+    if not facts:
+        return node
+    match node:
+        case cst.Attribute(cst.Name(name), cst.Name(fact)) if (name, fact) in facts:
+            return facts[name, fact]
+    return syntax.rebuild(node, lambda child: _with_facts(child, facts))
 
 
 def _without_value(node: Any) -> Any:

@@ -178,7 +178,7 @@ def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
         result = Evaluator(rule, bound).run()
         is_tuple = isinstance(result, Seq) and result.name is None
         items = list(result.items) if isinstance(result, Seq) and is_tuple else [result]
-        asts = [code(item) for item in items]
+        asts = [_Sizes().visit(code(item)) for item in items]
     except Refused as refused:
         return str(refused)
     except Open:
@@ -204,3 +204,32 @@ def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
     )
     uses = tuple(syntax.names(n) for n in nodes)
     return Template(nodes, is_tuple, uses, frozenset(names), asks)
+
+
+class _Sizes(ast.NodeTransformer):
+    """``(n, x.shape[-2], x.shape[-1])`` → ``(n, *x.shape[-2:])``."""
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.expr:
+        self.generic_visit(node)
+        run, last = 0, _size(node.elts[-1]) if node.elts else None
+        while run < len(node.elts) and last and _size(node.elts[-1 - run]) == (last[0], run + 1):
+            run += 1
+        if run > 1:
+            shape = node.elts[-1].value  # type: ignore[attr-defined]
+            start = ast.UnaryOp(ast.USub(), ast.Constant(run))
+            last_sizes = ast.Subscript(shape, ast.Slice(start))
+            if run == len(node.elts):
+                return last_sizes
+            node.elts[-run:] = [ast.Starred(last_sizes)]
+        return node
+
+
+def _size(node: ast.expr) -> tuple[str, int] | None:
+    """x and 2 of ``x.shape[-2]``."""
+    match node:
+        case ast.Subscript(
+            ast.Attribute(ast.Name(name), "shape"),
+            ast.UnaryOp(ast.USub(), ast.Constant(int() as index)),
+        ):
+            return name, index
+    return None

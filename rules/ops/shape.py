@@ -313,7 +313,7 @@ def broadcast_to(input, size) -> Tensor:
     "Tensor.expand",
     example={
         "x.expand(2, n)": "jnp.broadcast_to(x, (2, n))",
-        "x.expand(n, -1, -1)": "jnp.broadcast_to(x, (n, x.shape[-2], x.shape[-1]))",
+        "x.expand(n, -1, -1)": "jnp.broadcast_to(x, (n, *x.shape[-2:]))",
     },
 )
 def expand(input, *size) -> Tensor:

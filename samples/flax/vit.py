@@ -348,9 +348,8 @@ class VisionTransformer(nnx.Module):
         self.patch_embed = PatchEmbed(img_size, patch_size, in_chans, embed_dim, rngs=rngs)
 
         self.cls_token = nnx.Param(jnp.zeros((1, 1, embed_dim)))
-        h2 = jnp.empty((1, self.patch_embed.num_patches + 1, embed_dim))
         self.pos_embed = nnx.Param(
-            0.02 * rngs.normal(h2.shape, h2.dtype)
+            0.02 * rngs.normal((1, self.patch_embed.num_patches + 1, embed_dim), jnp.float32)
         )
         self.pos_drop = nnx.Dropout(dropout, rngs=rngs)
 
@@ -385,7 +384,7 @@ class VisionTransformer(nnx.Module):
         """The class token and the patch tokens after the last block."""
         n = x.shape[0]
         x = self.patch_embed(x)
-        cls_tokens = jnp.broadcast_to(self.cls_token[...], (n, self.cls_token.shape[-2], self.cls_token.shape[-1]))  # stole cls_tokens impl from Phil Wang, thanks
+        cls_tokens = jnp.broadcast_to(self.cls_token[...], (n, *self.cls_token.shape[-2:]))  # stole cls_tokens impl from Phil Wang, thanks
         x = jnp.concatenate((cls_tokens, x), axis=1)
         x = self.pos_drop(x + self.pos_embed[...])
         for blk in self.blocks:

@@ -376,3 +376,34 @@ def test_a_class_made_of_field_names_is_no_module() -> None:
     found: dict = {}
     exec(result.code, found)
     assert found["f"](np.ones((4, 2))) == 6
+
+
+def test_the_shape_of_what_is_made_on_the_spot_is_not_asked_of_it() -> None:
+    code = convert("""
+class M(nn.Module):
+    def __init__(self, n: int):
+        super().__init__()
+        self.w = nn.Parameter(torch.empty(n, 4).normal_(std=0.02))
+        self.v = nn.Parameter(torch.zeros(2, 4, dtype=torch.float16).uniform_(-1, 1))
+
+    def forward(self, x):
+        return x @ self.w
+""").code
+    assert "0.02 * rngs.normal((n, 4), jnp.float32)" in code
+    assert "rngs.uniform((2, 4), jnp.float16, minval=-1, maxval=1)" in code
+    assert "jnp.empty" not in code
+
+
+def test_sizes_that_stay_are_named_at_once() -> None:
+    code = check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Parameter(torch.randn(1, 1, 4))
+
+    def forward(self, x):
+        token = self.token.expand(x.shape[0], -1, -1)
+        return token, token.expand(-1, -1, -1), x[:, None].expand(-1, 3, -1)
+""")
+    assert "jnp.broadcast_to(self.token[...], (x.shape[0], *self.token.shape[-2:]))" in code
+    assert "jnp.broadcast_to(token, token.shape[-3:])" in code
