@@ -247,7 +247,7 @@ def return_(rw: Rewriter, node: cst.Return) -> Any:
         return cst.Return(cst.Name(written)) if written is not None else node
     value = rw.visit(node.value)
     if frame is not None and (frame.no_grad or rw.ctx.no_grad) and may_hold_tensor(rw, node.value):
-        value = stopped(rw, value)
+        value = stopped(rw, value, node.value)
     elif isinstance(node.value, cst.Call) and isinstance(value, cst.Tuple) and value.lpar:
         value = syntax.changed(value, lpar=[], rpar=[])
     elif value is not node.value:
@@ -255,10 +255,41 @@ def return_(rw: Rewriter, node: cst.Return) -> Any:
     return node if value is node.value else syntax.changed(node, value=value)
 
 
-def stopped(rw: Rewriter, value: cst.BaseExpression) -> cst.Call:
-    """The value without its gradient."""
-    rw.ctx.helpers.use("jax")
-    return cst.Call(syntax.parse("jax.lax.stop_gradient"), [cst.Arg(_in_parens(value))])
+def stopped(rw: Rewriter, value: cst.BaseExpression, node: cst.BaseExpression) -> Any:
+    """The value without its gradient.
+
+    ``stop_gradient`` takes arrays only: what may hold strings, objects or numbers as well is taken apart, here where
+    it is written out and by a helper where it is not.
+    """
+    if not may_hold_tensor(rw, node):
+        return value
+    if _only_arrays(rw.ctx.kind(node)):
+        rw.ctx.helpers.use("jax")
+        return cst.Call(syntax.parse("jax.lax.stop_gradient"), [cst.Arg(_in_parens(value))])
+    if isinstance(node, (cst.Tuple, cst.List)) and type(value) is type(node):
+        assert isinstance(value, (cst.Tuple, cst.List))
+        pairs = list(zip(value.elements, node.elements, strict=False))
+        if all(type(e) is cst.Element and type(old) is cst.Element for e, old in pairs):
+            elements = [syntax.changed(e, value=stopped(rw, e.value, o.value)) for e, o in pairs]
+            return syntax.changed(value, elements=elements)
+    if isinstance(node, cst.Dict) and isinstance(value, cst.Dict):
+        entries = list(zip(value.elements, node.elements, strict=False))
+        if all(type(e) is cst.DictElement for pair in entries for e in pair):
+            made = [syntax.changed(e, value=stopped(rw, e.value, o.value)) for e, o in entries]
+            return syntax.changed(value, elements=made)
+    name = rw.ctx.helpers.need(module_file("rules.compat.no_grad"), "without_gradient")
+    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(_in_parens(value))])
+
+
+def _only_arrays(kind: k.Kind) -> bool:
+    """Whether a value is an array, or a container of nothing else."""
+    if isinstance(kind, k.Tuple):
+        return bool(kind.items) and all(_only_arrays(item) for item in kind.items)
+    if isinstance(kind, k.Sequence):
+        return _only_arrays(kind.item)
+    if isinstance(kind, k.Optional):
+        return _only_arrays(kind.inner)
+    return isinstance(kind, k.Tensor)
 
 
 def _in_parens(value: cst.BaseExpression) -> cst.BaseExpression:
@@ -271,8 +302,18 @@ def may_hold_tensor(rw: Rewriter, node: cst.CSTNode) -> bool:
     """Whether a value may carry a gradient."""
     if rw.ctx.in_init:
         return False
-    kind = rw.ctx.kind(node)
-    return not isinstance(kind, (k.Scalar, k.Const, k.Module, k.Other, k.DType, k.Device))
+    return not _no_array(rw.ctx.facts.kind(node))
+
+
+def _no_array(kind: k.Kind) -> bool:
+    """Whether a value is certainly no array, and no container of one."""
+    if isinstance(kind, k.Optional):
+        return _no_array(kind.inner)
+    if isinstance(kind, k.Tuple):
+        return all(_no_array(item) for item in kind.items)
+    if isinstance(kind, k.Sequence):
+        return _no_array(kind.item)
+    return isinstance(kind, (k.Scalar, k.Const, k.Module, k.Other, k.DType, k.Device))
 
 
 def _without_dead_devices(

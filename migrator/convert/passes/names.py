@@ -249,6 +249,24 @@ def _uses(node: cst.CSTNode) -> dict[str, int]:
     return syntax.names(node)
 
 
+@converts(cst.Expr)
+def gathered(rw: Rewriter, node: cst.Expr) -> Any:
+    """``outputs.append(model(x))`` under ``no_grad``: what the list is read for later has no gradient either."""
+    call = node.value
+    if not rw.ctx.no_grad or not isinstance(call, cst.Call) or len(call.args) != 1:
+        return None
+    if not isinstance(call.func, cst.Attribute) or call.args[0].star:
+        return None
+    if call.func.attr.value not in ("append", "extend", "add", "appendleft", "put"):
+        return None
+    item = call.args[0]
+    made = rw.visit(call)
+    if not isinstance(made, cst.Call) or len(made.args) != 1 or not may_hold_tensor(rw, item.value):
+        return syntax.changed(node, value=made) if isinstance(made, cst.BaseExpression) else None
+    given = syntax.changed(item, value=stopped(rw, made.args[0].value, item.value))
+    return syntax.changed(node, value=syntax.changed(made, args=[given]))
+
+
 @converts(cst.Assign)
 def assignment(rw: Rewriter, node: cst.Assign) -> Any:
     """Any other assignment: the value is converted, a target's attribute is not read."""
@@ -266,7 +284,7 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 )
     value = rw.visit(node.value)
     if rw.ctx.no_grad and may_hold_tensor(rw, node.value):
-        value = stopped(rw, value)
+        value = stopped(rw, value, node.value)
     elif isinstance(node.value, cst.Call) and isinstance(value, cst.Tuple) and value.lpar:
         new = _only_used(node, value)
         if new is not None:

@@ -1,0 +1,67 @@
+"""What leaves code under ``torch.no_grad()``: arrays without a gradient, anything else as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from flax import nnx
+
+from tests.convert.tools import convert, function
+
+NET = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(4, 2)\n\n"
+NET += "    def forward(self, x):\n        return self.fc(x)\n\n\n"
+
+
+def _run(source: str) -> dict[str, Any]:
+    result = convert(NET + source)
+    assert result.complete, result.findings
+    names: dict[str, Any] = {}
+    exec(result.code, names)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("lines", "want"),
+    [
+        ("return {'mean': model(x).mean(), 'name': 'run', 'n': len(x)}", ["name", "run"]),
+        ("seen = ['a']\n    both = seen, model(x)\n    return both", ["a"]),
+        (
+            "stats = {'n': 0}\n    stats['n'] += 1\n    stats['by'] = 'hand'\n    return stats",
+            ["by"],
+        ),
+        ("return model(x).argmax(1).tolist()", []),
+        ("return x.shape, 'name', model(x)", ["name"]),
+    ],
+)
+def test_strings_and_numbers_are_returned_as_they_are(lines: str, want: list[str]) -> None:
+    source = "@torch.no_grad()\ndef main(model, x):\n    " + lines + "\n"
+    names = _run(source)
+    found = names["main"](names["M"](rngs=nnx.Rngs(0)), jnp.ones((3, 4)))
+    assert "TypedInt" not in str(found)
+    assert all(word in str(found) for word in want)
+
+
+def test_an_object_stays_the_same_one() -> None:
+    names = _run(
+        "@torch.no_grad()\ndef kept(model, log):\n    model(torch.ones(1, 4))\n    return log\n"
+    )
+    log = {"a": ["b"]}
+    assert names["kept"](names["M"](rngs=nnx.Rngs(0)), log) is log
+
+
+def test_what_a_list_gathers_has_no_gradient() -> None:
+    names = _run(
+        "def loss(model, x):\n    found = []\n    with torch.no_grad():\n        for _ in range(2):\n"
+        "            found.append(model(x))\n    return (torch.stack(found) * x.sum()).sum()\n"
+    )
+    model = names["M"](rngs=nnx.Rngs(0))
+    grads = nnx.grad(lambda m: names["loss"](m, jnp.ones((3, 4))))(model)
+    assert all(not jnp.any(leaf) for leaf in jax.tree.leaves(grads))
+
+
+def test_arrays_that_are_known_are_stopped_in_one_piece() -> None:
+    made = function("with torch.no_grad():", "    a = x * y", "return a")
+    assert "a = jax.lax.stop_gradient(x * y)" in made
