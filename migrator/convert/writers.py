@@ -9,6 +9,7 @@ from migrator.convert.context import Context
 from migrator.convert.memory import Aliases, aliases, inplace_argument, passes, written_base
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.python import PARTIAL
 
 
 def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None) -> bool:
@@ -19,8 +20,7 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
     if isinstance(kind, k.Optional):
         kind = kind.inner
     if not isinstance(kind, k.Module):
-        nameless = isinstance(kind, (k.Function, k.Class)) and not kind.name
-        return (nameless or isinstance(kind, k.Unknown)) and _last_name(func) in _holders(ctx)
+        return _is_nameless(kind) and _last_name(func) in _holders(ctx)
     if ("inplace", False) in kind.args:
         return False
     if k.in_place(kind) is not False or _inside(ctx, kind):
@@ -30,6 +30,13 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
     if kind.cls in ("torch.nn.Module", "torch.nn.Sequential"):
         return _last_name(func) in _holders(ctx)
     return any(_makes(ctx, call, kind.cls) for call in _untracked(ctx))
+
+
+def _is_nameless(kind: k.Kind) -> bool:
+    """Whether nothing says what a value is that is called, or that it is a torch function with bound arguments."""
+    if isinstance(kind, (k.Function, k.Class)):
+        return not kind.name or kind.name.startswith(PARTIAL)
+    return isinstance(kind, k.Unknown)
 
 
 def _last_name(node: cst.CSTNode | None) -> str:

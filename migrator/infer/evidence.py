@@ -167,7 +167,11 @@ _BUILDERS = frozenset(
 
 
 def asks_training(tree: Tree, node: cst.ClassDef) -> bool:
-    """Whether a method of a class reads ``self.training``, or hands ``self`` to a function that may."""
+    """Whether a method of a class reads ``self.training``, or hands ``self`` to a function that may; or sets the mode."""
+    if any(
+        isinstance(one, cst.FunctionDef) and one.name.value == "train" for one in node.body.body
+    ):
+        return True
     if any(_reads_training(item) for item in tree.below(node.body) if type(item) is cst.Attribute):
         return True
     return any(

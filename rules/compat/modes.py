@@ -28,3 +28,24 @@ def is_training(module):
     if len(modes) > 1:
         raise ValueError("a part of the module is in training mode and another is not")
     return modes != {False}
+
+
+class Mode:
+    """``deterministic`` of a module with a ``set_mode(mode)`` of its own, which torch calls ``train(mode)``.
+
+    Flax's ``train()`` and ``eval()`` set this attribute of every module below the one they are called on, a module's own
+    after those of its layers; ``set_mode`` runs then, as in torch. It does not run while the module is built.
+    """
+
+    def __get__(self, module, owner=None):
+        if module is None:
+            return self
+        if "_deterministic" not in vars(module):
+            raise AttributeError("deterministic")
+        return module._deterministic
+
+    def __set__(self, module, value):
+        built = "_deterministic" in vars(module)
+        module._deterministic = value
+        if built:
+            module.set_mode(not value)

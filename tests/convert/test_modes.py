@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from flax import nnx
 
 import migrator
 from migrator.cli import main
@@ -151,3 +152,81 @@ def test_a_mode_that_is_kept_only_to_be_put_back(evaluate: bool) -> None:
     assert model.probe.body.training is not evaluate
     mixed = PROBING.replace("self.body.train(training)", "self.body.train(not training)")
     assert rules_of(mixed) == ["API010"]
+
+
+FROZEN = """
+class Part(nn.Module):
+    \"\"\"Keeps its statistics.\"\"\"
+
+    def __init__(self, freeze=True):
+        super().__init__()
+        self.bn = nn.BatchNorm1d(4)
+        self.sub = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+        self.freeze = freeze
+
+    def train(self, mode: bool = True):
+        super().train(mode)
+        if mode and self.freeze:
+            for m in self.modules():
+                if isinstance(m, nn.BatchNorm1d):
+                    m.eval()
+        return self
+
+    def forward(self, x):
+        return self.sub(self.bn(x)) * (2 if self.training else 1)
+
+
+class More(Part):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.BatchNorm1d(4)
+
+    def train(self, mode=True):
+        super(More, self).train(mode)
+        self.last.train(False)
+
+    def forward(self, x):
+        return self.last(super().forward(x))
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part()
+        self.thawed = Part(False)
+        self.more = More()
+        self.bn = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        return self.bn(self.more(self.thawed(self.part(x))))
+
+    def set(self, mode):
+        self.part.train(mode)
+"""
+
+
+def test_a_train_method_runs_whoever_sets_the_mode() -> None:
+    model, port, code = both(FROZEN)
+    assert "deterministic = Mode()" in code
+    step = nnx.jit(lambda m, x: m(x))
+    for number, mode in enumerate((None, True, False, True, "set")):
+        if mode == "set":
+            model.set(False)
+            port.set(False)
+        elif mode is not None:
+            model.train(mode)
+            port.train() if mode else port.eval()
+        x = torch.randn(8, 4, generator=torch.Generator().manual_seed(number))
+        np.testing.assert_allclose(step(port, x.numpy()), model(x).detach(), atol=1e-5)
+        state = migrator.to_state_dict(port)
+        for name, value in model.state_dict().items():
+            np.testing.assert_allclose(state[name], value, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["self.training = mode", "self.bn.eval()\n        super().train(mode)", "super().train(True)"],
+)
+def test_a_train_method_of_another_form_is_a_finding(line: str) -> None:
+    source = FROZEN.split("class More")[0].replace("super().train(mode)", line)
+    assert "API010" in rules_of(source)

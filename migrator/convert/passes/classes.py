@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
+from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.layer_classes import as_torch, constructor, needs_signature
 from migrator.convert.rewriter import Rewriter, converts
@@ -44,7 +45,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
         ctx.frames = frames
         ctx.classes.pop()
     if info.torch_base is not None:
-        body = _with_constructor(rw, info, body)
+        body = with_mode(rw, info, _with_constructor(rw, info, body))
     return syntax.changed(node, bases=bases, keywords=keywords, decorators=decorators, body=body)
 
 

@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure, Frame, bound_names
+from migrator.convert.own_modes import NAME, besides, sets_mode, with_base
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
 from migrator.convert.passes.initializers import returned_parameter
@@ -34,7 +35,9 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     if info is None:
         return rw.rebuild(node)
     owner = info.owner if info.owner is not None and info.owner.torch_base else None
-    if owner is not None and info.short in ("train", "eval") and info.node in owner.node.body.body:
+    sets = owner is not None and sets_mode(ctx, info)
+    modes = owner is not None and info.short in ("train", "eval")
+    if owner is not None and modes and not sets and info.node in owner.node.body.body:
         raise Failure(
             node,
             "API010",
@@ -50,9 +53,11 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     frame = Frame(info, info.owner, bound_names(ctx.source.index, node), no_grad)
     ctx.frames.append(frame)
     try:
-        body = rw.block(node.body)
+        body = rw.block(besides(ctx, info) if sets else node.body)
     finally:
         ctx.frames.pop()
+    if sets:
+        body = with_base(info, body)
     body = _without_dead_devices(ctx, node, body)
     written = returned_parameter(ctx, info)
     if written is not None:
@@ -67,6 +72,8 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
             body = _constructor_body(ctx, info, body)
         elif info.short == "forward":
             name = syntax.changed(name, value="__call__")
+        elif sets:
+            name = syntax.changed(name, value=NAME)
     return syntax.changed(
         node, decorators=decorators, params=params, returns=returns, body=body, name=name
     )

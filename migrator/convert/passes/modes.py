@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.own_modes import sets_mode
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -63,7 +64,8 @@ def _sets_mode(rw: Rewriter, call: cst.Call) -> bool:
         return False
     if _is_module(rw, func.value):
         info = rw.ctx.class_of(rw.ctx.kind(func.value))
-        return info is None or info.method(func.attr.value) is None
+        method = info.method(func.attr.value) if info is not None else None
+        return method is None or method.settled is not None or sets_mode(rw.ctx, method)
     if not isinstance(rw.ctx.kind(func.value), k.Unknown):
         return False
     if not call.args:

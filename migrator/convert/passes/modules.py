@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.handed import check_handed_over
+from migrator.convert.own_modes import sets_mode
 from migrator.convert.passes import transposed
 from migrator.convert.passes.classes import is_named, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
@@ -332,6 +333,8 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
     assert isinstance(node.func, cst.Attribute)
     receiver = node.func.value
     ordered = "parameters" not in method
+    if ordered and ctx.frame is not None and sets_mode(ctx, ctx.frame.info):
+        ordered = not in_any_order(ctx, node)  # ``for m in self.modules(): … m.eval()``
     if ordered and not ctx.in_init and in_forward(ctx.frame.info if ctx.frame else None):
         if method in _NOTED and ctx.is_self(receiver) and notes_order(ctx, ctx.owner):
             name = ctx.helpers.need(module_file("rules.compat.children"), _NOTED[method])

@@ -1,0 +1,106 @@
+"""``def train(self, mode=True)`` of a module: what it does besides ``super().train(mode)``, whoever sets the mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.convert.rewriter import Rewriter
+from migrator.infer import ClassInfo, FunctionInfo
+from rules.definitions import module_file
+
+NAME = "set_mode"
+
+
+def sets_mode(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a method ``train`` sets the modes below as torch does, and then does more."""
+    owner = info.owner
+    if owner is None or owner.torch_base != "torch.nn.Module" or info.short != "train":
+        return False
+    if any(NAME in one.methods for one in owner.lineage()) or info.settled is not None:
+        return False
+    above = [p.method("train") for p in owner.parents]
+    if any(one is not None and not sets_mode(ctx, one) for one in above):
+        return False
+    params = info.node.params
+    plain = len(params.params) == 2 and not (params.kwonly_params or params.posonly_params)
+    stars = isinstance(params.star_arg, cst.Param) or params.star_kwarg is not None
+    below = ctx.facts.tree.below(info.node.body)
+    calls = [n for n in below if isinstance(n, cst.Call) and _is_super(n)]
+    return plain and not stars and len(calls) == 1 and _at(info, calls[0]) is not None
+
+
+def _at(info: FunctionInfo, call: cst.Call) -> int | None:
+    """The place of ``super().train(mode)`` among the statements: the first, but for what computes nothing."""
+    mode = info.node.params.params[1].name.value
+    if [syntax.code(a.value) for a in call.args if not _is_self(a.value)] != [mode]:
+        return None
+    for i, statement in enumerate(info.node.body.body):
+        small = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+        if len(small) != 1:
+            return None
+        if isinstance(small[0], (cst.Expr, cst.Return)) and small[0].value is call:
+            return i
+        if not (isinstance(small[0], cst.Expr) and isinstance(small[0].value, cst.BaseString)):
+            return None
+    return None
+
+
+def _is_super(call: cst.Call) -> bool:
+    """``super().train(mode)``, ``super(Net, self).train(mode)``, ``nn.Module.train(self, mode)``."""
+    func = call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value != "train":
+        return False
+    owner = func.value
+    if isinstance(owner, cst.Call):
+        return isinstance(owner.func, cst.Name) and owner.func.value == "super"
+    return bool(call.args) and _is_self(call.args[0].value)
+
+
+def _is_self(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Name) and node.value == "self"
+
+
+def besides(ctx: Context, info: FunctionInfo) -> cst.BaseSuite:
+    """What the method does besides ``super().train(mode)``."""
+    below = ctx.facts.tree.below(info.node.body)
+    call = next(n for n in below if isinstance(n, cst.Call) and _is_super(n))
+    at = _at(info, call)
+    assert at is not None
+    statements: list[Any] = list(info.node.body.body)
+    return syntax.changed(info.node.body, body=[*statements[:at], *statements[at + 1 :]])
+
+
+def with_base(info: FunctionInfo, body: cst.BaseSuite) -> cst.BaseSuite:
+    """The converted body, behind what a base class of the file does besides."""
+    assert info.owner is not None
+    if not any(p.method("train") is not None for p in info.owner.parents):
+        return body
+    mode = info.node.params.params[1].name.value
+    line = syntax.statement(f"super().{NAME}({mode})")
+    return syntax.changed(body, body=[line, *body.body])
+
+
+def with_mode(rw: Rewriter, info: ClassInfo, body: cst.BaseSuite) -> cst.BaseSuite:
+    """``deterministic = Mode()`` at the top of a class with such a method."""
+    method = info.methods.get("train")
+    if method is None or not sets_mode(rw.ctx, method):
+        return body
+    if any("train" in p.methods for p in info.lineage()[1:]):
+        return body
+    name = rw.ctx.helpers.need(module_file("rules.compat.modes"), "Mode")
+    statements: list[Any] = list(body.body)
+    first = statements[0].body[0] if isinstance(statements[0], cst.SimpleStatementLine) else None
+    documented = isinstance(first, cst.Expr) and isinstance(first.value, cst.BaseString)
+    at = 1 if documented else 0
+    line = syntax.statement(f"deterministic = {name}()")
+    if documented:
+        line = syntax.changed(line, leading_lines=[cst.EmptyLine(indent=False)])
+    rest = statements[at:]
+    if rest and not any(one.comment is None for one in rest[0].leading_lines):
+        blank = cst.EmptyLine(indent=False)
+        rest[0] = syntax.changed(rest[0], leading_lines=[blank, *rest[0].leading_lines])
+    return syntax.changed(body, body=[*statements[:at], line, *rest])
