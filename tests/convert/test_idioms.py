@@ -403,7 +403,8 @@ class M(nn.Module):
 
     def forward(self, x):
         token = self.token.expand(x.shape[0], -1, -1)
-        return token, token.expand(-1, -1, -1), x[:, None].expand(-1, 3, -1)
+        y = x[:, None].expand(-1, 3, -1)
+        return torch.cat([token, token.expand(-1, -1, -1), y], dim=1)
 """)
     assert "jnp.broadcast_to(self.token[...], (x.shape[0], *self.token.shape[-2:]))" in code
     assert "jnp.broadcast_to(token, token.shape[-3:])" in code
