@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrator.project import File, Manifest, convert_files, discover
+from tests.samples.readability import PAGE, measured, page
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAX = ROOT / "samples" / "flax"
@@ -32,3 +33,12 @@ def test_converted_code_stands_alone(file: File) -> None:
     if file.path.stem != "moe":
         assert "import torch" not in text
     assert "migrator" not in text
+
+
+def test_the_page_beside_each_other_is_up_to_date() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.samples.readability"
+
+
+@pytest.mark.parametrize("file", SAMPLES, ids=lambda file: file.path.stem)
+def test_a_port_is_as_long_as_its_original(file: File) -> None:
+    assert measured(file.path.stem).model <= 1.2
