@@ -114,3 +114,24 @@ def test_a_parameter_that_a_constructor_of_another_file_keeps(tmp_path: Path) ->
     assert ["MUT001" in one for one in blocking(found)] == [True]
     other = {"part.py": PART, "net.py": TYING.replace("GIVEN", "torch.ones(4)")}
     assert blocking(convert(tmp_path / "other", other)) == []
+
+
+def test_parameters_of_a_module_with_a_part_of_another_file(tmp_path: Path) -> None:
+    walking = """
+import torch
+from torch import nn
+from .counter import Counter
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sub = Counter()
+
+    def forward(self, x):
+        for p in self.parameters():
+            x = x + p[0].sum()
+        return x
+"""
+    found = convert(tmp_path, {"counter.py": COUNTER, "net.py": walking})
+    assert len(blocking(found)) == 1, "which parameters there are is not known"

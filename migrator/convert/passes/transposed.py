@@ -89,7 +89,9 @@ def _as_in_torch(ctx: Context, kind: k.Kind, seen: frozenset[str] = frozenset())
     if base not in ("torch.nn.Module", *CONTAINERS):
         return base.startswith("torch.nn.") and _as_in_torch(ctx, k.Module(base))
     seen |= {kind.cls}
-    own = len(info.lineage()) == 1
+    own = (
+        len(info.lineage()) == 1 and info.settled is None
+    )  # what another file's holds is not known
     return own and all(_as_in_torch(ctx, one, seen) for one in _children(ctx, info))
 
 
