@@ -7,6 +7,7 @@ import pytest
 import migrator
 from migrator.convert.signature import plain_class
 from rules import definitions
+from tests.convert.tools import rules_of
 
 
 def converted(expression: str) -> str:
@@ -56,3 +57,29 @@ class Net(nn.Module):
     result = migrator.convert_source(source)
     assert result.complete, result.findings
     assert "x + jnp.triu(jnp.full((4, 4), -jnp.inf), 1)" in result.code
+
+
+@pytest.mark.parametrize(
+    ("layer", "asked"),
+    [
+        ("nn.BatchNorm1d(4)", "reset_running_stats()"),
+        ("nn.MultiheadAttention(4, 2)", "_reset_parameters()"),
+        ("nn.Conv1d(4, 4, 1)", "transposed"),
+        ("nn.Linear(4, 4)", "something"),
+        ("nn.LSTM(4, 4)", "dropout"),
+    ],
+)
+def test_what_a_layer_of_torch_has_and_its_port_has_not_is_a_finding(
+    layer: str, asked: str
+) -> None:
+    source = f"def main():\n    for m in nn.Sequential({layer}).modules():\n"
+    found = f"        if isinstance(m, {layer.partition('(')[0]}):\n            print(m.{asked})\n"
+    assert "API001" in rules_of(source + found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["print(m.running_mean, m.num_features, m.eps)", "m.mark = 1\n    print(m.mark, m.__class__)"],
+)
+def test_what_the_port_has_too_or_the_file_gives_it_converts(line: str) -> None:
+    assert rules_of(f"def main():\n    m = nn.BatchNorm1d(4)\n    {line}\n") == []

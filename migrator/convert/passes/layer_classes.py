@@ -210,6 +210,8 @@ def name_in_flax(ctx: Context, node: cst.Attribute, written: bool = False) -> st
     name = node.attr.value
     kind = ctx.kind(node.value)
     layers = kind.cls.split("|") if isinstance(kind, k.Module) else []
+    if _is_asked_for_class(ctx, node.value):
+        layers = []
     names = {_name_in_flax(ctx, layer, name, written) for layer in layers} or {name}
     found = names.pop()
     if (names or found is None) and any(name in _weights(layer) for layer in layers):
@@ -238,15 +240,46 @@ def _name_in_flax(ctx: Context, layer: str, name: str, written: bool) -> str | N
             return name
         own_forward = info.torch_base is None or info.method("forward") is not None
         layer = "" if own_forward or name not in info.attributes else info.torch_base or ""
+    if name == "dropout" and layer.startswith("torch.nn."):
+        return None  # a number in torch, a layer in the classes that take one
     weights = _weights(layer)
     if name in weights:
         return name if not written or weights[name] == name else None  # read by other passes
     rules = [rule for rule in definitions.layers(layer) if name in rule.by_name]
     if name in _SAME.get(layer, ()) or any(name in {*rule.weights, "bias"} for rule in rules):
         return name
+    if not rules and (written or name.startswith("__") or _is_given(ctx, name)):
+        return name
+    rules = rules or list(definitions.layers(layer))  # a method of torch's, or what it computes
     if all(_keeps(rule.file, rule.returns.strip("'\""), name) for rule in rules):
         return name
     return _FLAX_NAMES.get(layer, {}).get(name)
+
+
+def _is_asked_for_class(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a test around an expression says that it is of a class that is not known: not what it seemed to be."""
+    if not ctx.facts.tree.has(node):
+        return False
+    for outer in ctx.facts.tree.around(node):
+        for call in syntax.walk(outer.test) if isinstance(outer, (cst.If, cst.IfExp)) else ():
+            if not isinstance(call, cst.Call) or len(call.args) != 2:
+                continue
+            asked = isinstance(call.func, cst.Name) and call.func.value == "isinstance"
+            if asked and call.args[0].value.deep_equals(node):
+                kind = ctx.facts.kind(call.args[1].value)
+                if not isinstance(kind, (k.Class, k.Tuple, k.Sequence)):
+                    return True
+    return False
+
+
+def _is_given(ctx: Context, name: str) -> bool:
+    """Whether the file gives some object an attribute of that name itself, or asks for it with ``getattr``."""
+    if f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text:
+        return True
+    return any(
+        isinstance(node.target, cst.Attribute) and node.target.attr.value == name
+        for node in ctx.source.index.of_type(cst.AssignTarget)
+    )
 
 
 def _weights(layer: str) -> dict[str, str]:
