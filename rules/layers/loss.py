@@ -1,4 +1,7 @@
-"""Losses: a ``functools.partial`` of the function stands for the layer, a module where it holds arrays."""
+"""Losses: a ``functools.partial`` of the function stands for the layer, a module where it holds arrays.
+
+``size_average`` and ``reduce`` are torch's old spelling of ``reduction``.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +33,23 @@ from rules.compat.losses import (
     triplet_loss,
     triplet_margin_loss,
 )
-from rules.registry import layer, unsupported
+from rules.registry import layer
 
 
-@layer("torch.nn.MSELoss", example={"nn.MSELoss()": "mse_loss"})
+@layer(
+    "torch.nn.MSELoss",
+    example={
+        "nn.MSELoss()": "mse_loss",
+        "nn.MSELoss(size_average=False)": "functools.partial(mse_loss, reduction='sum')",
+        "nn.MSELoss(reduce=False)": "functools.partial(mse_loss, reduction='none')",
+    },
+)
 def MSELoss(size_average=None, reduce=None, reduction="mean", *, rngs=None) -> Callable:
     """(input - target)²."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     return functools.partial(mse_loss, reduction=reduction)
 
 
@@ -45,7 +57,9 @@ def MSELoss(size_average=None, reduce=None, reduction="mean", *, rngs=None) -> C
 def L1Loss(size_average=None, reduce=None, reduction="mean", *, rngs=None) -> Callable:
     """|input - target|."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     return functools.partial(l1_loss, reduction=reduction)
 
 
@@ -55,7 +69,9 @@ def SmoothL1Loss(
 ) -> Callable:
     """Quadratic below beta, linear above."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     return functools.partial(smooth_l1_loss, reduction=reduction, beta=beta)
 
 
@@ -83,7 +99,9 @@ def CrossEntropyLoss(
 ) -> Callable:
     """Cross entropy of logits."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     if weight is None:
         return functools.partial(
             cross_entropy,
@@ -109,7 +127,9 @@ def NLLLoss(
 ) -> Callable:
     """Negative log-likelihood of log-probabilities."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     if weight is None:
         return functools.partial(nll_loss, ignore_index=ignore_index, reduction=reduction)
     return WeightedLoss(
@@ -125,7 +145,9 @@ def BCELoss(
 ) -> Callable:
     """Binary cross entropy of probabilities."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     if weight is None:
         return functools.partial(binary_cross_entropy, reduction=reduction)
     return WeightedLoss(
@@ -139,7 +161,9 @@ def BCEWithLogitsLoss(
 ) -> Callable:
     """Binary cross entropy of logits."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     if weight is None and pos_weight is None:
         return functools.partial(binary_cross_entropy_with_logits, reduction=reduction)
     return WeightedLoss(
@@ -156,7 +180,9 @@ def KLDivLoss(
 ) -> Callable:
     """target · (log target - input)."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     return functools.partial(kl_div, reduction=reduction, log_target=log_target)
 
 
@@ -173,7 +199,9 @@ def PoissonNLLLoss(
 ) -> Callable:
     """exp(x) - t x."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     return functools.partial(
         poisson_nll_loss, log_input=log_input, full=full, eps=eps, reduction=reduction
     )
@@ -189,7 +217,9 @@ def GaussianNLLLoss(*, full=False, eps=1e-6, reduction="mean", rngs=None) -> Cal
 def SoftMarginLoss(size_average=None, reduce=None, reduction="mean", *, rngs=None) -> Callable:
     """log(1 + exp(-t x))."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     return functools.partial(soft_margin_loss, reduction=reduction)
 
 
@@ -199,7 +229,9 @@ def MultiLabelSoftMarginLoss(
 ) -> Callable:
     """Binary cross entropy of logits averaged over classes."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     if weight is None:
         return functools.partial(multilabel_soft_margin_loss, reduction=reduction)
     return WeightedLoss(
@@ -215,7 +247,9 @@ def MultiLabelMarginLoss(
 ) -> Callable:
     """Hinge between labels and non-labels."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     return functools.partial(multilabel_margin_loss, reduction=reduction)
 
 
@@ -225,7 +259,9 @@ def MultiMarginLoss(
 ) -> Callable:
     """Hinge between the class and the others."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     if weight is None:
         return functools.partial(multi_margin_loss, p=p, margin=margin, reduction=reduction)
     return WeightedLoss(
@@ -241,7 +277,9 @@ def HingeEmbeddingLoss(
 ) -> Callable:
     """x where t = 1, max(0, margin - x) where t = -1."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     return functools.partial(hinge_embedding_loss, margin=margin, reduction=reduction)
 
 
@@ -251,7 +289,9 @@ def MarginRankingLoss(
 ) -> Callable:
     """max(0, -t (x1 - x2) + margin)."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     return functools.partial(margin_ranking_loss, margin=margin, reduction=reduction)
 
 
@@ -261,7 +301,9 @@ def CosineEmbeddingLoss(
 ) -> Callable:
     """1 - cos, or max(0, cos - margin)."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     return functools.partial(cosine_embedding_loss, margin=margin, reduction=reduction)
 
 
@@ -279,7 +321,9 @@ def TripletMarginLoss(
 ) -> Callable:
     """max(0, d(a, p) - d(a, n) + margin)."""
     if size_average is not None or reduce is not None:
-        unsupported("size_average and reduce are the old spelling of reduction")
+        summed = size_average is not None and not size_average
+        reduction = "sum" if summed else "mean"
+        reduction = "none" if reduce is not None and not reduce else reduction
     return functools.partial(
         triplet_margin_loss, margin=margin, p=p, eps=eps, swap=swap, reduction=reduction
     )
