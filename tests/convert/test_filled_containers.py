@@ -61,3 +61,24 @@ def test_tensors_in_entries_are_not_found(line: str) -> None:
 def test_what_only_the_forward_pass_fills_stays_as_it_is() -> None:
     text = module("self.seen = []", "self.seen.append((x, 1))\nreturn x")
     assert "self.seen = []" in text
+
+
+def test_arrays_added_as_a_list() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows = []
+        for i in range(3):
+            self.rows += [torch.ones(4) * i]
+        self.more = []
+        self.more.extend([torch.ones(4) * 2, torch.zeros(4)])
+
+    def forward(self, x):
+        for row in self.rows:
+            x = x + row
+        return x * self.more[0]
+"""
+    model, port, _ = both(source)
+    x = torch.randn(2, 4)
+    np.testing.assert_allclose(port(x.numpy()), model(x), rtol=1e-6)

@@ -9,6 +9,7 @@ ORDER = (
     "classes",
     "state_reads",
     "shared_state",
+    "plain_state",
     "layer_classes",
     "library",
     "handing",

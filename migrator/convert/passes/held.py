@@ -9,6 +9,15 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.containing import (
+    constructing,
+    holds_parameter,
+    holds_tensor,
+    inner,
+    is_parameter,
+    levels,
+    put_into,
+)
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.unregistered import is_registered
@@ -31,7 +40,7 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if _is_empty(node.value):
         known = owner.attribute(target.attr.value)
-        if isinstance(known, k.Sequence) and known.type == "list" and _is_parameter(known.item):
+        if isinstance(known, k.Sequence) and known.type == "list" and is_parameter(known.item):
             return _unregistered(rw, node, owner, target)
         filled = _filled(ctx, owner, target.attr.value)
         return _declared(rw, node, filled) if filled is not None else None
@@ -41,13 +50,13 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
             node, value=cst.Call(syntax.parse("nnx.data"), [cst.Arg(rw.visit(node.value))])
         )
     kind = ctx.kind(node.value)
-    if isinstance(kind, k.Sequence) and _is_parameter(kind.item):
+    if isinstance(kind, k.Sequence) and is_parameter(kind.item):
         return _unregistered(rw, node, owner, target)
     if isinstance(kind, k.Sequence) and kind.type == "list" and isinstance(kind.item, k.Tensor):
         return None  # an nnx.List
-    if not isinstance(kind, (k.Sequence, k.Tuple, k.Mapping)) or not _holds_tensor(kind):
+    if not isinstance(kind, (k.Sequence, k.Tuple, k.Mapping)) or not holds_tensor(kind):
         return None
-    if _holds_parameter(kind):
+    if holds_parameter(kind):
         raise _not_registered(node)
     ctx.helpers.use("nnx")
     func = _container(rw, node, kind)
@@ -67,7 +76,7 @@ _NUMPY_TUPLES = frozenset(
 
 def _declared(rw: Rewriter, node: cst.Assign, filled: k.Kind) -> cst.Assign:
     """``self.tables = {}`` that the constructor fills with arrays; what they stand in must show them to Flax."""
-    if _holds_parameter(filled):
+    if holds_parameter(filled):
         raise _not_registered(node)
     if not isinstance(filled, k.Tensor):
         raise _nested(node)
@@ -82,7 +91,7 @@ def _filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
 
     None where there is none, and for one of modules.
     """
-    for method in _constructing(ctx, owner):
+    for method in constructing(ctx, owner):
         for node in ctx.facts.tree.below(method.node.body):
             entry = _put(node, name)
             if entry is None:
@@ -91,22 +100,17 @@ def _filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
             if isinstance(kind, k.Module):
                 continue
             for one in (kind, *_assigned_to(ctx, method, syntax.names(entry))):
-                if _holds_tensor(one):
+                if holds_tensor(one):
                     return one
     return None
 
 
 def _put(node: cst.CSTNode, name: str) -> cst.BaseExpression | None:
-    """What a statement puts into ``self.name``: by append or under a key."""
-    if isinstance(node, cst.Assign):
-        target = node.targets[0].target
-        held = target.value if isinstance(target, cst.Subscript) else None
-        value: cst.BaseExpression | None = node.value
-    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
-        held = node.func.value if node.func.attr.value in ("append", "insert") else None
-        value = node.args[-1].value
-    else:
+    """What a statement puts into ``self.name``."""
+    found = put_into(node)
+    if found is None:
         return None
+    held, value = found
     if not isinstance(held, cst.Attribute) or held.attr.value != name:
         return None
     return value if isinstance(held.value, cst.Name) and held.value.value == "self" else None
@@ -120,22 +124,6 @@ def _assigned_to(ctx: Context, method: FunctionInfo, names: Collection[str]) -> 
                 yield ctx.kind(node.value)
 
 
-def _constructing(ctx: Context, owner: ClassInfo) -> Iterator[FunctionInfo]:
-    """The constructor of a class, those of its relatives in the file, and the methods that they call."""
-    related = [
-        c for c in ctx.facts.classes.values() if owner in c.lineage() or c in owner.lineage()
-    ]
-    waiting = [c.methods["__init__"] for c in related if "__init__" in c.methods]
-    seen: list[FunctionInfo] = []
-    while waiting:
-        method = waiting.pop()
-        if method in seen or method.owner not in related or method.settled is not None:
-            continue
-        seen.append(method)
-        waiting += [called for called in method.calls if isinstance(called, FunctionInfo)]
-    yield from seen
-
-
 def _container(rw: Rewriter, node: cst.Assign, kind: k.Kind) -> cst.BaseExpression:
     """What makes Flax find the arrays in a container: it changes no tuple, and keeps only some dicts in order."""
     if isinstance(kind, k.Mapping):
@@ -144,8 +132,8 @@ def _container(rw: Rewriter, node: cst.Assign, kind: k.Kind) -> cst.BaseExpressi
                 return syntax.parse("nnx.data")
             file = module_file("rules.compat.containers")
             return cst.Name(rw.ctx.helpers.need(file, "ModuleDict"))
-    elif not any(isinstance(part, k.Mapping) for part in _levels(kind)):
-        if all(not isinstance(one, (k.Tuple, k.Sequence)) for one in _inner(kind)):
+    elif not any(isinstance(part, k.Mapping) for part in levels(kind)):
+        if all(not isinstance(one, (k.Tuple, k.Sequence)) for one in inner(kind)):
             return syntax.parse("nnx.List")
         file = module_file("rules.compat.containers")
         return cst.Name(rw.ctx.helpers.need(file, "nested_list"))
@@ -208,39 +196,9 @@ def entry(rw: Rewriter, node: cst.Subscript) -> Any:
     if not isinstance(node.value, cst.Attribute) or not isinstance(kind, k.Sequence):
         return None
     sliced = isinstance(node.slice[0].slice, cst.Slice)
-    if sliced or ctx.in_init or not _is_parameter(kind.item):
+    if sliced or ctx.in_init or not is_parameter(kind.item):
         return None
     return targets.dereferenced(rw.rebuild(node))
-
-
-def _is_parameter(kind: k.Kind) -> bool:
-    return isinstance(kind, k.Tensor) and kind.role == "param"
-
-
-def _inner(kind: k.Kind) -> tuple[k.Kind, ...]:
-    if isinstance(kind, k.Tuple):
-        return kind.items
-    if isinstance(kind, k.Sequence):
-        return (kind.item,)
-    if isinstance(kind, k.Mapping):
-        return (kind.value, *(value for _, value in kind.items))
-    return ()
-
-
-def _levels(kind: k.Kind) -> Iterator[k.Kind]:
-    """A kind, the kinds of what it holds, of what they hold, and so on."""
-    kind = kind.inner if isinstance(kind, k.Optional) else kind
-    yield kind
-    for one in _inner(kind):
-        yield from _levels(one)
-
-
-def _holds_tensor(kind: k.Kind) -> bool:
-    return any(isinstance(part, k.Tensor) for part in _levels(kind))
-
-
-def _holds_parameter(kind: k.Kind) -> bool:
-    return any(_is_parameter(part) for part in _levels(kind))
 
 
 def _is_empty(node: cst.BaseExpression) -> bool:
