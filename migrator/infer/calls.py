@@ -92,6 +92,8 @@ class Calls(Construction):
             receiver = self.facts.kind(node.func.value)
             if receiver == k.Other("super"):
                 return self._super_call(node, node.func.attr.value, args)
+            if self._calls_base(receiver, args):  # nn.Linear.__init__(self, …)
+                return self._super_call(node, node.func.attr.value, args[1:])
             if isinstance(receiver, k.Optional):
                 receiver = receiver.inner
             self._saves(node.func, receiver, args)
@@ -466,6 +468,13 @@ class Calls(Construction):
         self._call_node = place
         self.call_own(info, args, bound)
 
+    def _calls_base(self, receiver: k.Kind, args: Args) -> bool:
+        """Whether a method of the torch layer that a class derives from is called by the layer's name."""
+        if self.owner is None or receiver not in self.owner.bases or not args:
+            return False
+        torchs = isinstance(receiver, k.Class) and receiver.name.startswith(LAYERS)
+        return torchs and args[0] == (None, k.Module(self.owner.name))
+
     def _super_call(self, node: cst.Call, name: str, args: Args) -> k.Kind:
         if self.owner is None:
             return k.UNKNOWN
@@ -473,6 +482,8 @@ class Calls(Construction):
             if name in parent.methods:
                 return self.call_own(parent.methods[name], args, k.Module(self.owner.name))
         base = self.owner.torch_base
+        if name == "reset_parameters" and self.function is not None:
+            self.function.builds = True
         if name == "forward" and base:
             return self.call_module(k.Module(base), args)
         if name == "__init__" and base in CONTAINERS:

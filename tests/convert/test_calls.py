@@ -13,7 +13,7 @@ from flax import nnx
 
 from migrator.infer.symbols import takes_nothing
 from rules.torch_names import table
-from tests.convert.tools import HEADER, convert, function, rules_of
+from tests.convert.tools import HEADER, body, convert, function, rules_of
 
 
 def run(source: str, converted: bool = False) -> dict[str, Any]:
@@ -159,3 +159,22 @@ def test_a_dtype_of_what_is_drawn() -> None:
     line = "def f(n: int, dtype=None):\n    return torch.rand(n, dtype=dtype)\n"
     made = run(line, converted=True)["f"](3, jnp.float16, rngs=nnx.Rngs(0))
     assert (made.dtype, made.shape) == (jnp.float16, (3,))
+
+
+def test_a_variable_of_a_tensor_has_no_history() -> None:
+    """``Variable(h)`` is a detached h in every torch since 0.4, whatever requires_grad says."""
+    made = body(
+        "from torch.autograd import Variable\n"
+        "def f(x: torch.Tensor):\n"
+        "    h = x * 2\n"
+        "    a, b = Variable(h), Variable(h.data, requires_grad=True)\n"
+        "    c = Variable(torch.zeros(3).cuda(), requires_grad=False)\n"
+        "    return a + b + c + Variable(h.argmax())\n",
+        "def f",
+    )
+    assert "a, b = lax.stop_gradient(h), lax.stop_gradient(h)" in made
+    assert "c = jnp.zeros((3,))\n" in made
+    assert "+ h.argmax()" in made
+    written = "    y = Variable(x)\n    y += 1\n    return x + y\n"
+    source = f"from torch.autograd import Variable\ndef f(x: torch.Tensor):\n{written}"
+    assert rules_of(source) == ["MUT001"]

@@ -126,3 +126,44 @@ class M(nn.Module):
     assert not after["embed.weight"][0].any()
     assert abs(after["embed.weight"][1:]).max() < 5
     assert abs(after["layers.0.weight"]).max() <= 0.5
+
+
+def test_a_layer_and_a_plain_class_as_bases() -> None:
+    """``nn.Linear.__init__(self, …)`` is what super() finds, as no base before it has the method."""
+    code = check(
+        """
+class Adapter:
+    def __init__(self, rank: int):
+        self.rank = rank
+
+class M(nn.Linear, Adapter):
+    def __init__(self, a: int, b: int, rank: int = 2, **kwargs):
+        nn.Linear.__init__(self, a, b, **kwargs)
+        Adapter.__init__(self, rank=rank)
+        self.down = nn.Parameter(self.weight.new_zeros((rank, a)))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        nn.Linear.reset_parameters(self)
+        if hasattr(self, "down"):
+            nn.init.ones_(self.down)
+
+    def cuda(self, device=None):
+        super().cuda(device)
+        return self
+
+    def forward(self, x):
+        return nn.Linear.forward(self, x) + (x @ self.down.t()).sum() * self.rank
+""",
+        4,
+        3,
+    )
+    assert "super().__init__(a, b, rngs=rngs, **kwargs)" in code
+    assert "reset_weights(self, rngs=rngs)" in code
+    assert "super().cuda" not in code
+
+
+def test_a_method_that_a_plain_base_has_is_found_there() -> None:
+    source = "class A:\n    def forward(self, x):\n        return x\n"
+    source += "class M(A, nn.Linear):\n    def forward(self, x):\n        return nn.Linear.forward(self, x)\n"
+    assert "API001" in rules_of(source)

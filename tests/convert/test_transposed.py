@@ -44,6 +44,7 @@ def test_what_goes_by_axes_is_a_finding(line: str) -> None:
         "print(p.data.norm(2), p.abs().sum(), torch.norm(p, 2), p.view(-1).abs().max())",
         "print(p.numel(), p.dim(), len(p.shape), p.shape == q.shape)",
         "p.data.add_(torch.zeros(p.size()))",
+        "import numpy as np\n        print(np.prod(list(p.size())), p.data.view(-1).size(0))",
         "p.data[p.data.abs() < 0.1] = 0",
         "nn.init.xavier_uniform_(p)",
         "if p.dim() == 4:\n            print(p.sum(0), p.shape)",

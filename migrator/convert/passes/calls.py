@@ -237,7 +237,7 @@ COMPILERS = frozenset("torch.compile torch.jit.script torch.jit.export torch.jit
 
 @converts(cst.Call)
 def plain_value(rw: Rewriter, node: cst.Call) -> Any:
-    """``x.item()`` where arrays are concrete; ``Variable(x)``, which is x."""
+    """``x.item()`` where arrays are concrete; ``Variable(x)``, which is a detached x."""
     name = rw.ctx.facts.callee(node)
     if name in ("Tensor.item", "Tensor.tolist") and rw.ctx.concrete:
         assert isinstance(node.func, cst.Attribute)
@@ -257,9 +257,42 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
         return _has_torch_name(rw, node)
     if name == "builtins.getattr" and len(node.args) in (2, 3):
         return _torch_attribute(rw, node)
-    if name == "torch.autograd.Variable" and len(node.args) == 1:
-        return rw.visit(node.args[0].value)
+    if name == "torch.autograd.Variable" and node.args:
+        return _variable(rw, node)
     return None
+
+
+_MAKERS = frozenset(
+    f"torch.{name}"
+    for name in (
+        "zeros ones full empty rand randn randint randperm arange linspace eye tensor Tensor FloatTensor "
+        "LongTensor ByteTensor BoolTensor IntTensor from_numpy zeros_like ones_like full_like empty_like "
+        "rand_like randn_like"
+    ).split()
+)
+"""Functions whose tensors have no gradient to lose."""
+_CASTS = frozenset("float double half long int bool to type type_as cuda cpu contiguous".split())
+
+
+def _variable(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
+    """``Variable(x)`` and ``Variable(x, requires_grad=True)`` are x without its history, as ``x.detach()`` is."""
+    for item in node.args[1:]:
+        if item.keyword is None or item.keyword.value not in ("requires_grad", "volatile"):
+            raise Failure(node, "API002", "Variable with other arguments", "write `x.detach()`")
+    first = node.args[0].value
+    value: cst.BaseExpression = rw.visit(first)
+    kind, made = rw.ctx.kind(first), first
+    while isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute):
+        if made.func.attr.value not in _CASTS:
+            break
+        made = made.func.value
+    fresh = isinstance(made, cst.Call) and rw.ctx.facts.callee(made) in _MAKERS
+    if fresh or (isinstance(kind, k.Tensor) and kind.dtype in ("int", "bool")):
+        return value
+    if isinstance(value, cst.Call) and syntax.code(value.func) == "lax.stop_gradient":
+        return value
+    rw.ctx.helpers.use("lax")
+    return cst.Call(syntax.parse("lax.stop_gradient"), [cst.Arg(value)])
 
 
 def _unique(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:

@@ -14,7 +14,7 @@ from migrator.convert.passes import transposed
 from migrator.convert.passes.classes import is_named, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch
-from migrator.convert.passes.redrawing import is_torchs
+from migrator.convert.passes.redrawing import is_torchs, reset_layer
 from migrator.convert.passes.unordered import in_any_order
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
@@ -97,7 +97,7 @@ def _passed_on(rw: Rewriter, call: cst.Call, refused: set[str], positional: int 
 
 
 def _by_super(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
-    """``nn.Module.__init__(self, …)`` as ``super().__init__(…)``, where torch's class is the only base."""
+    """``nn.Module.__init__(self, …)`` as ``super().__init__(…)``, where that is what Python finds first."""
     if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args):
         return node
     kind, owner = rw.ctx.kind(node.func.value), rw.ctx.owner
@@ -105,7 +105,7 @@ def _by_super(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
     if (
         owner is None
         or not torchs
-        or owner.bases != [kind]
+        or not _found_first(rw.ctx, owner, kind, node.func.attr.value)
         or not rw.ctx.is_self(node.args[0].value)
     ):
         return node
@@ -113,6 +113,17 @@ def _by_super(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
     made = syntax.changed(node, func=func, args=node.args[1:])
     rw.ctx.facts.kinds[made] = rw.ctx.facts.kind(node)
     return made
+
+
+def _found_first(ctx: Context, owner: ClassInfo, base: k.Kind, method: str) -> bool:
+    """Whether ``super()`` finds a method in torch's class: none of the bases before it, which are plain, has it."""
+    if base not in owner.bases:
+        return False
+    before = owner.bases[: owner.bases.index(base)]
+    infos = [ctx.facts.classes.get(b.name) if isinstance(b, k.Class) else None for b in before]
+    return all(one is not None and one.method(method) is None for one in infos) and not any(
+        one.torch_base for one in infos if one is not None
+    )
 
 
 def _is_super_call(node: cst.CSTNode, method: str) -> bool:
@@ -126,12 +137,27 @@ def _is_super_call(node: cst.CSTNode, method: str) -> bool:
     )
 
 
+@converts(cst.Expr)
+def super_move(rw: Rewriter, node: cst.Expr) -> Any:
+    """``super().cuda(device)`` of a module that overrides it: JAX has nothing to do."""
+    call, owner = node.value, rw.ctx.owner
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or owner is None:
+        return None
+    method = call.func.attr.value
+    if method not in _MOVES or not _is_super_call(call, method) or owner.torch_base is None:
+        return None
+    return None if any(method in p.methods for p in owner.lineage()[1:]) else []
+
+
 @converts(cst.Call)
 def super_method(rw: Rewriter, node: cst.Call) -> Any:
     """``super().forward(x)`` → ``super().__call__(x)``."""
     by_super = _by_super(rw, node)
     if by_super is not node:
-        return rw.visit(by_super)
+        try:
+            return rw.visit(by_super)
+        except Failure as failure:  # what was made here stands nowhere in the source
+            raise Failure(node, failure.rule, failure.message, failure.advice) from failure
     if _is_super_call(node, "forward"):
         func = syntax.parse("super().__call__")
         return syntax.changed(node, func=func, args=[rw.visit(a) for a in node.args])
@@ -141,6 +167,10 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
         if owner is not None and not any(method in p.methods for p in owner.lineage()[1:]):
             if method == "_conv_forward" and owner.torch_base in CONVOLUTIONS:
                 return None
+            if method == "reset_parameters" and not node.args:
+                return reset_layer(rw, node, cst.Name("self"), [owner.torch_base or ""])
+            if owner.torch_base and method in _MOVES:  # arrays are where they are put
+                return cst.Name("self")
             if owner.torch_base and method not in ("__init__", "train", "eval"):
                 raise Failure(node, "API001", f"super().{method} is torch's own", "write it out")
         if method == "__init__":

@@ -30,7 +30,15 @@ def reset(rw: Rewriter, node: cst.Call) -> Any:
         return None
     if node.args or not is_torchs(ctx, node.func):
         return None
-    helper = _helper(_layers(ctx, node.func.value))
+    return reset_layer(rw, node, node.func.value, _layers(ctx, node.func.value))
+
+
+def reset_layer(
+    rw: Rewriter, node: cst.Call, layer: cst.BaseExpression, classes: list[str]
+) -> cst.BaseExpression:
+    """A call that draws the parameters of a layer of one of these classes anew, as torch's constructors do."""
+    ctx = rw.ctx
+    helper = _helper(classes)
     if helper is None:
         raise Failure(
             node,
@@ -40,7 +48,7 @@ def reset(rw: Rewriter, node: cst.Call) -> Any:
         )
     ctx.effect(node)
     name = ctx.helpers.need(module_file("rules.compat.redraw"), helper)
-    made = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.func.value))])
+    made = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(layer))])
     return made if helper == "reset_norm" else syntax.add_keyword(made, "rngs", ctx.rngs(node))
 
 

@@ -216,7 +216,7 @@ def _in_any_order(ctx: Context, node: cst.CSTNode) -> bool:
         if not isinstance(parent, cst.Attribute):
             return False
         word = parent.attr.value.rstrip("_")
-        if word in _ORDER_FREE:
+        if word in _ORDER_FREE or word in ("size", "shape"):
             return True
         if word not in _ELEMENTWISE:
             return False
@@ -235,6 +235,8 @@ def _is_form(ctx: Context, node: cst.CSTNode) -> bool:
         call = _parent(ctx, parent)
         func = call.func if isinstance(call, cst.Call) else None
         word = func.attr if isinstance(func, cst.Attribute) else func
+        if isinstance(word, cst.Name) and word.value in ("list", "tuple"):
+            return _is_form(ctx, call)
         return isinstance(word, cst.Name) and word.value in (*_MADE, "prod")
     return False
 
