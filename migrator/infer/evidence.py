@@ -20,6 +20,7 @@ _LAYERS = frozenset(
 _SIZED = _LAYERS | frozenset("zeros ones empty randn rand Tensor FloatTensor".split())
 """Calls whose positional arguments are sizes."""
 _TENSOR_CALLS = frozenset("size view numel dim flatten transpose repeat permute".split())
+_NUMPY = ("np", "numpy")
 ASKED = "asked"
 """The use of a name in ``isinstance``: it may be of one kind or another."""
 _TELLING: frozenset[type] = frozenset(
@@ -114,6 +115,9 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             if other_receiver(node) is not None:
                 others.add(node.func)
             maker = node.func.attr.value if type(node.func) is cst.Attribute else ""
+            if maker and type(node.func.value) is cst.Name and node.func.value.value in _NUMPY:
+                for item in node.args[:1]:
+                    note(item.value, "numpy")
             if maker in _SIZED and (len(node.args) > 1 or maker in _LAYERS):
                 for item in node.args:
                     if item.keyword is None and not item.star:
@@ -152,8 +156,8 @@ def guess(uses: set[str], forward: bool) -> k.Kind:
     against = uses & {"container", "iterated", "called", "unpacked"}
     if "tensor" in uses and not against & {"container", "called"}:
         return k.TENSOR
-    if "shaped" in uses and not against:
-        return k.TENSOR
+    if "shaped" in uses and not against and (forward or "numpy" not in uses):
+        return k.TENSOR  # numpy's functions take no tensors
     if "int" in uses and not against:
         return k.INT
     if forward and not (against or uses & {"attribute", "tested"}):

@@ -12,3 +12,13 @@ def where_leading(mask, value, x):
     """
     mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
     return jnp.where(mask, jnp.asarray(value, x.dtype), x)
+
+
+def masked_sum(x, mask):
+    """Sum of all that a mask over x's leading axes selects, torch's ``x[mask].sum()``."""
+    return jnp.sum(x, where=mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim)))
+
+
+def masked_mean(x, mask):
+    """Mean of all that a mask over x's leading axes selects, torch's ``x[mask].mean()``: NaN if that is nothing."""
+    return jnp.mean(x, where=mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim)))

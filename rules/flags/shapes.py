@@ -56,7 +56,7 @@ def _called_mask(node: cst.BaseExpression, ctx: FlagContext) -> bool:
     cst.Subscript,
     what="indexing by a boolean mask gives a shape that depends on the data",
     why="JAX compiles for fixed shapes; how many elements a mask keeps is known only when it runs.",
-    example="def loss(x: torch.Tensor):\n    return x[x > 0].mean()",
+    example="def loss(x: torch.Tensor):\n    return x[x > 0].mean(0)",
     instead="def loss(x: torch.Tensor):\n    return torch.where(x > 0, x, 0).sum() / (x > 0).sum()",
 )
 def boolean_mask(node: cst.Subscript, ctx: FlagContext) -> Advice | str | None:
@@ -75,9 +75,24 @@ def boolean_mask(node: cst.Subscript, ctx: FlagContext) -> Advice | str | None:
         return _written(node, mask, ctx)
     if isinstance(parent, cst.Del) or _same_mask_assigned(node, mask, parent):
         return None
+    if _is_reduced(node, mask, ctx):
+        return None
     for name in lines.targets(parent):
         ctx.memo[name] = Sized(mask, ctx.text(mask), (name,), node.value)
     return _read(node.value, mask, parent, ctx)
+
+
+def _is_reduced(node: cst.Subscript, mask: cst.CSTNode, ctx: FlagContext) -> bool:
+    """``x[mask].mean()`` and ``.sum()`` over all that is selected, which the converter takes over the mask."""
+    if len(node.slice) > 1 or len(ctx.parents) < 2 or ctx.dtype(mask) != "bool":
+        return False
+    parent, call = ctx.parents[-1], ctx.parents[-2]
+    called = (
+        isinstance(parent, cst.Attribute) and isinstance(call, cst.Call) and call.func is parent
+    )
+    if not called or call.args or parent.attr.value not in ("mean", "sum"):
+        return False
+    return bool(ctx.is_tensor(node.value)) and ctx.dtype(node.value) not in ("int", "bool")
 
 
 def _same_mask_assigned(node: cst.Subscript, mask: cst.CSTNode, parent: cst.CSTNode) -> bool:

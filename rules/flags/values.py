@@ -22,6 +22,7 @@ _TRUTH = frozenset(
     ]
 )
 """Functions of tensors that return a Python bool."""
+_AUTOGRAD = ("requires_grad", "is_leaf")
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 _CHECKS = (cst.Raise, cst.Assert, cst.Pass)
 
@@ -269,6 +270,17 @@ def _reads_value(node: cst.BaseExpression, ctx: FlagContext) -> bool:
     return _value(node, ctx)
 
 
+def _asks_autograd(node: cst.BaseExpression, ctx: FlagContext) -> bool:
+    """Whether a condition asks a tensor for nothing but its state in autograd."""
+    if isinstance(node, cst.BooleanOperation):
+        return _asks_autograd(node.left, ctx) and _asks_autograd(node.right, ctx)
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        return _asks_autograd(node.expression, ctx)
+    if not isinstance(node, cst.Attribute) or node.attr.value not in _AUTOGRAD:
+        return False
+    return ctx.is_tensor(node.value)
+
+
 def _only_raises(node: cst.If) -> bool:
     """Whether an ``if`` without ``else`` does nothing but raise."""
     line = node.body.body[0] if len(node.body.body) == 1 and node.orelse is None else None
@@ -303,7 +315,9 @@ def _tested_by(node: cst.CSTNode, ctx: FlagContext) -> cst.CSTNode | None:
     instead="def f(x: torch.Tensor):\n    assert x.shape[0] > 0\n    return x.log()",
 )
 def check(node: cst.Assert | cst.If, ctx: FlagContext) -> str | None:
-    """``assert`` on tensors, ``if not torch.isfinite(x).all(): raise …``."""
+    """``assert`` on tensors, ``if not torch.isfinite(x).all(): raise …``, ``assert not y.requires_grad``."""
+    if isinstance(node, cst.Assert) and _asks_autograd(node.test, ctx):
+        return "nothing takes its place: in JAX, jax.grad is told what to differentiate by"
     if isinstance(node, cst.If) and not _only_raises(node):
         return None
     if not _reads_value(node.test, ctx) or not ctx.in_forward:

@@ -430,3 +430,25 @@ def test_unique_keeps_each_nan() -> None:
         "        self.n, self.most = len(values), int(counts.max())\n        self.l = nn.Linear(4, 4)\n\n"
         "    def forward(self, x):\n        return self.l(x) * self.n + self.most\n"
     )
+
+
+def test_an_assertion_about_autograd_is_left_out() -> None:
+    result = convert(
+        "def f(x: torch.Tensor, y: torch.Tensor):\n"
+        "    assert not y.requires_grad and x.is_leaf\n    return x - y\n"
+    )
+    assert result.complete
+    assert [f.rule for f in result.findings] == ["TRC011"]
+    assert "assert" not in result.code
+    branch = "def f(x: torch.Tensor):\n    if x.requires_grad:\n        x = x + 1\n    return x\n"
+    assert rules_of(branch)
+
+
+def test_what_numpy_functions_take_is_no_tensor() -> None:
+    result = convert(
+        "import numpy as np\n\n"
+        "def normalize(pc):\n    n = pc.shape[0]\n    pc = pc - np.mean(pc, axis=0)\n"
+        "    return pc / np.max(np.sqrt(np.sum(pc**2, axis=1))), n\n"
+    )
+    assert result.complete, result.findings
+    assert "np.mean(pc, axis=0)" in result.code

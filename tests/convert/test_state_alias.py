@@ -157,3 +157,24 @@ class M(nn.Module):
         return x
 """)
     assert 'getattr(self, "fc_%d" % i)(x).reshape(-1, 4)' in code
+
+
+def test_what_a_mask_selects_is_reduced_over_the_mask() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.fc(x)
+        valid = x[:, 0] > 0
+        low = x[~valid].mean()
+        return torch.stack([x[x > 0].mean(), x[valid].sum(), (x * 2)[x > 0.5].sum(), low])
+"""
+    code = check(source)
+    assert "jnp.mean(x, where=x > 0)" in code, code
+    assert "masked_mean(x, ~valid)" in code
+    for line in ("x[x > 0].max()", "x[x > 0].mean(0)", "x[mask].mean()"):
+        source = f"def f(x: torch.Tensor, mask: torch.Tensor):\n    return {line}\n"
+        assert rules_of(source) == ["DYN001"], line

@@ -50,6 +50,8 @@ def test_where_leading(shape: tuple[int, ...]) -> None:
 
     mask = array(shape[:2], 3) > 0
     agree(reference, lambda x, m: masks.where_leading(m, -1.5, x), array(shape), mask)
+    agree(lambda x, m: x[m].sum(), masks.masked_sum, array(shape), mask)
+    agree(lambda x, m: x[m].mean(), masks.masked_mean, array(shape), mask)
 
 
 @pytest.mark.parametrize("density", [False, True])

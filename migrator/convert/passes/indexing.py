@@ -11,6 +11,7 @@ from migrator.convert.context import Failure
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 _UPDATES = {
     "AddAssign": "add",
@@ -45,6 +46,32 @@ def subscript(rw: Rewriter, node: cst.Subscript) -> Any:
     if isinstance(kind, k.Tensor):
         return rw_index(rw, node)
     return None
+
+
+@converts(cst.Call)
+def masked_reduction(rw: Rewriter, node: cst.Call) -> Any:
+    """``x[mask].mean()`` → ``jnp.mean(x, where=mask)``; without a shape that depends on the data."""
+    ctx, func = rw.ctx, node.func
+    item = func.value if isinstance(func, cst.Attribute) else None
+    if node.args or not isinstance(item, cst.Subscript) or len(item.slice) != 1:
+        return None
+    name, index, kind = func.attr.value, item.slice[0].slice, ctx.kind(item.value)  # type: ignore[attr-defined]
+    if name not in ("mean", "sum") or not isinstance(index, cst.Index):
+        return None
+    mask = ctx.kind(index.value)
+    if not isinstance(mask, k.Tensor) or mask.dtype != "bool" or not isinstance(kind, k.Tensor):
+        return None
+    if kind.dtype in ("int", "bool") or mask.rank == 0:
+        return None
+    compared = index.value.left if isinstance(index.value, cst.Comparison) else None
+    equal = compared is not None and compared.deep_equals(item.value)
+    if equal or (mask.rank is not None and mask.rank == kind.rank):
+        ctx.helpers.use("jnp")
+        made = cst.Call(syntax.parse(f"jnp.{name}"), [cst.Arg(rw.visit(item.value))])
+        return syntax.add_keyword(made, "where", rw.visit(index.value))
+    helper = ctx.helpers.need(module_file("rules.compat.masks"), f"masked_{name}")
+    args = [cst.Arg(rw.visit(item.value)), cst.Arg(rw.visit(index.value))]
+    return syntax.with_args(cst.Call(cst.Name(helper)), args)
 
 
 def _component(rw: Rewriter, node: cst.Subscript) -> cst.BaseExpression | None:
@@ -207,8 +234,6 @@ def _masked(
         return syntax.with_args(
             cst.Call(function), [cst.Arg(made_mask), cst.Arg(fill), cst.Arg(base)]
         )
-    from rules.definitions import module_file
-
     name = ctx.helpers.need(module_file("rules.compat.masks"), "where_leading")
     return syntax.with_args(
         cst.Call(cst.Name(name)), [cst.Arg(made_mask), cst.Arg(fill), cst.Arg(base)]
@@ -304,8 +329,6 @@ def _where(
         rw.ctx.helpers.use("jnp")
         function: cst.BaseExpression = syntax.parse("jnp.where")
     else:
-        from rules.definitions import module_file
-
         function = cst.Name(rw.ctx.helpers.need(module_file("rules.compat.masks"), "where_leading"))
     args = [cst.Arg(rw.visit(mask)), cst.Arg(new), cst.Arg(base)]
     return syntax.with_args(cst.Call(function), args)
