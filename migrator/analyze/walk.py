@@ -42,7 +42,7 @@ _BUILD_TIME = frozenset(
 )
 """Methods and functions that are not traced: they build, print or load."""
 _TRAINING_CALLS = frozenset(
-    ["backward", "zero_grad", "step", "load_state_dict", "load_from_checkpoint"]
+    ["backward", "zero_grad", "step", "load_state_dict", "load_from_checkpoint", "train", "eval"]
 )
 _TRAINING_NAMES = frozenset(
     [

@@ -44,9 +44,12 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
     element = isinstance(target, cst.Subscript) and isinstance(
         ctx.kind(target.value), (k.Sequence, k.Tuple, k.Mapping, k.Optional, k.Unknown)
     )
+    variable = is_variable(ctx.kind(name))
     for other, theirs in state.items():
         if other == name.value or other not in later or not shared(memory, theirs):
             continue
+        if variable and _names_variable(ctx, facts, other):
+            continue  # the two may be one Variable, and both are read where they are used
         if element and theirs == memory:
             continue  # the same list under another name: it gets the new element too
         raise Failure(
@@ -62,11 +65,9 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
             f"`{name.value}` may hold one tensor twice, and writing it in place changes both",
             "make the elements with a copy each",
         )
-    kind = ctx.kind(name)
-    variable = isinstance(kind, k.Tensor) and bool(kind.role)  # written where everybody reads it
     buffer = state_of(ctx, name)
     for one in sorted(memory):  # a set of strings has another order in every process
-        if one.startswith("attr:") and not variable and one != buffer:
+        if one.startswith("attr:") and not variable and one != buffer:  # else read where it is used
             raise Failure(
                 node,
                 "MUT001",
@@ -75,6 +76,21 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
             )
         if one.startswith("param:"):
             _check_calls(ctx, node, one.removeprefix("param:"), _innermost(ctx), element)
+
+
+def is_variable(kind: k.Kind) -> bool:
+    """Whether a name stands for a Variable in the output: a parameter, or a buffer, of a module."""
+    return isinstance(kind, k.Tensor) and bool(kind.role)
+
+
+def _names_variable(ctx: Context, facts: Aliases, name: str) -> bool:
+    """Whether a name stands for a Variable wherever a function reads it."""
+    read = [
+        node
+        for node in ctx.facts.tree.below(facts.info.node.body)
+        if type(node) is cst.Name and node.value == name and node in ctx.facts.kinds
+    ]
+    return bool(read) and all(is_variable(ctx.kind(node)) for node in read)
 
 
 def _check_own(facts: Aliases, node: cst.CSTNode, name: str) -> None:

@@ -75,6 +75,7 @@ class Context:
         self.rngs_by_definitions = False
         """Whether a default or a class body, which run where they stand, takes the file's own generator."""
         self.no_grad = 0
+        self.gradient_if: list[cst.BaseExpression] = []
         self.iterates_dicts: bool | None = None
         self.narrow: bool | None = None
         """Whether the file names a dtype of fewer digits than float32 and int32."""

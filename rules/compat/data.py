@@ -28,3 +28,8 @@ def legacy_tensor(data, dtype) -> jax.Array:
     if isinstance(data, tuple):
         raise TypeError("a tuple may be a size or values; hand over a list of values")
     return jnp.empty(data, dtype) if isinstance(data, int) else jnp.array(data, dtype)
+
+
+def data_of(value):
+    """``value.data``: the numbers of an array without its gradient, or the attribute of any other object."""
+    return jax.lax.stop_gradient(value) if isinstance(value, jax.Array) else value.data

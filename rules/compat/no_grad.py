@@ -29,3 +29,8 @@ def without_gradient(value):
         if any(parts[name] is not getattr(value, name) for name in parts):
             return replace(value, **parts)
     return value
+
+
+def gradient_if(enabled, value):
+    """What is computed under ``torch.set_grad_enabled(enabled)``: no gradient behind it where that is off."""
+    return value if enabled else without_gradient(value)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import X, body, both, rules_of
+from tests.convert.tools import X, body, both, convert, rules_of
 
 QUESTIONS = [
     ("x.device != self.w.device", False),
@@ -58,3 +58,36 @@ def test_texts_about_devices_are_what_they_are_in_torch() -> None:
     )
     assert "assert" not in body(source, "def f")
     assert rules_of("def f(x: torch.Tensor):\n    return x.device.other\n") == ["API001"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "to(device)",
+        "to(self.device, non_blocking=True)",
+        "to(args.local_rank)",
+        'to("cuda:0")',
+        'to(f"cuda:{args.gpu}")',
+        "cuda(args.gpu, non_blocking=True)",
+        "cpu()",
+    ],
+)
+def test_what_only_moves_something_unknown_goes(call: str) -> None:
+    source = f"""
+class Trainer:
+    def __init__(self, model, device, args):
+        self.device = device
+        self.model = model.{call}
+        model.{call}
+"""
+    result = convert(source)
+    assert result.complete
+    assert result.code.rstrip().endswith("self.device = device\n        self.model = model")
+
+
+@pytest.mark.parametrize("call", ["to(other)", "to(device, copy=True)", "to(device, torch.half)"])
+def test_what_may_cast_something_unknown_is_a_finding(call: str) -> None:
+    source = (
+        f"class T:\n    def __init__(self, model, device, other):\n        self.m = model.{call}\n"
+    )
+    assert not convert(source).complete

@@ -65,3 +65,41 @@ def test_what_a_list_gathers_has_no_gradient() -> None:
 def test_arrays_that_are_known_are_stopped_in_one_piece() -> None:
     made = function("with torch.no_grad():", "    a = x * y", "return a")
     assert "a = jax.lax.stop_gradient(x * y)" in made
+
+
+def test_a_gradient_that_is_switched_on_by_a_flag() -> None:
+    names = _run(
+        "def loss(model, x, labels, tune):\n    with torch.set_grad_enabled(tune):\n        y = model(x)\n"
+        "        _, found = torch.max(y, 1)\n    return y.sum() + x.sum(), torch.sum(found == labels.data)\n"
+    )
+    model, x = names["M"](rngs=nnx.Rngs(0)), jnp.ones((3, 4))
+    for tune in (True, False):
+        grads = nnx.grad(lambda m: names["loss"](m, x, jnp.ones(3, int), tune)[0])(model)  # noqa: B023
+        assert any(bool(jnp.any(leaf)) for leaf in jax.tree.leaves(grads)) is tune
+    assert names["loss"](model, x, jnp.argmax(model(x), 1), False)[1] == 3
+
+
+def test_a_flag_that_changes_within_is_a_finding() -> None:
+    result = convert(
+        "def f(x: torch.Tensor, on):\n    with torch.set_grad_enabled(on):\n        on = False\n"
+        "        y = x * 2\n    return y\n"
+    )
+    assert not result.complete
+
+
+def test_a_loop_that_evaluates_a_model_is_no_part_of_it() -> None:
+    source = (
+        "def test(model, batches):\n    model.eval()\n    right = 0\n    for x, y in batches:\n"
+    )
+    source += "        right += (model(x).argmax(1) == y).sum().item()\n    return right\n"
+    names = _run(source)
+    model = names["M"](rngs=nnx.Rngs(0))
+    assert names["test"](model, [(jnp.ones((3, 4)), model(jnp.ones((3, 4))).argmax(1))] * 2) == 6
+
+
+def test_a_chained_assignment_is_one_after_the_other() -> None:
+    made = function("y[0] = last = x.sum()", "return y, last")
+    assert made.splitlines()[:2] == ["last = x.sum()", "y = y.at[0].set(last)"]
+    assert "MUT002" in [
+        f.rule for f in convert("def f(x: torch.Tensor, i):\n    x[i] = i = 3\n").findings
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from tests.convert.tools import X, both, convert, rules_of
 
@@ -81,3 +82,19 @@ class M(nn.Module):
     model, port, _ = both(source)
     got = port(jnp.asarray(X.numpy()))
     np.testing.assert_allclose(got, model(X).detach().numpy(), rtol=1e-5)
+
+
+def test_parameters_walked_side_by_side_may_be_the_same_ones() -> None:
+    polyak = (
+        "def polyak(net, target, rho):\n"
+        "    for p, q in zip(net.parameters(), target.parameters()):\n        {line}\n"
+        "        q.data.mul_(rho)\n        q.data.add_((1 - rho) * {value})\n"
+    )
+    assert rules_of(polyak.format(line="pass", value="p.data")) == []
+    assert rules_of(polyak.format(line="d = p.data", value="d")) == ["MUT001", "MUT001"]
+    names: dict = {}
+    exec(convert(polyak.format(line="pass", value="p.data")).code, names)
+    net = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    want = 0.25 * net.kernel[...] * (1 + 0.75)
+    names["polyak"](net, net, 0.25)
+    np.testing.assert_allclose(net.kernel[...], want, rtol=1e-6)

@@ -392,6 +392,9 @@ def call(rw: Rewriter, node: cst.Call) -> Any:
     kind = ctx.facts.kind(node.func)
     if isinstance(kind, k.Class) and kind.name.startswith("torch."):
         raise Failure(node, "API001", f"{kind.name} has no conversion", "write it by hand in JAX")
+    if _only_moves(rw, node):
+        assert isinstance(node.func, cst.Attribute)
+        return rw.visit(node.func.value)
     if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Unknown):
         rw.visit(node.func.value)  # what is wrong further in is the better message
         _check_unknown_receiver(rw, node)
@@ -411,6 +414,48 @@ def _builtin_of_tensor(rw: Rewriter, node: cst.Call) -> Result | None:
         return None
     name = "Tensor.__abs__"
     return convert_call(rw, node, name, definitions.ops(name), call_args(rw, node.args))
+
+
+_PLACES = frozenset("device dev rank local_rank gpu gpu_id device_id cuda_id".split())
+"""Names under which programs keep a device, or its number."""
+
+
+def _only_moves(rw: Rewriter, node: cst.Call) -> bool:
+    """``model.to(device)``, ``x.cuda(gpu)`` of something unknown: tensors and modules stay what they are."""
+    func = node.func
+    if not isinstance(func, cst.Attribute) or func.attr.value not in ("to", "cuda", "cpu"):
+        return False
+    if not isinstance(rw.ctx.kind(func), k.Unknown) or any(item.star for item in node.args):
+        return False
+    if not isinstance(rw.ctx.kind(func.value), k.Unknown):
+        return False
+    keywords = {item.keyword.value for item in node.args if item.keyword is not None}
+    if not keywords <= {"non_blocking", "device"}:
+        return False
+    given = [a.value for a in node.args if a.keyword is None or a.keyword.value == "device"]
+    if func.attr.value != "to":
+        return len(given) < 2
+    return bool(given) and _is_place(rw, given[0]) and len(given) < 2
+
+
+def _is_place(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    kind = rw.ctx.kind(node)
+    if isinstance(kind, k.Device):
+        return True
+    if isinstance(kind, (k.Tensor, k.DType, k.Module)):
+        return False
+    if isinstance(node, (cst.SimpleString, cst.FormattedString)):
+        return True
+    last = node.attr if isinstance(node, cst.Attribute) else node
+    return isinstance(last, cst.Name) and last.value in _PLACES
+
+
+@converts(cst.Expr)
+def moved(rw: Rewriter, node: cst.Expr) -> Any:
+    """``model.to(device)`` as a statement goes."""
+    if isinstance(node.value, cst.Call) and _only_moves(rw, node.value):
+        return []
+    return None
 
 
 def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:

@@ -73,6 +73,10 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
             return opened(rw, node)
         finally:
             ctx.no_grad -= 1
+    if names == ["torch.set_grad_enabled"] and node.items[0].asname is None:
+        made = _gradient_if(rw, node)
+        if made is not None:
+            return made
     if len(names) == 1 and is_disabled_autocast(node.items[0].item, names[0]):
         return opened(rw, node)
     if len(names) == 1 and names[0] in _NEUTRAL and node.items[0].asname is None:
@@ -84,6 +88,39 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
         f"the context manager {names[0]} has no conversion",
         "write out what it changes; mixed precision becomes explicit dtypes",
     )
+
+
+def _gradient_if(rw: Rewriter, node: cst.With) -> Any:
+    """``with torch.set_grad_enabled(phase == "train"):``; None where what it asks may change within."""
+    ctx, call = rw.ctx, node.items[0].item
+    if not isinstance(call, cst.Call) or len(call.args) != 1 or call.args[0].star:
+        return None
+    asked = call.args[0].value
+    if syntax.is_true(asked):
+        return opened(rw, node)
+    plain = (cst.Name, cst.Comparison, cst.UnaryOperation, cst.SimpleString, cst.Integer)
+    if not isinstance(asked, plain) or any(
+        isinstance(item, (cst.Call, cst.Attribute, cst.Subscript)) for item in syntax.walk(asked)
+    ):
+        return None
+    bound = {
+        item.target.value
+        for item in syntax.walk(node.body)
+        if isinstance(item, (cst.AssignTarget, cst.For, cst.AugAssign, cst.NamedExpr))
+        and isinstance(item.target, cst.Name)
+    }
+    if bound & set(syntax.names(asked)):
+        return None
+    off = isinstance(asked, cst.Name) and asked.value == "False"
+    ctx.no_grad += 1
+    if not off:
+        ctx.gradient_if.append(rw.visit(asked))
+    try:
+        return opened(rw, node)
+    finally:
+        ctx.no_grad -= 1
+        if not off:
+            ctx.gradient_if.pop()
 
 
 def _context_name(rw: Rewriter, node: cst.BaseExpression) -> str | None:

@@ -268,8 +268,13 @@ def stopped(rw: Rewriter, value: cst.BaseExpression, node: cst.BaseExpression) -
     ``stop_gradient`` takes arrays only: what may hold strings, objects or numbers as well is taken apart, here where
     it is written out and by a helper where it is not.
     """
+    ctx = rw.ctx
     if not may_hold_tensor(rw, node):
         return value
+    if 0 < ctx.no_grad <= len(ctx.gradient_if) and not (ctx.frame and ctx.frame.no_grad):
+        name = ctx.helpers.need(module_file("rules.compat.no_grad"), "gradient_if")
+        args = [*ctx.gradient_if, _in_parens(value)]
+        return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(one) for one in args])
     if _only_arrays(rw.ctx.kind(node)):
         rw.ctx.helpers.use("jax")
         return cst.Call(syntax.parse("jax.lax.stop_gradient"), [cst.Arg(_in_parens(value))])

@@ -338,9 +338,7 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 for t in node.targets
                 if isinstance(t.target, cst.Subscript)
             ):
-                raise Failure(
-                    node, "MUT002", "a chained assignment writes into a tensor", "split it"
-                )
+                return _one_by_one(rw, node)
         return None
     target = node.targets[0].target
     if isinstance(target, (cst.Tuple, cst.List)):
@@ -367,6 +365,30 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     # what a mask selects from another tensor has no shape of its own: it is not converted by itself
     value = node.value if selects_the_same(rw, target, node.value) else rw.visit(node.value)
     return with_state(rw, target, set_items(rw, target, value, node.value))
+
+
+def _one_by_one(rw: Rewriter, node: cst.Assign) -> list[Any]:
+    """``x[i] = last = v`` → ``last = v`` and ``x[i] = last``, where the order of the two changes nothing."""
+    from migrator.convert.passes.functions import may_hold_tensor, stopped
+    from migrator.convert.passes.indexing import set_items
+
+    names = [t.target for t in node.targets if isinstance(t.target, cst.Name)]
+    items = [t.target for t in node.targets if isinstance(t.target, cst.Subscript)]
+    read = {name for item in items for name in syntax.names(item)}
+    tensors = all(isinstance(rw.ctx.kind(item.value), k.Tensor) for item in items)
+    if len(names) != 1 or len(items) + 1 != len(node.targets) or not tensors:
+        raise Failure(node, "MUT002", "a chained assignment writes into a tensor", "split it")
+    if names[0].value in read:
+        raise Failure(node, "MUT002", "a chained assignment writes into a tensor", "split it")
+    value = rw.visit(node.value)
+    if rw.ctx.no_grad and may_hold_tensor(rw, node.value):
+        value = stopped(rw, value, node.value)
+    made: list[Any] = [cst.Assign([cst.AssignTarget(names[0])], value)]
+    for item in items:
+        check_mutation(rw.ctx, node, item)
+        written = with_state(rw, item, set_items(rw, item, names[0]))
+        made += written if isinstance(written, list) else [written]
+    return made
 
 
 def _may_be_a_list(rw: Rewriter, target: cst.Subscript) -> bool:

@@ -202,6 +202,13 @@ def past_gradient(
         return value
     if kind.dtype in ("int", "bool"):
         return value
+    if ctx.gradient_if and not data:
+        raise Failure(
+            target,
+            "MUT002",
+            "an in-place update under set_grad_enabled keeps x's own gradient or not",
+            "give the new value a name of its own",
+        )
     if frame is None or ctx.in_init:
         return value
     if frame.info.owner is not None and not forward_reaches(ctx, frame.info):
