@@ -13,6 +13,7 @@ from migrator.convert.trips import surely_runs
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.construction import CONTAINERS, PARAMETERS
+from migrator.infer.distributions import DISTRIBUTIONS
 from rules import definitions
 
 VIEWS = frozenset(
@@ -375,6 +376,8 @@ class Aliases:
         if name in _COPIES:
             return self._new()
         arguments = self._arguments(node, state)
+        if isinstance(ctx.kind(node), k.Other) and name.startswith(DISTRIBUTIONS):
+            return arguments | self._box()  # its parameters are what it is made with
         if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
             if short in VIEWS or (short.endswith("_") and not short.endswith("__")):
                 return self.memory(node.func.value, state)

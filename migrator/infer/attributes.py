@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_definition
+from migrator.infer.distributions import DISTRIBUTIONS, of_distribution
 from migrator.infer.expressions import Expressions, type_name
 from migrator.infer.facts import ClassInfo
 from migrator.infer.symbols import TORCH_VERSION, symbol, tensor_attribute, tensor_only
@@ -64,6 +65,8 @@ class Attributes(Expressions):
             return info.attribute(name) or k.UNKNOWN
         if isinstance(value, k.Other) and value.type == "numpy.ndarray":
             return k.Function(f"numpy.ndarray.{name}", value)
+        if isinstance(value, k.Other) and value.type.startswith(DISTRIBUTIONS):
+            return of_distribution(value, name)
         if isinstance(value, k.Other):
             return k.UNKNOWN
         if isinstance(value, k.Unknown) and tensor_only(name):

@@ -17,6 +17,7 @@ from migrator.infer.construction import (
     passes_on,
     surely_affine,
 )
+from migrator.infer.distributions import result
 from migrator.infer.einops import einops_result
 from migrator.infer.evidence import other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
@@ -243,7 +244,7 @@ class Calls(Construction):
             method = args if callee.bound is None else [(None, receiver), *args]
             return self.call_op(name, method)
         if name.startswith("torch."):
-            return self._torch_function(name, args)
+            return result(name) or self._torch_function(name, args)
         if name.startswith("Module."):
             return self._module_method(name.removeprefix("Module."), callee.bound, args)
         if name.startswith("math."):

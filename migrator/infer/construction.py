@@ -81,6 +81,8 @@ class Construction(Python):
             if self.function is not None and not passes_on(self.function, node):
                 self.function.builds = True
             return k.UNKNOWN
+        if self.function is not None and any(rule.draws for rule in definitions.ops(name)):
+            self.function.draws = True  # a distribution draws from the generator it is made with
         return k.Other(name)
 
     @staticmethod

@@ -33,6 +33,7 @@ def built_on_torch(module: str) -> tuple[str, str]:
 _CANONICAL = (
     (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)*([A-Za-z]\w*)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
+    (re.compile(r"^torch\.distributions\.(?:\w+\.)*(\w+)$"), r"torch.distributions.\1"),
     (re.compile(r"^torch\.functional\.(\w+)$"), r"torch.\1"),
     (re.compile(r"^torch\.(?:_tensor|tensor)\.Tensor$"), "torch.Tensor"),
 )

@@ -16,6 +16,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
+from migrator.infer.distributions import DISTRIBUTIONS, KNOWN, result
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.symbols import CASTS, symbol, tensor_attribute
 from rules import definitions
@@ -36,6 +37,9 @@ def torch_call(rw: Rewriter, node: cst.Call, only: int | None = None) -> Result 
     if not name.startswith(("Tensor.", "torch.")):
         return None
     kind = rw.ctx.facts.kind(node.func)
+    if result(name) is not None:
+        rw.ctx.effect(node)
+        return None  # a method of a distribution, whose class has it in the output too
     if not isinstance(kind, k.Function):
         if isinstance(kind, k.Class) and definitions.ops(name):
             return convert_call(
@@ -108,6 +112,20 @@ def expands_to_components(rw: Rewriter, node: cst.Call) -> bool:
     except NoConversion:
         return False
     return expansion.template is not None and expansion.template.is_tuple
+
+
+@converts(cst.Attribute)
+def of_distribution(rw: Rewriter, node: cst.Attribute) -> None:
+    """Raise a Failure for what torch's distributions have and the converted ones do not."""
+    kind = rw.ctx.kind(node.value)
+    known = isinstance(kind, k.Other) and kind.type.startswith(DISTRIBUTIONS)
+    if known and node.attr.value not in KNOWN:
+        raise Failure(
+            node,
+            "API001",
+            f"`{node.attr.value}` of a distribution has no conversion",
+            "write it with the parameters of the distribution",
+        )
 
 
 @converts(cst.Call)
