@@ -84,6 +84,25 @@ def handed_on(
             yield given[parameter], attribute, how
 
 
+def either_or(ctx: Context, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether of two expressions only one runs: they stand in branches of one ``if``, or one leaves before the other."""
+    ours, theirs = (ctx.facts.tree.around(node) for node in (one, other))
+    common = [a for a, b in zip(ours, theirs, strict=False) if a is b]
+    if isinstance(common[-1], cst.If):
+        return True
+    mine, its = ([*path, node][len(common)] for path, node in ((ours, one), (theirs, other)))
+    places = {id(node): i for i, node in enumerate(getattr(common[-1], "body", ()))}
+    after = places.get(id(mine), -1) < places.get(id(its), -1)
+    return after and any(_leaves(node) for node in ours[len(common) :])
+
+
+def _leaves(node: cst.CSTNode) -> bool:
+    """Whether a branch ends the function."""
+    last = node.body[-1] if isinstance(node, cst.IndentedBlock) and node.body else None
+    line = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
+    return isinstance(line, (cst.Return, cst.Raise))
+
+
 def is_buffer(ctx: Context, call: cst.CSTNode) -> bool:
     """Whether what a call makes is written by no optimizer: a buffer, ``nn.Parameter(w, requires_grad=False)``."""
     if not isinstance(call, cst.Call) or ctx.facts.callee(call) != "torch.nn.Parameter":

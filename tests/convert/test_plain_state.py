@@ -75,3 +75,40 @@ def test_a_view_of_the_attribute(line: str) -> None:
 def test_memory_of_its_own(state: str, line: str) -> None:
     result = convert(SOURCE.format(state=state, line=line))
     assert result.complete, result.findings
+
+
+ARMS = """
+class M(nn.Module):
+    def __init__(self, learned: bool = False):
+        super().__init__()
+        t = torch.randn(4)
+        if learned:
+            ONE
+        else:
+            OTHER
+
+    def forward(self, x):
+        return x + self.a
+"""
+BUFFER, PLAIN, LEARNED = 'self.register_buffer("a", t)', "self.a = t", "self.a = nn.Parameter(t)"
+
+
+@pytest.mark.parametrize("one", [BUFFER, PLAIN, LEARNED])
+@pytest.mark.parametrize("other", [BUFFER, PLAIN, LEARNED])
+def test_only_one_branch_runs(one: str, other: str) -> None:
+    source = ARMS.replace("ONE", one).replace("OTHER", other)
+    assert "MUT001" not in rules_of(source)
+    early = source.replace("        else:\n            ", "            return\n        ")
+    assert "MUT001" not in rules_of(early)
+
+
+def test_what_stands_before_a_branch_that_leaves_runs_too() -> None:
+    source = ARMS.replace("        if learned:", "        self.b = t\n        if learned:")
+    source = source.replace("ONE", BUFFER + "\n            return").replace("OTHER", "pass")
+    assert rules_of(source) == ["MUT001"]
+    loop = ARMS.replace("if learned:", "for i in range(2):\n            if i:")
+    loop = loop.replace(
+        "            ONE\n        else:\n            OTHER",
+        f"                {BUFFER}\n            else:\n                self.b = t",
+    )
+    assert "MUT001" in rules_of(loop)

@@ -19,6 +19,7 @@ from migrator.convert.containing import (
     put_into,
 )
 from migrator.convert.context import Context, Failure
+from migrator.convert.kept import either_or
 from migrator.convert.passes import targets
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
@@ -228,18 +229,11 @@ def changing_layer(rw: Rewriter, node: cst.Assign) -> Any:
     values = _assigned(ctx, ctx.owner, target.attr.value)
     if all(is_function(rw, v) or _is_plain(v) for v in values):
         return None
-    if all(_either_or(ctx, a, b) for a, b in combinations(values, 2)):
+    if all(either_or(ctx, a, b) for a, b in combinations(values, 2)):
         return None
     wrapper = ctx.helpers.need(module_file("rules.compat.children"), "Stateless")
     value = cst.Call(cst.Name(wrapper), [cst.Arg(rw.visit(node.value))])
     return syntax.changed(node, value=value)
-
-
-def _either_or(ctx: Context, one: cst.CSTNode, other: cst.CSTNode) -> bool:
-    """Whether two expressions stand in branches of one ``if``, so that only one of them runs."""
-    ours, theirs = (ctx.facts.tree.around(node) for node in (one, other))
-    common = [a for a, b in zip(ours, theirs, strict=False) if a is b]
-    return isinstance(common[-1], cst.If)
 
 
 @converts(cst.Assign)
@@ -277,7 +271,7 @@ def layer_after_none(rw: Rewriter, node: cst.Assign) -> Any:
     name = target.attr.value
     values = [v for c in ctx.owner.lineage() for v in _assigned(ctx, c, name)]
     before = [v for v in values if isinstance(v, cst.Name) and _is_plain(v)]
-    if all(_either_or(ctx, node.value, v) for v in before) or not _is_called(ctx, name):
+    if all(either_or(ctx, node.value, v) for v in before) or not _is_called(ctx, name):
         return None
     wrapper = ctx.helpers.need(module_file("rules.compat.factories"), "declared")
     value = cst.Call(cst.Name(wrapper), [cst.Arg(rw.visit(node.value))])
@@ -370,14 +364,14 @@ def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
     others = [v for v in _assigned(ctx, owner, name) if v is not node.value]
     kind = ctx.facts.kind(node.value)
     if ctx.in_init and is_number(node.value):
-        later = [v for v in others if not _either_or(ctx, node.value, v)]
+        later = [v for v in others if not either_or(ctx, node.value, v)]
         later += _added(ctx, owner, name)
         if any(_is_array(ctx, one) for one in later):
             ctx.helpers.use("nnx")
             return syntax.changed(node, value=_data(rw.visit(node.value)))
         return None
     before = [v for v in others if not _is_array(ctx, v) and not _is_none(v)]
-    before = [v for v in before if not _either_or(ctx, node.value, v)]
+    before = [v for v in before if not either_or(ctx, node.value, v)]
     if not before or any(isinstance(ctx.kind(v), k.Module) for v in before):
         return None
     if _is_array(ctx, node.value):

@@ -13,7 +13,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.containing import constructing, holds_parameter, holds_tensor, put_into
 from migrator.convert.context import Context, Failure
-from migrator.convert.kept import MAKING, registered, registers
+from migrator.convert.kept import MAKING, either_or, registered, registers
 from migrator.convert.memory import Aliases, aliases, shared
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
@@ -39,17 +39,22 @@ def kept_twice(rw: Rewriter, node: cst.CSTNode) -> None:
         return
     memory = facts.memory(value, state) - {f"attr:{name}"}
     for theirs, where, other in _state(ctx, facts, frame.info):
-        if (
-            where is not node
-            and shared(memory, theirs)
-            and not _unpacked(ctx, frame.info, value, where)
-        ):
+        if where is node or not shared(memory, theirs) or _only_one(ctx, where, node):
+            continue
+        if not _unpacked(ctx, frame.info, value, where):
             raise Failure(
                 node,
                 "MUT001",
                 f"`{name}` shares memory with `{other}`: in torch, loading a state_dict and training change both",
                 "keep a copy (`.clone()`) if it is meant to stay, or read the parameter or buffer itself",
             )
+
+
+def _only_one(ctx: Context, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether a constructor runs only one of two statements; in a loop it may run one now and the other then."""
+    around = ctx.facts.tree.around
+    loops = [n for n in around(one) if isinstance(n, (cst.For, cst.While)) and n in around(other)]
+    return not loops and (either_or(ctx, one, other) or either_or(ctx, other, one))
 
 
 def _unpacked(

@@ -12,7 +12,15 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
-from migrator.convert.kept import MAKING, constructor, handed_on, is_buffer, registered, registers
+from migrator.convert.kept import (
+    MAKING,
+    constructor,
+    either_or,
+    handed_on,
+    is_buffer,
+    registered,
+    registers,
+)
 from migrator.convert.memory import aliases, shared
 from migrator.convert.passes.targets import (
     holds_parameter,
@@ -53,6 +61,7 @@ def made_of_one_tensor(rw: Rewriter, node: cst.SimpleStatementLine) -> None:
         if one.statement is not node:
             continue
         others = [other for other in every[:i] if shared(other.memory, one.memory)]
+        others = [o for o in others if not either_or(ctx, o.statement, one.statement)]
         others += [_Made(node, one.memory, name, buffer) for name, buffer in one.of]
         if any(_is_written(ctx, one, other) for other in (*others, *([one] if one.again else []))):
             raise Failure(
