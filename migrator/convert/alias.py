@@ -78,6 +78,29 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
             _check_calls(ctx, node, one.removeprefix("param:"), _innermost(ctx), element)
 
 
+def check_host_write(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None:
+    """Raise a Failure when a tensor sees a write to the numpy array it was made of: ``torch.from_numpy`` copies not."""
+    name = root_name(target)
+    if ctx.frame is None or not ctx.statements or name is None:
+        return
+    facts, statement = aliases(ctx, _innermost(ctx)), ctx.statements[-1].node
+    state = facts.before.get(statement)
+    if state is None:
+        return
+    memory, later = state.get(name.value, frozenset()), facts.read_after(statement)
+    for other, theirs in state.items():
+        if other == name.value or other not in later or not shared(memory, theirs):
+            continue
+        read = (n for n in ctx.facts.tree.below(facts.info.node.body) if type(n) is cst.Name)
+        if any(n.value == other and isinstance(ctx.kind(n), k.Tensor) for n in read):
+            raise Failure(
+                node,
+                "MUT001",
+                f"writing `{name.value}` also changes the tensor `{other}`, which is read later",
+                f"make the tensor of a copy (`{name.value}.copy()`)",
+            )
+
+
 def is_variable(kind: k.Kind) -> bool:
     """Whether a name stands for a Variable in the output: a parameter, or a buffer, of a module."""
     return isinstance(kind, k.Tensor) and bool(kind.role)

@@ -408,7 +408,9 @@ class Aliases:
                 else self._new()
             )
             return held | kept | (arguments if returns_argument(ctx, info) else frozenset())
-        if name.startswith(("builtins.len", "builtins.int", "builtins.range", "math.", "numpy.")):
+        if name.startswith("numpy."):
+            return self._new()  # torch.from_numpy shares it
+        if name.startswith(("builtins.len", "builtins.int", "builtins.range", "math.")):
             return frozenset()
         if name in _CONTAINERS:
             arguments |= self._box()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from migrator.convert import convert_source
 from tests.convert.tools import check
 
 MODEL = """
@@ -57,3 +58,19 @@ def test_numpy_may_work_with_them_under_jit(use: str, kept: bool) -> None:
 def test_one_that_is_written_is_left() -> None:
     code = check(MODEL.format(use="n = len(self.mean)", more="self.mean[1:] += 1"))
     assert "HostArray" not in code
+
+
+@pytest.mark.parametrize(
+    ("made", "shares"),
+    [
+        ("torch.from_numpy(a)", True),
+        ("torch.from_numpy(a.copy())", False),
+        ("torch.tensor(a)", False),
+    ],
+)
+def test_a_write_to_an_array_that_a_tensor_was_made_of(made: str, shares: bool) -> None:
+    source = f"def f(n: int):\n    a = np.ones(n)\n    a[1] = 2\n    t = {made}\n    a[0] = 5\n    return t.sum()\n"
+    found = [
+        f.rule for f in convert_source("import numpy as np\nimport torch\n\n\n" + source).findings
+    ]
+    assert ("MUT001" in found) is shares
