@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.infer import Facts, FunctionInfo
+from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.source import Source
 from rules.registry import FLAGS, Advice, Flag
@@ -195,6 +195,8 @@ class FlagWalk:
         traced = any(self.is_traced(caller) for caller in callers)
         if info.owner is not None and info.owner.torch_base is not None:
             return traced or not _generates(info, self.source)
+        if info.owner is not None and _is_dataset(info.owner):
+            return False
         if _trains(info, self.source, self.facts):
             return False
         return not info.call_sites or traced
@@ -253,6 +255,15 @@ def _found(node: cst.CSTNode, flag: Flag, result: str | Advice) -> Found:
         flag.severity if result.severity is None else result.severity,
         flag.effort if result.effort is None else result.effort,
         flag.blocks if result.blocks is None else result.blocks,
+    )
+
+
+def _is_dataset(owner: ClassInfo) -> bool:
+    """Whether a class gives a loader its items, on the host."""
+    return any(
+        isinstance(base, k.Class) and base.name.startswith("torch.utils.data.")
+        for one in owner.lineage()
+        for base in one.bases
     )
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+import torch
 from flax import nnx
 
 from tests.convert.tools import convert, function
@@ -103,3 +105,19 @@ def test_a_chained_assignment_is_one_after_the_other() -> None:
     assert "MUT002" in [
         f.rule for f in convert("def f(x: torch.Tensor, i):\n    x[i] = i = 3\n").findings
     ]
+
+
+def test_what_is_added_under_no_grad_is_a_constant() -> None:
+    source = (
+        "def f(x: torch.Tensor, y: torch.Tensor):\n    z = x * 2\n    with torch.no_grad():\n"
+        "        z += y * 3\n        z -= 1\n    return (z * x).sum()\n"
+    )
+    names = _run(source)
+    x, y = torch.arange(3.0, requires_grad=True), torch.ones(3)
+    theirs: dict[str, Any] = {}
+    exec("import torch\n" + source, theirs)
+    theirs["f"](x, y).backward()
+    found = jax.grad(names["f"], argnums=(0, 1))(jnp.arange(3.0), jnp.ones(3))
+    np.testing.assert_allclose(found[0], x.grad)
+    assert not found[1].any()
+    assert not convert(source.replace("+=", "*=")).complete

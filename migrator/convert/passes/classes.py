@@ -18,6 +18,11 @@ from migrator.infer.symbols import AUTOGRAD
 from rules import definitions
 from rules.definitions import module_file
 
+DATASETS = frozenset(
+    f"torch.utils.data.{place}{name}"
+    for place in ("", "dataset.")
+    for name in ("Dataset", "IterableDataset")
+)
 _BASES = {
     "torch.nn.Module": "nnx.Module",
     "torch.nn.Sequential": "nnx.Sequential",
@@ -34,7 +39,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     if info is None:
         return rw.rebuild(node)
     ctx.class_being_read = info
-    bases = [_base(rw, base) for base in node.bases]
+    bases = [_base(rw, base) for base in node.bases if not _is_dataset(rw, base)]
     keywords = [rw.visit(keyword) for keyword in node.keywords]
     decorators = [rw.visit(d) for d in node.decorators]
     ctx.classes.append(info)
@@ -46,7 +51,62 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
         ctx.classes.pop()
     if info.torch_base is not None:
         body = with_mode(rw, info, _with_constructor(rw, info, body))
+    if len(bases) < len(node.bases):
+        return _host_class(info, node, bases, decorators, body)
     return syntax.changed(node, bases=bases, keywords=keywords, decorators=decorators, body=body)
+
+
+def _host_class(
+    info: ClassInfo,
+    node: cst.ClassDef,
+    bases: list[cst.Arg],
+    decorators: list[cst.Decorator],
+    body: cst.BaseSuite,
+) -> cst.ClassDef:
+    """A dataset without torch's base class; one that is gone through by index says itself where it ends."""
+    own = info.methods
+    if "__getitem__" in own and "__len__" in own and "__iter__" not in own:
+        function = syntax.statement(_ITERATION)
+        lines = [cst.EmptyLine(indent=False)]
+        body = syntax.changed(
+            body, body=[*body.body, syntax.changed(function, leading_lines=lines)]
+        )
+    changes: dict[str, Any] = {"bases": bases, "decorators": decorators, "body": body}
+    if not bases and not node.keywords:
+        changes |= {"lpar": cst.MaybeSentinel.DEFAULT, "rpar": cst.MaybeSentinel.DEFAULT}
+    return syntax.changed(node, **changes)
+
+
+_ITERATION = """def __iter__(self):
+    # by its length: an index behind the end of an array raises nothing in JAX
+    return (self[index] for index in range(len(self)))
+"""
+
+
+@converts(cst.BinaryOperation)
+def concatenated(rw: Rewriter, node: cst.BinaryOperation) -> None:
+    """``train + extra`` of datasets is torch's ConcatDataset."""
+    for side in (node.left, node.right) if isinstance(node.operator, cst.Add) else ():
+        kind = rw.ctx.kind(side)
+        info = rw.ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
+        bases = [base for one in info.lineage() for base in one.bases] if info is not None else []
+        if any(isinstance(base, k.Class) and base.name in DATASETS for base in bases):
+            raise Failure(
+                node,
+                "API001",
+                "adding datasets has no conversion",
+                "go through one after the other",
+            )
+
+
+def _is_dataset(rw: Rewriter, arg: cst.Arg) -> bool:
+    """``class Pairs(Dataset):``, which is any class with a length and items: JAX's loaders ask for no base.
+
+    Only adding two of them needs torch's class.
+    """
+    value = arg.value.value if isinstance(arg.value, cst.Subscript) else arg.value
+    kind = rw.ctx.facts.kind(value)
+    return isinstance(kind, k.Class) and kind.name in DATASETS
 
 
 def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:

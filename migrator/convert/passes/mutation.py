@@ -471,6 +471,23 @@ def _augmented_past(
     return cst.Assign([cst.AssignTarget(read)], made)
 
 
+def _adds(rw: Rewriter, node: cst.AugAssign) -> bool:
+    """Whether a write under ``no_grad`` adds to a tensor: its own gradient is that of a sum with a constant."""
+    name = isinstance(node.target, (cst.Name, cst.Attribute))
+    adds = isinstance(node.operator, (cst.AddAssign, cst.SubtractAssign))
+    return name and adds and not rw.ctx.gradient_if
+
+
+def _with_constant(rw: Rewriter, node: cst.AugAssign) -> Any:
+    """``total += loss`` → ``total += stop_gradient(loss)``."""
+    from migrator.convert.passes.functions import stopped
+
+    check_mutation(rw.ctx, node, node.target)
+    value = stopped(rw, rw.visit(node.value), node.value)
+    target = rw.rebuild(node.target) if isinstance(node.target, cst.Attribute) else node.target
+    return syntax.changed(node, target=target, value=value)
+
+
 def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     ctx = rw.ctx
     target = node.target
@@ -489,6 +506,8 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         return syntax.changed(node, target=made, value=rw.visit(node.value))
     if isinstance(ctx.kind(target), k.Tensor):
         if ctx.no_grad and not ctx.in_init and not targets.is_variable(ctx, target):
+            if _adds(rw, node):
+                return _with_constant(rw, node)
             raise Failure(
                 node, "MUT002", "an in-place update under no_grad keeps x's own gradient", ""
             )
