@@ -36,6 +36,20 @@ def _parts(text: str) -> tuple[str, ...]:
     return tuple(p for p in found if p)
 
 
+TENSOR_CLASSES = {
+    f"torch.{device}{name}Tensor": dtype
+    for device in ("", "cuda.")
+    for dtype, names in (
+        ("float", ("Float", "Double", "Half", "BFloat16")),
+        ("int", ("Long", "Int", "Short", "Char")),
+        ("bool", ("Bool",)),
+        (None, ("Byte",)),
+    )
+    for name in names
+}
+"""torch's old classes of tensors, which are left in type hints, and their dtypes: a ByteTensor is often a mask."""
+
+
 def from_definition(text: str, first: k.Kind = k.UNKNOWN, fields: tuple[str, ...] = ()) -> k.Kind:
     """The kind a definition's return annotation stands for.
 
@@ -170,13 +184,11 @@ def _generic(node: cst.Subscript, resolve: Callable[[cst.CSTNode], k.Kind]) -> k
 
 def instance(name: str) -> k.Kind:
     """The kind of an instance of a class by qualified name."""
-    if name in ("torch.Tensor", "torch.nn.Parameter"):
+    if name in ("torch.Tensor", "torch.nn.Parameter", "torch.autograd.Variable"):
         return k.TENSOR
+    if name in TENSOR_CLASSES:
+        return k.Tensor(dtype=TENSOR_CLASSES[name])
     special = {
-        "torch.FloatTensor": k.Tensor(dtype="float"),
-        "torch.LongTensor": k.Tensor(dtype="int"),
-        "torch.IntTensor": k.Tensor(dtype="int"),
-        "torch.BoolTensor": k.Tensor(dtype="bool"),
         "torch.Size": k.Sequence(k.INT, "size"),
         "torch.dtype": k.DType(),
         "torch.device": k.Device(),

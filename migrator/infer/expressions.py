@@ -312,6 +312,8 @@ class Expressions:
             if isinstance(right, (k.Tuple, k.Sequence)):  # a default, like what it stands for
                 kind = right.type if isinstance(right, k.Sequence) else "tuple"
                 return k.Sequence(k.element(right), kind)
+        if k.scalar_type(left) == "bool" and isinstance(right, k.Tensor):
+            return right  # or a bool of Python, which is asked for no more than its truth
         return k.join(left, right)
 
     def eval_Comparison(self, node: cst.Comparison) -> k.Kind:

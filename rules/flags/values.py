@@ -226,11 +226,26 @@ def _target_names(node: cst.CSTNode) -> set[str]:
 
 
 def _boolean(node: cst.BooleanOperation, ctx: FlagContext) -> Advice | None:
-    for side in (node.left, node.right):
+    handed_on = ctx.is_tensor(node) and not _truth_asked(node, ctx)
+    for side in (node.left,) if handed_on else (node.left, node.right):
         if _value(side, ctx) and ctx.in_forward and _tested_by(node, ctx) is None:
             text = f"write `{_array_test(node, ctx)}` with boolean arrays and choose by jnp.where or lax.cond"
             return Advice(text, node=side, what="`and`/`or` ask for the truth of a tensor")
     return None
+
+
+def _truth_asked(node: cst.BooleanOperation, ctx: FlagContext) -> bool:
+    """Whether an ``and`` or ``or`` is itself asked for its truth; else it gives its last part as it is."""
+    inner: cst.CSTNode = node
+    for parent in reversed(ctx.parents):
+        if isinstance(parent, cst.UnaryOperation):
+            return True
+        if not isinstance(parent, cst.BooleanOperation):
+            return False
+        if parent.left is inner:
+            return True
+        inner = parent
+    return False
 
 
 def _negation(node: cst.UnaryOperation, ctx: FlagContext) -> Advice | None:

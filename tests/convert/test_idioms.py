@@ -285,7 +285,10 @@ class M(nn.Module):
 @pytest.mark.parametrize(
     ("method", "found"),
     [
-        ("def train(self, mode=True):\n        self.training = mode\n        return self", "API010"),
+        (
+            "def train(self, mode=True):\n        self.training = mode\n        return self",
+            "API010",
+        ),
         ("def eval(self):\n        return self.train(False)", "API010"),
         ("def forward(self, x):\n        return list(self._modules.values())[0](x)", "API007"),
     ],

@@ -48,3 +48,17 @@ class M(nn.Module):
 )
 def test_what_needs_values_is_found(body: str, found: list[str]) -> None:
     assert rules_of(MODEL.replace("BODY", body)) == found
+
+
+def test_the_last_part_of_an_and_is_given_as_it_is() -> None:
+    """``first and mask.all()`` is a tensor where first is true: whoever asks for its truth is found."""
+    head = (
+        "class M(nn.Module):\n    def __init__(self, first: bool = True):\n        super().__init__()\n"
+        "        self.first = first\n\n    def forward(self, x, mask: torch.ByteTensor):\n"
+        "        a = not self.first and mask[0].all()\n        b = self.first and mask[:, 0].all()\n"
+    )
+    check = '        if not a and not b:\n            raise ValueError("mask")\n        return x\n'
+    assert rules_of(head + check) == []
+    assert rules_of(head + "        if a:\n            x = x + 1\n        return x\n") == ["DYN002"]
+    assert rules_of(head + "        return x * (not (self.first and x.any()))\n") == ["DYN002"]
+    assert rules_of(head + "        return (self.first and x.any()) and x\n") == ["DYN002"]

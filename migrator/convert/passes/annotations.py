@@ -7,16 +7,14 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
+from migrator.infer.annotations import TENSOR_CLASSES
 from migrator.infer.symbols import of_torch
 from migrator.source import dotted
 from rules import definitions
 
 _CLASSES = {
     "torch.Tensor": "jax.Array",
-    "torch.FloatTensor": "jax.Array",
-    "torch.LongTensor": "jax.Array",
-    "torch.IntTensor": "jax.Array",
-    "torch.BoolTensor": "jax.Array",
+    "torch.autograd.Variable": "jax.Array",
     "torch.nn.Parameter": "nnx.Param",
     "torch.nn.Module": "nnx.Module",
     "torch.nn.Sequential": "nnx.Sequential",
@@ -24,6 +22,7 @@ _CLASSES = {
     "torch.nn.ModuleDict": "nnx.Dict",
     "torch.Size": "tuple[int, ...]",
     "torch.dtype": "jnp.dtype",
+    **dict.fromkeys(TENSOR_CLASSES, "jax.Array"),
 }
 
 

@@ -385,7 +385,10 @@ def boolean(rw: Rewriter, node: cst.BooleanOperation) -> Any:
     if known is not None:
         decided = known is isinstance(node.operator, cst.Or)
         return cst.Name(str(known)) if decided else rw.visit(node.right)
-    for side in (node.left, node.right):
+    last = isinstance(
+        rw.ctx.facts.kind(node), k.Tensor
+    )  # given as it is; who asks it is found there
+    for side in (node.left,) if last else (node.left, node.right):
         if isinstance(rw.ctx.facts.kind(side), k.Tensor) and not rw.ctx.concrete:
             raise Failure(
                 side,
