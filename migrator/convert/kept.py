@@ -93,7 +93,10 @@ def either_or(ctx: Context, one: cst.CSTNode, other: cst.CSTNode) -> bool:
     mine, its = ([*path, node][len(common)] for path, node in ((ours, one), (theirs, other)))
     places = {id(node): i for i, node in enumerate(getattr(common[-1], "body", ()))}
     after = places.get(id(mine), -1) < places.get(id(its), -1)
-    return after and any(_leaves(node) for node in ours[len(common) :])
+    between = ours[len(common) :]
+    if any(isinstance(node, (cst.FunctionDef, cst.Lambda)) for node in between):
+        return False  # it leaves that function only
+    return after and any(_leaves(node) for node in between)
 
 
 def _leaves(node: cst.CSTNode) -> bool:

@@ -9,6 +9,15 @@ import jax
 import jax.numpy as jnp
 
 
+def sort_descending(x, axis: int = -1):
+    """``x`` sorted from large to small, equal elements in their order, as ``jnp.argsort`` has them.
+
+    ``jnp.sort(x, descending=True)`` gives equal elements their gradients in the reverse order.
+    """
+    order = jnp.argsort(x, axis=axis, descending=True)
+    return jnp.take_along_axis(x, order, axis=axis)
+
+
 def searchsorted(rows: jax.Array, values: jax.Array, side: str = "left") -> jax.Array:
     """``jnp.searchsorted`` row by row: rows (…, n), values (…, m) → (…, m)."""
     values = jnp.asarray(values)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from rules.compat.sorting import histc as histogram_counts
-from rules.compat.sorting import histogramdd
+from rules.compat.sorting import histogramdd, sort_descending
 from rules.compat.sorting import searchsorted as search_rows
 from rules.registry import op, surely, unsupported
 
@@ -27,7 +27,7 @@ def sort(
     if surely(input.ndim == 0):
         return input, jnp.zeros((), int)
     return (
-        jnp.sort(input, axis=dim, descending=descending),
+        sort_descending(input, axis=dim) if descending else jnp.sort(input, axis=dim),
         jnp.argsort(input, axis=dim, descending=descending),
     )
 

@@ -8,7 +8,7 @@ import pytest
 from flax import nnx
 
 import migrator
-from tests.convert.tools import X, both, module
+from tests.convert.tools import X, both, check, module
 
 
 def _twice(init: str, forward: str, *args: object) -> str:
@@ -108,3 +108,27 @@ class M(nn.Module):
     for _ in range(2):
         got = port(jnp.asarray(X.numpy()))
         np.testing.assert_allclose(got, model(X).detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_none_in_a_branch_and_a_module_later_in_it() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, size: int = 3, deep: bool = True):
+        super().__init__()
+        if deep:
+            self.first = nn.Linear(4, 4)
+            self.last = None
+            if size > 1:
+                self.last = self.make()
+        else:
+            self.first = None
+
+    def make(self) -> nn.Sequential:
+        layers = nn.Sequential()
+        layers.add_module("fc", nn.Linear(4, 4))
+        return layers
+
+    def forward(self, x):
+        return self.last(self.first(x))
+"""
+    assert "self.last = nnx.data(None)" in check(source)

@@ -192,3 +192,13 @@ def test_finite_differences(order: int) -> None:
         lambda x: torch.gradient(x, spacing=(torch.from_numpy(place),), dim=0, edge_order=order)[0],
         x,
     )
+
+
+def test_equal_elements_of_a_descending_sort_have_their_own_gradients() -> None:
+    x = np.array([[1.0, 2.0, 1.0, 2.0], [3.0, 3.0, 3.0, 0.0]], np.float32)
+    weight = np.arange(4.0, dtype=np.float32)
+    agree(
+        lambda x: sorting.sort_descending(x, axis=1) * weight,
+        lambda x: torch.sort(x, dim=1, descending=True)[0] * torch.tensor(weight),
+        x,
+    )

@@ -355,6 +355,15 @@ def _assigned(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpress
     return found
 
 
+def set_again(rw: Rewriter, node: cst.Assign, name: str) -> bool:
+    """Whether ``self.name`` may be given something after this statement: not in the other branch of its ``if``."""
+    ctx, owner = rw.ctx, rw.ctx.owner
+    if owner is None:
+        return False
+    others = [v for v in _assigned(ctx, owner, name) if v is not node.value and not _is_none(v)]
+    return any(not either_or(ctx, node.value, v) for v in others)
+
+
 def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
     """A tensor where the attribute was something else before: Flax asks that one of the two is declared."""
     ctx, owner = rw.ctx, rw.ctx.owner

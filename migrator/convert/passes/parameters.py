@@ -13,7 +13,13 @@ from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.classes import is_named
 from migrator.convert.passes.containers import is_sequential
 from migrator.convert.passes.freezing import freezes
-from migrator.convert.passes.held import after_another, given_by_others, is_number, only_functions
+from migrator.convert.passes.held import (
+    after_another,
+    given_by_others,
+    is_number,
+    only_functions,
+    set_again,
+)
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -305,7 +311,9 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         given = ctx.in_init and given_by_others(rw, target.attr.value)
         if isinstance(inner, k.Module) and not given and only_functions(rw, target.attr.value):
             return None
-        held = isinstance(inner, (k.Tensor, k.Module)) and not _in_branch(rw, node)
+        held = isinstance(inner, (k.Tensor, k.Module)) and not (
+            _in_branch(rw, node) and not set_again(rw, node, target.attr.value)
+        )
         if held or given:
             ctx.helpers.use("nnx")
             return syntax.changed(node, value=syntax.parse("nnx.data(None)"))
