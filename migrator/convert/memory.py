@@ -28,6 +28,8 @@ VIEWS = frozenset(
     "checkpoint cond".split()
 )
 """Names whose result may share memory with an argument."""
+_OVERLAPPING = frozenset("expand expand_as broadcast_to as_strided unfold".split())
+"""Views whose rows may share memory with one another."""
 _STORING = frozenset(
     "append appendleft insert extend extendleft add update setdefault put push __setitem__".split()
 )
@@ -180,8 +182,7 @@ class Aliases:
                     for name, one in found:
                         self._bind(name, one, state)
                 elif self._gives_new(target.target, node.value, memory):
-                    for element in target.target.elements:
-                        self._bind(element.value, self._new(), state)
+                    self._bind_new(target.target, state)
                 else:
                     self._bind(target.target, memory, state)
         elif isinstance(node, cst.AnnAssign) and node.value is not None:
@@ -221,7 +222,16 @@ class Aliases:
             return False
         called = self.ctx.facts.callee(value) or ""
         fresh = all(one.startswith("new:") for one in memory)
-        return fresh and called.startswith(("torch.", "Tensor.")) and len(memory) == 1
+        apart = called.rpartition(".")[2] not in _OVERLAPPING
+        return fresh and apart and called.startswith(("torch.", "Tensor.")) and len(memory) == 1
+
+    def _bind_new(self, target: cst.CSTNode, state: State) -> None:
+        """Each name is given a tensor of its own, those of ``out, (h, c) = self.lstm(x)`` too."""
+        if isinstance(target, (cst.Tuple, cst.List)):
+            for element in target.elements:
+                self._bind_new(element.value, state)
+        else:
+            self._bind(target, self._new(), state)
 
     def _bind(self, target: cst.CSTNode, memory: frozenset[str], state: State) -> None:
         kind = self.ctx.kind(target)
@@ -375,6 +385,9 @@ class Aliases:
         short = name.rpartition(".")[2]
         if name in _COPIES:
             return self._new()
+        out = [a.value for a in node.args if a.keyword is not None and a.keyword.value == "out"]
+        if out and name.startswith("torch."):
+            return self.memory(out[0], state)
         arguments = self._arguments(node, state)
         if isinstance(ctx.kind(node), k.Other) and name.startswith(DISTRIBUTIONS):
             return arguments | self._box()  # its parameters are what it is made with

@@ -176,3 +176,29 @@ def f(x: torch.Tensor, y: torch.Tensor):
     assert rules_of(source.format(given="y")) == []
     assert rules_of(source.format(given="x")) == ["MUT001"]
     assert rules_of(source.format(given="y").replace("t.view", "x.view")) == ["MUT001"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "made"),
+    [
+        (
+            ["x = x * 2", "z = torch.mul(x, y, out=x)", "return z + x"],
+            "x = x * 2\nx = x * y\nz = x\nreturn z + x",
+        ),
+        (["x = x * 2", "x = torch.add(x, y, out=x)", "return x"], "x = x * 2\nx = x + y\nreturn x"),
+    ],
+)
+def test_the_result_of_a_call_that_writes_elsewhere(lines: list[str], made: str) -> None:
+    assert function(*lines) == made
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "k = x\n    z = torch.add(x, y, out=x)\n    return z + k",
+        "z = torch.add(x, y, out=x)\n    z += 1\n    return z + x",
+    ],
+)
+def test_others_who_see_what_a_call_writes(lines: str) -> None:
+    source = f"def f(x: torch.Tensor, y: torch.Tensor):\n    x = x * 2\n    {lines}\n"
+    assert rules_of(source) == ["MUT001"]

@@ -71,6 +71,21 @@ def test_results_of_one_call_share_no_memory() -> None:
     assert rules_of(source) == ["MUT001"]
 
 
+def test_states_of_a_recurrent_layer_share_no_memory() -> None:
+    source = (
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.lstm = nn.LSTM(4, 4)\n\n    def forward(self, x):\n"
+        "        out, (h, c) = self.lstm(x)\n        h += 1\n        return h * c + out.sum()\n"
+    )
+    assert rules_of(source) == []
+
+
+def test_rows_of_an_expanded_tensor_share_memory() -> None:
+    source = "def f(x: torch.Tensor):\n    a, b = (x * 2).sum(0).expand(2, 4)\n    b += 1\n    return a, b\n"
+    assert rules_of(source) == ["MUT001"]
+    assert rules_of(source.replace("expand(2, 4)", "repeat(2, 1)")) == []
+
+
 def test_values_taken_by_the_mask_they_are_written_through() -> None:
     made = body(
         "def f(x: torch.Tensor, y: torch.Tensor):\n    x = x * 2\n    x[x > y] = y[x > y]\n    return x\n",

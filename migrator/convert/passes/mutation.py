@@ -201,6 +201,22 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
     return None
 
 
+@converts(cst.Assign)
+def result_of_out(rw: Rewriter, node: cst.Assign) -> Any:
+    """``y = torch.add(x, z, out=x)``: the tensor gets its new value, and y is that tensor."""
+    call = node.value
+    out = _out_argument(rw, call) if isinstance(call, cst.Call) else None
+    if out is None or not isinstance(call, cst.Call) or not isinstance(out, cst.Name):
+        return None
+    if not all(isinstance(t.target, cst.Name) for t in node.targets):
+        return None
+    check_mutation(rw.ctx, call, out)
+    written = targets.assign(rw, out, rw.visit(_without_out(call)))
+    if all(t.target.deep_equals(out) for t in node.targets):
+        return written
+    return [*written, syntax.changed(node, value=rw.visit(out))]
+
+
 def _out_argument(rw: Rewriter, call: cst.Call) -> cst.BaseExpression | None:
     name = rw.ctx.facts.callee(call) or ""
     if not name.startswith("torch."):
