@@ -20,6 +20,7 @@ from migrator.infer.facts import ASKS_FOR_MODULES
 from migrator.infer.symbols import of_torch, starred
 from migrator.source import Source, dotted
 from migrator.tree import Tree
+from rules.flags._guards import is_guard
 
 if TYPE_CHECKING:
     from migrator.analyze.walk import FlagWalk
@@ -105,6 +106,8 @@ class Context:
         """Constructor → the parameters and buffers it makes, and the memory they are made of."""
         self.holders: set[str] | None = None
         """Names that may stand for one of them, or for what makes one."""
+        self.foreign_holders: set[str] = set()
+        """Those of them that another file makes, or may hand over."""
         self.untracked: list[cst.Call] | None = None
         """Layers that are made with ``inplace=True`` and handed around."""
         self.procedures: set[FunctionInfo] = set()
@@ -165,6 +168,10 @@ class Context:
         """Whether the values of arrays are known where the code runs: no ``jit`` is around it."""
         frame = self.frame
         return frame is not None and (self.in_init or not self._walk.is_traced(frame.info))
+
+    def guards(self, node: cst.If) -> bool:
+        """Whether an ``if`` asks for a mask around what does nothing where the mask is empty."""
+        return is_guard(node, self._walk)
 
     @cached_property
     def _walk(self) -> FlagWalk:

@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from rules.flags import _lines as lines
+from rules.flags._guards import guards, is_guard
 from rules.flags._numbers import computed_with
 from rules.registry import Advice, FlagContext, flag
 
@@ -57,7 +58,7 @@ def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
         return None
     test = _array_test(node.test, ctx)
     if isinstance(node, cst.If):
-        if _only_raises(node):
+        if _only_raises(node) or is_guard(node, ctx):
             return None
         return Advice(
             _if(node, test, ctx), node=node.test, effort=0.1 if _only_checks(node) else 0.5
@@ -263,6 +264,8 @@ def _call(node: cst.Call, ctx: FlagContext) -> Advice | None:
         return None
     values = [a.value for a in node.args if not a.star and a.keyword is None]
     if name == "builtins.bool":
+        if guards(node, ctx):
+            return None
         if len(values) == 1 and ctx.is_tensor(values[0]):
             text = f"keep `{ctx.text(values[0])}` as an array and choose by jnp.where or lax.cond"
             return Advice(text, what="bool() asks for the value of a tensor")
@@ -358,6 +361,8 @@ def check(node: cst.Assert | cst.If, ctx: FlagContext) -> str | None:
 def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     """``.item()``, ``.tolist()``, ``int(x)``, ``float(x)``."""
     name = ctx.callee(node) or ""
+    if name == "Tensor.item" and guards(node, ctx):
+        return None
     if name in ("Tensor.item", "Tensor.tolist"):
         x = node.func.value if isinstance(node.func, cst.Attribute) else None
     elif _unknown_item(node, ctx):

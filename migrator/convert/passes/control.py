@@ -161,6 +161,12 @@ def asked_of_torch(rw: Rewriter, node: cst.If) -> Any:
 
 
 @converts(cst.If)
+def of_a_mask(rw: Rewriter, node: cst.If) -> Any:
+    """``if mask.any(): x = x.masked_fill(mask, 0)`` → the body, which does nothing where the mask is empty."""
+    return opened(rw, node) if rw.ctx.guards(node) else None
+
+
+@converts(cst.If)
 def layer_groups(rw: Rewriter, node: cst.If) -> Any:
     """``if isinstance(m, (nn.Linear, nn.Conv2d)):`` where Flax names their weights differently: a branch each."""
     test = node.test

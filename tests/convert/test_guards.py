@@ -1,0 +1,60 @@
+"""``if mask.any():`` around what does nothing where the mask is empty."""
+
+from __future__ import annotations
+
+import textwrap
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from tests.convert.tools import HEADER, convert, rules_of
+
+HEAD = "def f(x: torch.Tensor, mask: torch.BoolTensor):\n    x = x * 2\n"
+
+
+def _source(lines: str) -> str:
+    return HEAD + textwrap.indent(lines, "    ") + "\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "if mask.any():\n    x = x.masked_fill(mask, 0.0)",
+        "if torch.any(mask):\n    x[mask] = float('-inf')",
+        "if mask.any().item():\n    x.masked_fill_(mask, -1)",
+        "if bool((x > 1).any()):\n    pass",
+        "y = x\nif (y > 1).any():\n    x = torch.masked_fill(x, y > 1, 1e4)",
+    ],
+)
+def test_the_body_runs_and_changes_what_the_mask_selects(lines: str) -> None:
+    if "pass" in lines:
+        assert rules_of(_source(lines)) == ["DYN002"]
+        return
+    result = convert(_source(lines))
+    assert result.complete, result.findings
+    theirs: dict = {}
+    ours: dict = {}
+    exec(HEADER + _source(lines), theirs)
+    exec(result.code, ours)
+    x = torch.linspace(-1, 1, 6).reshape(2, 3)
+    for mask in (torch.zeros(2, 3, dtype=torch.bool), x > 0):
+        got = jax.jit(ours["f"])(jnp.asarray(x.numpy()), jnp.asarray(mask.numpy()))
+        np.testing.assert_array_equal(got, theirs["f"](x, mask))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "if mask.any():\n    x = x + 1",
+        "if mask.any():\n    x = x.masked_fill(~mask, 0)",
+        "if mask.any():\n    x = x.masked_fill(mask, x.mean())",
+        "if mask.any():\n    x = x.masked_fill(mask, 0)\nelse:\n    x = x + 1",
+        "if mask.all():\n    x = x.masked_fill(mask, 0)",
+        "if (x > 0).any():\n    x = x.masked_fill(x > 0, 0)",
+    ],
+)
+def test_other_bodies_are_branches(lines: str) -> None:
+    assert "DYN002" in rules_of(_source(lines))
