@@ -54,6 +54,25 @@ def _tensors(ctx: Context) -> frozenset[str]:
     return ctx.tensor_names
 
 
+def _trained(ctx: Context, info: FunctionInfo, path: str) -> bool:
+    """Whether ``self.weight`` is a parameter: torch refuses to write to one in place, but where it is told otherwise."""
+    words = (n.value for n in ctx.facts.tree.below(info.node) if isinstance(n, cst.Name))
+    if not _UNTRACKED.isdisjoint(words) or info.owner is None:
+        return False
+    receiver, _, name = path.rpartition(".")
+    first = next(iter(info.node.params.params), None)
+    if first is None or receiver != first.name.value:
+        return False
+    kind = info.owner.attribute(name)
+    inner = kind.inner if isinstance(kind, k.Optional) else kind
+    if inner is None:
+        return name in ("weight", "bias")
+    return isinstance(inner, k.Tensor) and inner.role == "param"
+
+
+_UNTRACKED = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "data", "detach"})
+
+
 def updated_by(ctx: Context, call: cst.Call) -> frozenset[str]:
     """The names of the attributes that a call may write to in place."""
     name, kind = ctx.facts.callee(call) or "", ctx.kind(call.func)
@@ -113,6 +132,9 @@ def _directly(ctx: Context, info: FunctionInfo) -> frozenset[str]:
                 target = target_of(ctx, node)
                 if target is not None:
                     memory = facts.memory(target, state)
-                    found |= {m.rpartition(".")[2] for m in memory if m.startswith("attr:")}
+                    paths = [m.removeprefix("attr:") for m in memory if m.startswith("attr:")]
+                    if isinstance(target, cst.Name):
+                        paths = [one for one in paths if not _trained(ctx, info, one)]
+                    found |= {one.rpartition(".")[2] for one in paths}
         ctx.direct_writes[info] = frozenset(found) & _tensors(ctx)
     return ctx.direct_writes[info]

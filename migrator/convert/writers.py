@@ -20,7 +20,7 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
     if isinstance(kind, k.Optional):
         kind = kind.inner
     if not isinstance(kind, k.Module):
-        return _is_nameless(kind) and _last_name(func) in _holders(ctx)
+        return _is_nameless(kind) and _last_name(func) in holders(ctx)
     if ("inplace", False) in kind.args:
         return False
     if k.in_place(kind) is not False or _inside(ctx, kind):
@@ -28,7 +28,11 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
     if _begins_in_place(ctx, ctx.facts.classes.get(kind.cls)):
         return True
     if kind.cls in ("torch.nn.Module", "torch.nn.Sequential"):
-        return _last_name(func) in _holders(ctx)
+        return _last_name(func) in holders(ctx)
+    foreign = ctx.facts.linked is not None and kind.cls not in ctx.facts.classes
+    if foreign and holders(ctx) and _last_name(func) in ctx.foreign_holders:
+        if not _made_here(ctx, kind, func):
+            return True  # another file may have made it, or named its class
     return any(_makes(ctx, call, kind.cls) for call in _untracked(ctx))
 
 
@@ -48,18 +52,93 @@ def _last_name(node: cst.CSTNode | None) -> str:
     return node.value if isinstance(node, cst.Name) else ""
 
 
-def _holders(ctx: Context) -> set[str]:
+def holders(ctx: Context) -> set[str]:
     """The names of what holds a layer made with ``inplace=True`` that no kind speaks of, or makes one."""
     if ctx.holders is None:
-        found = {name for call in _untracked(ctx) for name in _receivers(ctx, call)}
-        known = -1
-        while found and len(found) > known:
-            known = len(found)
-            for node in ctx.source.index.of_type(cst.Name):
-                if node.value in found:
-                    found |= _receivers(ctx, node)
-        ctx.holders = found
+        ctx.foreign_holders = _closed(ctx, _of_other_files(ctx))
+        own = {name for call in _untracked(ctx) for name in _receivers(ctx, call)}
+        ctx.holders = _closed(ctx, own) | ctx.foreign_holders
     return ctx.holders
+
+
+def told(ctx: Context) -> dict[str, int]:
+    """The functions of the file that make something to work in place only where an argument ``inplace`` says so.
+
+    With the place of that argument; what is called with it by its name is found by that name.
+    """
+    found: dict[str, int] = {}
+    for info in ctx.facts.functions.values():
+        params = [p.name.value for p in info.node.params.params]
+        if info.owner is not None or info.outer is not None or "inplace" not in params:
+            continue
+        at = params.index("inplace")
+        default = info.node.params.params[at].default
+        off = isinstance(default, cst.Name) and default.value in ("None", "False")
+        if off and info.short in holders(ctx) and _asks_everywhere(ctx, info):
+            found[info.short] = at
+    return found
+
+
+def _asks_everywhere(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether all that a function makes is handed its own ``inplace``, which it does not change."""
+    below = ctx.facts.tree.below(info.node.body)
+    if any("inplace" in syntax.names(t.target) for t in below if isinstance(t, cst.AssignTarget)):
+        return False
+    inside = set(map(id, below))
+    for call in _untracked(ctx):
+        given = [a.value for a in call.args if a.keyword and a.keyword.value == "inplace"]
+        if id(call) in inside and [syntax.code(one) for one in given] != ["inplace"]:
+            return False
+    local = {
+        n for one in below if isinstance(one, cst.AssignTarget) for n in syntax.names(one.target)
+    }
+    known = holders(ctx) - local - {info.short, "inplace"}
+    return not any(isinstance(n, cst.Name) and n.value in known for n in below)
+
+
+def _closed(ctx: Context, found: set[str]) -> set[str]:
+    """The names that the values of these go to, with them."""
+    known = -1
+    while found and len(found) > known:
+        known = len(found)
+        for node in ctx.source.index.of_type(cst.Name):
+            if node.value in found:
+                found |= _receivers(ctx, node)
+    return found
+
+
+def _of_other_files(ctx: Context) -> set[str]:
+    """The names for what other files make, and the parameters that they may hand it to."""
+    linked = ctx.facts.linked
+    if linked is None:
+        return set()
+    every = (base for info in ctx.facts.classes.values() for base in info.lineage())
+    bases = {base.name for base in every if base.settled is not None}
+    made, asking = linked.holders(ctx.facts.module, sorted(bases))
+    found = set(made)
+    for call in ctx.source.index.of_type(cst.Call):
+        places = sum(a.keyword is None for a in call.args)
+        if places > asking.get(_last_name(call.func), places):
+            found |= _receivers(ctx, call)  # ``create_act("relu", True)``
+    handed = linked.in_place(ctx.facts.module)
+    for info in ctx.facts.functions.values():
+        name = (
+            info.owner.short if info.owner is not None and info.short == "__init__" else info.short
+        )
+        found |= {p for p in info.params if f"{name}.{p}" in handed}
+    return found
+
+
+def _made_here(ctx: Context, kind: k.Module, func: cst.BaseExpression | None) -> bool:
+    """Whether a layer is made in this file, by the name of its class and no other."""
+    name, short = _last_name(func), kind.cls.rpartition(".")[2]
+    made = [
+        assign.value
+        for assign in ctx.source.index.of_type(cst.Assign)
+        if any(_last_name(t.target) == name for t in assign.targets)
+    ]
+    direct = [isinstance(one, cst.Call) and _last_name(one.func) == short for one in made]
+    return bool(direct) and all(direct)
 
 
 def _receivers(ctx: Context, node: cst.CSTNode) -> set[str]:
@@ -81,12 +160,20 @@ def _receivers(ctx: Context, node: cst.CSTNode) -> set[str]:
             parent = call
         elif isinstance(parent, cst.Attribute) and node is not parent.attr:
             return set()
+        elif isinstance(parent, cst.Call) and _is_told_not_to(parent):
+            return set()
         elif not isinstance(parent, _HANDING_ON):
             return set()
         elif isinstance(parent, cst.IfExp) and node is parent.test:
             return set()
         node = parent
     return set()
+
+
+def _is_told_not_to(call: cst.Call) -> bool:
+    """``create_act(name, inplace=False)``."""
+    told = [a.value for a in call.args if a.keyword is not None and a.keyword.value == "inplace"]
+    return any(isinstance(one, cst.Name) and one.value == "False" for one in told)
 
 
 def _begins_with(ctx: Context, call: cst.CSTNode, arg: cst.Arg) -> bool:

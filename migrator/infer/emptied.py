@@ -16,42 +16,48 @@ def emptied(tree: ast.AST) -> frozenset[str]:
     """The last names of the containers that a file may take something out of, also under another name."""
     nodes = list(ast.walk(tree))
     found = {word for node in nodes for word in _shrinks(node)}
+    if not found:
+        return frozenset()
+    handed: list[tuple[set[str], ast.AST]] = []
+    calls: dict[str, list[ast.expr]] = {}
+    functions: list[tuple[str, set[str]]] = []
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            handed.append(({w for t in node.targets for w in _words(t)}, node.value))
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            handed.append((set(_words(node.target)), node.iter))
+        elif isinstance(node, ast.Call):
+            calls.setdefault(_word(node.func), []).extend(node.args)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            every = (*node.args.posonlyargs, *node.args.args)
+            functions.append((node.name, {a.arg for a in every}))
     known = -1
     while len(found) > known:
         known = len(found)
-        writing = {
-            node.name
-            for node in nodes
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            and found & {a.arg for a in (*node.args.posonlyargs, *node.args.args)}
-        }
-        for node in nodes:
-            if isinstance(node, ast.Assign):
-                bound, value = {w for t in node.targets for w in _words(t)}, node.value
-            elif isinstance(node, (ast.For, ast.comprehension)):
-                bound, value = set(_words(node.target)), node.iter
-            elif isinstance(node, ast.Call) and _word(node.func) in writing:
-                found |= {w for a in node.args for w in _words(a)}
-                continue
-            else:
-                continue
+        for bound, value in handed:
             if bound & found:
                 found |= set(_words(value))
+        for name, params in functions:
+            if params & found:
+                found |= {w for given in calls.get(name, ()) for w in _words(given)}
     return frozenset(found)
 
 
 def replaced(tree: ast.AST) -> frozenset[str]:
     """The names of attributes that a file gives to objects of classes which it need not define."""
     found = set()
-    for node in ast.walk(tree):
-        targets = _targets(node)
-        found |= {t.attr for t in targets if isinstance(t, ast.Attribute) and not _is_self(t)}
-        if isinstance(node, ast.ClassDef) and any(_word(b) not in _PLAIN_BASES for b in node.bases):
-            every = [t for one in ast.walk(node) for t in _targets(one)]
-            found |= {t.attr for t in every if isinstance(t, ast.Attribute)}
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, derived = waiting.pop()
+        for target in _targets(node):
+            if isinstance(target, ast.Attribute) and (derived or not _is_self(target)):
+                found.add(target.attr)
         if isinstance(node, ast.Call) and _word(node.func) in ("setattr", "delattr"):
             texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
             found |= {text for text in texts if isinstance(text, str)}
+        if isinstance(node, ast.ClassDef):
+            derived = derived or any(_word(base) not in _PLAIN_BASES for base in node.bases)
+        waiting.extend((child, derived) for child in ast.iter_child_nodes(node))
     return frozenset(found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -33,6 +33,15 @@ class Linked(Protocol):
 
     def shared(self, name: str) -> bool:
         """Whether another file reads a definition, by its qualified name."""
+
+    def in_place(self, module: str) -> frozenset[str]:
+        """Parameters of a file's definitions, as ``Block.act``, that may be handed what overwrites its argument."""
+
+    def holders(self, importer: str, bases: Iterable[str]) -> tuple[frozenset[str], dict[str, int]]:
+        """The names in a file of what other files make to work in place, and of attributes of its classes' bases.
+
+        And of the functions that do so where an argument ``inplace`` says so, with its place.
+        """
 
     def emptied(self, module: str) -> frozenset[str]:
         """The names of attributes that other files than this may take something out of, or replace."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from migrator.infer import Facts
@@ -99,6 +99,42 @@ class Link:
     def shared(self, name: str) -> bool:
         """Whether another file reads a definition."""
         return name in self.read
+
+    def in_place(self, module: str) -> frozenset[str]:
+        """Parameters of a file's definitions, as ``Block.act``, that may be handed what overwrites its argument."""
+        return self.table.in_place(module)
+
+    def holders(self, importer: str, bases: Iterable[str]) -> tuple[frozenset[str], dict[str, int]]:
+        """The names in a file of what other files make to work in place: ``relu = partial(nn.ReLU, inplace=True)``.
+
+        And of the functions that do so where an argument says so, with its place.
+
+        ``bases``: the qualified names of the classes that its own derive from, and whose attributes they have.
+        """
+        found: set[str] = set()
+        asking: dict[str, int] = {}
+        scan = self.table.scans[importer]
+        named = [(name, self.table.imported(importer, one)) for name, one in scan.imports()]
+        named += [pair for star in scan.stars for pair in self.star_names(importer, star)]
+        for name, meant in named:
+            read = meant is not None and meant.module in self.table.dependencies(importer)
+            there, told = self._held(meant.module if meant is not None and read else "")
+            if meant is not None and meant.kind == "module":
+                found |= there
+                asking |= told
+            elif meant is not None and meant.name in there:
+                found.add(name)
+            elif meant is not None and meant.name in told:
+                asking[name] = told[meant.name]
+        for base in bases:
+            found |= self._held(self._home(base) or "")[0]
+        return frozenset(found), asking
+
+    def _held(self, module: str) -> tuple[frozenset[str], dict[str, int]]:
+        if module not in self.table.scans or module in self.together:
+            return frozenset(), {}
+        summary = self.summary(module)
+        return frozenset(summary["holders"]), summary["told"]
 
     def emptied(self, module: str) -> frozenset[str]:
         """The names of attributes that other files than this may take something out of, or replace."""

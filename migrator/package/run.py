@@ -227,6 +227,7 @@ class _Schedule:
                     sorted(self.setting.renamed),
                     table.traverses,
                     table.emptied_digest,
+                    [sorted(table.in_place(m)) for m in group],
                     [repr(self.setting.observed.get(m)) for m in group],
                 ]
             )

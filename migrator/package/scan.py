@@ -10,6 +10,7 @@ from typing import Any
 
 from migrator.infer.emptied import emptied, replaced
 from migrator.infer.facts import ASKS_FOR_MODULES
+from migrator.infer.handing import handed
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _BLOCKS = ("body", "orelse", "finalbody")
@@ -37,6 +38,7 @@ class Scan:
       paths: dotted paths read from a name that an import binds (``layers.DropPath``).
       traverses: the file asks for the children of modules.
       emptied: names of attributes that the file may take something out of, or give to objects of other files.
+      handed: what works in place and is handed over (``migrator.infer.handing``).
       values: identifiers that stand somewhere without a call bracket: handed on, not only called.
     """
 
@@ -49,6 +51,7 @@ class Scan:
     values: list[str] = field(default_factory=list)
     traverses: bool = False
     emptied: list[str] = field(default_factory=list)
+    handed: list[list[str]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -89,6 +92,7 @@ def scan(text: str) -> Scan:
     found.words = sorted(words if found.stars else words & bound)
     found.values = sorted(_values(text, words & (bound | defined | set(found.words))))
     found.paths = sorted(set(_paths(text, bound)))
+    found.handed = [list(pair) for pair in handed(tree)]
     found.emptied = sorted(emptied(tree) | replaced(tree))
     found.traverses = ASKS_FOR_MODULES.search(text) is not None
     return found

@@ -17,6 +17,7 @@ from migrator.convert.passes.classes import needs_constructor
 from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import tied_heads
 from migrator.convert.updates import updates
+from migrator.convert.writers import holders, told
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.evidence import reads_training
@@ -187,6 +188,8 @@ def summarize(ctx: Context, module: str) -> Data:
     classes = [c for c in facts.classes.values() if c.settled is None and _home(c.name) == module]
     return {
         "env": env,
+        "holders": sorted(holders(ctx) - set(told(ctx))),
+        "told": told(ctx),
         "classes": {c.name: _class(ctx, c) for c in classes},
         "functions": {i.name: _function(ctx, i) for i in own},
     }

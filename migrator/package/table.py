@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from migrator.infer.handing import parameters
 from migrator.package.scan import Import, Scan
 
 
@@ -225,6 +226,22 @@ class Table:
     def emptied_digest(self) -> str:
         """A text that differs where ``emptied`` does."""
         return hashlib.sha256(repr(sorted(self._emptying.items())).encode()).hexdigest()
+
+    def in_place(self, module: str) -> frozenset[str]:
+        """Parameters of a file's definitions, as ``Block.act``, that may be handed what overwrites its argument."""
+        return self._in_place.get(module, frozenset())
+
+    @cached_property
+    def _in_place(self) -> dict[str, frozenset[str]]:
+        pairs = {module: scan.handed for module, scan in self.scans.items()}
+        return parameters(pairs, self._home)
+
+    def _home(self, module: str, name: str) -> tuple[str, str]:
+        """The file that defines what a file means by a name, empty where that is not known, and its name there."""
+        bound = name in self.scans[module].bindings
+        found = self.resolve(module, name) if bound else None
+        own = found is not None and found.kind == "own"
+        return (found.module, found.name) if found is not None and own else ("", name)
 
     def emptied(self, module: str) -> frozenset[str]:
         """The names of attributes that other files than this may take something out of, or replace."""
