@@ -91,7 +91,8 @@ def either_or(ctx: Context, one: cst.CSTNode, other: cst.CSTNode) -> bool:
     if isinstance(common[-1], cst.If):
         return True
     mine, its = ([*path, node][len(common)] for path, node in ((ours, one), (theirs, other)))
-    places = {id(node): i for i, node in enumerate(getattr(common[-1], "body", ()))}
+    block = common[-1].body if isinstance(common[-1], (cst.IndentedBlock, cst.Module)) else ()
+    places = {id(node): i for i, node in enumerate(block)}
     after = places.get(id(mine), -1) < places.get(id(its), -1)
     between = ours[len(common) :]
     if any(isinstance(node, (cst.FunctionDef, cst.Lambda)) for node in between):
