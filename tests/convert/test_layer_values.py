@@ -7,7 +7,7 @@ import pytest
 import migrator
 from migrator.convert.signature import plain_class
 from rules import definitions
-from tests.convert.tools import rules_of
+from tests.convert.tools import check, rules_of
 
 
 def converted(expression: str) -> str:
@@ -83,3 +83,27 @@ def test_what_a_layer_of_torch_has_and_its_port_has_not_is_a_finding(
 )
 def test_what_the_port_has_too_or_the_file_gives_it_converts(line: str) -> None:
     assert rules_of(f"def main():\n    m = nn.BatchNorm1d(4)\n    {line}\n") == []
+
+
+def test_what_is_written_to_a_computed_weight_is_lost() -> None:
+    """Weight norm computes the weight anew before each call, in torch as in the port."""
+    code = check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.utils.weight_norm(nn.Conv1d(3, 3, 1))
+        self.fc = nn.utils.weight_norm(nn.Linear(4, 4))
+        self.plain = nn.Linear(4, 2)
+        self.conv.weight.data.normal_(0, 0.01)
+        self.fc.weight.data.normal_(0, 0.01)
+        nn.init.constant_(self.plain.weight, 0.5)
+        for m in self.modules():
+            if isinstance(m, nn.Conv1d):
+                nn.init.xavier_uniform_(m.weight)
+
+    def forward(self, x):
+        return self.plain(self.fc(self.conv(x)))
+""")
+    flat = " ".join(code.split())
+    assert 'initialize( self.conv, "weight"' in flat or 'initialize(self.conv, "weight"' in flat
+    assert 'self.fc, "weight"' in flat

@@ -157,6 +157,13 @@ def assign(
             return assign(rw, target.value, value, layout_free=layout_free, data=True)
         if is_variable(ctx, target):
             reference, transposed = variable_reference(rw, target)
+            if _may_be_computed(ctx, target):
+                value = (
+                    cst.Attribute(_atom(value), cst.Name("T"))
+                    if transposed and layout_free
+                    else value
+                )
+                return [initialized(rw, target, value)]
             if transposed and not layout_free:
                 value = cst.Attribute(_atom(value), cst.Name("T"))
             value = past_gradient(rw, target, dereferenced(reference), value, data)
@@ -215,6 +222,18 @@ def past_gradient(
         return value
     name = ctx.helpers.need(module_file("rules.compat.data"), "with_data")
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(read), cst.Arg(value)])
+
+
+def _may_be_computed(ctx: Context, target: cst.Attribute) -> bool:
+    """Whether a layer's weight may be one that weight norm or the like computes: what is written to it is lost."""
+    kind = ctx.kind(target.value)
+    if target.attr.value != "weight" or not isinstance(kind, k.Module):
+        return False
+    layer = all(name.startswith("torch.nn.") for name in kind.cls.split("|"))
+    return layer and any(word in ctx.source.text for word in _COMPUTING)
+
+
+_COMPUTING = ("weight_norm(", "spectral_norm(", "register_parametrization(")
 
 
 def found_at_run_time(ctx: Context, target: cst.BaseExpression) -> cst.Attribute | None:
