@@ -208,3 +208,16 @@ def test_a_class_with_the_name_of_the_layer_it_derives_from() -> None:
         1,
         1,
     )
+
+
+def test_a_function_that_hands_a_loaded_file_to_a_module_raises() -> None:
+    head = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    head += "        self.fc = nn.Linear(2, 2)\n\n"
+    load = "    def load(self, path):\n        state = torch.load(path, map_location='cpu')\n"
+    result = convert(head + load + "        self.load_state_dict(state['model'])\n")
+    assert result.complete, result.findings
+    assert "torch.load" not in result.code and "raise NotImplementedError" in result.code
+    assert {f.rule for f in result.findings} == {"API001"}
+    assert not convert(head + load + "        return state\n").complete
+    built = "        self.fc.load_state_dict(torch.load('fc.pt'))\n"
+    assert not convert(head.rstrip("\n") + "\n" + built).complete

@@ -101,9 +101,17 @@ def loaded(rw: Rewriter, node: cst.Expr) -> Any:
 
 @converts(cst.Return, cst.Assign)
 def downloaded(rw: Rewriter, node: cst.Return | cst.Assign) -> Any:
-    """``state_dict = load_state_dict_from_url(…)``: the checkpoint is one of torch's."""
-    if _callee(rw, node.value or node) not in _DOWNLOADS or rw.ctx.frame is None:
+    """``state_dict = load_state_dict_from_url(…)``: the checkpoint is one of torch's.
+
+    So is what ``torch.load`` reads in a function that hands a state_dict to a module.
+    """
+    frame, name = rw.ctx.frame, _callee(rw, node.value or node)
+    if frame is None or name not in (*_DOWNLOADS, "torch.load"):
         return None
+    if name == "torch.load":
+        below = rw.ctx.facts.tree.below(frame.info.node.body)
+        if not any(_callee(rw, one) == "Module.load_state_dict" for one in below):
+            return None
     return _not_loaded(rw, node)
 
 
