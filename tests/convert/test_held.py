@@ -83,7 +83,7 @@ class M(nn.Module):
             x = x * n + array
         return x
 """)
-    assert "self.pair = nnx.List(tables(4))" in code
+    assert "self.pair = nnx.data(tables(4))" in code
     assert "self.steps = nested_list([" in code
     assert "self.named = nnx.data({" in code
 

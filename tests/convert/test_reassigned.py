@@ -132,3 +132,21 @@ class M(nn.Module):
         return self.last(self.first(x))
 """
     assert "self.last = nnx.data(None)" in check(source)
+
+
+@pytest.mark.parametrize(
+    ("init", "forward"),
+    [
+        ("self.s = None", "y = x if self.s is None else x + self.s[0]; self.s = (x, y); return y"),
+        (
+            "self.s = (torch.zeros(3, 4), torch.ones(1))",
+            "a, b = self.s; self.s = (a + x, b); return a + b",
+        ),
+        ("self.s = []", "y = x + len(self.s); self.s = [x, y]; return y"),
+        ("self.s = {}", "y = x + len(self.s); self.s = {'b': x, 'a': y}; return y"),
+        ("self.rnn = nn.LSTM(4, 4); self.s = None", "y, self.s = self.rnn(x, self.s); return y"),
+    ],
+    ids=["none", "tuple", "list", "dict", "lstm"],
+)
+def test_containers_of_what_the_last_pass_has_seen(init: str, forward: str) -> None:
+    _twice(init, forward)

@@ -134,11 +134,24 @@ def _container(rw: Rewriter, node: cst.Assign, kind: k.Kind) -> cst.BaseExpressi
             file = module_file("rules.compat.containers")
             return cst.Name(rw.ctx.helpers.need(file, "ModuleDict"))
     elif not any(isinstance(part, k.Mapping) for part in levels(kind)):
+        if holds_arrays(kind) and not (isinstance(kind, k.Sequence) and kind.type == "list"):
+            return syntax.parse("nnx.data")  # a layer that is handed it asks for a tuple
         if all(not isinstance(one, (k.Tuple, k.Sequence)) for one in inner(kind)):
             return syntax.parse("nnx.List")
         file = module_file("rules.compat.containers")
         return cst.Name(rw.ctx.helpers.need(file, "nested_list"))
     raise _nested(node)
+
+
+def holds_arrays(kind: k.Kind | None) -> bool:
+    """Whether a value is a tuple or list of plain tensors and nothing else: ``self.state = (h, c)``."""
+    if isinstance(kind, k.Tuple):
+        return bool(kind.items) and all(_is_plain_tensor(item) for item in kind.items)
+    return isinstance(kind, k.Sequence) and _is_plain_tensor(kind.item)
+
+
+def _is_plain_tensor(kind: k.Kind) -> bool:
+    return isinstance(kind, k.Tensor) and not kind.role
 
 
 def _nested(node: cst.CSTNode) -> Failure:
@@ -379,6 +392,15 @@ def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
             ctx.helpers.use("nnx")
             return syntax.changed(node, value=_data(rw.visit(node.value)))
         return None
+    if not ctx.in_init and isinstance(kind, k.Mapping) and holds_tensor(kind):
+        func = _container(rw, node, kind)
+        rw.ctx.helpers.use("nnx")
+        return syntax.changed(node, value=cst.Call(func, [cst.Arg(rw.visit(node.value))]))
+    if not ctx.in_init and holds_arrays(kind):
+        if all(_is_none(v) or holds_arrays(ctx.kind(v)) for v in others):
+            return None  # declared there
+        ctx.helpers.use("nnx")
+        return syntax.changed(node, value=_data(rw.visit(node.value)))
     before = [v for v in others if not _is_array(ctx, v) and not _is_none(v)]
     before = [v for v in before if not either_or(ctx, node.value, v)]
     if not before or any(isinstance(ctx.kind(v), k.Module) for v in before):

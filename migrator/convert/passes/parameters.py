@@ -16,6 +16,7 @@ from migrator.convert.passes.freezing import freezes
 from migrator.convert.passes.held import (
     after_another,
     given_by_others,
+    holds_arrays,
     is_number,
     only_functions,
     set_again,
@@ -311,9 +312,8 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         given = ctx.in_init and given_by_others(rw, target.attr.value)
         if isinstance(inner, k.Module) and not given and only_functions(rw, target.attr.value):
             return None
-        held = isinstance(inner, (k.Tensor, k.Module)) and not (
-            _in_branch(rw, node) and not set_again(rw, node, target.attr.value)
-        )
+        held = isinstance(inner, (k.Tensor, k.Module)) or holds_arrays(inner)
+        held = held and not (_in_branch(rw, node) and not set_again(rw, node, target.attr.value))
         if held or given:
             ctx.helpers.use("nnx")
             return syntax.changed(node, value=syntax.parse("nnx.data(None)"))
