@@ -143,7 +143,7 @@ class M(nn.Module):
             "a, b = self.s; self.s = (a + x, b); return a + b",
         ),
         ("self.s = []", "y = x + len(self.s); self.s = [x, y]; return y"),
-        ("self.s = {}", "y = x + len(self.s); self.s = {'b': x, 'a': y}; return y"),
+        ("self.s = {}", "y = x * 2; self.s = {'b': x, 'a': y}; return y + self.s['b']"),
         ("self.rnn = nn.LSTM(4, 4); self.s = None", "y, self.s = self.rnn(x, self.s); return y"),
     ],
     ids=["none", "tuple", "list", "dict", "lstm"],

@@ -393,9 +393,10 @@ def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
             return syntax.changed(node, value=_data(rw.visit(node.value)))
         return None
     if not ctx.in_init and isinstance(kind, k.Mapping) and holds_tensor(kind):
-        func = _container(rw, node, kind)
-        rw.ctx.helpers.use("nnx")
-        return syntax.changed(node, value=cst.Call(func, [cst.Arg(rw.visit(node.value))]))
+        if _is_iterated(ctx, target) or not _is_plain_tensor(kind.value):
+            raise _nested(node)
+        ctx.helpers.use("nnx")
+        return syntax.changed(node, value=_data(rw.visit(node.value)))
     if not ctx.in_init and holds_arrays(kind):
         if all(_is_none(v) or holds_arrays(ctx.kind(v)) for v in others):
             return None  # declared there
