@@ -107,3 +107,11 @@ class M(nn.Module):
     flat = " ".join(code.split())
     assert 'initialize( self.conv, "weight"' in flat or 'initialize(self.conv, "weight"' in flat
     assert 'self.fc, "weight"' in flat
+
+
+def test_a_table_of_classes_and_of_functions_that_build_them_is_a_finding() -> None:
+    net = "class N(nn.Module):\n    def __init__(self, n=2):\n        super().__init__()\n        self.l = nn.Linear(n, n)\n\n\n"
+    make = "\n\ndef make(name):\n    return TABLE[name]()\n"
+    assert rules_of(net + "TABLE = {'a': lambda: N(3), 'b': N}\n" + make) == ["API005"]
+    assert rules_of(net + "TABLE = {'a': lambda: N(3), 'b': lambda: N(4)}\n" + make) == []
+    assert rules_of(net + "TABLE = {'a': N, 'b': N}\n" + make) == []

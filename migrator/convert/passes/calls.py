@@ -410,6 +410,7 @@ def call(rw: Rewriter, node: cst.Call) -> Any:
     kind = ctx.facts.kind(node.func)
     if isinstance(kind, k.Class) and kind.name.startswith("torch."):
         raise Failure(node, "API001", f"{kind.name} has no conversion", "write it by hand in JAX")
+    _check_table(rw, node)
     if _only_moves(rw, node):
         assert isinstance(node.func, cst.Attribute)
         return rw.visit(node.func.value)
@@ -432,6 +433,32 @@ def _builtin_of_tensor(rw: Rewriter, node: cst.Call) -> Result | None:
         return None
     name = "Tensor.__abs__"
     return convert_call(rw, node, name, definitions.ops(name), call_args(rw, node.args))
+
+
+def _check_table(rw: Rewriter, node: cst.Call) -> None:
+    """Raise a Failure for ``MODELS[name]()`` where some entries are classes and others build one: who takes rngs?"""
+    table = node.func.value if isinstance(node.func, cst.Subscript) else None
+    if not isinstance(table, cst.Name):
+        return
+    for line in rw.ctx.source.index.of_type(cst.Assign):
+        target = line.targets[0].target
+        if not isinstance(line.value, cst.Dict) or not isinstance(target, cst.Name):
+            continue
+        if target.value != table.value:
+            continue
+        values = [element.value for element in line.value.elements]
+        classes = [v for v in values if _is_class_of_modules(rw, v)]
+        if classes and any(isinstance(v, cst.Lambda) for v in values):
+            what = f"`{table.value}` holds classes of modules and functions that build them"
+            raise Failure(node, "API005", what, "make all entries of one kind")
+
+
+def _is_class_of_modules(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Call) and rw.ctx.facts.callee(node) == "functools.partial":
+        return bool(node.args) and _is_class_of_modules(rw, node.args[0].value)
+    kind = rw.ctx.kind(node)
+    info = rw.ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+    return info is not None and info.torch_base is not None
 
 
 _PLACES = frozenset("device dev rank local_rank gpu gpu_id device_id cuda_id".split())
