@@ -126,7 +126,7 @@ GPT = _faults(
 
 VIT = _faults(
     "vit",
-    ("table drawn too wide", "0.02 * rngs.normal(h2", "0.2 * rngs.normal(h2", ""),
+    ("table drawn too wide", "0.02 * rngs.normal((1, self", "0.2 * rngs.normal((1, self", ""),
     ("epsilon", "partial(LayerNorm, eps=1e-6)", "partial(LayerNorm, eps=1e-5)", "blocks.*.ln_1"),
     ("mean in place of class token", "return x[:, 0], x[:, 1:]", "return x.mean(1), x[:, 1:]", ""),
     ("order of tokens", "(cls_tokens, x), axis=1", "(x, cls_tokens), axis=1", ""),
