@@ -110,3 +110,11 @@ def weight_of(module, name):
     """The ``weight`` or ``bias`` of a layer whose class is known only at run time."""
     names = ("kernel", "embedding", "scale", "weight") if name == "weight" else (name,)
     return next(getattr(module, n) for n in names if hasattr(module, n))
+
+
+def set_attribute(holder, name, value):
+    """``setattr``, also of a parameter, whose attributes Flax calls metadata."""
+    if isinstance(holder, nnx.Variable):
+        holder.set_metadata(name, value)
+    else:
+        setattr(holder, name, value)

@@ -115,3 +115,26 @@ def test_a_table_of_classes_and_of_functions_that_build_them_is_a_finding() -> N
     assert rules_of(net + "TABLE = {'a': lambda: N(3), 'b': N}\n" + make) == ["API005"]
     assert rules_of(net + "TABLE = {'a': lambda: N(3), 'b': lambda: N(4)}\n" + make) == []
     assert rules_of(net + "TABLE = {'a': N, 'b': N}\n" + make) == []
+
+
+def test_what_is_set_on_a_parameter_is_its_metadata() -> None:
+    code = check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(4))
+        self.w._no_weight_decay = True
+        self.fc = nn.Linear(4, 4)
+        self.fc.bias._no_reinit = True
+        self.register("v", torch.zeros(4), 0.1)
+
+    def register(self, name, tensor, lr):
+        self.register_parameter(name, nn.Parameter(tensor))
+        setattr(getattr(self, name), "_optim", {"lr": lr})
+
+    def forward(self, x):
+        return self.fc(x) * self.w + self.v
+""")
+    assert 'self.w.set_metadata("_no_weight_decay", True)' in code
+    assert 'self.fc.bias.set_metadata("_no_reinit", True)' in code
+    assert 'set_attribute(getattr(self, name), "_optim", {"lr": lr})' in code

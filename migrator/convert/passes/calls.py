@@ -269,6 +269,12 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
         if isinstance(rw.ctx.kind(node.args[0].value), k.Tensor):
             what = "an attribute is set on a tensor, which JAX arrays do not take"
             raise Failure(node, "API001", what, "hand the value on beside the tensor")
+        holder = node.args[0].value
+        if isinstance(holder, cst.Call) and rw.ctx.facts.callee(holder) == "builtins.getattr":
+            helper = rw.ctx.helpers.need(module_file("rules.compat.named"), "set_attribute")
+            return syntax.changed(
+                node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args]
+            )
     if name in ("torch.unique", "Tensor.unique") and rw.ctx.concrete:
         return _unique(rw, node)
     if name == "builtins.hasattr" and len(node.args) == 2:

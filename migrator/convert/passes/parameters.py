@@ -24,6 +24,7 @@ from migrator.convert.passes.held import (
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.symbols import tensor_attribute
 from rules import definitions
 from rules.definitions import module_file
 
@@ -289,6 +290,23 @@ def static_fact(rw: Rewriter, node: cst.Attribute) -> Any:
         if not transposed:
             return syntax.changed(node, value=reference)
     return None
+
+
+@converts(cst.Assign)
+def mark(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.w._no_weight_decay = True``: what is set on a parameter is its metadata."""
+    target = node.targets[0].target
+    if len(node.targets) != 1 or not isinstance(target, cst.Attribute):
+        return None
+    holder, name = target.value, target.attr.value
+    if not isinstance(holder, cst.Attribute) or not targets.is_variable(rw.ctx, holder):
+        return None
+    if tensor_attribute(name):
+        return None
+    reference, _ = targets.variable_reference(rw, holder)
+    func = cst.Attribute(reference, cst.Name("set_metadata"))
+    args = [cst.Arg(cst.SimpleString(f'"{name}"')), cst.Arg(rw.visit(node.value))]
+    return cst.Expr(syntax.with_args(cst.Call(func), args))
 
 
 @converts(cst.Assign)
