@@ -109,6 +109,8 @@ def convert_together(
 
 def _convert(text: str, path: str | None) -> ConvertResult:
     source = Source(text, path)
+    if "torch" not in text:
+        return ConvertResult(text)
     facts = infer(source)
     result = _rewritten(source, Context(source, facts))
     facts.release()

@@ -222,11 +222,3 @@ def test_a_function_that_hands_a_loaded_file_to_a_module_raises() -> None:
     assert not convert(head + load + "        return state\n").complete
     built = "        self.fc.load_state_dict(torch.load('fc.pt'))\n"
     assert not convert(head.rstrip("\n") + "\n" + built).complete
-
-
-def test_a_file_that_never_says_torch_is_read_like_any_other() -> None:
-    plain = "import numpy as np\n\n\ndef mean(x):\n    return np.mean(x)\n"
-    assert migrator.convert_source(plain).code == plain
-    walk = "def shapes(model):\n    return [p.size() for p in model.parameters()]\n"
-    found = migrator.convert_source(walk)
-    assert not found.complete or "parameters()" not in found.code
