@@ -100,6 +100,8 @@ class Context:
         """Those of them that a function reads."""
         self.kept: dict[FunctionInfo, tuple[tuple[str, str, str], ...]] = {}
         """Constructor → the arguments whose memory it keeps."""
+        self.assigned: dict[ClassInfo, dict[str, list[cst.BaseExpression]]] = {}
+        """Class → attribute of self → what it and the classes derived from it assign to it."""
         self.emptied: frozenset[str] | None = None
         """Names of lists that the project may take something out of."""
         self.made_variables: dict[FunctionInfo, list[Any]] = {}

@@ -257,7 +257,7 @@ class Aliases:
         calls = self._storing.get(part)
         if calls is None:
             below = self.ctx.facts.tree.below(part)
-            calls = [c for c in below if isinstance(c, (cst.Call, cst.NamedExpr))]
+            calls = [c for c in below if type(c) is cst.Call or type(c) is cst.NamedExpr]
             self._storing[part] = calls
         for call in calls:
             if isinstance(call, cst.NamedExpr):

@@ -125,6 +125,9 @@ def _directly(ctx: Context, info: FunctionInfo) -> frozenset[str]:
         return info.settled.updates
     if info not in ctx.direct_writes:
         ctx.direct_writes[info] = frozenset()
+        below = ctx.facts.tree.below(info.node.body)
+        if not any(target_of(ctx, node) is not None for node in below):
+            return ctx.direct_writes[info]  # most write to nothing: whose memory is whose is not asked
         facts, found = aliases(ctx, info), set[str]()
         for statement, state in facts.before.items():
             parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()

@@ -313,8 +313,14 @@ def _writes(ctx: Context, facts: Aliases, statement: cst.CSTNode) -> bool:
     return False
 
 
+WRITING = frozenset({cst.AugAssign, cst.Assign, cst.Call})
+"""What may write to a tensor in place."""
+
+
 def target_of(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     """What a node writes to in place."""
+    if type(node) not in WRITING:  # asked of every node: a type is compared faster than a class
+        return None
     if isinstance(node, cst.AugAssign):
         plain = k.scalar_type(ctx.kind(node.target)) is not None
         return None if plain else written_base(node.target)

@@ -352,20 +352,28 @@ def _is_plain(value: cst.BaseExpression) -> bool:
 
 def _assigned(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpression]:
     """What the methods of a class and of classes derived from it assign to ``self.name``."""
-    related = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
-    found = []
-    for info in related:
-        for method in info.methods.values():
-            for item in ctx.facts.tree.below(method.node.body):
-                if not isinstance(item, (cst.Assign, cst.AnnAssign)) or item.value is None:
-                    continue
-                parts = item.targets if isinstance(item, cst.Assign) else [item]
-                for one in parts:
-                    to = one.target
-                    if isinstance(to, cst.Attribute) and to.attr.value == name:
-                        if isinstance(to.value, cst.Name) and to.value.value == "self":
-                            found.append(item.value)
-    return found
+    if owner not in ctx.assigned:
+        ctx.assigned[owner] = found = {}
+        for info in (c for c in ctx.facts.classes.values() if owner in c.lineage()):
+            for method in info.methods.values():
+                for attribute, value in _assignments(ctx, method):
+                    found.setdefault(attribute, []).append(value)
+    return ctx.assigned[owner].get(name, [])
+
+
+def _assignments(ctx: Context, method: FunctionInfo) -> Iterator[tuple[str, cst.BaseExpression]]:
+    """Attribute of self and value of each assignment of a method."""
+    for item in ctx.facts.tree.below(method.node.body):
+        if type(item) is cst.Assign:
+            targets = [one.target for one in item.targets]
+        elif type(item) is cst.AnnAssign and item.value is not None:
+            targets = [item.target]
+        else:
+            continue
+        for to in targets:
+            if isinstance(to, cst.Attribute) and isinstance(to.value, cst.Name):
+                if to.value.value == "self" and item.value is not None:
+                    yield to.attr.value, item.value
 
 
 def set_again(rw: Rewriter, node: cst.Assign, name: str) -> bool:

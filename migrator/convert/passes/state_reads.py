@@ -60,7 +60,7 @@ def _state_read(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     """The names of attributes that a function reads and that something in the project writes to in place."""
     if info not in ctx.state_read:
         below = ctx.facts.tree.below(info.node.body)
-        names = {n.attr.value for n in below if isinstance(n, cst.Attribute)}
+        names = {n.attr.value for n in below if type(n) is cst.Attribute}
         ctx.state_read[info] = frozenset(names & written_names(ctx))
     return ctx.state_read[info]
 
