@@ -126,8 +126,9 @@ def _directly(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     if info not in ctx.direct_writes:
         ctx.direct_writes[info] = frozenset()
         below = ctx.facts.tree.below(info.node.body)
+        # Most functions write to nothing: whose memory is whose need not be asked then.
         if not any(target_of(ctx, node) is not None for node in below):
-            return ctx.direct_writes[info]  # most write to nothing: whose memory is whose is not asked
+            return ctx.direct_writes[info]
         facts, found = aliases(ctx, info), set[str]()
         for statement, state in facts.before.items():
             parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
