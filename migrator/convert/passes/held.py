@@ -353,7 +353,8 @@ def _is_plain(value: cst.BaseExpression) -> bool:
 def _assigned(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpression]:
     """What the methods of a class and of classes derived from it assign to ``self.name``."""
     if owner not in ctx.assigned:
-        ctx.assigned[owner] = found = {}
+        found: dict[str, list[cst.BaseExpression]] = {}
+        ctx.assigned[owner] = found
         for info in (c for c in ctx.facts.classes.values() if owner in c.lineage()):
             for method in info.methods.values():
                 for attribute, value in _assignments(ctx, method):
