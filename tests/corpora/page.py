@@ -165,7 +165,8 @@ def page() -> str:
         "watched while it is built, called in both modes and differentiated, and no function, class or top of a file that it "
         "reaches may have a finding that blocks. How a torchvision family is made small where its builder takes no sizes is "
         "in `tests/corpora/libraries.py`. The run was made with the converter as of commit a4b6abc; "
-        "`seresnext26ts`, which raised when it was built, was run again once that was put right. What is quick to compare was "
+        "`seresnext26ts`, which raised when it was built, was run again once that was put right, and the VGGs, DeepLab, S3D "
+        "and the video Swin of torchvision were run as of commit 2591a2a. What is quick to compare was "
         "run first: of timm's architectures that were not run, half are of EfficientNet's family, whose builder has findings "
         "in functions that each of them runs, so that the share of the whole draw will be lower.",
         "",
