@@ -12,9 +12,12 @@ from torch.utils._pytree import tree_map
 _EXACT = frozenset(
     [
         "abs",
+        "adaptive_max_pool2d",
+        "adaptive_max_pool3d",
         "alias",
         "amax",
         "amin",
+        "aminmax",
         "arange",
         "argmax",
         "argmin",
@@ -31,6 +34,8 @@ _EXACT = frozenset(
         "constant_pad_nd",
         "copy",
         "copy_",
+        "cummax",
+        "cummin",
         "detach",
         "diag_embed",
         "diagonal_copy",
@@ -45,6 +50,8 @@ _EXACT = frozenset(
         "fill_",
         "flip",
         "floor",
+        "fmax",
+        "fmin",
         "full",
         "full_like",
         "gather",
@@ -75,9 +82,12 @@ _EXACT = frozenset(
         "max",
         "max_pool2d_with_indices",
         "max_pool3d_with_indices",
+        "max_unpool2d",
+        "max_unpool3d",
         "maximum",
         "min",
         "minimum",
+        "nan_to_num",
         "ne",
         "neg",
         "new_empty",
@@ -137,6 +147,12 @@ _EXACT = frozenset(
     ]
 )
 """ATen operations that commit no rounding: they move, choose or create numbers."""
+
+
+_REDUCING = frozenset({"scatter_reduce", "index_reduce", "segment_reduce"})
+"""Operations that are told by a word how they reduce."""
+_CHOOSING = frozenset({"amax", "amin", "max", "min"})
+"""Those of the words that choose a number and commit no rounding."""
 
 
 _MANTISSA = frozenset({torch.float32, torch.bfloat16, torch.float16})
@@ -204,7 +220,12 @@ class RoundingNoise(TorchDispatchMode):
         name = func.overloadpacket.__name__
         if name in _AMONG_EQUALS:
             return self._among_equals(func, _AMONG_EQUALS[name], args, kwargs)
-        if name in _EXACT or func.is_view or torch.Tag.nondeterministic_seeded in func.tags:
+        if (
+            name in _EXACT
+            or _chooses(name, args, kwargs)
+            or func.is_view
+            or torch.Tag.nondeterministic_seeded in func.tags
+        ):
             return func(*args, **kwargs)
         if name in _SUMS:
             terms = tree_map(_root, _on_squares(func, name, args, kwargs))
@@ -268,6 +289,16 @@ class RoundingNoise(TorchDispatchMode):
         stays = ((wide.frac() == 0) & (wide.abs() < _WHOLE)) | ~wide.isfinite()
         value.add_(torch.where(stays, 0.0, step).to(value.dtype))
         return value
+
+
+def _chooses(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether an operation chooses a number here: its derivative asks which elements equal the result."""
+    given = (*args, *kwargs.values())
+    if name.rstrip("_") in _REDUCING:
+        return any(isinstance(one, str) and one in _CHOOSING for one in given)
+    if name == "linalg_vector_norm":
+        return any(isinstance(one, float) and abs(one) == float("inf") for one in given)
+    return False
 
 
 def _on_squares(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -105,3 +105,30 @@ def test_any_of_equal_values_may_be_meant(function: Callable[[torch.Tensor], Any
     assert 0 <= int(other.min()) <= int(other.max()) < 6
     assert torch.equal(settled.indices, function(X).indices)
     assert torch.equal(settled.values, function(X).values)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.zeros(3, 8).scatter_reduce(0, INDEX, x[:4], "amax", include_self=False),
+        lambda x: torch.zeros(3, 8).index_reduce(0, INDEX[:, 0], x[:4], "amin"),
+        lambda x: torch.linalg.vector_norm(x, float("inf"), dim=1),
+        lambda x: torch.nn.functional.adaptive_max_pool2d(x[None], 2),
+        lambda x: torch.cat([*torch.aminmax(x, dim=0), x.cummax(0).values[0]]),
+    ],
+)
+def test_what_is_chosen_is_exact_and_so_is_its_gradient(
+    function: Callable[[torch.Tensor], torch.Tensor],
+) -> None:
+    def gradient(x: torch.Tensor) -> torch.Tensor:
+        x = x.clone().requires_grad_()
+        out = function(x)
+        return torch.autograd.grad(out, x, torch.ones_like(out))[0]
+
+    assert torch.equal(function(X), noisy(function))
+    with RoundingNoise(0):
+        moved = gradient(X)
+    assert (gradient(X) - moved).abs().max() < 4 * EPS
+
+
+INDEX = torch.tensor([0, 0, 1, 2])[:, None].expand(-1, 8)
