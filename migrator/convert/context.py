@@ -129,8 +129,9 @@ class Context:
             self.class_values |= facts.linked.handed_on
             self.torch_names |= facts.linked.stars(source.module)
         self.new_parameters: dict[cst.CSTNode, frozenset[str]] = {}
-        self.by_axes: dict[cst.CSTNode, tuple[str, cst.CSTNode] | None] = {}
         """Function body → the local names that hold a new parameter."""
+        self.by_axes: dict[cst.CSTNode, tuple[str, cst.CSTNode] | None] = {}
+        """Body of a loop over parameters → what goes by their axes, and where."""
         self.libraries: frozenset[str] | None = None
         """The libraries beside torch that the file imports, once they are asked for."""
         self.tied_heads: dict[str, dict[str, cst.Attribute]] = {}

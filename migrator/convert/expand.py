@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -172,15 +171,10 @@ def _substitute(
     for name, value in expansion.mapping.items():
         if counts.get(name, 0) > 1 and not syntax.is_cheap(value):
             made = _made_of(value) if template.asks else {}
-            asked = Counter(
-                one for i in picked for one in _asked(template.nodes[i]) if one[0] == name
-            )
-            if (
-                made
-                and all(count == 1 and fact in made for (_, fact), count in asked.items())
-                and asked.total() == counts[name]
-            ):
-                facts |= {(name, fact): made[fact] for _, fact in asked}
+            asked = [fact for i in picked for fact in _asked(template.nodes[i], name)]
+            once = len(asked) == counts[name] == len(set(asked))
+            if made and once and set(asked) <= set(made):
+                facts |= {(name, fact): made[fact] for fact in asked}
                 del mapping[name]
                 continue
             hoisted = ctx.hoist(originals.get(id(value), node), value)
@@ -204,22 +198,22 @@ def _made_of(value: cst.BaseExpression) -> dict[str, cst.BaseExpression]:
     match value:
         case cst.Call(
             cst.Attribute(cst.Name("jnp"), cst.Name("empty" | "zeros" | "ones")),
-            [cst.Arg(cst.Tuple() as shape, None), *rest],
+            [cst.Arg(cst.Tuple() as shape, None, star=""), *rest],
         ):
-            match [arg for arg in rest if arg.star == ""]:
+            match rest:
                 case []:
-                    return {"shape": shape, "dtype": cst.parse_expression("jnp.float32")}
-                case [cst.Arg(dtype, None | cst.Name("dtype"))]:
+                    return {"shape": shape, "dtype": syntax.parse("jnp.float32")}
+                case [cst.Arg(dtype, None | cst.Name("dtype"), star="")]:
                     return {"shape": shape, "dtype": dtype}
     return {}
 
 
-def _asked(node: Any) -> Iterator[tuple[str, str]]:
-    """What a template asks of its placeholders: ("__a0__", "shape")."""
+def _asked(node: cst.CSTNode, name: str) -> Iterator[str]:
+    """What a template asks of a placeholder: "shape", "dtype"."""
     for one in syntax.walk(node):
         match one:
-            case cst.Attribute(cst.Name(name), cst.Name(fact)):
-                yield name, fact
+            case cst.Attribute(cst.Name(value), cst.Name(fact)) if value == name:
+                yield fact
 
 
 def _with_facts(node: Any, facts: Mapping[tuple[str, str], cst.BaseExpression]) -> Any:
