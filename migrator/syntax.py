@@ -466,6 +466,20 @@ def is_true(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Name) and node.value == "True"
 
 
+def is_docstring(node: cst.CSTNode) -> bool:
+    """Whether a statement is just a text."""
+    return (
+        isinstance(node, cst.SimpleStatementLine)
+        and isinstance(node.body[0], cst.Expr)
+        and isinstance(node.body[0].value, (cst.SimpleString, cst.ConcatenatedString))
+    )
+
+
+def is_super(node: cst.CSTNode) -> bool:
+    """``super()`` and ``super(Net, self)``."""
+    return type(node) is cst.Call and type(node.func) is cst.Name and node.func.value == "super"
+
+
 def is_cheap(node: cst.BaseExpression) -> bool:
     """Whether writing an expression twice costs nothing and changes nothing: names, attributes, literals."""
     if isinstance(node, (cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Ellipsis)):

@@ -9,40 +9,27 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.sharing import (
+    COPIES,
+    KEEPING,
+    OVERLAPPING,
+    STORING,
+    VIEWS,
+    inplace_argument,
+    is_view_index,
+    kept_as,
+    operands,
+)
 from migrator.convert.trips import surely_runs
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.construction import CONTAINERS, PARAMETERS
 from migrator.infer.distributions import DISTRIBUTIONS
-from rules import definitions
 
-VIEWS = frozenset(
-    "view view_as reshape reshape_as flatten unflatten transpose t permute squeeze unsqueeze expand expand_as "
-    "narrow select split chunk unbind tensor_split contiguous detach unfold movedim moveaxis swapaxes swapdims "
-    "diagonal as_strided ravel to type float double half long int bool bfloat16 char byte short type_as cpu cuda "
-    "requires_grad_ view_as_real view_as_complex hsplit vsplit dsplit adjoint real imag T mT H mH data numpy "
-    "broadcast_to rearrange values indices relu_ squeeze_ unsqueeze_ transpose_ t_ detach_ atleast_1d atleast_2d "
-    "atleast_3d broadcast_tensors cartesian_prod meshgrid einsum conj conj_physical resolve_conj resolve_neg "
-    "positive sum_to_size split_with_sizes unsafe_split unsafe_chunk slice as_tensor asarray from_numpy "
-    "pin_memory dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout Parameter Variable "
-    "checkpoint cond".split()
-)
-"""Names whose result may share memory with an argument."""
-_OVERLAPPING = frozenset("expand expand_as broadcast_to as_strided unfold".split())
-"""Views whose rows may share memory with one another."""
-_STORING = frozenset(
-    "append appendleft insert extend extendleft add update setdefault put push __setitem__".split()
-)
-"""Methods by which a container keeps what it is handed."""
-_KEEPING = frozenset({"register_buffer", "register_parameter", "save_for_backward"})
-"""Methods by which a module or an autograd function keeps a tensor."""
 _PASSING_LAYERS = frozenset(
     "Identity Flatten Unflatten Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout "
     "Sequential".split()
 )
-_COPIES = frozenset(
-    {"copy.deepcopy", "einops.pack"}
-)  # pack always copies; its shapes share nothing
 State = dict[str, frozenset[str]]
 """The memory each name may stand for: ``param:x``, ``attr:self.x``, ``new:3`` of tensors, ``box:4`` of a container."""
 
@@ -222,7 +209,7 @@ class Aliases:
             return False
         called = self.ctx.facts.callee(value) or ""
         fresh = all(one.startswith("new:") for one in memory)
-        apart = called.rpartition(".")[2] not in _OVERLAPPING
+        apart = called.rpartition(".")[2] not in OVERLAPPING
         return fresh and apart and called.startswith(("torch.", "Tensor.")) and len(memory) == 1
 
     def _bind_new(self, target: cst.CSTNode, state: State) -> None:
@@ -269,12 +256,12 @@ class Aliases:
         """``feats.append(x)``; and a function that is handed a list may put there what it is handed beside it."""
         func, name = call.func, self.ctx.facts.callee(call) or ""
         own = name in self.ctx.facts.names
-        if isinstance(func, cst.Attribute) and func.attr.value in _STORING and not own:
+        if isinstance(func, cst.Attribute) and func.attr.value in STORING and not own:
             kind = self.ctx.kind(func.value)
             if not isinstance(kind, (k.Tensor, k.Module)):
                 self._put(func.value, self._arguments(call, state), state)
-        if isinstance(func, cst.Attribute) and func.attr.value in _KEEPING:
-            self._put(_kept_as(func, call), self._arguments(call, state), state)
+        if isinstance(func, cst.Attribute) and func.attr.value in KEEPING:
+            self._put(kept_as(func, call), self._arguments(call, state), state)
         if len(call.args) < 2 or name.startswith(("torch.", "Tensor.", "builtins.", "einops.")):
             return
         memory = [self.memory(a.value, state) for a in call.args]
@@ -323,7 +310,7 @@ class Aliases:
                 return owner  # part of a value made here
             return frozenset({f"attr:{syntax.code(node)}"})
         if isinstance(node, cst.Subscript):
-            if not _is_view_index(self.ctx, node):
+            if not is_view_index(self.ctx, node):
                 return self._new()
             return _as_kind(kind, self.memory(node.value, state))
         if isinstance(node, cst.Call):
@@ -383,7 +370,7 @@ class Aliases:
         ctx = self.ctx
         name = ctx.facts.callee(node) or ""
         short = name.rpartition(".")[2]
-        if name in _COPIES:
+        if name in COPIES:
             return self._new()
         out = [a.value for a in node.args if a.keyword is not None and a.keyword.value == "out"]
         if out and name.startswith("torch."):
@@ -402,7 +389,7 @@ class Aliases:
                 passing = _may_pass(ctx, node, cls) or k.in_place(ctx.kind(node.func)) is not False
                 return arguments if passing else self._new()
             in_place = in_place or (short.endswith("_") and not short.endswith("__"))
-            if short == "einsum" and _operands(node) > 1:
+            if short == "einsum" and operands(node) > 1:
                 return self._new()  # a product; of one operand it may be a view
             return arguments if short in VIEWS or in_place else self._new()
         kind = ctx.kind(node.func)
@@ -454,21 +441,6 @@ class Aliases:
 _CONTAINERS = frozenset(
     f"builtins.{name}" for name in "list dict set tuple reversed sorted zip enumerate map".split()
 ) | frozenset({"collections.deque", "collections.OrderedDict", "collections.defaultdict"})
-
-
-def _operands(node: cst.Call) -> int:
-    """How many tensors an einsum is of."""
-    given = [a.value for a in node.args if a.keyword is None][1:]
-    if len(given) == 1 and isinstance(given[0], (cst.List, cst.Tuple)):
-        return len(given[0].elements)
-    return len(given)
-
-
-def _kept_as(func: cst.Attribute, call: cst.Call) -> cst.Attribute:
-    """``self.mask`` for ``self.register_buffer("mask", …)``, ``ctx.saved_tensors`` for ``ctx.save_for_backward(…)``."""
-    name = call.args[0].value if call.args else None
-    attribute = str(name.evaluated_value) if isinstance(name, cst.SimpleString) else "saved_tensors"
-    return cst.Attribute(func.value, cst.Name(attribute if attribute.isidentifier() else "buffers"))
 
 
 def _boxes(memory: frozenset[str]) -> frozenset[str]:
@@ -546,30 +518,6 @@ def passes(ctx: Context, kind: object) -> bool:
     if forward is not None:
         return returns_argument(ctx, forward)
     return kind.cls.rpartition(".")[2] in _PASSING_LAYERS or k.in_place(kind) is not False
-
-
-def inplace_argument(name: str, node: cst.Call) -> cst.Arg | None:
-    """The ``inplace`` argument of a call of a torch function, by keyword or by place; None for False."""
-    found = next((a for a in node.args if a.keyword and a.keyword.value == "inplace"), None)
-    for rule in definitions.ops(name) if found is None else ():
-        places = [p.name for p in rule.params if p.mode == "positional"]
-        at = places.index("inplace") if "inplace" in places else len(node.args)
-        if at < len(node.args) and all(a.keyword is None for a in node.args[: at + 1]):
-            found = node.args[at]
-    if found is None or (isinstance(found.value, cst.Name) and found.value.value == "False"):
-        return None
-    return found
-
-
-def _is_view_index(ctx: Context, node: cst.Subscript) -> bool:
-    """Whether an index makes a view: integers, slices, None and Ellipsis do; tensors and lists copy."""
-    for element in node.slice:
-        index = element.slice
-        if isinstance(index, cst.Index):
-            kind = ctx.kind(index.value)
-            if isinstance(kind, k.Tensor) or isinstance(index.value, cst.List):
-                return False
-    return True
 
 
 def _reads(node: cst.CSTNode) -> set[str]:

@@ -56,7 +56,7 @@ def _is_super(call: cst.Call) -> bool:
         return False
     owner = func.value
     if isinstance(owner, cst.Call):
-        return isinstance(owner.func, cst.Name) and owner.func.value == "super"
+        return syntax.is_super(owner)
     return bool(call.args) and _is_self(call.args[0].value)
 
 

@@ -6,7 +6,8 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
-from migrator.convert.memory import Aliases, aliases, inplace_argument, passes, written_base
+from migrator.convert.memory import Aliases, aliases, passes, written_base
+from migrator.convert.sharing import inplace_argument
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.python import PARTIAL

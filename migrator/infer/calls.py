@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.annotations import OTHER_RANK, dtype_class, from_definition
 from migrator.infer.construction import (
@@ -62,7 +63,7 @@ class Calls(Construction):
         return found
 
     def eval_Call(self, node: cst.Call) -> k.Kind:
-        if _is_super(node):
+        if syntax.is_super(node):
             self.facts.kinds[node.func] = k.Function("builtins.super")
             for item in node.args:
                 self.eval(item.value)
@@ -286,7 +287,7 @@ class Calls(Construction):
 
     def _specific(self, info: FunctionInfo, args: Args, bound: k.Kind | None) -> k.Kind | None:
         """The result of a one-line function for these very arguments (``default(context, x)``)."""
-        body = [s for s in info.node.body.body if not _is_docstring(s)]
+        body = [s for s in info.node.body.body if not syntax.is_docstring(s)]
         returns = [
             s.body[0].value
             for s in body
@@ -594,15 +595,3 @@ _TENSOR_PARAMS = frozenset(
     "input target index src mask query key mat1 mat2 tensor1 tensor2 source vec2 batch1 batch2".split()
 )
 """Names that torch's signatures give to arguments that can only be tensors."""
-
-
-def _is_docstring(node: cst.CSTNode) -> bool:
-    return (
-        isinstance(node, cst.SimpleStatementLine)
-        and isinstance(node.body[0], cst.Expr)
-        and isinstance(node.body[0].value, cst.SimpleString)
-    )
-
-
-def _is_super(node: cst.Call) -> bool:
-    return type(node.func) is cst.Name and node.func.value == "super"

@@ -14,7 +14,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves
 
-from migrator.convert.memory import VIEWS
+from migrator.convert.sharing import VIEWS
 from tests.convert.tools import X, both, convert, rules_of
 
 CLASS = """

@@ -209,7 +209,7 @@ def _constructor_body(ctx: Context, info: FunctionInfo, body: cst.BaseSuite) -> 
     if len(statements) > 1:
         statements = [s for s in statements if s is not PASS]
     if lines:
-        at = 1 if statements and _is_docstring(statements[0]) else 0
+        at = 1 if statements and syntax.is_docstring(statements[0]) else 0
         while at < len(statements) and _is_super_init(statements[at]):
             at += 1
         statements = [s for s in statements if s is not PASS]
@@ -227,14 +227,6 @@ def _constructor_body(ctx: Context, info: FunctionInfo, body: cst.BaseSuite) -> 
         if len(kept) != len(first.leading_lines):
             statements[0] = syntax.changed(first, leading_lines=kept)
     return syntax.changed(body, body=statements or [PASS])
-
-
-def _is_docstring(node: cst.CSTNode) -> bool:
-    return (
-        isinstance(node, cst.SimpleStatementLine)
-        and isinstance(node.body[0], cst.Expr)
-        and isinstance(node.body[0].value, (cst.SimpleString, cst.ConcatenatedString))
-    )
 
 
 def _is_super_init(node: cst.CSTNode) -> bool:

@@ -131,9 +131,7 @@ def _is_super_call(node: cst.CSTNode, method: str) -> bool:
         isinstance(node, cst.Call)
         and isinstance(node.func, cst.Attribute)
         and node.func.attr.value == method
-        and type(node.func.value) is cst.Call
-        and isinstance(node.func.value.func, cst.Name)
-        and node.func.value.func.value == "super"
+        and syntax.is_super(node.func.value)
     )
 
 

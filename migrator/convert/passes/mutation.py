@@ -16,11 +16,11 @@ from migrator.convert.alias import (
 )
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
-from migrator.convert.memory import inplace_argument
 from migrator.convert.passes import targets
 from migrator.convert.passes.state_alias import with_state
 from migrator.convert.passes.walked import check_written
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.sharing import inplace_argument
 from migrator.infer import kinds as k
 from rules import definitions
 from rules.definitions import Rule, module_file
@@ -299,7 +299,7 @@ def _used_result(
 
 
 def _is_view(rw: Rewriter, call: cst.Call) -> bool:
-    from migrator.convert.memory import VIEWS
+    from migrator.convert.sharing import VIEWS
 
     name = rw.ctx.facts.callee(call) or ""
     return name.rpartition(".")[2] in VIEWS

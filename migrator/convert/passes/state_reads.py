@@ -12,8 +12,9 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
-from migrator.convert.memory import VIEWS, Aliases, aliases
+from migrator.convert.memory import Aliases, aliases
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.sharing import VIEWS
 from migrator.convert.updates import updated_by, written_names
 from migrator.infer import FunctionInfo
 

@@ -1,0 +1,70 @@
+"""What torch's calls do with the memory of their arguments, by name: share it, keep it, or write to it."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator.convert.context import Context
+from migrator.infer import kinds as k
+from rules import definitions
+
+VIEWS = frozenset(
+    "view view_as reshape reshape_as flatten unflatten transpose t permute squeeze unsqueeze expand expand_as "
+    "narrow select split chunk unbind tensor_split contiguous detach unfold movedim moveaxis swapaxes swapdims "
+    "diagonal as_strided ravel to type float double half long int bool bfloat16 char byte short type_as cpu cuda "
+    "requires_grad_ view_as_real view_as_complex hsplit vsplit dsplit adjoint real imag T mT H mH data numpy "
+    "broadcast_to rearrange values indices relu_ squeeze_ unsqueeze_ transpose_ t_ detach_ atleast_1d atleast_2d "
+    "atleast_3d broadcast_tensors cartesian_prod meshgrid einsum conj conj_physical resolve_conj resolve_neg "
+    "positive sum_to_size split_with_sizes unsafe_split unsafe_chunk slice as_tensor asarray from_numpy "
+    "pin_memory dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout Parameter Variable "
+    "checkpoint cond".split()
+)
+"""Names whose result may share memory with an argument."""
+OVERLAPPING = frozenset("expand expand_as broadcast_to as_strided unfold".split())
+"""Views whose rows may share memory with one another."""
+STORING = frozenset(
+    "append appendleft insert extend extendleft add update setdefault put push __setitem__".split()
+)
+"""Methods by which a container keeps what it is handed."""
+KEEPING = frozenset({"register_buffer", "register_parameter", "save_for_backward"})
+"""Methods by which a module or an autograd function keeps a tensor."""
+COPIES = frozenset({"copy.deepcopy", "einops.pack"})  # pack always copies; its shapes share nothing
+
+
+def operands(node: cst.Call) -> int:
+    """How many tensors an einsum is of."""
+    given = [a.value for a in node.args if a.keyword is None][1:]
+    if len(given) == 1 and isinstance(given[0], (cst.List, cst.Tuple)):
+        return len(given[0].elements)
+    return len(given)
+
+
+def kept_as(func: cst.Attribute, call: cst.Call) -> cst.Attribute:
+    """``self.mask`` for ``self.register_buffer("mask", …)``, ``ctx.saved_tensors`` for ``ctx.save_for_backward(…)``."""
+    name = call.args[0].value if call.args else None
+    attribute = str(name.evaluated_value) if isinstance(name, cst.SimpleString) else "saved_tensors"
+    return cst.Attribute(func.value, cst.Name(attribute if attribute.isidentifier() else "buffers"))
+
+
+def inplace_argument(name: str, node: cst.Call) -> cst.Arg | None:
+    """The ``inplace`` argument of a call of a torch function, by keyword or by place; None for False."""
+    found = next((a for a in node.args if a.keyword and a.keyword.value == "inplace"), None)
+    for rule in definitions.ops(name) if found is None else ():
+        places = [p.name for p in rule.params if p.mode == "positional"]
+        at = places.index("inplace") if "inplace" in places else len(node.args)
+        if at < len(node.args) and all(a.keyword is None for a in node.args[: at + 1]):
+            found = node.args[at]
+    if found is None or (isinstance(found.value, cst.Name) and found.value.value == "False"):
+        return None
+    return found
+
+
+def is_view_index(ctx: Context, node: cst.Subscript) -> bool:
+    """Whether an index makes a view: integers, slices, None and Ellipsis do; tensors and lists copy."""
+    for element in node.slice:
+        index = element.slice
+        if isinstance(index, cst.Index):
+            kind = ctx.kind(index.value)
+            if isinstance(kind, k.Tensor) or isinstance(index.value, cst.List):
+                return False
+    return True
