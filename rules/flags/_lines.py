@@ -101,6 +101,14 @@ def widened(ctx: FlagContext, x: cst.CSTNode, mask: cst.CSTNode) -> str:
     return text
 
 
+def widening(ctx: FlagContext, x: cst.CSTNode, mask: cst.CSTNode) -> str:
+    """What to say beside ``widened`` where the ranks are not known: the mask may need axes."""
+    own = isinstance(mask, cst.Comparison) and ctx.text(mask.left) == ctx.text(x)
+    if own or (ctx.rank(x) is not None and ctx.rank(mask) is not None):
+        return ""
+    return f" (`{ctx.text(mask)}` widened to the rank of `{ctx.text(x)}`)"
+
+
 def masked_reduction(
     ctx: FlagContext, x: cst.CSTNode, mask: cst.CSTNode, name: str, axis: str | None
 ) -> str:

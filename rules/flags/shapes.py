@@ -136,19 +136,16 @@ def _read(
         name = parent.attr.value
         if name in lines.REDUCTIONS and isinstance(call, cst.Call):
             axis = ctx.text(call.args[0]) if call.args else None
-            return f"write `{lines.masked_reduction(ctx, x, mask, name, _axis(axis))}`"
+            made = lines.masked_reduction(ctx, x, mask, name, _axis(axis))
+            return f"write `{made}`{lines.widening(ctx, x, mask)}"
         if name in ("shape", "numel", "size", "nelement"):
             return f"how many are selected is `{m}.sum()`, a 0-d array"
     if isinstance(parent, cst.Arg):
         advice = _argument(text, where, m, ctx)
         if advice:
             return advice
-    wide = ctx.rank(x) is None or ctx.rank(mask) is None
-    if wide and not isinstance(mask, cst.Comparison):
-        where_note = f" (`{ctx.text(mask)}` widened to the rank of `{text}`)"
-    else:
-        where_note = ""
-    keep = f"keep the shape with `jnp.where({where}, {text}, 0)`{where_note} and leave the rest out where it is reduced"
+    note = lines.widening(ctx, x, mask)
+    keep = f"keep the shape with `jnp.where({where}, {text}, 0)`{note} and leave the rest out where it is reduced"
     bound = f"`{text}[jnp.nonzero({ctx.text(mask)}, size=n, fill_value=0)]`"
     if isinstance(parent, cst.Return):
         return (
@@ -535,5 +532,6 @@ def _called(node: cst.Call, ctx: FlagContext) -> str | None:
     sized = _sized(receiver, ctx)
     if sized is not None and sized.source is not None and name in lines.REDUCTIONS:
         axis = _axis(", ".join(ctx.text(a) for a in node.args) or None)
-        return f"write `{lines.masked_reduction(ctx, sized.source, sized.mask, name, axis)}`"
+        made = lines.masked_reduction(ctx, sized.source, sized.mask, name, axis)
+        return f"write `{made}`{lines.widening(ctx, sized.source, sized.mask)}"
     return None
