@@ -451,7 +451,7 @@ class _Verification:
         if not sum(check.values for check in outputs):
             self.notes += ["no number of any output could be compared"] if outputs else []
             return "not compared"
-        agreed = {name for name, check in self.checks.items() if check.conditioned}
+        agreed = {name for name, c in self.checks.items() if c.values and c.conditioned}
         never = {outcome.failed for outcome in self.unconfirmed} - agreed
         if never:
             self.notes.append(f"{', '.join(sorted(never))}: agree in no example")

@@ -11,9 +11,12 @@ import pytest
 import torch
 from flax import nnx
 
+from numerics.compare import Difference
+from numerics.inputs import Example
+from numerics.pair import Outcome
 from numerics.report import Report
 from numerics.spec import Array, InputSpec
-from numerics.verify import Settings, verify
+from numerics.verify import Settings, _Verification, verify
 from tests.numerics.models import Carrier
 
 FEW = Settings(examples=3, shrink_seconds=0)
@@ -219,3 +222,23 @@ def test_arguments_that_no_example_passes_and_examples_that_torch_refuses_are_to
     assert report.rejected >= 1
     tried = report.rejected + report.examples
     assert f"torch itself raises on {report.rejected} of {tried} examples" in report.notes
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "verdict"),
+    [
+        (Difference("x", values=3), "equal"),
+        (Difference("x", values=3, ill_conditioned=True), "not compared"),
+        (Difference("x"), "not compared"),
+    ],
+    ids=["a number agrees", "only noise agrees", "nothing that is a number"],
+)
+def test_a_difference_is_not_excused_where_no_number_agrees(
+    agreeing: Difference, verdict: str
+) -> None:
+    differing = {"eval gradients": [Difference("x", ratio=9.0, values=3)]}
+    run: Any = _Verification(None, FEW, "case", "")  # type: ignore[arg-type]
+    run._count(Outcome(Example(), {"eval outputs": [Difference("y", values=3)]}))
+    run._count(Outcome(Example(), {"eval gradients": [agreeing]}))
+    run.unconfirmed.append(Outcome(Example(), differing))
+    assert run._verdict(None) == verdict
