@@ -16,7 +16,7 @@ from migrator.convert.inline import CallArg, NoConversion, expand
 from migrator.convert.passes.running_statistics import updated_statistics
 from migrator.infer import Facts
 from migrator.infer import kinds as k
-from migrator.infer.optional import doing_without, fallback, missing_library
+from migrator.infer.optional import doing_without, fallback, idle, missing_library
 from migrator.infer.static import asked_name, exists, names_dtype
 from migrator.infer.symbols import BASED_ON_TORCH, STORAGE, built_on_torch, of_torch
 from migrator.source import Source, dotted
@@ -328,15 +328,16 @@ def _context(node: cst.BaseExpression, facts: Facts) -> Found | None:
 def _import(node: cst.Import | cst.ImportFrom, facts: Facts) -> Found | None:
     """Imports of packages built on torch."""
     linked = facts.linked
+    several: list[tuple[str, Sequence[cst.ImportAlias] | cst.ImportStar]]
     if isinstance(node, cst.Import):
-        modules = [dotted(alias.name) or "" for alias in node.names]
+        several = [(dotted(alias.name) or "", [alias]) for alias in node.names]
     elif node.module is not None and not node.relative:
-        modules = [dotted(node.module) or ""]
+        several = [(dotted(node.module) or "", node.names)]
     else:
         return None
-    for module in modules:
+    for module, names in several:
         if linked is not None and linked.place(facts.module, module, 0, None) != "outside":
             continue
-        if module.partition(".")[0] in BASED_ON_TORCH:
+        if module.partition(".")[0] in BASED_ON_TORCH and not idle(facts, names):
             return _found(node, "API004", *built_on_torch(module))
     return None

@@ -61,6 +61,15 @@ def tensor_call(node: cst.Call, receiver: k.Kind) -> bool:
     return name in _TENSOR_CALLS and (bool(node.args) or name in ("size", "numel", "dim"))
 
 
+def asked(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a test asks the truth of: ``a`` and ``b`` of ``not a and b``."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return asked(test.expression)
+    if isinstance(test, cst.BooleanOperation):
+        return [*asked(test.left), *asked(test.right)]
+    return [test]
+
+
 def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
     """Parameter or local name → how it is used: "tensor", "shaped", "iterated", "mapping", "called"…"""
     found: dict[str, set[str]] = {}
@@ -139,7 +148,8 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
         elif kind is cst.Assign and isinstance(node.targets[0].target, cst.Tuple):
             note(node.value, "unpacked")
         elif kind is cst.If or kind is cst.While or kind is cst.IfExp:
-            note(node.test, "tested")
+            for part in asked(node.test):
+                note(part, "tested")
 
     for node in tree.below(function.body, cst.Param):
         if type(node) in _TELLING:

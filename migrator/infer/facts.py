@@ -46,6 +46,9 @@ class Linked(Protocol):
     def emptied(self, module: str) -> frozenset[str]:
         """The names of attributes that other files than this may take something out of, or replace."""
 
+    def gives(self, module: str, name: str) -> bool:
+        """Whether another file may get a name from a file that merely imports it."""
+
     def place(self, importer: str, module: str, level: int, name: str | None) -> str:
         """Where an import leads: "own" or "outside" of the project, or "missing" from it."""
 

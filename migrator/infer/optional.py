@@ -1,12 +1,13 @@
-"""Libraries that a program does without where they are missing: ``try: import xformers … except ImportError: …``.
+"""Libraries that a program does without: ``try: import xformers … except ImportError: …``, or imports without a use.
 
 What is built on torch has no counterpart under JAX, so the way the author wrote for its absence is the one taken.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -118,6 +119,35 @@ def _foreign(facts: Facts, node: cst.Import | cst.ImportFrom) -> str | None:
 def _names(node: cst.BaseExpression) -> Iterator[str]:
     parts = [e.value for e in node.elements] if isinstance(node, cst.Tuple) else [node]
     return (dotted(part) or "" for part in parts)
+
+
+_BY_NAME = frozenset("globals locals vars eval exec".split())
+"""Functions that read names which stand nowhere in the file."""
+
+
+def idle(facts: Facts, names: Sequence[cst.ImportAlias] | cst.ImportStar) -> bool:
+    """Whether nobody reads what an import binds, as of a ``from torchvision import models`` left from before."""
+    if isinstance(names, cst.ImportStar):
+        return False
+    bound = [alias.asname.name if alias.asname else alias.name for alias in names]
+    words = {(dotted(one) or "").partition(".")[0] for one in bound}
+    linked = facts.linked
+    if linked is not None and any(linked.gives(facts.module, word) for word in words):
+        return False
+    tree = facts.tree
+    imports = [one for kind in (cst.Import, cst.ImportFrom) for one in tree.of_type(kind)]
+    own = {id(part) for one in imports for part in tree.below(one)}
+    own |= {id(one.attr) for one in tree.of_type(cst.Attribute)}
+    read = {one.value for one in tree.of_type(cst.Name) if id(one) not in own}
+    if read & (words | _BY_NAME):
+        return False
+    written = [one.value for one in tree.of_type(cst.SimpleString)]
+    quoted = " ".join(one for one in written if one[-3:] not in ('"""', "'''"))
+    return not words & set(_WORD.findall(quoted))  # nor in __all__ or an annotation in quotes
+
+
+_WORD = re.compile(r"[^\W\d]\w*")
+UNUSED = "nothing reads what is imported of {}, which is built on torch: the import is left out"
 
 
 def doing_without(library: str) -> tuple[str, str]:

@@ -140,6 +140,10 @@ class Link:
         """The names of attributes that other files than this may take something out of, or replace."""
         return self.table.emptied(module)
 
+    def gives(self, module: str, name: str) -> bool:
+        """Whether another file may get a name from a file that merely imports it; from a package anybody may."""
+        return module in self.table.packages or bool({name, "*"} & self.table.asked(module))
+
     def place(self, importer: str, module: str, level: int, name: str | None) -> str:
         """Where an import leads: "own" or "outside" of the project, or "missing" from it."""
         target = self.table.absolute(importer, module, level)

@@ -228,6 +228,7 @@ class _Schedule:
                     table.traverses,
                     table.emptied_digest,
                     [sorted(table.in_place(m)) for m in group],
+                    [sorted(table.asked(m) & {"*", *table.scans[m].bindings}) for m in group],
                     [repr(self.setting.observed.get(m)) for m in group],
                 ]
             )

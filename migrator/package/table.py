@@ -248,6 +248,32 @@ class Table:
         own = set(self.scans[module].emptied) if module in self.scans else set[str]()
         return frozenset(w for w, number in self._emptying.items() if number > (w in own))
 
+    def asked(self, module: str) -> frozenset[str]:
+        """The names that other files may get from a file; ``*`` where one takes all."""
+        stars = {"*"} if any(one == module for _, one in self._stars) else set()
+        return frozenset(name for asking, name in self._asked if asking != module) | stars
+
+    @cached_property
+    def _asked(self) -> frozenset[tuple[str, str]]:
+        """Each file with the names it asks others for, whichever they are."""
+        return frozenset(
+            (module, name)
+            for module, scan in self.scans.items()
+            for name in (
+                *(one.name for _, one in scan.imports() if one.name is not None),
+                *(part for path in scan.paths for part in path.split(".")[1:]),
+            )
+        )
+
+    @cached_property
+    def _stars(self) -> frozenset[tuple[str, str | None]]:
+        """Each file with the files of whose names it takes all."""
+        return frozenset(
+            (module, self.absolute(module, star.module, star.level))
+            for module, scan in self.scans.items()
+            for star in scan.stars
+        )
+
     @cached_property
     def traverses(self) -> bool:
         """Whether a file of the project asks for the children of modules."""

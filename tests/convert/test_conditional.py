@@ -152,3 +152,36 @@ def test_what_is_left_of_torch_does_not_stop_the_import_of_a_package(tmp_path: P
 
 def test_a_method_of_the_tensor_class_as_a_value() -> None:
     assert "TABLE = [relu]" in module_text("TABLE = [torch.Tensor.relu]\n").replace("jax.nn.", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "use", "complete"),
+    [
+        ("from torchvision import models", "x", True),
+        ("import torchvision, timm.layers as L", "x", True),
+        ("from torchvision import models", "self.models", True),
+        ("from torchvision import models", "models", False),
+        ("from torchvision import models", "globals()", False),
+        ("from torchvision import models", "[__all__ := ['models']]", False),
+        ("from torchvision.models import *", "x", False),
+    ],
+)
+def test_an_import_of_torchs_libraries_without_a_use_goes(
+    line: str, use: str, complete: bool
+) -> None:
+    result = convert(f"{line}\n\n\ndef f(self, x: torch.Tensor):\n    return {use}\n")
+    assert result.complete is complete
+    assert ("torchvision" in result.code) is not complete
+    assert [f.severity for f in result.findings][:1] == ["info" if complete else "error"]
+
+
+@pytest.mark.parametrize("test", ["not flag", "flag", "flag and n > 1", "x.dim() > 1 and not flag"])
+def test_an_argument_that_a_test_asks_is_no_tensor(test: str) -> None:
+    source = f"""
+class M(nn.Module):
+    def forward(self, x, flag=None, n=2):
+        if {test}:
+            return F.relu(x)
+        return x.tanh()
+"""
+    assert convert(source).complete

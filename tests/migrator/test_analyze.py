@@ -248,7 +248,9 @@ def test_arguments_a_definition_refuses_are_found() -> None:
 
 
 def test_a_package_built_on_torch() -> None:
-    (finding,) = analyze_source("import torch\nfrom torchvision.models import resnet18\n")
+    (finding,) = analyze_source(
+        "import torch\nfrom torchvision.models import resnet18\nnet = resnet18()\n"
+    )
     assert (finding.rule, finding.line) == ("API004", 2)
 
 

@@ -527,3 +527,18 @@ def test_an_internal_error_in_a_file_does_not_end_the_run(
     assert "nnx.Module" in (tmp_path / "flax" / "net.py").read_text()
     result = CliRunner().invoke(main, [*command, "--force", "--debug"])
     assert isinstance(result.exception, KeyError)
+
+
+@pytest.mark.parametrize(
+    ("other", "kept"),
+    [
+        ("from .net import Net", False),
+        ("from .net import models", True),
+        ("from .net import *", True),
+        ("from . import net\nprint(net.models)", True),
+    ],
+)
+def test_an_import_that_another_file_may_read_stays(tmp_path: Path, other: str, kept: bool) -> None:
+    net = "import torch.nn as nn\nfrom torchvision import models\n\n\nclass Net(nn.Module):\n    pass\n"
+    found = convert(tmp_path, {"net.py": net, "use.py": other + "\n"})
+    assert any(text.startswith("net.py: API004") for text in blocking(found)) is kept

@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.optional import UNUSED, idle
 from migrator.infer.symbols import BASED_ON_TORCH, built_on_torch, of_torch, starred
 from migrator.source import dotted
 
@@ -26,7 +27,10 @@ def plain_import(rw: Rewriter, node: cst.Import) -> Any:
             kept.append(_own_module(rw, node, alias))
             continue
         if head in BASED_ON_TORCH:
-            raise _foreign(node, head)
+            if not idle(rw.ctx.facts, [alias]):
+                raise _foreign(node, head)
+            _left_out(rw, node, head)
+            continue
         if not of_torch(module):
             kept.append(alias)
     if len(kept) == len(node.names):
@@ -56,7 +60,10 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
             )
         return _constants(node) if module == "torch" else []
     if module.partition(".")[0] in BASED_ON_TORCH:
-        raise _foreign(node, module)
+        if not idle(rw.ctx.facts, node.names):
+            raise _foreign(node, module)
+        _left_out(rw, node, module)
+        return []
     return node
 
 
@@ -161,6 +168,10 @@ def _own_module(rw: Rewriter, node: cst.Import, alias: cst.ImportAlias) -> cst.I
             "write `from . import …`",
         )
     return alias
+
+
+def _left_out(rw: Rewriter, node: cst.CSTNode, module: str) -> None:
+    rw.ctx.report(node, "API004", UNUSED.format(module), "", severity="info", blocks=False)
 
 
 def _foreign(node: cst.CSTNode, module: str) -> Failure:
