@@ -38,7 +38,8 @@ class Template:
     nodes: tuple[cst.BaseExpression, ...]
     is_tuple: bool
     uses: tuple[dict[str, int], ...]
-    globals: frozenset[str]
+    globals: tuple[str, ...]
+    """In a fixed order, in which the output carries them."""
     asks: bool
     """Whether it reads the shape or dtype of something."""
 
@@ -203,7 +204,7 @@ def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
         for item in ast.walk(node)
     )
     uses = tuple(syntax.names(n) for n in nodes)
-    return Template(nodes, is_tuple, uses, frozenset(names), asks)
+    return Template(nodes, is_tuple, uses, tuple(sorted(names)), asks)
 
 
 class _Sizes(ast.NodeTransformer):

@@ -130,6 +130,26 @@ def test_a_pipe_gets_no_colours(here: Path) -> None:
     assert "\x1b" not in run.stdout + run.stderr
 
 
+def test_every_process_writes_the_same(here: Path) -> None:
+    (here / "net.py").write_text(
+        """import torch
+
+
+def means(x, lengths):
+    return torch.segment_reduce(x, "mean", lengths=lengths)
+"""
+    )
+    command = [sys.executable, "-m", "migrator", "convert", "net.py", "--diff"]
+    texts = [
+        subprocess.run(
+            command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True
+        ).stdout
+        for seed in ("0", "4")
+    ]
+    assert "def offsets_of(" in texts[0]
+    assert texts[0] == texts[1]
+
+
 # --- verify and weights -------------------------------------------------------------------------
 
 
