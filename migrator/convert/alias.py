@@ -12,7 +12,8 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
-from migrator.convert.memory import TWICE, Aliases, aliases, shared, written_base
+from migrator.convert.memory import Aliases, aliases, written_base
+from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -75,7 +76,9 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
                 "assign the new value to the attribute",
             )
         if one.startswith("param:"):
-            _check_calls(ctx, node, one.removeprefix("param:"), _innermost(ctx), element)
+            param = whole(one).removeprefix("param:")
+            write = _Write(node, param, _innermost(ctx), element, is_part(one))
+            _check_calls(ctx, write)
 
 
 def check_host_write(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None:
@@ -215,15 +218,27 @@ def _is_value(ctx: Context, info: FunctionInfo) -> bool:
 _HOLDERS = (k.Tensor, k.Unknown, k.Optional, k.Sequence, k.Tuple, k.Mapping)
 
 
-def _check_calls(
-    ctx: Context, node: cst.CSTNode, param: str, info: FunctionInfo, element: bool
-) -> None:
-    """A function that writes to its argument is safe when no caller reads that argument afterwards.
+@dataclass(frozen=True)
+class _Write:
+    """A write of a function to one of its parameters.
 
-    ``element``: the argument is a list or dict that gets a new element, which who holds the list sees.
+    ``element``: the argument is a list or dict that gets a new element, which who holds the list sees; ``part``:
+    a part of it is written, and other parts are taken to be other memory; ``way``: what the argument was handed to.
     """
+
+    node: cst.CSTNode
+    param: str
+    info: FunctionInfo
+    element: bool
+    part: bool
+    way: tuple[FunctionInfo, ...] = ()
+
+
+def _check_calls(ctx: Context, write: _Write) -> None:
+    """A function that writes to its argument is safe when no caller reads that argument afterwards."""
+    node, param, info = write.node, write.param, write.info
     known = ctx.mutated.setdefault(info, set())
-    if param in known and info is not _innermost(ctx):
+    if info in write.way or (param in known and not write.part and info is not _innermost(ctx)):
         return
     known.add(param)
     if info.owner is not None and info.owner.gradient and info.short == "backward":
@@ -251,17 +266,7 @@ def _check_calls(
                     raise _seen(node, param, item.value, "the code around its call")
                 continue
             if not taken_back(ctx, call, info, item):
-                _check_call(ctx, _Write(node, param, info, element), caller, call, item)
-
-
-@dataclass(frozen=True)
-class _Write:
-    """A write of a function to one of its parameters, or to an element of it."""
-
-    node: cst.CSTNode
-    param: str
-    info: FunctionInfo
-    element: bool
+                _check_call(ctx, write, caller, call, item)
 
 
 def _check_call(
@@ -277,6 +282,8 @@ def _check_call(
         return
     state = facts.before[statement]
     memory = facts.memory(item.value, state)
+    if memory & ({TWICE, OVERLAP, NOT_KNOWN} if write.part else set()):
+        raise seen
     later = facts.read_after(statement) - rebound(statement)
     later |= _read_beside(facts, statement, call)
     if write.info.outer is not None:  # a function within a function reads what is around it
@@ -289,7 +296,11 @@ def _check_call(
             raise seen
         if one.startswith("param:") and caller is not write.info:
             same = write.element and isinstance(item.value, cst.Name)
-            _check_calls(ctx, write.node, one.removeprefix("param:"), caller, same)
+            param = whole(one).removeprefix("param:")
+            part = write.part or is_part(one)
+            _check_calls(
+                ctx, _Write(write.node, param, caller, same, part, (*write.way, write.info))
+            )
 
 
 def _seen(node: cst.CSTNode, param: str, value: cst.BaseExpression, where: str) -> Failure:

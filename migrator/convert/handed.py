@@ -7,7 +7,8 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.alias import bound_arguments, reads_in, rebound, taken_back
 from migrator.convert.context import Context, Failure
-from migrator.convert.memory import aliases, shared
+from migrator.convert.memory import aliases
+from migrator.convert.parts import OVERLAP, TWICE, shared, whole
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -52,8 +53,10 @@ def _check_write(
     for name, theirs in state.items():
         if shared(memory, theirs) and name in later | again:
             raise _changes(node, info, param, f"`{name}`")
+    if memory & {TWICE, OVERLAP}:
+        raise _changes(node, info, param, "what it holds twice")
     for one in sorted(memory):
-        kind, _, name = one.partition(":")
+        kind, _, name = whole(one).partition(":")
         if kind == "attr":
             raise _changes(node, info, param, f"`{name}`")
         if kind == "param":

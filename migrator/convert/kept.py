@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator.convert.context import Context
 from migrator.convert.memory import aliases
+from migrator.convert.parts import whole
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -49,7 +50,7 @@ def _kept(ctx: Context, info: FunctionInfo) -> Iterator[Kept]:
             for value, attribute, how in _keeping(ctx, node):
                 for one in facts.memory(value, state):
                     if one.startswith("param:"):
-                        yield one.removeprefix("param:"), attribute, how
+                        yield whole(one).removeprefix("param:"), attribute, how
 
 
 def _keeping(ctx: Context, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, str, str]]:

@@ -9,6 +9,25 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.parts import (
+    NOT_KNOWN,
+    OVERLAP,
+    TWICE,
+    as_kind,
+    boxes,
+    holds,
+    holds_layers,
+    is_new,
+    is_plain,
+    is_tensor,
+    piece,
+    pieces,
+    rejoined,
+    separable,
+    shared,
+    together,
+)
+from migrator.convert.results import Returned, results
 from migrator.convert.sharing import (
     COPIES,
     KEEPING,
@@ -23,7 +42,6 @@ from migrator.convert.sharing import (
 from migrator.convert.trips import surely_runs
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.construction import CONTAINERS, PARAMETERS
 from migrator.infer.distributions import DISTRIBUTIONS
 
 _PASSING_LAYERS = frozenset(
@@ -42,9 +60,10 @@ class Aliases:
         self.info = info
         self.before: dict[cst.CSTNode, State] = {}
         self.order: list[tuple[cst.CSTNode, frozenset[str], tuple[cst.CSTNode, ...]]] = []
-        self.returned: frozenset[str] = frozenset()
+        self.given = Returned()
         self._fresh = 0
         self._closures: set[str] = set()
+        self._parted: dict[cst.CSTNode, int] = {}
         self._storing: dict[cst.CSTNode, list[cst.Call | cst.NamedExpr]] = {}
         state: State = {}
         params = info.node.params
@@ -158,6 +177,7 @@ class Aliases:
                 self._closures |= {n for t in node.targets for n in syntax.names(t.target)}
             for target in node.targets:
                 each = self._mapped(target.target, node.value, state)
+                each = each or self._taken_apart(node, target.target, state)
                 if each:
                     for name, one in each:
                         self._bind(name, one, state)
@@ -176,10 +196,10 @@ class Aliases:
             self._bind(node.target, self.memory(node.value, state), state)
         elif isinstance(node, cst.AugAssign):
             memory = self.memory(node.value, state)
-            if _holds(self.ctx.kind(node.target), memory):  # feats += [x]
+            if holds(self.ctx.kind(node.target), memory):  # feats += [x]
                 self._put(node.target, memory, state)
         elif isinstance(node, cst.Return) and node.value is not None:
-            self.returned |= self.memory(node.value, state)
+            self.given.add(node.value, lambda value: self.memory(value, state))
         return state
 
     def _mapped(
@@ -200,6 +220,46 @@ class Aliases:
         held = self._held(function.body, state)
         pairs = zip(target.elements, given.elements, strict=True)
         return [(name.value, self.memory(one.value, state) | held) for name, one in pairs]
+
+    def _taken_apart(
+        self, node: cst.Assign, target: cst.BaseExpression, state: State
+    ) -> list[tuple[cst.CSTNode, frozenset[str]]]:
+        """``a, b = x.chunk(2)``: each name and the part that it is given."""
+        if isinstance(target, (cst.Tuple, cst.List)) and isinstance(node.value, cst.Call):
+            each = self._results(node.value, state)
+            plain = not any(isinstance(e, cst.StarredElement) for e in target.elements)
+            if each and plain and len(each) == len(target.elements):
+                return [(e.value, one) for e, one in zip(target.elements, each, strict=True)]
+        found = pieces(self.ctx, target, node.value)
+        if found is None:
+            return []
+        number = self._parted.setdefault(node, len(self._parted))
+        for name, theirs in state.items():
+            state[name] = rejoined(theirs, number)
+        memory = self.memory(found[0], state)
+        if not separable(memory, is_tensor(self.ctx, found[0])):
+            return []
+        return [(one, piece(memory, number, i)) for i, one in enumerate(found[1])]
+
+    def _results(self, call: cst.Call, state: State) -> Sequence[frozenset[str]]:
+        """The memory of each result of a function of the file."""
+        info = self._called(call)
+        facts = self.ctx.aliases.get(info) if info is not None else None
+        if info is None or info.settled is not None or (info in self.ctx.aliases and facts is None):
+            return ()
+        given = aliases(self.ctx, info).given
+        self._fresh += 1
+        return results(
+            self.ctx, info, given, call, lambda one: self.memory(one, state), self._fresh
+        )
+
+    def _called(self, call: cst.Call) -> FunctionInfo | None:
+        """The function of the project that a call runs."""
+        kind = self.ctx.kind(call.func)
+        if not isinstance(kind, k.Module):
+            return self.ctx.facts.names.get(self.ctx.facts.callee(call) or "")
+        own = self.ctx.facts.classes.get(kind.cls)
+        return own.method("forward") if own is not None else None
 
     def _gives_new(
         self, target: cst.CSTNode, value: cst.CSTNode, memory: frozenset[str]
@@ -223,13 +283,13 @@ class Aliases:
     def _bind(self, target: cst.CSTNode, memory: frozenset[str], state: State) -> None:
         kind = self.ctx.kind(target)
         if isinstance(target, cst.Name):
-            state[target.value] = _as_kind(kind, memory)
+            state[target.value] = as_kind(kind, memory)
         elif isinstance(target, (cst.Tuple, cst.List)):
             for element in target.elements:
                 self._bind(element.value, memory, state)
         elif isinstance(target, cst.StarredElement):
             self._bind(target.value, memory, state)
-        elif isinstance(target, cst.Attribute) and not _is_plain(kind):
+        elif isinstance(target, cst.Attribute) and not is_plain(kind):
             self._put(target, memory, state)
         elif isinstance(target, cst.Subscript):
             if not isinstance(
@@ -266,7 +326,7 @@ class Aliases:
             return
         memory = [self.memory(a.value, state) for a in call.args]
         for i, item in enumerate(call.args):
-            if isinstance(item.value, cst.Name) and _boxes(memory[i]):
+            if isinstance(item.value, cst.Name) and boxes(memory[i]):
                 others = [m for j, m in enumerate(memory) if j != i]
                 self._put(item.value, frozenset().union(*others), state)
 
@@ -286,7 +346,7 @@ class Aliases:
         mine = state.get(holder.value, frozenset())
         again = {TWICE} if shared(mine, memory) else set()
         for name, theirs in state.items():
-            if name == holder.value or _boxes(mine) & theirs:
+            if name == holder.value or boxes(mine) & theirs:
                 state[name] = theirs | memory | again
 
     def _held(self, node: cst.CSTNode, state: State) -> frozenset[str]:
@@ -298,7 +358,7 @@ class Aliases:
     def memory(self, node: cst.CSTNode, state: State) -> frozenset[str]:
         """The memory an expression's result may share."""
         kind = self.ctx.kind(node)
-        if _is_plain(kind) or _holds_layers(kind):
+        if is_plain(kind) or holds_layers(kind):
             return frozenset()
         if isinstance(node, cst.Name):
             return state.get(node.value, frozenset())
@@ -306,13 +366,13 @@ class Aliases:
             if node.attr.value in VIEWS or not self._is_object(node.value):
                 return self.memory(node.value, state)
             owner = self.memory(node.value, state)
-            if owner and all(one.startswith("new:") for one in owner):
+            if is_new(owner):
                 return owner  # part of a value made here
             return frozenset({f"attr:{syntax.code(node)}"})
         if isinstance(node, cst.Subscript):
             if not is_view_index(self.ctx, node):
                 return self._new()
-            return _as_kind(kind, self.memory(node.value, state))
+            return as_kind(kind, self.memory(node.value, state))
         if isinstance(node, cst.Call):
             return self._call(node, state)
         return self._composed(node, state)
@@ -324,7 +384,7 @@ class Aliases:
         if isinstance(node, cst.BooleanOperation):
             return self.memory(node.left, state) | self.memory(node.right, state)
         if isinstance(node, (cst.Tuple, cst.List, cst.Dict, cst.Set)):
-            return self._box() | _together([self.memory(e.value, state) for e in node.elements])
+            return self._box() | together([self.memory(e.value, state) for e in node.elements])
         if isinstance(node, (cst.NamedExpr, cst.Await)):
             value = node.value if isinstance(node, cst.NamedExpr) else node.expression
             return self.memory(value, state)
@@ -345,10 +405,10 @@ class Aliases:
         if isinstance(node, cst.Lambda):
             return self._held(node, state)
         if isinstance(node, cst.BinaryOperation):
-            both = _together([self.memory(node.left, state), self.memory(node.right, state)])
+            both = together([self.memory(node.left, state), self.memory(node.right, state)])
             if isinstance(node.operator, cst.Multiply) and len(both) > 1:  # [x] * 3
                 both |= {TWICE}
-            if _boxes(both) and not isinstance(self.ctx.kind(node), k.Tensor):  # feats + [x]
+            if boxes(both) and not isinstance(self.ctx.kind(node), k.Tensor):  # feats + [x]
                 return both
         return self._new()
 
@@ -380,7 +440,8 @@ class Aliases:
             return arguments | self._box()  # its parameters are what it is made with
         if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
             if short in VIEWS or (short.endswith("_") and not short.endswith("__")):
-                return self.memory(node.func.value, state)
+                overlap = {OVERLAP} if short in OVERLAPPING else set()
+                return self.memory(node.func.value, state) | overlap
             return self._new()
         if name.startswith(("torch.", "einops.")):
             in_place = inplace_argument(name, node) is not None
@@ -391,12 +452,12 @@ class Aliases:
             in_place = in_place or (short.endswith("_") and not short.endswith("__"))
             if short == "einsum" and operands(node) > 1:
                 return self._new()  # a product; of one operand it may be a view
+            if short in OVERLAPPING:
+                return arguments | {OVERLAP}
+            if name == "einops.repeat":
+                return self._new() | {OVERLAP}
             return arguments if short in VIEWS or in_place else self._new()
-        kind = ctx.kind(node.func)
-        info = ctx.facts.names.get(name)
-        if isinstance(kind, k.Module):
-            own = ctx.facts.classes.get(kind.cls)
-            info = own.method("forward") if own is not None else None
+        kind, info = ctx.kind(node.func), self._called(node)
         held = frozenset[str]()
         closure = isinstance(node.func, cst.Name) and node.func.value in self._closures
         if closure or isinstance(node.func, cst.Lambda):  # it may return what it holds
@@ -407,6 +468,7 @@ class Aliases:
                 if returns_state(ctx, info)
                 else self._new()
             )
+            kept |= _overlapping(ctx, info)
             return held | kept | (arguments if returns_argument(ctx, info) else frozenset())
         if name.startswith("numpy."):
             return self._new()  # torch.from_numpy shares it
@@ -443,19 +505,6 @@ _CONTAINERS = frozenset(
 ) | frozenset({"collections.deque", "collections.OrderedDict", "collections.defaultdict"})
 
 
-def _boxes(memory: frozenset[str]) -> frozenset[str]:
-    return frozenset(one for one in memory if one.startswith("box:"))
-
-
-def _holds_layers(kind: k.Kind) -> bool:
-    """Whether a value is a list of layers: what a layer of it returns is not memory of the list."""
-    return isinstance(kind, k.Module) and kind.cls in CONTAINERS and kind.cls not in PARAMETERS
-
-
-TWICE = "twice"
-"""Stands in the memory of a container that may hold one tensor more than once."""
-
-
 def written_base(node: cst.CSTNode) -> Any:
     """What a write to ``x``, ``x[i]``, ``x[i][j]`` or ``x.data`` changes: ``x``, ``self.x``, a call."""
     while isinstance(node, cst.Subscript) or (
@@ -465,35 +514,8 @@ def written_base(node: cst.CSTNode) -> Any:
     return node
 
 
-def shared(mine: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
-    """The memory of tensors that is in both; a container that both stand for is no tensor."""
-    return frozenset(one for one in mine & theirs if not one.startswith(("box:", TWICE)))
-
-
 def _all(state: State) -> frozenset[str]:
     return frozenset().union(*state.values())
-
-
-def _together(parts: Sequence[frozenset[str]]) -> frozenset[str]:
-    """The memory of what a container holds."""
-    found: frozenset[str] = frozenset()
-    for part in parts:
-        found |= part | ({TWICE} if shared(found, part) else set())
-    return found
-
-
-def _as_kind(kind: k.Kind, memory: frozenset[str]) -> frozenset[str]:
-    """The memory of what is taken out of a container: none of a number, no container's of a tensor."""
-    if _is_plain(kind):
-        return frozenset()
-    return memory - _boxes(memory) - {TWICE} if isinstance(kind, k.Tensor) else memory
-
-
-def _holds(kind: k.Kind, memory: frozenset[str]) -> bool:
-    """Whether ``a += b`` puts what b holds into a."""
-    return isinstance(kind, (k.Sequence, k.Tuple)) or (
-        bool(_boxes(memory)) and not isinstance(kind, k.Tensor)
-    )
 
 
 def _may_pass(ctx: Context, node: cst.Call, cls: str) -> bool:
@@ -531,15 +553,6 @@ def _reads(node: cst.CSTNode) -> set[str]:
     return set(syntax.names(node))
 
 
-def _is_plain(kind: k.Kind) -> bool:
-    """Whether a value holds no memory of a tensor: a number, a shape, a list of shapes."""
-    if isinstance(kind, k.Tuple):
-        return bool(kind.items) and all(map(_is_plain, kind.items))
-    if isinstance(kind, k.Sequence):
-        return _is_plain(kind.item)
-    return k.scalar_type(kind) is not None or isinstance(kind, (k.DType, k.Device))
-
-
 def _merged(a: State, b: State) -> State:
     return {n: a.get(n, frozenset()) | b.get(n, frozenset()) for n in {**a, **b}}
 
@@ -560,7 +573,14 @@ def returns_argument(ctx: Context, info: FunctionInfo) -> bool:
         return info.settled.returns_argument
     if info in ctx.aliases and ctx.aliases[info] is None:
         return True
-    return any(m.startswith("param:") for m in aliases(ctx, info).returned)
+    return any(m.startswith("param:") for m in aliases(ctx, info).given.all)
+
+
+def _overlapping(ctx: Context, info: FunctionInfo) -> frozenset[str]:
+    """Whether parts of what a function returns may share memory with one another."""
+    if info.settled is not None or (info in ctx.aliases and ctx.aliases[info] is None):
+        return frozenset({NOT_KNOWN})
+    return aliases(ctx, info).given.all & {OVERLAP, NOT_KNOWN, TWICE}
 
 
 def returns_state(ctx: Context, info: FunctionInfo) -> bool:
@@ -569,4 +589,4 @@ def returns_state(ctx: Context, info: FunctionInfo) -> bool:
         return info.settled.returns_state
     if info in ctx.aliases and ctx.aliases[info] is None:
         return False
-    return any(m.startswith("attr:") for m in aliases(ctx, info).returned)
+    return any(m.startswith("attr:") for m in aliases(ctx, info).given.all)

@@ -20,7 +20,9 @@ VIEWS = frozenset(
     "checkpoint cond".split()
 )
 """Names whose result may share memory with an argument."""
-OVERLAPPING = frozenset("expand expand_as broadcast_to as_strided unfold".split())
+OVERLAPPING = frozenset(
+    "expand expand_as broadcast_to broadcast_tensors meshgrid as_strided unfold".split()
+)
 """Views whose rows may share memory with one another."""
 STORING = frozenset(
     "append appendleft insert extend extendleft add update setdefault put push __setitem__".split()

@@ -18,6 +18,20 @@ from migrator.convert.sharing import VIEWS
 from tests.convert.tools import X, both, convert, rules_of
 
 CLASS = """
+def pair(x, y):
+    return x * 1, y
+
+
+def same(x):
+    return x, x.view(-1)
+
+
+def first_of(state):
+    h, c = state
+    h += 1
+    return h + c
+
+
 class M(nn.Module):
     def __init__(self):
         super().__init__()
@@ -81,6 +95,21 @@ SEEN = {
     "an inplace layer": "held = [h]; y = self.relu(h); return held[0] + y",
     "the same round a loop": "held = []\nfor i in range(2):\n    h += x\n    held.append(h)\nreturn torch.stack(held)",
     "a view by einsum": "y = torch.einsum('ij->ji', h); y += 1; return h",
+    "the whole of what is taken apart": "a, b = h.chunk(2, 1); a += 1; return h",
+    "parts of parts": "a, b = h.chunk(2, 1); c, d = a.chunk(2, 0); d += 1; return a",
+    "parts taken twice": "a, b = h.chunk(2, 1); c, d = h.chunk(2, 0); a += 1; return d",
+    "parts of what was turned": "b = h[:, 0]\nfor i in range(2):\n    c, a = h[0], h[1]\n    h = h.T\n    if i:\n"
+    "        a += d\n    d = c\nreturn c",
+    "rows of an expanded tensor": "h = h[:1].expand(3, 4); a, b = h[0], h[1]; a += 1; return b",
+    "overlapping windows": "a, b = h.unfold(0, 2, 1); a += 1; return b",
+    "one row twice": "a, b = h[0], h[0]; a += 1; return b",
+    "a row from both ends": "a, b = h[2], h[-1]; a += 1; return b",
+    "one tensor twice for a function": "return first_of((h, h))",
+    "two views for a function": "return first_of((h, h.view(3, 4)))",
+    "an expanded tensor for a function": "return first_of(h[:1].expand(2, 4))",
+    "a pair of one tensor": "p = (h, h); a, b = p; a += 1; return b",
+    "one result twice": "a, b = same(h); a += 1; return b",
+    "a result that is an argument": "a, b = pair(h, h); b += 1; return h",
     "a functional dropout": "y = F.dropout(h, 0.5, False); y += 1; return h",
 }
 
@@ -97,6 +126,15 @@ UNSEEN = {
     "a sum of what is kept": "total = 0.0; held = []\nfor i in range(2):\n    y = h * i\n    total += y\n    held.append(y)\n"
     "return total + held[1]",
     "a buffer that is copied first": "y = self.buf.clone(); self.buf += 1; return h * y",
+    "halves": "a, b = h.chunk(2, 1); a += 1; b *= a; return a + b",
+    "parts of a size": "a, b = torch.split(h, 2, 1); a.add_(b); return a - b",
+    "rows by number": "q, k = h[0], h[1]; q *= 0.5; k[0] = 7; return q + k",
+    "rows unpacked": "a, b, c = h; a += b; c -= a; return a + b + c",
+    "halves of a half": "a, b = h.chunk(2, 1); c, d = a.chunk(2, 1); c += d; return b + c + d",
+    "halves again and again": "y = 0\nfor i in range(2):\n    a, b = (h + i).chunk(2, 1)\n    a += b\n"
+    "    y = y + a * b\nreturn y",
+    "two tensors for a function": "return first_of((h * 1, h))",
+    "a result of its own": "a, b = pair(h, x); a += 1; return a + b + h",
     "a list of copies": "held = []\nfor i in range(2):\n    h += x\n    held.append(h.clone())\nreturn torch.stack(held)",
 }
 

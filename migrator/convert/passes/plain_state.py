@@ -14,7 +14,8 @@ from migrator import syntax
 from migrator.convert.containing import constructing, holds_parameter, holds_tensor, put_into
 from migrator.convert.context import Context, Failure
 from migrator.convert.kept import MAKING, either_or, registered, registers
-from migrator.convert.memory import Aliases, aliases, shared
+from migrator.convert.memory import Aliases, aliases
+from migrator.convert.parts import shared
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k

@@ -21,7 +21,8 @@ from migrator.convert.kept import (
     registered,
     registers,
 )
-from migrator.convert.memory import aliases, shared
+from migrator.convert.memory import aliases
+from migrator.convert.parts import shared
 from migrator.convert.passes.targets import (
     holds_parameter,
     is_variable,

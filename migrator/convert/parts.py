@@ -1,0 +1,172 @@
+"""Parts of memory that share nothing with one another: the pieces of ``a, b = x.chunk(2)``, of ``h, c = state``.
+
+A label of memory names such a part by the statement that took it apart, and by its place among the parts. Nothing is
+said of parts that two statements took: one may have seen the memory turned round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from migrator.convert.context import Context
+from migrator.infer import kinds as k
+from migrator.infer.construction import CONTAINERS, PARAMETERS
+
+TWICE = "twice"
+"""Stands in the memory of a container that may hold one tensor more than once."""
+OVERLAP = "overlap"
+"""Stands in the memory of a view whose rows may share memory with one another."""
+NOT_KNOWN = "may overlap"
+"""Stands in the memory of what a function of another file returns, of which nothing more is known."""
+_MARK = "\0"
+_MARKERS = ("box:", TWICE, OVERLAP, NOT_KNOWN)
+_SPLITTING = frozenset(
+    "chunk split unbind tensor_split split_with_sizes hsplit vsplit dsplit unsafe_chunk unsafe_split".split()
+)
+
+
+def whole(label: str) -> str:
+    """The memory that a part is of."""
+    return label.partition(_MARK)[0]
+
+
+def shared(mine: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
+    """The memory of tensors that is in both; a container that both stand for is no tensor."""
+    found = mine & theirs
+    if any(_MARK in one for one in (*mine, *theirs)):
+        found |= {one for one in mine if any(_meets(one, other) for other in theirs)}
+    return frozenset(one for one in found if not one.startswith(_MARKERS))
+
+
+def _meets(one: str, other: str) -> bool:
+    """Whether two labels may be of the same memory: not of two parts that one statement took."""
+    mine, theirs = one.split(_MARK), other.split(_MARK)
+    if mine[0] != theirs[0]:
+        return False
+    for a, b in zip(mine[1:], theirs[1:], strict=False):
+        if a != b:
+            return a.partition(".")[0] != b.partition(".")[0]
+    return True
+
+
+def rejoined(memory: frozenset[str], statement: int) -> frozenset[str]:
+    """Memory without the parts that an earlier run of a statement took."""
+    mark = f"{_MARK}{statement}."
+    return frozenset(one.partition(mark)[0] for one in memory)
+
+
+def piece(memory: frozenset[str], statement: int, place: int) -> frozenset[str]:
+    """One of the parts that a statement takes."""
+    return frozenset(f"{one}{_MARK}{statement}.{place}" for one in memory)
+
+
+def is_part(label: str) -> bool:
+    """Whether a label is of a part of some memory."""
+    return _MARK in label
+
+
+def is_new(memory: frozenset[str]) -> bool:
+    """Whether memory is of something that a function has made itself."""
+    return bool(memory) and all(one.startswith(("new:", OVERLAP, NOT_KNOWN)) for one in memory)
+
+
+def together(several: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The memory of what a container holds."""
+    found: frozenset[str] = frozenset()
+    for one in several:
+        found |= one | ({TWICE} if shared(found, one) else set())
+    return found
+
+
+def boxes(memory: frozenset[str]) -> frozenset[str]:
+    """The containers among what some memory is of."""
+    return frozenset(one for one in memory if one.startswith("box:"))
+
+
+def holds_layers(kind: k.Kind) -> bool:
+    """Whether a value is a list of layers: what a layer of it returns is not memory of the list."""
+    return isinstance(kind, k.Module) and kind.cls in CONTAINERS and kind.cls not in PARAMETERS
+
+
+def as_kind(kind: k.Kind, memory: frozenset[str]) -> frozenset[str]:
+    """The memory of what is taken out of a container: none of a number, no container's of a tensor."""
+    if is_plain(kind):
+        return frozenset()
+    return memory - boxes(memory) - {TWICE} if isinstance(kind, k.Tensor) else memory
+
+
+def holds(kind: k.Kind, memory: frozenset[str]) -> bool:
+    """Whether ``a += b`` puts what b holds into a."""
+    return isinstance(kind, (k.Sequence, k.Tuple)) or (
+        bool(boxes(memory)) and not isinstance(kind, k.Tensor)
+    )
+
+
+def is_plain(kind: k.Kind) -> bool:
+    """Whether a value holds no memory of a tensor: a number, a shape, a list of shapes."""
+    if isinstance(kind, k.Tuple):
+        return bool(kind.items) and all(map(is_plain, kind.items))
+    if isinstance(kind, k.Sequence):
+        return is_plain(kind.item)
+    return k.scalar_type(kind) is not None or isinstance(kind, (k.DType, k.Device))
+
+
+def separable(memory: frozenset[str], tensor: bool) -> bool:
+    """Whether what is taken of some memory at several places shares nothing.
+
+    What an argument holds is taken to be of several tensors, as two arguments are; who calls with others is looked at.
+    """
+    known = ("param:", "new:") if tensor else ("param:",)
+    return bool(memory) and all(one.startswith(known) for one in memory)
+
+
+def pieces(
+    ctx: Context, target: cst.BaseExpression, value: cst.BaseExpression
+) -> tuple[cst.BaseExpression, list[cst.BaseExpression]] | None:
+    """What an assignment takes apart, and the target of each piece; None where it does no such thing."""
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        return None
+    targets = [element.value for element in target.elements]
+    if any(isinstance(element, cst.StarredElement) for element in target.elements):
+        return None
+    if isinstance(value, cst.Tuple):
+        base = _indexed(value)
+        return (base, targets) if base is not None and len(value.elements) == len(targets) else None
+    if isinstance(value, cst.Name):
+        return value, targets
+    name = (ctx.facts.callee(value) or "") if isinstance(value, cst.Call) else ""
+    if not isinstance(value, cst.Call) or name.rpartition(".")[2] not in _SPLITTING:
+        return None
+    if name.startswith("Tensor.") and isinstance(value.func, cst.Attribute):
+        return value.func.value, targets
+    first = value.args[0] if value.args else None
+    plain = first is not None and not first.star and first.keyword is None
+    return (first.value, targets) if name.startswith("torch.") and first and plain else None
+
+
+def _indexed(value: cst.Tuple) -> cst.Name | None:
+    """``qkv`` of ``qkv[0], qkv[1], qkv[2]``."""
+    bases, places = set(), []
+    for element in value.elements:
+        one = element.value
+        if not isinstance(one, cst.Subscript) or not isinstance(one.value, cst.Name):
+            return None
+        index = one.slice[0].slice
+        if len(one.slice) > 1 or not isinstance(index, cst.Index):
+            return None
+        if not isinstance(index.value, cst.Integer):
+            return None
+        bases.add(one.value.value)
+        places.append(index.value.evaluated_value)
+    if len(bases) != 1 or len(set(places)) != len(places):
+        return None
+    first = value.elements[0].value
+    assert isinstance(first, cst.Subscript)
+    return first.value if isinstance(first.value, cst.Name) else None
+
+
+def is_tensor(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a value is known to be a tensor."""
+    return isinstance(ctx.kind(node), k.Tensor)
