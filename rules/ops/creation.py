@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from rules.compat.data import legacy_tensor
-from rules.registry import is_integer, op, sizes, surely, unsupported
+from rules.compat.ranges import whole_linspace
+from rules.registry import is_integer, is_tensor, op, sizes, surely, unsupported
 
 
 @op(
@@ -450,7 +451,9 @@ def linspace(
 ) -> Tensor:
     """``steps`` evenly spaced values, both ends included."""
     if dtype is not None and is_integer(dtype):
-        unsupported("linspace of integers")
+        if surely(is_tensor(start) or is_tensor(end)):
+            unsupported("a linspace of integers whose ends are tensors")
+        return jnp.asarray(whole_linspace(start, end, steps), dtype=dtype)
     return jnp.linspace(start, end, steps, dtype=dtype)
 
 

@@ -17,6 +17,7 @@ from rules.compat import (
     fft,
     indexing,
     linalg,
+    ranges,
     scatter_reduce,
     sorting,
     statistics,
@@ -202,3 +203,11 @@ def test_equal_elements_of_a_descending_sort_have_their_own_gradients() -> None:
         lambda x: torch.sort(x, dim=1, descending=True)[0] * torch.tensor(weight),
         x,
     )
+
+
+@pytest.mark.parametrize("start", [0, 1, -7, 40, 2.5, -3.5])
+@pytest.mark.parametrize("end", [0, 9, -14, 99, 999, 7.9])
+def test_a_linspace_of_whole_numbers(start: float, end: float) -> None:
+    for steps in (0, 1, 2, 3, 5, 50, 83, 123, 184, 245):
+        want = torch.linspace(start, end, steps, dtype=torch.long)
+        np.testing.assert_array_equal(ranges.whole_linspace(start, end, steps), want.numpy())
