@@ -16,6 +16,7 @@ from migrator.convert.inline import CallArg, NoConversion, expand
 from migrator.convert.passes.running_statistics import updated_statistics
 from migrator.infer import Facts
 from migrator.infer import kinds as k
+from migrator.infer.named import activation_helper
 from migrator.infer.optional import doing_without, fallback, idle, missing_library
 from migrator.infer.static import asked_name, exists, names_dtype
 from migrator.infer.symbols import BASED_ON_TORCH, STORAGE, built_on_torch, of_torch
@@ -296,7 +297,7 @@ def _getattr(node: cst.Call, facts: Facts) -> Found | None:
         return None if _has_conversion(name) else _unknown(node, name)
     asked = asked_name(facts, node)
     absent = asked is not None and len(node.args) == 3 and exists(*asked) is False
-    if absent or names_dtype(facts, node):
+    if absent or names_dtype(facts, node) or activation_helper(facts, node):
         return None
     text = f"a name of {namespace.name} is computed: {one_line(node)}"
     return _found(node, "API001", text, "choose among functions by a dict")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from migrator.analyze import analyze_source
+from migrator.infer.named import NAMES
 from migrator.infer.static import _OBJECTS, exists
 from migrator.project import convert_path
+from rules.compat.by_name import activation, activation_layer
 from rules.torch_names import VERSION
-from tests.convert.tools import HEADER, body, convert, rules_of
+from tests.convert.tools import HEADER, X, body, both, convert, rules_of
 
 
 def module_text(source: str) -> str:
@@ -80,6 +84,60 @@ def test_names_of_torch_by_getattr() -> None:
     assert "return getattr(jnp, dtype)\n" in made
     assert rules_of("def f(name: str):\n    return getattr(torch, name)\n") == ["API001"]
     assert rules_of('a = getattr(torch, "_private", None)\n') == ["API001"]
+
+
+ASKED = """
+class M(nn.Module):
+    def __init__(self, act="relu", layer="ReLU", out="tanh"):
+        super().__init__()
+        self.act = getattr(F, act)
+        self.net = nn.Sequential(nn.Linear(4, 4), getattr(nn, layer)())
+        self.out = out
+
+    def forward(self, x):
+        h = self.net(self.act(x))
+        out = getattr(F, self.out)
+        return out(h) + getattr(F, self.out)(h)
+"""
+
+
+@pytest.mark.parametrize(
+    "names", list(zip(*map(sorted, NAMES.values()), strict=True)), ids=lambda names: names[0]
+)
+def test_activations_by_name(names: tuple[str, str]) -> None:
+    function, layer = names
+    if function == "glu":
+        x = torch.randn(3, 4)
+        np.testing.assert_allclose(activation(function)(x.numpy()), F.glu(x), rtol=1e-6)
+        function = "relu"
+    model, port, _ = both(ASKED, function, layer, function)
+    expected = model(X).detach().numpy()
+    np.testing.assert_allclose(port(X.numpy()), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_name_that_is_no_activation_raises() -> None:
+    with pytest.raises(NotImplementedError, match="'softmax' is none of relu"):
+        activation("softmax")
+    with pytest.raises(NotImplementedError, match="'PReLU' is none of ReLU"):
+        activation_layer("PReLU")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("self.act(x)", "self.act(x, x)"),
+        ("self.act(x)", "self.act(input=x)"),
+        ("self.act(x)", "F.relu(x)"),
+        ("self.act(x)", "apply(self.act, x)"),
+        ("out(h) + ", "out(h, -1) + "),
+        ("(nn, layer)()", "(nn, layer)(4)"),
+        ('"relu"', '"softmax"'),
+        ('"ReLU"', '"PReLU"'),
+    ],
+)
+def test_a_name_that_may_be_no_activation_is_a_finding(old: str, new: str) -> None:
+    assert set(rules_of(ASKED.replace(old, new))) == {"API001"}
+    assert {f.rule for f in analyze_source(HEADER + ASKED.replace(old, new))} == {"API001"}
 
 
 def test_what_exists_is_what_torch_has() -> None:

@@ -17,6 +17,7 @@ from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
 from migrator.infer.distributions import DISTRIBUTIONS, KNOWN, result
+from migrator.infer.named import activation_helper
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.symbols import CASTS, symbol, tensor_attribute
 from rules import definitions
@@ -342,7 +343,7 @@ def _torch_attribute(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     """``getattr(F, "relu")`` → ``F.relu``; ``getattr(torch, self.dtype)``, the name of a dtype."""
     asked = asked_name(rw.ctx.facts, node)
     if asked is None:
-        return _chosen(rw, node) or _named_dtype(rw, node)
+        return _chosen(rw, node) or _named_dtype(rw, node) or _activation(rw, node)
     if len(node.args) == 3:
         there = exists(*asked)
         if there is None:
@@ -404,6 +405,15 @@ def _named_dtype(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
         cst.Call(cst.Name("getattr")),
         [cst.Arg(cst.Name("jnp")), cst.Arg(rw.visit(node.args[1].value))],
     )
+
+
+def _activation(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
+    """``getattr(F, config.act)`` → ``activation(config.act)``, which raises on what is no activation."""
+    helper = activation_helper(rw.ctx.facts, node)
+    if helper is None:
+        return None
+    name = rw.ctx.helpers.need(module_file("rules.compat.by_name"), helper)
+    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.args[1].value))])
 
 
 @converts(cst.Call)

@@ -1,0 +1,68 @@
+"""Activations by a name that only a run tells: ``self.act = getattr(F, config.act)``."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator.infer import kinds as k
+from migrator.infer.facts import Facts
+from migrator.infer.static import asked_name, exists
+from migrator.source import dotted
+
+_HELPERS = {"torch.nn.functional": "activation", "torch.nn": "activation_layer"}
+NAMES = {
+    "torch.nn.functional": frozenset(
+        "relu relu6 leaky_relu elu selu celu gelu silu mish sigmoid logsigmoid tanh softplus softsign hardtanh "
+        "hardswish hardsigmoid hardshrink softshrink tanhshrink glu".split()
+    ),
+    "torch.nn": frozenset(
+        "ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Sigmoid LogSigmoid Tanh Softplus Softsign Hardtanh "
+        "Hardswish Hardsigmoid Hardshrink Softshrink Tanhshrink Identity".split()
+    ),
+}
+"""What the helpers know."""
+
+
+def activation_helper(facts: Facts, node: cst.Call) -> str | None:
+    """The function of ``rules.compat.by_name`` that finds what is asked for; None where it may be no activation.
+
+    What is called with one tensor alone is an activation, or raises under JAX when it is asked for: no loss, pooling
+    or normalisation; and a layer without options.
+    """
+    kind = facts.kind(node.args[0].value) if len(node.args) == 2 else None
+    space = kind.name if isinstance(kind, k.Namespace) else ""
+    if space not in NAMES or any(a.star or a.keyword is not None for a in node.args):
+        return None
+    if asked_name(facts, node) is not None or _asks_others(facts, space):
+        return None
+    helper = _HELPERS[space]
+    around = facts.tree.around(node)
+    parent = around[-1]
+    if isinstance(parent, cst.Call) and parent.func is node:
+        return helper if len(parent.args) == (space != "torch.nn") else None
+    if not isinstance(parent, cst.Assign) or len(parent.targets) != 1 or space == "torch.nn":
+        return None
+    target = parent.targets[0].target
+    name = dotted(target) if isinstance(target, (cst.Name, cst.Attribute)) else None
+    if name is None:
+        return None
+    within = cst.FunctionDef if isinstance(target, cst.Name) else cst.ClassDef
+    scope = next((one for one in reversed(around) if isinstance(one, within)), None)
+    if scope is None:
+        return None
+    reads, calls = 0, 0
+    below = facts.tree.below(scope)
+    others = {target, *(one.attr for one in below if isinstance(one, cst.Attribute))}
+    for one in below:
+        if type(one) is type(target) and dotted(one) == name and one not in others:
+            reads += 1
+        if isinstance(one, cst.Call) and dotted(one.func) == name:
+            plain = [a for a in one.args if not a.star and a.keyword is None]
+            calls += len(one.args) == len(plain) == 1
+    return helper if calls and reads == calls else None
+
+
+def _asks_others(facts: Facts, space: str) -> bool:
+    """Whether the file speaks of something else that torch has under a name: ``def __init__(self, act="PReLU")``."""
+    words = {one.evaluated_value for one in facts.tree.of_type(cst.SimpleString)}
+    return any(exists(space, one) for one in words - NAMES[space] if isinstance(one, str))
