@@ -34,7 +34,7 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
         if isinstance(attribute, cst.Attribute):
             _check_attribute(ctx, node, syntax.code(attribute))
         return
-    facts = aliases(ctx, _innermost(ctx))
+    facts = aliases(ctx, innermost(ctx))
     statement = ctx.statements[-1].node
     state = facts.before.get(statement)
     if state is None:
@@ -77,31 +77,8 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
             )
         if one.startswith("param:"):
             param = whole(one).removeprefix("param:")
-            write = _Write(node, param, _innermost(ctx), element, is_part(one))
-            _check_calls(ctx, write)
-
-
-def check_host_write(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None:
-    """Raise a Failure when a tensor sees a write to the numpy array it was made of: ``torch.from_numpy`` copies not."""
-    name = root_name(target)
-    if ctx.frame is None or not ctx.statements or name is None:
-        return
-    facts, statement = aliases(ctx, _innermost(ctx)), ctx.statements[-1].node
-    state = facts.before.get(statement)
-    if state is None:
-        return
-    memory, later = state.get(name.value, frozenset()), facts.read_after(statement)
-    for other, theirs in state.items():
-        if other == name.value or other not in later or not shared(memory, theirs):
-            continue
-        read = (n for n in ctx.facts.tree.below(facts.info.node.body) if type(n) is cst.Name)
-        if any(n.value == other and isinstance(ctx.kind(n), k.Tensor) for n in read):
-            raise Failure(
-                node,
-                "MUT001",
-                f"writing `{name.value}` also changes the tensor `{other}`, which is read later",
-                f"make the tensor of a copy (`{name.value}.copy()`)",
-            )
+            write = Write(node, param, innermost(ctx), element, is_part(one))
+            check_calls(ctx, write)
 
 
 def is_variable(kind: k.Kind) -> bool:
@@ -151,7 +128,7 @@ def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
     """``h = self.buf`` and then ``self.buf += 1``: h is written too, here and in who called this method."""
     seen: set[FunctionInfo] = set()
     queue: list[tuple[FunctionInfo, cst.CSTNode, cst.CSTNode]] = [
-        (_innermost(ctx), ctx.statements[-1].node, node)
+        (innermost(ctx), ctx.statements[-1].node, node)
     ]
     while queue:
         info, statement, part = queue.pop()
@@ -192,7 +169,7 @@ def state_of(ctx: Context, name: cst.Name) -> str | None:
     return f"attr:{syntax.code(found)}" if found is not None else None
 
 
-def _innermost(ctx: Context) -> FunctionInfo:
+def innermost(ctx: Context) -> FunctionInfo:
     return ctx.frames[-1].info
 
 
@@ -219,7 +196,7 @@ _HOLDERS = (k.Tensor, k.Unknown, k.Optional, k.Sequence, k.Tuple, k.Mapping)
 
 
 @dataclass(frozen=True)
-class _Write:
+class Write:
     """A write of a function to one of its parameters.
 
     ``element``: the argument is a list or dict that gets a new element, which who holds the list sees; ``part``:
@@ -234,11 +211,11 @@ class _Write:
     way: tuple[FunctionInfo, ...] = ()
 
 
-def _check_calls(ctx: Context, write: _Write) -> None:
+def check_calls(ctx: Context, write: Write) -> None:
     """A function that writes to its argument is safe when no caller reads that argument afterwards."""
     node, param, info = write.node, write.param, write.info
     known = ctx.mutated.setdefault(info, set())
-    if info in write.way or (param in known and not write.part and info is not _innermost(ctx)):
+    if info in write.way or (param in known and not write.part and info is not innermost(ctx)):
         return
     known.add(param)
     if info.owner is not None and info.owner.gradient and info.short == "backward":
@@ -270,7 +247,7 @@ def _check_calls(ctx: Context, write: _Write) -> None:
 
 
 def _check_call(
-    ctx: Context, write: _Write, caller: FunctionInfo, call: cst.Call, item: cst.Arg
+    ctx: Context, write: Write, caller: FunctionInfo, call: cst.Call, item: cst.Arg
 ) -> None:
     """One caller of a function that writes to an argument."""
     facts = aliases(ctx, caller)
@@ -298,8 +275,8 @@ def _check_call(
             same = write.element and isinstance(item.value, cst.Name)
             param = whole(one).removeprefix("param:")
             part = write.part or is_part(one)
-            _check_calls(
-                ctx, _Write(write.node, param, caller, same, part, (*write.way, write.info))
+            check_calls(
+                ctx, Write(write.node, param, caller, same, part, (*write.way, write.info))
             )
 
 

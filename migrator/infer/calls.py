@@ -342,6 +342,8 @@ class Calls(Construction):
         self._mark_draws(chosen)
         if name == "Tensor.item":
             return k.Scalar("number")
+        if name in ("Tensor.numpy", "Tensor.__array__"):
+            return k.Other("numpy.ndarray")
         if name == "Tensor.tolist":
             return k.Sequence(k.Scalar("number"), "list")
         first = args[0][1] if args else k.UNKNOWN

@@ -137,7 +137,8 @@ class Statements(Narrowing):
     def do_AugAssign(self, node: cst.AugAssign) -> None:
         left, right = self.eval(node.target), self.eval(node.value)
         operator = type(node.operator).__name__.removesuffix("Assign")
-        kind = self.binary(left, right, operator)
+        host = left == k.Other("numpy.ndarray")  # which is written in place, and stays what it is
+        kind = left if host else self.binary(left, right, operator)
         if not isinstance(node.target, cst.Subscript):
             self.bind_target(node.target, kind)
 

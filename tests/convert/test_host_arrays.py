@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import torch
 
 from migrator.convert import convert_source
-from tests.convert.tools import check
+from tests.convert.tools import check, convert, rules_of
 
 MODEL = """
 import numpy as np
@@ -74,3 +76,62 @@ def test_a_write_to_an_array_that_a_tensor_was_made_of(made: str, shares: bool) 
         f.rule for f in convert_source("import numpy as np\nimport torch\n\n\n" + source).findings
     ]
     assert ("MUT001" in found) is shares
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "a += 1",
+        "a[0] += 1",
+        "a.sort()",
+        "a.fill(3)",
+        "np.add(a, 1, out=a)",
+        "np.random.shuffle(a)",
+        "b = a.reshape(-1)\n    b *= 2",
+    ],
+)
+@pytest.mark.parametrize(
+    ("made", "shares"),
+    [("torch.as_tensor(a)", True), ("torch.from_numpy(a)", True), ("torch.tensor(a)", False)],
+)
+def test_every_way_to_write_to_an_array_that_a_tensor_was_made_of(
+    write: str, made: str, shares: bool
+) -> None:
+    source = f"import numpy as np\n\n\ndef f(n: int):\n    a = np.ones(n)\n    t = {made}\n"
+    source += f"    {write}\n    return t.sum() + a.sum()\n"
+    assert ("MUT001" in rules_of(source)) is shares
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x: torch.Tensor):\n    y = x * 2\n    a = y.detach().cpu().numpy()\n    a[0] = 1\n    return y",
+        "def f(x):\n    y = x * 2\n    a = y.numpy()\n    a += 1\n    return y",
+        "def g(x: torch.Tensor):\n    a = x.numpy()\n    a += 1\n    return a\n\n\n"
+        "def f(x: torch.Tensor):\n    g(x)\n    return x",
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.register_buffer('b', torch.ones(3))\n\n"
+        "    def f(self):\n        a = self.b.numpy()\n        a[0] = 2",
+    ],
+)
+def test_a_tensor_sees_what_is_written_to_its_array(source: str) -> None:
+    assert set(rules_of(source + "\n")) & {"MUT001", "MUT003"}
+
+
+def test_an_array_of_a_tensor_may_be_written() -> None:
+    """What numpy gets of a JAX array may only be read: one that is written is a copy."""
+    source = (
+        "import numpy as np\n\n\ndef f(x: torch.Tensor):\n    a = (x * 2).numpy().transpose(1, 0)\n"
+        "    a[0] = 1\n    a -= a.mean()\n    b = np.asarray(x + 1)\n    b *= 2\n"
+        "    c = x.numpy()\n    return a, b, c + 1\n"
+    )
+    result = convert(source)
+    assert result.complete, result.findings
+    assert "c = np.asarray(x)" in result.code
+    scope: dict = {"torch": torch}
+    exec(source, scope)
+    x = torch.arange(6.0).reshape(2, 3)
+    theirs = scope["f"](x.clone())
+    exec(result.code, scope)
+    for ours, want in zip(scope["f"](x.numpy()), theirs, strict=True):
+        np.testing.assert_array_equal(ours, want)

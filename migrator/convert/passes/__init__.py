@@ -18,6 +18,7 @@ ORDER = (
     "strides",
     "control",
     "freezing",
+    "host_writes",
     "mutation",
     "host_arrays",
     "held",

@@ -9,7 +9,6 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import (
-    check_host_write,
     check_in_place_layer,
     check_mutation,
     reads_in,
@@ -367,8 +366,6 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     if type(target) is not cst.Subscript:
         return None
     if not isinstance(rw.ctx.kind(target.value), k.Tensor):
-        if isinstance(rw.ctx.kind(target.value), k.Other):
-            check_host_write(rw.ctx, node, target)
         return None
     check_mutation(rw.ctx, node, target)
     if _may_be_a_list(rw, target):
@@ -507,9 +504,6 @@ def _with_constant(rw: Rewriter, node: cst.AugAssign) -> Any:
 def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     ctx = rw.ctx
     target = node.target
-    base = target.value if isinstance(target, cst.Subscript) else target
-    if isinstance(ctx.kind(base), k.Other):
-        check_host_write(ctx, node, target)
     if isinstance(target, cst.Subscript) and isinstance(ctx.kind(target.value), k.Tensor):
         check_mutation(ctx, node, target)
         from migrator.convert.passes.indexing import update_items
