@@ -31,6 +31,7 @@ from migrator.convert.results import Returned, results
 from migrator.convert.sharing import (
     COPIES,
     KEEPING,
+    NUMPY_VIEWS,
     OVERLAPPING,
     STORING,
     VIEWS,
@@ -470,8 +471,11 @@ class Aliases:
             )
             kept |= _overlapping(ctx, info)
             return held | kept | (arguments if returns_argument(ctx, info) else frozenset())
-        if name.startswith("numpy."):
-            return self._new()  # torch.from_numpy shares it
+        if name.startswith("numpy."):  # torch.from_numpy shares it
+            if short not in NUMPY_VIEWS:
+                return self._new()
+            method = name.startswith("numpy.ndarray.") and isinstance(node.func, cst.Attribute)
+            return self.memory(node.func.value, state) if method else arguments  # type: ignore[attr-defined]
         if name.startswith(("builtins.len", "builtins.int", "builtins.range", "math.")):
             return frozenset()
         if name in _CONTAINERS:

@@ -24,6 +24,11 @@ OVERLAPPING = frozenset(
     "expand expand_as broadcast_to broadcast_tensors meshgrid as_strided unfold".split()
 )
 """Views whose rows may share memory with one another."""
+NUMPY_VIEWS = frozenset(
+    "asarray ascontiguousarray atleast_1d atleast_2d diagonal expand_dims flip moveaxis ravel reshape squeeze "
+    "swapaxes transpose view".split()
+)
+"""Functions of numpy and methods of its arrays whose result may share memory with an argument."""
 STORING = frozenset(
     "append appendleft insert extend extendleft add update setdefault put push __setitem__".split()
 )

@@ -16,6 +16,7 @@ from migrator.convert.alias import Write, check_calls, innermost, root_name
 from migrator.convert.context import Context, Failure
 from migrator.convert.memory import Aliases, aliases, shared, whole
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.sharing import NUMPY_VIEWS
 from migrator.infer import kinds as k
 
 _ARRAY = k.Other("numpy.ndarray")
@@ -26,13 +27,7 @@ _FUNCTIONS = frozenset(
 ) | frozenset({"np.random.shuffle", "numpy.random.shuffle", "random.shuffle"})
 """Functions that write to their first argument."""
 _CROSSING = frozenset({"Tensor.numpy", "torch.from_numpy", "torch.as_tensor", "torch.asarray"})
-_VIEWS = frozenset(
-    "reshape transpose swapaxes squeeze ravel view diagonal T flat real imag".split()
-)
-_NUMPY_VIEWS = frozenset(
-    f"numpy.{name}"
-    for name in "asarray transpose reshape squeeze ravel swapaxes moveaxis expand_dims flip".split()
-)
+_ATTRIBUTES = frozenset("T flat real imag".split())
 
 
 @converts(cst.Assign, cst.AugAssign, cst.Call)
@@ -68,7 +63,7 @@ def writable(rw: Rewriter, node: cst.Call) -> Any:
     ctx.helpers.use("np")
     made = cst.Call(syntax.parse("np.array"))
     rest = [rw.visit(a) for a in node.args[1:]] if name == "numpy.asarray" else []
-    return syntax.with_args(made, [cst.Arg(rw.visit(given)), *rest])
+    return syntax.with_args(made, [cst.Arg(syntax.unparenthesized(rw.visit(given))), *rest])
 
 
 def _written(ctx: Context, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
@@ -154,10 +149,12 @@ def _is_written_later(ctx: Context, call: cst.Call) -> bool:
                 and targets[0].target.value in _written_names(ctx)
             )
         if isinstance(parent, cst.Attribute):
-            if parent.value is not node or parent.attr.value not in _VIEWS:
+            if parent.value is not node or parent.attr.value not in NUMPY_VIEWS | _ATTRIBUTES:
                 return False
         elif isinstance(parent, cst.Call):
-            if parent.func is not node and ctx.facts.callee(parent) not in _NUMPY_VIEWS:
+            called = ctx.facts.callee(parent) or ""
+            view = called.startswith("numpy.") and called.rpartition(".")[2] in NUMPY_VIEWS
+            if parent.func is not node and not view:
                 return False
         elif not isinstance(parent, (cst.Arg, cst.Subscript)):
             return False
