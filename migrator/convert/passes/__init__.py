@@ -10,6 +10,7 @@ ORDER = (
     "state_reads",
     "shared_state",
     "plain_state",
+    "parameter_views",
     "layer_classes",
     "library",
     "handing",
