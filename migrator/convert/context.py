@@ -77,10 +77,13 @@ class Context:
         """Whether a default or a class body, which run where they stand, takes the file's own generator."""
         self.no_grad = 0
         self.gradient_if: list[cst.BaseExpression] = []
+        self.edits_lists: bool | None = None
         self.iterates_dicts: bool | None = None
         self.narrow: bool | None = None
         """Whether the file names a dtype of fewer digits than float32 and int32."""
         self.extended: set[str] | None = None
+        self.named: dict[bool, set[str]] | None = None
+        """The names that Sequentials are assigned to, by whether their children have names."""
         self.writers: dict[FunctionInfo, bool] = {}
         self.writing: dict[FunctionInfo, bool] = {}
         """Whether a function may write to the memory of one of its arguments."""

@@ -34,6 +34,33 @@ class Sequential(nnx.Module):
         return self
 
 
+class ModuleList(nnx.List):
+    """Modules in a list that loses or gains some in the middle, which ``nnx.List`` gets wrong."""
+
+    def insert(self, index, module):
+        after = list(self)[index:]
+        del self[index:]
+        self.extend([module, *after])
+
+    def __delitem__(self, index):
+        kept = list(self)
+        del kept[index]
+        for i in range(len(self)):
+            delattr(self, str(i))
+        self._length = 0
+        self.extend(kept)
+
+    def __add__(self, other):
+        return ModuleList([*self, *other])
+
+
+class EditedSequential(Sequential):
+    """A ``Sequential`` that loses or gains layers in the middle."""
+
+    def __init__(self, *layers, rngs: nnx.Rngs | None = None):
+        self.layers = ModuleList(layers)
+
+
 class NamedSequential(nnx.Module):
     """Calls its layers in turn; each is an attribute under its own name, as in torch's state_dict."""
 
@@ -50,6 +77,9 @@ class NamedSequential(nnx.Module):
     def append(self, layer):
         self.add_module(str(len(self.names)), layer)
         return self
+
+    def __setitem__(self, index, layer):
+        setattr(self, self.names[index], layer)
 
     @property
     def layers(self):
@@ -90,6 +120,19 @@ class ModuleDict(nnx.Module):
 
     def __getitem__(self, name):
         return getattr(self, name)
+
+    def __delitem__(self, name):
+        self.names = tuple(one for one in self.names if one != name)
+        delattr(self, name)
+
+    def pop(self, name):
+        module = self[name]
+        del self[name]
+        return module
+
+    def clear(self):
+        for name in self.names:
+            del self[name]
 
     def __contains__(self, name):
         return name in self.names

@@ -95,22 +95,18 @@ def unsafe_split(tensor, split_size: int, dim=0) -> list[Tensor["same"]]:
     "Tensor.chunk",
     "Tensor.unsafe_chunk",
     example={
-        "x.chunk(3, dim=-1)": "jnp.split(x, 3, axis=-1)",
+        "x.chunk(3, dim=-1)": "chunk(x, 3, axis=-1)",
         "x.chunk(3)": "chunk(x, 3)",
         "x.chunk(n, n)": "chunk(x, n, axis=n)",
         "x.chunk(n, -1)": "chunk(x, n, axis=-1)",
     },
 )
-def equal_pieces(input, chunks, dim=0, *, unpacked=False) -> list[Tensor["same"]]:
+def equal_pieces(input, chunks, dim=0, *, unpacked=0) -> list[Tensor["same"]]:
     """Equal pieces; where they do not divide, torch's last pieces are smaller or missing, and JAX's split raises.
 
-    Channels, and pieces that have a name each (``unpacked``), divide; a batch or a sequence may not, nor need a
-    number of pieces that is not written down.
+    As many pieces as have a name each (``unpacked``) divide: gates, or queries, keys and values.
     """
-    if surely(input.shape[dim] % chunks != 0):
-        return chunk(input, chunks, axis=dim)
-    written = surely(chunks > 0) and surely(dim != 0)
-    if unpacked or written or surely(input.shape[dim] % chunks == 0):
+    if surely(unpacked == chunks) or surely(input.shape[dim] % chunks == 0):
         return jnp.split(input, chunks, axis=dim)
     return chunk(input, chunks, axis=dim)
 

@@ -31,8 +31,10 @@ from rules.registry import axes, is_complex, op, surely, unsupported
         "torch.sum(x, dim=(1, 2), keepdim=True)": "x.sum(axis=(1, 2), keepdims=True)",
     },
 )
-def sum(input, dim=None, keepdim=False, *, dtype=None) -> Tensor:
-    """Sum."""
+def sum(input, dim=None, keepdim=False, *, dtype=None, narrow=False) -> Tensor:
+    """Sum; of integers of any width, a wide one (``narrow``: of fewer than 32 bits, maybe)."""
+    if narrow and dtype is None:
+        dtype = int
     return input.sum(axis=axes(dim, input), dtype=dtype, keepdims=keepdim)
 
 
@@ -62,8 +64,10 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None) -> Tensor:
 
 
 @op("torch.prod", "Tensor.prod", example={"x.prod()": "x.prod()", "x.prod(1)": "x.prod(axis=1)"})
-def prod(input, dim=None, keepdim=False, *, dtype=None) -> Tensor:
-    """Product."""
+def prod(input, dim=None, keepdim=False, *, dtype=None, narrow=False) -> Tensor:
+    """Product; of integers of any width, a wide one."""
+    if narrow and dtype is None:
+        dtype = int
     return input.prod(axis=axes(dim, input), dtype=dtype, keepdims=keepdim)
 
 
@@ -352,16 +356,20 @@ def logsumexp(input, dim, keepdim=False) -> Tensor["float"]:
 
 
 @op("torch.cumsum", "Tensor.cumsum", example={"x.cumsum(1)": "x.cumsum(axis=1)"})
-def cumsum(input, dim, *, dtype=None) -> Tensor:
+def cumsum(input, dim, *, dtype=None, narrow=False) -> Tensor:
     """Running sum; of booleans and small integers, a wide integer."""
+    if narrow and dtype is None:
+        dtype = int
     if surely(input.ndim == 0):
         return input.sum(dtype=dtype)
     return input.cumsum(axis=dim, dtype=dtype)
 
 
 @op("torch.cumprod", "Tensor.cumprod", example={"x.cumprod(1)": "x.cumprod(axis=1)"})
-def cumprod(input, dim, *, dtype=None) -> Tensor:
-    """Running product."""
+def cumprod(input, dim, *, dtype=None, narrow=False) -> Tensor:
+    """Running product; of booleans and small integers, a wide integer."""
+    if narrow and dtype is None:
+        dtype = int
     if surely(input.ndim == 0):
         return input.prod(dtype=dtype)
     return input.cumprod(axis=dim, dtype=dtype)

@@ -118,6 +118,12 @@ def identity(input):
     return input
 
 
+def chunk(x: jax.Array, chunks: int, axis: int = 0) -> list[jax.Array]:
+    """At most ``chunks`` pieces of ⌈n / chunks⌉ elements along ``axis``, the last one maybe smaller."""
+    size = max(-(-x.shape[axis] // chunks), 1)
+    return jnp.split(x, np.arange(size, x.shape[axis], size), axis=axis)
+
+
 def _targets(input, size, scale_factor, recompute=False):
     """(axis, input size, output size, input positions per output position) of each spatial axis.
 
@@ -205,7 +211,7 @@ class ResnetBlock(nnx.Module):
         if self.mlp is not None and time_emb is not None:
             time_emb = self.mlp(time_emb)
             time_emb = time_emb[:, :, None, None]
-            scale_shift = jnp.split(time_emb, 2, axis=1)
+            scale_shift = chunk(time_emb, 2, axis=1)
         h = self.block1(x, scale_shift=scale_shift)
         h = self.block2(h)
         return h + self.res_conv(x)

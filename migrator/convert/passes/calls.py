@@ -13,6 +13,7 @@ from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.functions import is_disabled_autocast
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.surroundings import told
 from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
@@ -58,32 +59,10 @@ def torch_call(rw: Rewriter, node: cst.Call, only: int | None = None) -> Result 
             "give the call a statement of its own",
         )
     args = _arguments(rw, node, name, kind)
-    if _unpacked(rw, node) and any("unpacked" in rule.by_name for rule in rules):
-        args.append(CallArg("unpacked", _TRUE, _TRUE, k.Const(True)))
+    args += told(rw.ctx, node, args, rules)
     if any(rule.draws for rule in rules):
         rw.ctx.effect(node)
     return convert_call(rw, node, name, rules, args, only)
-
-
-_TRUE = cst.Name("True")
-
-
-def _unpacked(rw: Rewriter, node: cst.Call) -> bool:
-    """Whether a call is the whole value of ``a, b = …``, so that the number of its results is known."""
-    line = rw.ctx.statements[-1].node if rw.ctx.statements else None
-    return isinstance(line, cst.SimpleStatementLine) and any(
-        isinstance(item, cst.Assign)
-        and item.value is node
-        and all(_names_each(t.target) for t in item.targets)
-        for item in line.body
-    )
-
-
-def _names_each(target: cst.BaseExpression) -> bool:
-    """Whether an assignment target has a place for each part, and no star."""
-    return isinstance(target, (cst.Tuple, cst.List)) and not any(
-        isinstance(e, cst.StarredElement) for e in target.elements
-    )
 
 
 def _arguments(rw: Rewriter, node: cst.Call, name: str, kind: k.Function) -> list[CallArg]:

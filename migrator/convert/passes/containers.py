@@ -45,8 +45,9 @@ def container(rw: Rewriter, node: cst.Call) -> Any:
         return _sequential(rw, node)
     func = syntax.parse(NAMES[name])
     if name == "torch.nn.ModuleDict" and order_matters(rw):
-        file = module_file("rules.compat.containers")
-        func = cst.Name(ctx.helpers.need(file, "ModuleDict"))
+        func = _helper(rw, "ModuleDict")
+    if name == "torch.nn.ModuleList" and edited(ctx):
+        func = _helper(rw, "ModuleList")
     if not node.args:
         empty = [cst.Arg(syntax.parse("[]"))] if name == "torch.nn.ModuleList" else []
         return syntax.changed(node, func=func, args=empty)
@@ -91,24 +92,100 @@ def is_symbol(rw: Rewriter, node: cst.BaseExpression) -> bool:
 def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     ctx = rw.ctx
     kinds = [ctx.kind(a.value) for a in node.args]
-    if not node.args or (len(node.args) == 1 and not node.args[0].star):
-        if (
-            (not node.args and not _appended_only(rw, node))
-            or (node.args and isinstance(kinds[0], k.Mapping))
-            or (node.args and _is_ordered_dict(rw, node.args[0].value))
-        ):
-            helper = ctx.helpers.need(module_file("rules.compat.containers"), "NamedSequential")
-            return syntax.changed(
-                node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args]
-            )
     args = [rw.visit(a) for a in node.args]
-    if _target(rw, node) in _extended(rw):
-        helper = ctx.helpers.need(module_file("rules.compat.containers"), "NamedSequential")
-        return syntax.changed(node, func=cst.Name(helper), args=numbered(ctx, node, args))
+    if _has_names(rw, node, _target(rw, node)):
+        numbers = _target(rw, node) in _extended(rw) and not _takes_names(rw, node)
+        args = numbered(ctx, node, args) if numbers else args
+        return syntax.changed(node, func=_helper(rw, "NamedSequential"), args=args)
+    if edited(ctx):
+        return syntax.changed(node, func=_helper(rw, "EditedSequential"), args=args)
     if any(_returns_tuple(rw, kind) for kind in kinds):
-        helper = ctx.helpers.need(module_file("rules.compat.containers"), "Sequential")
-        return syntax.changed(node, func=cst.Name(helper), args=args)
+        return syntax.changed(node, func=_helper(rw, "Sequential"), args=args)
     return syntax.changed(node, func=syntax.parse("nnx.Sequential"), args=args)
+
+
+def _has_names(rw: Rewriter, node: cst.Call, target: str) -> bool:
+    """Whether the children of a Sequential that is made here, and assigned to this name, have names."""
+    return _takes_names(rw, node) or (target != "" and target in _extended(rw))
+
+
+def _takes_names(rw: Rewriter, node: cst.Call) -> bool:
+    """``nn.Sequential(OrderedDict(…))``, or an empty one to which names come."""
+    if not node.args:
+        return not _appended_only(rw, node)
+    if len(node.args) > 1 or node.args[0].star:
+        return False
+    value = node.args[0].value
+    return isinstance(rw.ctx.kind(value), k.Mapping) or _is_ordered_dict(rw, value)
+
+
+def _is_named(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a Sequential whose children have names, by the name it was assigned to."""
+    ctx = rw.ctx
+    if ctx.named is None:
+        ctx.named = {True: set(), False: set()}
+        for assign in ctx.source.index.of_type(cst.Assign):
+            call, name = assign.value, _last_name(assign.targets[0].target)
+            if isinstance(call, cst.Call) and ctx.facts.callee(call) == "torch.nn.Sequential":
+                ctx.named[_has_names(rw, call, name)].add(name)
+    name = _last_name(node)
+    if name not in ctx.named[True]:
+        return False
+    if name in ctx.named[False]:
+        what = (
+            f"`{name}` is a Sequential of named layers in one place and of numbered ones in another"
+        )
+        raise Failure(node, "API007", what, "give the two names of their own")
+    return True
+
+
+@converts(cst.Del)
+def taken_out(rw: Rewriter, node: cst.Del) -> None:
+    """torch numbers the children of a Sequential anew when one is taken out, those with names too."""
+    target = node.target
+    if isinstance(target, cst.Subscript) and is_sequential(rw, target.value):
+        _check_numbered(rw, node, target.value)
+
+
+def _check_numbered(rw: Rewriter, node: cst.CSTNode, owner: cst.BaseExpression) -> None:
+    if _is_named(rw, owner):
+        what = "a Sequential whose children have names loses or gets some by place"
+        raise Failure(node, "API007", what, "use add_module for all of them")
+
+
+def _helper(rw: Rewriter, name: str) -> cst.Name:
+    return cst.Name(rw.ctx.helpers.need(module_file("rules.compat.containers"), name))
+
+
+def edited(ctx: Context) -> bool:
+    """Whether the file takes layers out of the middle of lists of them, or puts some there."""
+    if ctx.edits_lists is None:
+        nodes = ctx.source.index.of_type(cst.Call, cst.Del, cst.BinaryOperation)
+        ctx.edits_lists = any(_edits(ctx, node) for node in nodes)
+    return ctx.edits_lists
+
+
+def _edits(ctx: Context, node: cst.Call | cst.Del | cst.BinaryOperation) -> bool:
+    if isinstance(node, cst.BinaryOperation):
+        return isinstance(node.operator, cst.Add) and _is_list(ctx, node.left)
+    if isinstance(node, cst.Del):
+        parts = node.target.elements if isinstance(node.target, cst.Tuple) else [node.target]
+        targets = [one.value if isinstance(one, cst.Element) else one for one in parts]
+        return any(isinstance(t, cst.Subscript) and _is_list(ctx, t.value) for t in targets)
+    func = node.func
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _EDITING:
+        return False
+    return _is_list(ctx, func.value)
+
+
+_EDITING = ("insert", "pop", "__delitem__")
+
+
+def _is_list(ctx: Context, node: cst.CSTNode) -> bool:
+    kind = ctx.kind(node)
+    info = ctx.class_of(kind)
+    base = info.torch_base if info is not None else getattr(kind, "cls", "")
+    return base in ("torch.nn.ModuleList", "torch.nn.Sequential")
 
 
 def _target(rw: Rewriter, node: cst.Call) -> str:
@@ -200,6 +277,9 @@ def item(rw: Rewriter, node: cst.Subscript) -> Any:
         if isinstance(kind, k.Module) and kind.cls == "torch.nn.ModuleList" and sliced:
             return cst.Call(syntax.parse("nnx.List"), [cst.Arg(rw.rebuild(node))])
         return None
+    parent = rw.ctx.facts.tree.around(node)[-1] if rw.ctx.facts.tree.has(node) else None
+    if isinstance(parent, cst.AssignTarget) and _is_named(rw, node.value):
+        return rw.rebuild(node)
     layers = cst.Attribute(rw.visit(node.value), cst.Name("layers"))
     made = syntax.changed(node, value=layers, slice=[rw.visit(s) for s in node.slice])
     if isinstance(node.slice[0].slice, cst.Slice):
@@ -244,11 +324,12 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
         )
     if isinstance(node.func, cst.Attribute) and is_sequential(rw, node.func.value):
         method = node.func.attr.value
-        if method in _FILLING and _last_name(node.func.value) in _extended(rw):
+        if method in _FILLING and _is_named(rw, node.func.value):
             if method != "append":
-                what = "a Sequential whose children have names gets others by place"
-                raise Failure(node, "API007", what, "use add_module for all of them")
+                _check_numbered(rw, node, node.func.value)
             return rw.rebuild(node)
+        if method in LIST_METHODS:
+            _check_numbered(rw, node, node.func.value)
         if method in LIST_METHODS or method in ("children", "modules_list"):
             layers = layers_of(rw, node.func.value)
             if method == "children":

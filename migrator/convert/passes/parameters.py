@@ -111,20 +111,6 @@ def registration(rw: Rewriter, node: cst.Expr) -> Any:
     made = _registered(rw, method, value, given.get("persistent"))
     kind = ctx.facts.kind(name)
     receiver = rw.visit(call.func.value)
-    if (
-        isinstance(name, cst.SimpleString)
-        and isinstance(kind, k.Const)
-        and str(kind.value).isidentifier()
-    ):
-        if is_sequential(rw, call.func.value):
-            new = syntax.changed(
-                call,
-                func=syntax.changed(call.func, value=receiver, attr=cst.Name("add_module")),
-                args=[rw.visit(a) for a in call.args],
-            )
-            return cst.Expr(new)
-        target = cst.Attribute(receiver, cst.Name(str(kind.value)))
-        return cst.Assign([cst.AssignTarget(target)], made)
     if is_sequential(rw, call.func.value):
         new = syntax.changed(
             call,
@@ -138,6 +124,13 @@ def registration(rw: Rewriter, node: cst.Expr) -> Any:
     if base == "torch.nn.ModuleDict":
         entry = cst.Subscript(receiver, [cst.SubscriptElement(cst.Index(rw.visit(name)))])
         return cst.Assign([cst.AssignTarget(entry)], made)
+    if (
+        isinstance(name, cst.SimpleString)
+        and isinstance(kind, k.Const)
+        and str(kind.value).isidentifier()
+    ):
+        target = cst.Attribute(receiver, cst.Name(str(kind.value)))
+        return cst.Assign([cst.AssignTarget(target)], made)
     if receiver_kind == k.Module():
         new = syntax.with_args(
             cst.Call(cst.Name("setattr")),

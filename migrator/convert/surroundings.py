@@ -1,0 +1,89 @@
+"""What the place of a call tells its definition, beside the arguments: into how many names its result goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from migrator.convert.context import Context
+from migrator.convert.expand import CallArg
+from migrator.infer import kinds as k
+from rules.definitions import Rule
+
+_NARROW = frozenset("uint8 int8 int16 byte char short ByteTensor CharTensor ShortTensor".split())
+
+
+def told(ctx: Context, node: cst.Call, args: list[CallArg], rules: Sequence[Rule]) -> list[CallArg]:
+    """The arguments that no call writes, for the definitions that ask for them."""
+    asked = {name for rule in rules for name in ("unpacked", "narrow") if name in rule.by_name}
+    found = []
+    if "unpacked" in asked and (count := unpacked(ctx, node)):
+        value = cst.Integer(str(count))
+        found.append(CallArg("unpacked", value, value, k.Const(count)))
+    if "narrow" in asked and args and _may_be_narrow(ctx, args[0].kind):
+        value_ = cst.Name("True")
+        found.append(CallArg("narrow", value_, value_, k.Const(True)))
+    return found
+
+
+def _may_be_narrow(ctx: Context, kind: k.Kind) -> bool:
+    """Whether a tensor of integers may have fewer than 32 bits: in a file that names such a type."""
+    if not isinstance(kind, k.Tensor) or kind.dtype != "int":
+        return False
+    return any(node.value in _NARROW for node in ctx.source.index.of_type(cst.Name))
+
+
+def unpacked(ctx: Context, node: cst.Call) -> int:
+    """Into how many names a list goes: ``a, b = f(x)``, ``a, b = map(g, f(x))``, ``p = f(x); a, b = p``; else 0."""
+    direct = _count(ctx, node)
+    if direct or ctx.frame is None or not ctx.facts.tree.has(node):
+        return direct
+    assign = ctx.facts.tree.around(node)[-1]
+    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
+        return 0
+    target = assign.targets[0].target
+    if not isinstance(target, cst.Name):
+        return 0
+    uses = [n for n in _names(ctx, target.value) if n is not target]
+    counts = {_count(ctx, use) for use in uses}
+    return counts.pop() if len(counts) == 1 else 0
+
+
+def _names(ctx: Context, name: str) -> Iterator[cst.Name]:
+    assert ctx.frame is not None
+    below = ctx.facts.tree.below(ctx.frame.info.node.body)
+    return (n for n in below if type(n) is cst.Name and n.value == name)
+
+
+def _count(ctx: Context, node: cst.CSTNode) -> int:
+    """How many names the elements of a value go to, which it alone makes up."""
+    if not ctx.facts.tree.has(node):
+        return 0
+    around = ctx.facts.tree.around(node)
+    parent = around.pop()
+    if isinstance(parent, cst.CompFor) and parent.iter is node:  # a, b = (g(t) for t in f(x))
+        node, parent = around.pop(), around.pop()
+        if not isinstance(node, (cst.GeneratorExp, cst.ListComp)) or node.for_in.ifs:
+            return 0
+        if node.for_in.inner_for_in is not None:
+            return 0
+    elif isinstance(parent, cst.Arg):  # a, b = map(g, f(x))
+        call, parent = around.pop(), around.pop()
+        if not isinstance(call, cst.Call) or ctx.facts.callee(call) != "builtins.map":
+            return 0
+        if len(call.args) != 2 or call.args[1].value is not node:
+            return 0
+        node = call
+    if not isinstance(parent, cst.Assign) or parent.value is not node:
+        return 0
+    counts = {_places(one.target) for one in parent.targets}
+    return counts.pop() if len(counts) == 1 else 0
+
+
+def _places(target: cst.BaseExpression) -> int:
+    """How many places an assignment target has; 0 for a name, and where a star takes any number."""
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        return 0
+    starred = any(isinstance(e, cst.StarredElement) for e in target.elements)
+    return 0 if starred else len(target.elements)
