@@ -94,7 +94,9 @@ def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     kinds = [ctx.kind(a.value) for a in node.args]
     args = [rw.visit(a) for a in node.args]
     if _has_names(rw, node, _target(rw, node)):
-        numbers = _target(rw, node) in _extended(rw) and not _takes_names(rw, node)
+        numbers = _target(rw, node) in _extended(rw) and not _takes_names(
+            rw, node, _target(rw, node)
+        )
         args = numbered(ctx, node, args) if numbers else args
         return syntax.changed(node, func=_helper(rw, "NamedSequential"), args=args)
     if edited(ctx):
@@ -106,13 +108,13 @@ def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
 
 def _has_names(rw: Rewriter, node: cst.Call, target: str) -> bool:
     """Whether the children of a Sequential that is made here, and assigned to this name, have names."""
-    return _takes_names(rw, node) or (target != "" and target in _extended(rw))
+    return _takes_names(rw, node, target) or (target != "" and target in _extended(rw))
 
 
-def _takes_names(rw: Rewriter, node: cst.Call) -> bool:
+def _takes_names(rw: Rewriter, node: cst.Call, target: str) -> bool:
     """``nn.Sequential(OrderedDict(…))``, or an empty one to which names come."""
     if not node.args:
-        return not _appended_only(rw, node)
+        return not _appended_only(rw, target)
     if len(node.args) > 1 or node.args[0].star:
         return False
     value = node.args[0].value
@@ -197,9 +199,8 @@ def _target(rw: Rewriter, node: cst.Call) -> str:
     return ""
 
 
-def _appended_only(rw: Rewriter, node: cst.Call) -> bool:
+def _appended_only(rw: Rewriter, target: str) -> bool:
     """Whether an empty Sequential is filled by ``append`` and the like, never under names."""
-    target = _target(rw, node)
     nodes = rw.ctx.source.index.of_type(cst.Attribute)
     filled = {_last_name(n.value) for n in nodes if n.attr.value in _FILLING}
     return target in filled and target not in _extended(rw)

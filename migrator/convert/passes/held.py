@@ -291,6 +291,51 @@ def layer_after_none(rw: Rewriter, node: cst.Assign) -> Any:
     return syntax.changed(node, value=value)
 
 
+@converts(cst.Assign)
+def layer_after_function(rw: Rewriter, node: cst.Assign) -> Any:
+    """``model.drop = nn.LayerNorm(n)``, ``net[1] = nn.PReLU()`` where a plain function stood: Flax asks which it is."""
+    target, kind = node.targets[0].target, rw.ctx.facts.kind(node.value)
+    if len(node.targets) != 1 or not isinstance(kind, k.Module):
+        return None
+    if is_function(rw, node.value):
+        owner = rw.ctx.kind(target.value) if isinstance(target, cst.Subscript) else k.UNKNOWN
+        listed = isinstance(owner, k.Module) and owner.cls in _LISTS
+        if not listed or rw.ctx.traverses:
+            return None
+        file = module_file("rules.compat.children")
+        wrapper: cst.BaseExpression = cst.Name(rw.ctx.helpers.need(file, "Stateless"))
+    elif _may_hold_function(rw, target):
+        wrapper = syntax.parse("nnx.data")
+    else:
+        return None
+    rw.ctx.helpers.use("nnx")
+    made = rw.rebuild(node)
+    return syntax.changed(made, value=cst.Call(wrapper, [cst.Arg(made.value)]))
+
+
+_LISTS = ("torch.nn.Sequential", "torch.nn.ModuleList")
+
+
+def _may_hold_function(rw: Rewriter, target: cst.CSTNode) -> bool:
+    """Whether an attribute of another object, or a place in a list of layers, may hold what is a function now."""
+    ctx = rw.ctx
+    if isinstance(target, cst.Attribute):
+        info = ctx.class_of(ctx.kind(target.value))
+        if info is None or ctx.is_self(target.value):
+            return False
+        values = [v for c in info.lineage() for v in _assigned(ctx, c, target.attr.value)]
+        return any(is_function(rw, value) for value in values)
+    owner = ctx.kind(target.value) if isinstance(target, cst.Subscript) else k.UNKNOWN
+    if not isinstance(owner, k.Module) or owner.cls not in _LISTS:
+        return False
+    index = target.slice[0].slice if isinstance(target, cst.Subscript) else None
+    place = syntax.code(index) if isinstance(index, cst.Index) else ""
+    child = dict(owner.args).get(place, owner.item)
+    if isinstance(child, k.Module) and child.cls != "torch.nn.Module":
+        return becomes_function(child.cls)
+    return any(is_function(rw, call) for call in ctx.source.index.of_type(cst.Call))
+
+
 def _may_be_layer(ctx: Context, value: cst.BaseExpression) -> bool:
     return isinstance(ctx.facts.kind(value), k.Unknown)
 
@@ -316,9 +361,12 @@ def is_function(rw: Rewriter, value: cst.BaseExpression) -> bool:
     if not isinstance(value, cst.Call):
         return isinstance(rw.ctx.kind(value), k.Function)
     kind = rw.ctx.facts.kind(value.func)
-    if not isinstance(kind, k.Class) or not kind.name.startswith("torch.nn."):
-        return False
-    rules = definitions.layers(kind.name)
+    return isinstance(kind, k.Class) and becomes_function(kind.name)
+
+
+def becomes_function(name: str) -> bool:
+    """Whether a layer of torch is a plain function in the output."""
+    rules = definitions.layers(name) if name.startswith("torch.nn.") else ()
     return bool(rules) and all(r.returns.strip("'\"") in ("", "Callable") for r in rules)
 
 
