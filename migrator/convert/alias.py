@@ -275,9 +275,7 @@ def _check_call(
             same = write.element and isinstance(item.value, cst.Name)
             param = whole(one).removeprefix("param:")
             part = write.part or is_part(one)
-            check_calls(
-                ctx, Write(write.node, param, caller, same, part, (*write.way, write.info))
-            )
+            check_calls(ctx, Write(write.node, param, caller, same, part, (*write.way, write.info)))
 
 
 def _seen(node: cst.CSTNode, param: str, value: cst.BaseExpression, where: str) -> Failure:

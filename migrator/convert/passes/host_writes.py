@@ -14,7 +14,8 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.alias import Write, check_calls, innermost, root_name
 from migrator.convert.context import Context, Failure
-from migrator.convert.memory import Aliases, aliases, shared, whole
+from migrator.convert.memory import Aliases, aliases
+from migrator.convert.parts import shared, whole
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.sharing import NUMPY_VIEWS
 from migrator.infer import kinds as k
