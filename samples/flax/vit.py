@@ -87,6 +87,9 @@ class NamedSequential(nnx.Module):
         self.add_module(str(len(self.names)), layer)
         return self
 
+    def __setitem__(self, index, layer):
+        setattr(self, self.names[index], layer)
+
     @property
     def layers(self):
         return tuple(getattr(self, name) for name in self.names)
