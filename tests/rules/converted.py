@@ -46,6 +46,7 @@ from tests.rules.judge import (
     status_of,
     usable,
 )
+from tests.rules.tracing import traced_again
 from tests.rules.values import leaves, to_jax
 from tests.rules.written import Unwritable, body, parameters, shapes_told
 
@@ -218,10 +219,9 @@ def odd(tensor: torch.Tensor) -> bool:
 
 
 def check_traces(compute: Callable[[list[Any]], Any], inputs: list[torch.Tensor]) -> None:
-    """Raise unless the function can be traced, as ``jit`` does."""
-    arrays = [to_jax(t) for t in inputs]
-    abstract = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays]
-    jax.eval_shape(compute, abstract)
+    """Raise unless the function can be traced, as ``jit`` does, and is traced once for equal shapes."""
+    if (why := traced_again(compute, [to_jax(t) for t in inputs])) is not None:
+        raise Wrong(why)
 
 
 def crowded(code: str) -> str | None:
@@ -348,7 +348,16 @@ def sweep(
 @functools.cache
 def harness() -> bytes:
     """The files that decide what is compared, and how."""
-    names = ("database", "freedom", "judge", "values", "written", "converted", "convertedmodules")
+    names = (
+        "database",
+        "freedom",
+        "judge",
+        "values",
+        "written",
+        "tracing",
+        "converted",
+        "convertedmodules",
+    )
     return b"".join(Path(__file__).with_name(f"{name}.py").read_bytes() for name in names)
 
 

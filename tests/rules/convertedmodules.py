@@ -26,6 +26,7 @@ from tests.rules.converted import Pair, convert, crowded, harness, odd
 from tests.rules.database import load
 from tests.rules.judge import described
 from tests.rules.moduledb import Outcome, constructor_arguments, disagreements, infos
+from tests.rules.tracing import layer_traced_again
 from tests.rules.values import leaves, to_jax
 from tests.rules.written import Unwritable, Writer, parameters
 
@@ -108,14 +109,16 @@ def source_of(classes: list[WrittenModule]) -> str:
 
 
 def check_one(one: WrittenModule, pair: Pair) -> list[str]:
-    """Differences between the class and its conversion on the sample."""
+    """Differences between the class and its conversion on the sample, and why ``jit`` would trace it again."""
     torch.manual_seed(1)
     module = pair.original[one.name](*one.built_from).to(torch.float32).train(one.training)
     port = pair.port[one.name](*map(to_jax, one.built_from), rngs=nnx.Rngs(0))
     if any(isinstance(p, torch.nn.UninitializedParameter) for p in module.parameters()):
         module(*one.called_with)
         port(*map(to_jax, one.called_with))
-    return disagreements(module, port, tuple(one.called_with), {}, one.training)
+    wrong = disagreements(module, port, tuple(one.called_with), {}, one.training)
+    again = layer_traced_again(port, [to_jax(t) for t in one.called_with])
+    return wrong + ([] if again is None else [again])
 
 
 @dataclass
