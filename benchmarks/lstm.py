@@ -1,18 +1,22 @@
 """A 2-layer LSTM over 512 steps: compile and run time of the converted layer against the same with ``nnx.RNN``.
 
-``python benchmarks/lstm.py`` prints both; the first run of each is left out of its run time.
+``python benchmarks/lstm.py`` prints both.
 """
 
 from __future__ import annotations
 
+import functools
+import statistics
 import time
+from collections.abc import Callable
+from typing import Any
 
 import jax
 from flax import nnx
 
 from rules.compat.rnn import LSTM
 
-STEPS, BATCH, FEATURES, LAYERS, REPEATS = 512, 8, 64, 2, 20
+STEPS, BATCH, FEATURES, LAYERS, REPEATS = 512, 8, 64, 2, 60
 
 
 class Stack(nnx.Module):
@@ -28,8 +32,8 @@ class Stack(nnx.Module):
         return x
 
 
-def measure(module: nnx.Module) -> dict[str, float]:
-    """Seconds to trace and compile, and best seconds of a run, for output and for gradients."""
+def prepare(module: nnx.Module) -> tuple[dict[str, float], dict[str, Callable[[], Any]]]:
+    """Seconds to trace and compile the output and the gradients, and the compiled calls."""
     graph, state = nnx.split(module)
     x = jax.random.normal(jax.random.key(0), (STEPS, BATCH, FEATURES))
 
@@ -40,29 +44,35 @@ def measure(module: nnx.Module) -> dict[str, float]:
     def loss(state, x):
         return forward(state, x).sum()
 
-    found = {}
+    seconds, calls = {}, {}
     for name, function in (("forward", forward), ("gradient", jax.grad(loss, allow_int=True))):
         start = time.perf_counter()
         compiled = jax.jit(function).lower(state, x).compile()
-        found[f"{name} compile"] = time.perf_counter() - start
-        runs = []
-        for _ in range(REPEATS):
+        seconds[name] = time.perf_counter() - start
+        calls[name] = functools.partial(compiled, state, x)
+    return seconds, calls
+
+
+def median_seconds(calls: list[Callable[[], Any]]) -> list[float]:
+    """The median time of each call; they take turns, so that a machine that changes its pace does so for all."""
+    runs: list[list[float]] = [[] for _ in calls]
+    for repeat in range(REPEATS + 1):
+        for found, call in zip(runs, calls, strict=True):
             start = time.perf_counter()
-            jax.block_until_ready(compiled(state, x))
-            runs.append(time.perf_counter() - start)
-        found[f"{name} run"] = min(runs)
-    return found
+            jax.block_until_ready(call())
+            if repeat:  # the first run of each warms up
+                found.append(time.perf_counter() - start)
+    return [statistics.median(found) for found in runs]
 
 
 def main() -> None:
     """Print a table."""
-    ours = measure(LSTM(FEATURES, FEATURES, LAYERS, rngs=nnx.Rngs(0)))
-    theirs = measure(Stack(rngs=nnx.Rngs(0)))
-    for name, seconds in ours.items():
-        ratio = seconds / theirs[name]
-        print(
-            f"{name:17} converted {seconds:8.4f} s   nnx.RNN {theirs[name]:8.4f} s   {ratio:5.2f}"
-        )
+    compiled, ours = prepare(LSTM(FEATURES, FEATURES, LAYERS, rngs=nnx.Rngs(0)))
+    others, theirs = prepare(Stack(rngs=nnx.Rngs(0)))
+    for name in ours:
+        run = median_seconds([ours[name], theirs[name]])
+        for what, (a, b) in {"compile": (compiled[name], others[name]), "run": run}.items():
+            print(f"{name} {what:8} converted {a:8.4f} s   nnx.RNN {b:8.4f} s   {a / b:5.2f}")
 
 
 if __name__ == "__main__":

@@ -11,11 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 
 
 def traced_again(compute: Callable[[list[Any]], Any], arrays: Sequence[Any]) -> str | None:
-    """Why a function of a list of arrays, or what takes its result, is traced twice; None if it is not."""
+    """Why a function of a list of arrays, or what takes its result, is traced twice; None if it is not.
+
+    Where no array is of floats, a result may be of a weak type: ``1 / n`` is, of integers.
+    """
     count = 0
 
     @jax.jit
@@ -25,10 +29,12 @@ def traced_again(compute: Callable[[list[Any]], Any], arrays: Sequence[Any]) -> 
         return [o for o in jax.tree.leaves(compute(given)) if isinstance(o, jax.Array)]
 
     abstract = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays]
-    weak = [o for o in counted.eval_shape(abstract) if o.weak_type]
+    results = counted.eval_shape(abstract)
     counted.eval_shape(list(abstract))
     if count > 1:
         return f"traced {count} times for equal shapes"
+    floats = any(jnp.issubdtype(a.dtype, jnp.inexact) for a in arrays)
+    weak = [o for o in results if o.weak_type and floats]
     return f"a result of a weak type: {weak[0]}" if weak else None
 
 
