@@ -36,18 +36,30 @@ def _parts(text: str) -> tuple[str, ...]:
     return tuple(p for p in found if p)
 
 
-TENSOR_CLASSES = {
-    f"torch.{device}{name}Tensor": dtype
+TENSOR_DTYPES = {
+    f"torch.{device}{name}Tensor": f"torch.{dtype}"
     for device in ("", "cuda.")
-    for dtype, names in (
-        ("float", ("Float", "Double", "Half", "BFloat16")),
-        ("int", ("Long", "Int", "Short", "Char")),
-        ("bool", ("Bool",)),
-        (None, ("Byte",)),
+    for name, dtype in (
+        ("Float", "float32"),
+        ("Double", "float64"),
+        ("Half", "float16"),
+        ("BFloat16", "bfloat16"),
+        ("Long", "int64"),
+        ("Int", "int32"),
+        ("Short", "int16"),
+        ("Char", "int8"),
+        ("Byte", "uint8"),
+        ("Bool", "bool"),
     )
-    for name in names
 }
-"""torch's old classes of tensors, which are left in type hints, and their dtypes: a ByteTensor is often a mask."""
+"""torch's old classes of tensors and the dtypes they stand for."""
+TENSOR_CLASSES = {
+    name: None
+    if dtype == "torch.uint8"
+    else dtype.removeprefix("torch.").rstrip("0123456789").replace("bfloat", "float")
+    for name, dtype in TENSOR_DTYPES.items()
+}
+"""What a type hint of such a class says of the dtype: nothing where it is ByteTensor, which is often a mask."""
 
 
 def from_definition(text: str, first: k.Kind = k.UNKNOWN, fields: tuple[str, ...] = ()) -> k.Kind:

@@ -125,6 +125,8 @@ def full_svd(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """All singular vectors; those beyond min(m, n) are arbitrary and take no gradient (JAX has none)."""
     k = min(a.shape[-2:])
     left, values, right = jnp.linalg.svd(a, full_matrices=False)
+    if a.shape[-1] == a.shape[-2]:
+        return left, values, right
     more_left, _, more_right = jnp.linalg.svd(lax.stop_gradient(a))
     left = jnp.concatenate([left, more_left[..., k:]], axis=-1)
     return left, values, jnp.concatenate([right, more_right[..., k:, :]], axis=-2)

@@ -321,10 +321,8 @@ def LocalResponseNorm(size, alpha=1e-4, beta=0.75, k=1.0, *, rngs=None) -> Calla
 
 @layer("torch.nn.CrossMapLRN2d")
 def CrossMapLRN2d(size, alpha=1e-4, beta=0.75, k=1, *, rngs=None) -> Callable:
-    """Caffe's form of the same, alike where ``size`` is odd."""
-    if size % 2 == 0:
-        unsupported("an even size, whose window lies differently")
-    return functools.partial(local_response_norm, size=size, alpha=alpha, beta=beta, k=k)
+    """Refused: torch leaves the first channel in the windows of all later ones, and its gradient does not."""
+    unsupported("torch sums the first channel into every later window; use LocalResponseNorm")
 
 
 @layer("torch.nn.LazyBatchNorm1d")

@@ -6,6 +6,7 @@ the sweep noted its outcomes. Nothing is run, and neither torch nor JAX is impor
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -17,6 +18,7 @@ from typing import Any
 
 from rules import definitions
 from rules.torch_names import table as torch_names
+from tests.rules import beyond
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "coverage.md"
@@ -177,7 +179,12 @@ def status_of(forms: list[str]) -> str:
     found = [o for form in known for o in outcomes(form)]
     if not found:
         tested = next((t for form in known if (t := own_test(form))), None)
-        return f"verified by {tested}" if tested else "not measured: converted by its definition"
+        if tested:
+            return f"verified by {tested}"
+        refused = [refusal(rule) for form in known for rule in rules_of(form)]
+        if refused and all(refused):
+            return f"flagged: {_short(str(refused[0]))}"
+        return "not measured: converted by its definition"
     statuses = {outcome.split()[0] for _, _, outcome in found}
     if "verified" in statuses:
         rest = {re.sub(r"^\w+ \d+ of \d+: ", "", o) for _, _, o in found if o.startswith("flagged")}
@@ -186,6 +193,17 @@ def status_of(forms: list[str]) -> str:
         return f"{said}; flagged: {_short(sorted(rest)[0])}" if rest else said
     reasons = [o.partition(": ")[2] for _, _, o in found if o.startswith("flagged")]
     return f"flagged: {_short(next((r for r in reasons if r), 'not applicable to dense tensors'))}"
+
+
+def refusal(rule: definitions.Rule) -> str | None:
+    """Why a definition converts no use at all; None where it converts some."""
+    last = rule.node.body[-1] if isinstance(rule.node, ast.FunctionDef) else None
+    call = getattr(last, "value", None)
+    if len(rule.node.body) > 2 or not isinstance(call, ast.Call) or not call.args:
+        return None
+    said = call.args[0]
+    refuses = isinstance(call.func, ast.Name) and call.func.id == "unsupported"
+    return str(said.value) if refuses and isinstance(said, ast.Constant) else None
 
 
 def _without_rule(forms: list[str]) -> str:
@@ -218,6 +236,8 @@ def own_test(name: str) -> str | None:
 
 def find_test(name: str) -> str | None:
     """A test file that uses the name as a user would."""
+    if name in beyond.names():
+        return "tests/rules/test_beyond.py"
     return next((path for path in _tests() if uses(path, name)), None)
 
 

@@ -32,6 +32,7 @@ ORDER = (
     "containers",
     "layers",
     "modules",
+    "tensor_types",
     "instances",
     "initializers",
     "indexing",

@@ -16,6 +16,7 @@ from migrator.convert.passes.functions import may_hold_tensor, stopped
 from migrator.convert.passes.parameter_lists import is_entry
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.annotations import TENSOR_DTYPES
 from migrator.infer.devices import HOST
 from migrator.infer.symbols import LAYERS, STORAGE, TORCH_VERSION, of_torch
 from migrator.infer.symbols import tensor_attribute as has_attribute
@@ -111,7 +112,7 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
         return None
     kind = rw.ctx.facts.kind(node)
     if isinstance(kind, k.DType) and kind.name:
-        return _dtype(rw, node, f"torch.{kind.name}")
+        return dtype_of(rw, node, f"torch.{kind.name}")
     if isinstance(kind, (k.Function, k.Class)) and kind.name.startswith(("torch.", *LAYERS)):
         return value_of(rw, node, kind)
     if isinstance(kind, k.Function) and kind.name.startswith("Tensor.") and kind.bound is None:
@@ -141,7 +142,12 @@ def _table(name: str) -> dict[str, str]:
     return dict(ast.literal_eval(value)) if value is not None else {}
 
 
-def _dtype(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
+def dtype_of(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
+    """JAX's word for a dtype of torch's.
+
+    Raises:
+      Failure: JAX has none.
+    """
     text = _table("DTYPES").get(name)
     if text is None:
         raise Failure(node, "DTY001", f"{name} has no counterpart in JAX", "choose another dtype")
@@ -188,6 +194,9 @@ def value_of(
     name = kind.name
     if name == "torch.Size":
         return cst.Name("tuple")
+    if name in TENSOR_DTYPES:
+        what = f"{name} as a value has no conversion: it makes tensors and stands for a dtype"
+        raise Failure(node, "API001", what, "use a dtype")
     if name in _CLASSES:
         ctx.helpers.use(_CLASSES[name].partition(".")[0])
         return syntax.parse(_CLASSES[name])

@@ -1,0 +1,63 @@
+"""torch's old classes of tensors: ``x.type(torch.LongTensor)``, ``isinstance(x, torch.FloatTensor)``, and as values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from migrator import convert_source
+
+X = np.array([[0.5, -1.5], [2.5, 3.0]], np.float32)
+
+
+def both(body: str) -> tuple[Any, Any]:
+    """The function in torch and its conversion."""
+    source = f"import torch\n\n\ndef f(x: torch.Tensor):\n    {body}\n"
+    result = convert_source(source)
+    assert result.complete, result.findings
+    original: dict[str, Any] = {}
+    port: dict[str, Any] = {}
+    exec(source, original)
+    exec(result.code, port)
+    return original["f"], port["f"]
+
+
+@pytest.mark.parametrize(
+    ("body", "dtype"),
+    [
+        ("return x.type(torch.LongTensor)", "int32"),
+        ("return x.type('torch.FloatTensor')", "float32"),
+        ("return (x > 0).type(torch.ByteTensor)", "uint8"),
+        ("return (x > 0).type(torch.FloatTensor) * x", "float32"),
+        ("return x.type(torch.HalfTensor)", "float16"),
+    ],
+)
+def test_a_cast_by_class(body: str, dtype: str) -> None:
+    function, port = both(body)
+    got = port(jnp.asarray(X))
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got, function(torch.tensor(X)).numpy())
+
+
+@pytest.mark.parametrize("name", ["Float", "Long", "Bool"])
+@pytest.mark.parametrize("given", [X, X.astype(np.int64), X > 0])
+def test_a_class_that_is_asked_for(name: str, given: np.ndarray) -> None:
+    function, port = both(f"return 1 if isinstance(x, torch.{name}Tensor) else 2")
+    assert port(jnp.asarray(given)) == function(torch.tensor(given))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return isinstance(x, (torch.FloatTensor, torch.cuda.FloatTensor))",
+        "return isinstance(x, torch.cuda.FloatTensor)",
+        "kind = torch.cuda.FloatTensor if x.is_cuda else torch.FloatTensor\n    return kind([1.0, 2.0])",
+        "kind = torch.FloatTensor\n    return kind(2, 3).fill_(0)",
+    ],
+)
+def test_a_class_as_a_value_is_a_finding(body: str) -> None:
+    assert not convert_source(f"import torch\n\n\ndef f(x: torch.Tensor):\n    {body}\n").complete
