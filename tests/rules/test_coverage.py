@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.rules import coverage
+from tests.rules import beyond, coverage
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -17,6 +17,13 @@ def test_the_tests_it_names_use_the_names() -> None:
         if not coverage.uses(path, name)
     }
     assert missing == {}
+
+
+def test_the_table_of_uses_uses_its_names() -> None:
+    tables = (beyond.VALUES, beyond.STATIC, beyond.RANDOM, beyond.LAYERS, beyond.INITIALISERS)
+    for name, uses in (item for table in tables for item in table.items()):
+        last = name.rpartition(".")[2]
+        assert last.startswith("__") or any(last in repr(use) for use in uses), name
 
 
 def test_nothing_was_wrong_when_it_was_measured() -> None:
