@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import fields
 from functools import cache
 from operator import is_not
 from typing import Any, TypeVar, get_origin
 
 import libcst as cst
-from libcst._nodes.expression import _BaseParenthesizedNode
-from libcst._nodes.internal import CodegenState
+
+from migrator.writing import code as code
+from migrator.writing import module_code as module_code
 
 N = TypeVar("N", bound=cst.CSTNode)
 
@@ -336,49 +336,6 @@ def rebuild(node: N, transform: Callable[[cst.CSTNode], cst.CSTNode]) -> N:
 
 
 _EXPONENT = re.compile(r"(?<=[\d.])e([+-])0+(?=\d)")
-_BLANK = cst.Module(body=[])
-
-
-def code(node: cst.CSTNode) -> str:
-    """The source text of a node."""
-    return _written(node, _Writing(_BLANK))
-
-
-def _written(node: cst.CSTNode, state: CodegenState) -> str:
-    node._codegen(state)
-    return "".join(state.tokens)
-
-
-_NOWHERE = nullcontext()
-
-
-class _Writing(CodegenState):
-    """libcst's writer without the bookkeeping of positions, which takes a third of its time."""
-
-    def __init__(self, module: cst.Module) -> None:
-        super().__init__(module.default_indent, module.default_newline)
-        # asked for at every node: a builtin that does nothing is called faster than a method that does nothing
-        shortcuts: dict[str, Any] = {"before_codegen": id, "after_codegen": id}
-        vars(self).update(shortcuts, add_token=self.tokens.append)
-
-    def record_syntactic_position(self, *_: Any, **__: Any) -> Any:
-        return _NOWHERE
-
-
-_parenthesize: Any = _BaseParenthesizedNode._parenthesize
-
-
-def _without_parentheses(node: Any, state: CodegenState) -> Any:
-    """What stands around the code of an expression: nothing for most, and a generator for that costs as much as all else."""
-    return _parenthesize(node, state) if node.lpar or type(state) is not _Writing else _NOWHERE
-
-
-_BaseParenthesizedNode._parenthesize = _without_parentheses  # type: ignore[method-assign, assignment]
-
-
-def module_code(module: cst.Module) -> str:
-    """The source text of a whole file."""
-    return _written(module, _Writing(module))
 
 
 @cache
