@@ -16,6 +16,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrator.errors import UserError
 from migrator.tree import Tree
+from migrator.wrappers import written_out
 
 for _kind in vars(cst).values():
     if isinstance(_kind, type) and issubclass(_kind, cst.CSTNode):
@@ -96,7 +97,7 @@ class Source:
         self.module = module
         try:
             with _trusted_parser:
-                self.tree = cst.parse_module(text)
+                self.tree = written_out(cst.parse_module(text), text)
         except cst.ParserSyntaxError as error:
             line, column = error.raw_line, error.raw_column + 1
             raise SourceError(

@@ -403,8 +403,9 @@ class Aliases:
             )
             again = frozenset() if each or not shared(memory, _all(state)) else frozenset({TWICE})
             return self._box() | memory | again
-        if isinstance(node, cst.Lambda):
-            return self._held(node, state)
+        if isinstance(node, cst.Lambda):  # all that a call of it gives, but for what it is handed
+            own = {name: frozenset[str]() for name in syntax.names(node.params)}
+            return self.memory(node.body, {**state, **own})
         if isinstance(node, cst.BinaryOperation):
             both = together([self.memory(node.left, state), self.memory(node.right, state)])
             if isinstance(node.operator, cst.Multiply) and len(both) > 1:  # [x] * 3

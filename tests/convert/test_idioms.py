@@ -9,7 +9,7 @@ from flax import nnx
 from torch import nn
 
 import migrator
-from tests.convert.tools import HEADER, body, check, convert, rules_of
+from tests.convert.tools import HEADER, X, body, both, check, convert, rules_of
 
 
 def test_children_of_a_sequential_by_assignment() -> None:
@@ -411,3 +411,41 @@ class M(nn.Module):
 """)
     assert "jnp.broadcast_to(self.token[...], (x.shape[0], *self.token.shape[-2:]))" in code
     assert "jnp.broadcast_to(token, token.shape[-3:])" in code
+
+
+REGISTERED = """
+class M(nn.Module):
+    def __init__(self, wide=True):
+        super().__init__()
+        scale = 2.0
+        put = lambda name, value: self.register_buffer(name, value.to(torch.float32))
+        rows = torch.arange(4)
+        put("rows", rows)
+        if wide:
+            put("halves", (rows if wide else -rows) / scale - 1)  # below the rows
+
+    def forward(self, x):
+        return x.gather(-1, self.rows.long().expand(3, 4)) + self.halves.clamp(min=0)
+"""
+
+
+def test_a_lambda_that_registers_is_written_out() -> None:
+    model, port, code = both(REGISTERED)
+    np.testing.assert_allclose(port(X.numpy()), model(X).numpy())
+    assert "lambda" not in code
+    assert "# below the rows" in code
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("value.to(torch.float32)", "value * scale"),
+        ("value.to(torch.float32)", "value + value"),
+        ('put("rows", rows)', 'put(name="rows", value=rows)'),
+        ('put("rows", rows)', 'self.put = put; put("rows", rows)'),
+    ],
+)
+def test_a_lambda_that_may_do_something_else_stays(old: str, new: str) -> None:
+    result = convert(REGISTERED.replace(old, new))
+    assert "put = lambda" in result.code
+    assert not result.complete

@@ -26,6 +26,10 @@ def same(x):
     return x, x.view(-1)
 
 
+def either(x, make):
+    return x if x is not None else make()
+
+
 def first_of(state):
     h, c = state
     h += 1
@@ -76,6 +80,8 @@ SEEN = {
     "a comprehension": "held = [y for y in [h]]; y = held[0]; y += 1; return h",
     "the list under another name": "a = []; b = a; b.append(h); h += 1; return a[0]",
     "kept by a method": "held = []; self.keep(held, h); h += 1; return held[0]",
+    "what a lambda gives": "f = lambda: [h]; y = f()[0]; y += 1; return h",
+    "what a lambda makes of what it is handed": "f = lambda t: t[0]; y = f(h); y += 1; return h",
     "what a lambda holds": "f = lambda: h; y = f(); y += 1; return h",
     "an element of a list": "held = [h]; held[0] += 1; return h",
     "an element of a dict": "held = {'h': h}; held['h'] += 1; return h",
@@ -135,6 +141,8 @@ UNSEEN = {
     "    y = y + a * b\nreturn y",
     "two tensors for a function": "return first_of((h * 1, h))",
     "a result of its own": "a, b = pair(h, x); a += 1; return a + b + h",
+    "what a lambda makes": "f = lambda: torch.ones_like(h); y = f(); y += 1; return h + y",
+    "what a lambda makes for a function": "y = either(None, lambda: h * 2); y += 1; return h + y",
     "a list of copies": "held = []\nfor i in range(2):\n    h += x\n    held.append(h.clone())\nreturn torch.stack(held)",
 }
 

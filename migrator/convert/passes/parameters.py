@@ -25,6 +25,7 @@ from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.symbols import tensor_attribute
+from migrator.wrappers import is_wrapper
 from rules import definitions
 from rules.definitions import module_file
 
@@ -77,6 +78,15 @@ def _variable_class(
     if any(word in rw.ctx.source.text for word in ("parameters(", ".requires_grad")):
         return cst.Name(rw.ctx.helpers.need(module_file("rules.compat.named"), "Frozen")), None
     return syntax.parse("nnx.Variable"), None
+
+
+@converts(cst.Assign)
+def wrapper(rw: Rewriter, node: cst.Assign) -> Any:
+    """A lambda whose calls have been written out goes."""
+    if rw.ctx.frame is None or not is_wrapper(node.value) or len(node.targets) != 1:
+        return None
+    read = syntax.names(rw.ctx.frame.info.node.body)
+    return [] if read.get(syntax.code(node.targets[0].target), 0) == 1 else None
 
 
 @converts(cst.Expr)
