@@ -429,11 +429,23 @@ def _may_raise(node: cst.CSTNode, ctx: FlagContext) -> bool:
     """Whether a node computes with tensors, or calls what may."""
     if isinstance(node, cst.Call):
         name = ctx.callee(node) or ""
+        if name in ("Tensor.size", "Tensor.dim"):
+            return False  # an axis that is not there is an IndexError of the shape in JAX too
         if name.startswith(("Tensor.", "Module.")) or name.endswith("()") or ctx.is_tensor(node):
             return True
         return any(ctx.is_tensor(item.value) for item in node.args)
     if isinstance(node, (cst.BinaryOperation, cst.Subscript)):
+        if isinstance(node, cst.Subscript) and all(_is_range(e.slice, ctx) for e in node.slice):
+            return False  # too many of them are an IndexError in JAX too, and out of range is none
         return ctx.is_tensor(node.left if isinstance(node, cst.BinaryOperation) else node.value)
     return isinstance(node, cst.Assign) and any(
         isinstance(t.target, cst.Subscript) and ctx.is_tensor(t.target.value) for t in node.targets
     )
+
+
+def _is_range(node: cst.BaseSlice, ctx: FlagContext) -> bool:
+    """``a:b`` of numbers: a step may be negative for JAX."""
+    if not isinstance(node, cst.Slice):
+        return False
+    bounds = [part for part in (node.lower, node.upper) if part is not None]
+    return node.step is None and not any(ctx.is_tensor(bound) for bound in bounds)

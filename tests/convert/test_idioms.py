@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 import torch.nn.functional as F
 from flax import nnx
 from torch import nn
@@ -449,3 +450,38 @@ def test_a_lambda_that_may_do_something_else_stays(old: str, new: str) -> None:
     result = convert(REGISTERED.replace(old, new))
     assert "put = lambda" in result.code
     assert not result.complete
+
+
+CAUGHT = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x, y):
+        skip = 0
+        for layer in (x, y):
+            try:
+                skip = skip[:, -layer.size(1):]
+            except:
+                skip = 0
+            skip = layer + skip
+        try:
+            return skip[..., :2, :, :]
+        except IndexError:
+            return skip.size(-1)
+"""
+
+
+def test_ranges_that_are_caught_raise_alike() -> None:
+    model, port, _ = both(CAUGHT)
+    for rows in ((3, 4), (2, 3, 4)):
+        x, y = torch.randn(*rows), torch.randn(*rows)[..., :2, -4:]
+        y = y[..., :1, :]
+        ours, theirs = port(x.numpy(), y.numpy()), model(x, y)
+        np.testing.assert_allclose(ours, theirs)
+
+
+@pytest.mark.parametrize("code", ["[:, 5]", "[::n]", "[x]", "[:, 1:x[0].long()]", ".view(3)"])
+def test_what_torch_may_raise_for_is_not_caught(code: str) -> None:
+    source = f"def f(x: torch.Tensor, n: int):\n    try:\n        return x{code}\n    except Exception:\n        return x\n"
+    assert "TRC014" in rules_of(source)
