@@ -33,3 +33,10 @@ def with_item(input, index, value):
         input[index] = value
         return input
     return input.at[index].set(value)
+
+
+def first_nonzero(x: jax.Array, size: int, fill_value: int = -1) -> jax.Array:
+    """The first ``size`` places of nonzero elements, (size, axes of x), the rest ``fill_value``; also of no elements."""
+    if x.size == 0:
+        return jnp.full((size, x.ndim), fill_value, jnp.int32)
+    return jnp.argwhere(x, size=size, fill_value=fill_value)

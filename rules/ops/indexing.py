@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from rules.compat.indexing import along_axis
+from rules.compat.indexing import along_axis, first_nonzero
 from rules.compat.indexing import masked_scatter as put_where
 from rules.compat.scatter_reduce import reduce_at
 from rules.registry import is_bool, is_float, op, surely, unsupported
@@ -276,13 +276,11 @@ def masked_scatter(input, mask, source) -> Tensor["same"]:
 @op(
     "torch.nonzero_static",
     "Tensor.nonzero_static",
-    example={"torch.nonzero_static(x, size=4)": "jnp.argwhere(x, size=4, fill_value=-1)"},
+    example={"torch.nonzero_static(x, size=4)": "first_nonzero(x, 4, -1)"},
 )
 def nonzero_static(input, *, size, fill_value=-1) -> Tensor["int"]:
     """The first ``size`` places of nonzero elements; the rest is ``fill_value``."""
-    if surely(input.size == 0):
-        return jnp.full((size, input.ndim), fill_value)
-    return jnp.argwhere(input, size=size, fill_value=fill_value)
+    return first_nonzero(input, size, fill_value)
 
 
 @op("torch.masked_select", "Tensor.masked_select")
