@@ -1,6 +1,6 @@
 """What torch's databases leave out computes what torch computes too: see ``beyond``.
 
-A quarter runs by default, another one each day; ``BEYOND_SEED=3`` picks one, ``-m sweep`` runs the others.
+An eighth runs by default, another one each day; ``BEYOND_SEED=3`` picks one, ``-m sweep`` runs the others.
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ def both(text: str, name: str) -> tuple[Any, Any]:
 
 
 def cases(table: dict[str, tuple[Any, ...]]) -> list[Any]:
-    """All uses of a table: a quarter by default, another one each day, the rest in the sweep."""
+    """All uses of a table: an eighth by default, another one each day, the rest in the sweep."""
     found = []
     for use in (use for uses in table.values() for use in uses):
         values = use if isinstance(use, tuple) else (use,)
-        later = zlib.crc32(repr(use).encode()) % 4 != SEED % 4
+        later = zlib.crc32(repr(use).encode()) % 8 != SEED % 8
         found.append(pytest.param(*values, marks=[pytest.mark.sweep] if later else []))
     return found
 
