@@ -11,6 +11,7 @@ from migrator.analyze.suppress import Suppressions
 from migrator.analyze.walk import FlagWalk, Found, load_flags
 from migrator.findings import Finding, ordered
 from migrator.infer import Facts, infer
+from migrator.saying import may_concern_torch
 from migrator.source import Source
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def analyze_source(text: str, path: str | None = None) -> list[Finding]:
       SourceError: the text does not parse.
     """
     source = Source(text, path)
-    if "torch" not in text:
+    if not may_concern_torch(text):
         return []
     return findings_of(source, infer(source))
 

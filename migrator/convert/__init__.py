@@ -20,6 +20,7 @@ from migrator.errors import UserError
 from migrator.findings import CONTRADICTED, Finding, ordered
 from migrator.infer import FunctionInfo, Linked, infer, infer_together
 from migrator.infer.observed import Observed, contradictions, described
+from migrator.saying import may_concern_torch
 from migrator.source import Source
 
 __all__ = ["ConvertResult", "convert_source", "convert_together"]
@@ -109,7 +110,7 @@ def convert_together(
 
 def _convert(text: str, path: str | None) -> ConvertResult:
     source = Source(text, path)
-    if "torch" not in text:
+    if not may_concern_torch(text):
         return ConvertResult(text)
     facts = infer(source)
     result = _rewritten(source, Context(source, facts))

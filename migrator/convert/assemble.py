@@ -35,6 +35,8 @@ def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
     if made:
         made[0] = syntax.changed(made[0], leading_lines=leading)
     header = list(made)
+    if header and at < len(body):
+        body[at] = _apart(body[at])
     body[at:at] = header
     if standard:
         place = min(before_torch, at)
@@ -53,6 +55,16 @@ def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
     if ctx.module_rngs:
         body = _with_rngs(body, ctx.rngs_by_definitions)
     return syntax.module_code(syntax.changed(tree, body=body))
+
+
+def _apart(node: cst.BaseStatement) -> cst.BaseStatement:
+    """A definition that was the first thing in its file, which stands behind imports now."""
+    if not isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+        return node
+    if any(line.comment is None for line in node.leading_lines):
+        return node
+    blank = cst.EmptyLine(indent=False)
+    return syntax.changed(node, leading_lines=[blank, blank, *node.leading_lines])
 
 
 def with_helpers(code: str, helpers: str) -> str:

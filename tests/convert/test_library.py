@@ -222,3 +222,33 @@ def test_a_function_that_hands_a_loaded_file_to_a_module_raises() -> None:
     assert not convert(head + load + "        return state\n").complete
     built = "        self.fc.load_state_dict(torch.load('fc.pt'))\n"
     assert not convert(head.rstrip("\n") + "\n" + built).complete
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("return x.view(x.size(0), -1)", "return x.reshape(x.shape[0], -1)"),
+        ("return x.unsqueeze(0).numel()", "return x[None].size"),
+        ("x.mul_(s)\n    return x", "x = x * s\n    return x"),
+        ("return x.max(1)", "return x.max(1)"),
+        ("return x.size() + s.dim()", "return x.size() + s.dim()"),
+        ("return x.view(int)", "return x.view(int)"),
+    ],
+)
+def test_a_text_that_never_says_torch_may_ask_what_only_tensors_answer(
+    text: str, expected: str
+) -> None:
+    """What it asks for decides: objects of other kinds have sizes and maxima too."""
+    result = migrator.convert_source(f"def f(x, s):\n    {text}\n")
+    assert result.complete, result.findings
+    assert result.code == f"def f(x, s):\n    {expected}\n"
+    assert migrator.convert_source(result.code) == migrator.convert.ConvertResult(result.code)
+
+
+def test_a_walk_over_parameters_never_says_torch() -> None:
+    source = "def count(model):\n    return sum(p.numel() for p in model.parameters())\n"
+    first = migrator.convert_source(source)
+    assert first.complete
+    assert "def parameters(module)" in first.code
+    assert "\n\n\ndef count(model):\n" in first.code
+    assert migrator.analyze_source("def f(model):\n    return model.state_dict()\n")
