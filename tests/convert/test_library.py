@@ -251,4 +251,49 @@ def test_a_walk_over_parameters_never_says_torch() -> None:
     assert first.complete
     assert "def parameters(module)" in first.code
     assert "\n\n\ndef count(model):\n" in first.code
-    assert migrator.analyze_source("def f(model):\n    return model.state_dict()\n")
+
+
+LOADS = """
+class M(nn.Module):
+    def __init__(self, path=None, pretrained=True, kind="a"):
+        super().__init__()
+        self.l = nn.Linear(2, 2)
+        {init}
+
+
+def build(path, pretrained=False):
+    m = M()
+    {build}
+    return m
+"""
+LOAD = "load_state_dict(torch.load(path))"
+
+
+@pytest.mark.parametrize(
+    ("init", "build", "complete"),
+    [
+        ("if pretrained: self." + LOAD, "pass", False),
+        ("if path is None: self." + LOAD, "pass", False),
+        (
+            "if not pretrained:\n            pass\n        else:\n            self." + LOAD,
+            "pass",
+            False,
+        ),
+        ("if pretrained and kind == 'a': self." + LOAD, "pass", False),
+        ("pass", "m." + LOAD, False),
+        ("pass", "if not pretrained: m." + LOAD, False),
+        ("if path: self." + LOAD, "pass", True),
+        ("if path is not None: self." + LOAD, "pass", True),
+        ("if kind == 'b': self." + LOAD, "pass", True),
+        ("if pretrained and kind == 'b': self." + LOAD, "pass", True),
+        ("pass", "if pretrained: m." + LOAD, True),
+        ("pass", "if path: m." + LOAD, True),
+    ],
+)
+def test_a_checkpoint_that_is_read_by_default_is_a_finding(
+    init: str, build: str, complete: bool
+) -> None:
+    """The port raises there; where nobody asked for it, a model could not even be built."""
+    result = convert(LOADS.format(init=init, build=build))
+    assert result.complete is complete
+    assert {f.rule for f in result.findings} == {"API001"}

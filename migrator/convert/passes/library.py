@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.branches import runs_by_default
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.freezing import forward_reaches, in_forward
 from migrator.convert.rewriter import Rewriter, converts
@@ -120,8 +121,8 @@ _DOWNLOADS = frozenset(["torch.hub.load_state_dict_from_url", "torch.utils.model
 
 def _not_loaded(rw: Rewriter, node: cst.CSTNode) -> cst.Raise:
     info = rw.ctx.frame.info if rw.ctx.frame is not None else None
-    built = info is not None and (info.short == "__init__" or _always_built(info))
-    if info is not None and built and not _in_branch(node, info):
+    built = info is not None and (info.short == "__init__" or info.builds or _always_built(info))
+    if info is not None and built and runs_by_default(rw.ctx.facts.tree, node, info):
         raise Failure(node, "API001", "the model reads a torch checkpoint as it is built", _ADVICE)
     rw.ctx.report(
         node,
