@@ -485,3 +485,28 @@ def test_ranges_that_are_caught_raise_alike() -> None:
 def test_what_torch_may_raise_for_is_not_caught(code: str) -> None:
     source = f"def f(x: torch.Tensor, n: int):\n    try:\n        return x{code}\n    except Exception:\n        return x\n"
     assert "TRC014" in rules_of(source)
+
+
+CUT = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x, n: int, m: int):
+        a = torch.linspace(0, m, n).long()
+        t = torch.linspace(1, m, steps=n, device=x.device)
+        t = t.flip(0)
+        b = torch.floor(torch.linspace(0.0, m, n))
+        c = torch.linspace(0, m, n).to(dtype=torch.long)
+        return a, t.int(), b, c, x + torch.linspace(0, 1, 4).to(x.device)
+"""
+
+
+def test_a_range_that_is_cut_is_rounded_as_torch_rounds() -> None:
+    model, port, code = both(CUT)
+    assert code.count("jnp.asarray(exact_linspace(") == 4
+    assert "exact_linspace(1, m, steps=n))" in code
+    assert "x + jnp.linspace(0, 1, 4)" in code
+    for n, m in ((50, 133), (43, 999), (1, 5), (7, 20)):
+        for ours, theirs in zip(port(X.numpy(), n, m), model(X, n, m), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)

@@ -211,3 +211,11 @@ def test_a_linspace_of_whole_numbers(start: float, end: float) -> None:
     for steps in (0, 1, 2, 3, 5, 50, 83, 123, 184, 245):
         want = torch.linspace(start, end, steps, dtype=torch.long)
         np.testing.assert_array_equal(ranges.whole_linspace(start, end, steps), want.numpy())
+
+
+@pytest.mark.parametrize("start", [0, 1, -7, 2.5, 0.1])
+@pytest.mark.parametrize("end", [0, 9, -14, 99, 133, 999, 7.9])
+def test_a_linspace_that_is_rounded_as_torch_rounds(start: float, end: float) -> None:
+    for steps in (0, 1, 2, 3, 5, 43, 50, 83, 123, 184, 245, 1000):
+        want = torch.linspace(start, end, steps)
+        np.testing.assert_array_equal(ranges.exact_linspace(start, end, steps), want.numpy())

@@ -39,6 +39,7 @@ ORDER = (
     "running_statistics",
     "sizes",
     "foreign",
+    "ranges",
     "calls",
     "names",
 )
