@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+from abc import ABCMeta
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +19,22 @@ from migrator.errors import UserError
 from migrator.tree import Tree
 from migrator.wrappers import written_out
 
+
+class _Node(ABCMeta):
+    """The type of libcst's classes of nodes, asked for instances as plain classes are.
+
+    Nobody registers another class as a node, which is what an abstract class looks for, three times as long.
+    """
+
+    __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
+
+
 for _kind in vars(cst).values():
     if isinstance(_kind, type) and issubclass(_kind, cst.CSTNode):
         # by identity like libcst's own, which calls id() in Python at every lookup
         _kind.__hash__ = object.__hash__  # type: ignore[method-assign]
+        _kind.__class__ = _Node  # type: ignore[assignment]
 
 
 class SourceError(UserError):

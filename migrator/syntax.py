@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
+from functools import cache, partial
 from operator import is_not
 from typing import Any, TypeVar, get_origin
 
@@ -369,41 +369,52 @@ def from_ast(node: ast.expr) -> cst.BaseExpression:
 def substitute(node: N, mapping: Mapping[str, cst.BaseExpression]) -> N:
     """Put expressions in place of the names of a template."""
 
-    def visit(item: Any) -> cst.CSTNode:
-        kind = type(item)
-        if kind is cst.Name:
-            return mapping.get(item.value, item)
-        if kind is cst.Integer or kind is cst.SimpleString or kind is cst.Float:
-            return item
-        if kind is cst.Arg:
-            value = visit(item.value)
-            return item if value is item.value else changed(item, value=value)
-        if kind is cst.Attribute:
-            value = visit(item.value)
-            if value is item.value:
-                return item
-            return changed(item, value=fitted(item, "value", value))
-        return rebuild(item, visit)
+    return _substituted(mapping, node)  # type: ignore[return-value]
 
-    return visit(node)  # type: ignore[return-value]
+
+def _substituted(mapping: Mapping[str, cst.BaseExpression], item: Any) -> cst.CSTNode:
+    kind = type(item)
+    if kind is cst.Name:
+        return mapping.get(item.value, item)
+    if kind is cst.Integer or kind is cst.SimpleString or kind is cst.Float:
+        return item
+    if kind is cst.Arg:
+        value = _substituted(mapping, item.value)
+        return item if value is item.value else changed(item, value=value)
+    if kind is cst.Attribute:
+        value = _substituted(mapping, item.value)
+        if value is item.value:
+            return item
+        return changed(item, value=fitted(item, "value", value))
+    return rebuild(item, partial(_substituted, mapping))
 
 
 def names(node: cst.CSTNode) -> dict[str, int]:
     """Every Name read in an expression and how often (attribute names and keywords left out)."""
     found: dict[str, int] = {}
 
-    def visit(item: Any) -> None:
+    pending: list[Any] = [node]
+    while pending:
+        item = pending.pop()
         kind = type(item)
         if kind is cst.Name:
             found[item.value] = found.get(item.value, 0) + 1
         elif kind is cst.Attribute or kind is cst.Arg:
-            visit(item.value)
+            pending.append(item.value)
         else:
-            for child in children(item):
-                visit(child)
-
-    visit(node)
+            pending += reversed(children(item))
     return found
+
+
+def reads(node: cst.CSTNode) -> set[str]:
+    """Names an expression or statement reads; what a plain assignment binds is not read."""
+    if isinstance(node, cst.Assign):
+        found = set(names(node.value))
+        for target in node.targets:
+            if not isinstance(target.target, (cst.Name, cst.Tuple, cst.List)):
+                found |= set(names(target.target))
+        return found
+    return set(names(node))
 
 
 def literal(node: cst.Integer | cst.Float | cst.SimpleString) -> Any:

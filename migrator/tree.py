@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -58,45 +59,54 @@ class Tree:
         return {id(node): index for index, node in enumerate(self.nodes)}
 
     @cached_property
-    def _by_type(self) -> dict[type, list[Any]]:
-        found: dict[type, list[Any]] = defaultdict(list)
-        for node in self.nodes:
-            found[type(node)].append(node)
+    def _by_type(self) -> dict[type, list[int]]:
+        """The places of the nodes of each type, in the order of the source."""
+        found: dict[type, list[int]] = defaultdict(list)
+        for index, kind in enumerate(map(type, self.nodes)):
+            found[kind].append(index)
         return found
 
     def place(self, node: cst.CSTNode) -> int:
         """The index of a node of the tree."""
         return self._index[id(node)]
 
-    def below(self, node: cst.CSTNode, without: type | None = None) -> Sequence[Any]:
-        """A node and all nodes below it, parts of one type left out."""
+    def below(self, node: cst.CSTNode) -> Sequence[Any]:
+        """A node and all nodes below it."""
         index = self._index.get(id(node))
         if index is None:  # a node of another tree
-            found: Sequence[Any] = walk(node)
-            return found if without is None else [n for n in found if type(n) is not without]
-        end = self.ends[index]
-        found = self.nodes[index:end]
-        if without is None or without not in self._by_type:
-            return found
-        kept: list[Any] = []
-        while index < end:
-            item = self.nodes[index]
-            if type(item) is without:
-                index = self.ends[index]
-            else:
-                kept.append(item)
-                index += 1
-        return kept
+            return walk(node)
+        return self.nodes[index : self.ends[index]]
 
-    def of_type(self, *types: type[cst.CSTNode]) -> Sequence[Any]:
+    def of_type(self, *types: type[cst.CSTNode]) -> list[Any]:
         """All nodes of exactly these types, type by type."""
-        if len(types) == 1:
-            return self._by_type.get(types[0], [])
-        return [node for kind in types for node in self._by_type.get(kind, ())]
+        nodes = self.nodes
+        return [nodes[place] for kind in types for place in self._by_type.get(kind, ())]
+
+    def within(self, node: cst.CSTNode, *types: type[cst.CSTNode]) -> list[Any]:
+        """A node and those below it that are of exactly these types, in the order of the source.
+
+        A function has many nodes and few of one type: they are looked up, not looked for."""
+        start = self._index.get(id(node))
+        if start is None:  # a node of another tree
+            return [item for item in walk(node) if type(item) in types]
+        end, found = self.ends[start], list[int]()
+        for kind in types:
+            places = self._by_type.get(kind)
+            if places is not None:
+                found += places[bisect_left(places, start) : bisect_left(places, end)]
+        if len(types) > 1:
+            found.sort()
+        nodes = self.nodes
+        return [nodes[place] for place in found]
 
     def has(self, node: cst.CSTNode) -> bool:
         """Whether a node is one of the tree, not made since."""
         return id(node) in self._index
+
+    def holds(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
+        """Whether a node is another one of the tree, or lies below it."""
+        start, place = self._index.get(id(outer)), self._index.get(id(inner))
+        return start is not None and place is not None and start <= place < self.ends[start]
 
     def around(self, node: cst.CSTNode) -> list[Any]:
         """The nodes around a node of the tree, the root first."""

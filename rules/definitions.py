@@ -119,6 +119,11 @@ class Rule:
         return any(p.name == "rngs" for p in self.params)
 
     @cached_property
+    def positional(self) -> list[str]:
+        """The names of the parameters that may be given by place."""
+        return [p.name for p in self.params if p.mode == "positional"]
+
+    @cached_property
     def by_name(self) -> dict[str, Param]:
         return {p.name: p for p in self.params}
 
@@ -183,6 +188,7 @@ def read(path: Path) -> RuleFile:
     return RuleFile(path, text, ast.parse(text))
 
 
+@cache
 def module_file(module: str) -> RuleFile:
     """The file of a module such as ``rules.compat.conv``."""
     return read(ROOT.parent.joinpath(*module.split(".")).with_suffix(".py"))

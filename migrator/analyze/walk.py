@@ -276,14 +276,12 @@ def _generates(info: FunctionInfo, source: Source) -> bool:
         return False
     if _WITHOUT_GRADIENT & set(info.decorators):
         return True
-    return any(type(node) in (cst.For, cst.While) for node in source.index.below(info.node.body))
+    return bool(source.index.within(info.node.body, cst.For, cst.While))
 
 
 def _trains(info: FunctionInfo, source: Source, facts: Facts) -> bool:
     """Whether a plain function is the program around a model: it trains, loads or saves one."""
-    for call in source.index.below(info.node.body):
-        if type(call) is not cst.Call:
-            continue
+    for call in source.index.within(info.node.body, cst.Call):
         if type(call.func) is cst.Attribute and call.func.attr.value in _TRAINING_CALLS:
             return True
         if facts.callee(call) in _TRAINING_NAMES:

@@ -112,9 +112,9 @@ def _convert(text: str, path: str | None) -> ConvertResult:
     source = Source(text, path)
     if not may_concern_torch(text):
         return ConvertResult(text)
-    facts = infer(source)
-    result = _rewritten(source, Context(source, facts))
-    facts.release()
+    ctx = Context(source, infer(source))
+    result = _rewritten(source, ctx)
+    ctx.release()
     return result
 
 

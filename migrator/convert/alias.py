@@ -90,24 +90,24 @@ def _names_variable(ctx: Context, facts: Aliases, name: str) -> bool:
     """Whether a name stands for a Variable wherever a function reads it."""
     read = [
         node
-        for node in ctx.facts.tree.below(facts.info.node.body)
-        if type(node) is cst.Name and node.value == name and node in ctx.facts.kinds
+        for node in ctx.facts.tree.within(facts.info.node.body, cst.Name)
+        if node.value == name and node in ctx.facts.kinds
     ]
     return bool(read) and all(is_variable(ctx.kind(node)) for node in read)
 
 
 def _check_own(facts: Aliases, node: cst.CSTNode, name: str) -> None:
     """What a function does not bind itself is written for everybody around it, which a rebinding does not do."""
-    below = facts.ctx.facts.tree.below(facts.info.node.body)
+    tree, body = facts.ctx.facts.tree, facts.info.node.body
     foreign = not any(name in state for state in facts.before.values())
     if foreign:  # what a lambda or a comprehension binds is its own
-        inner: list[cst.CSTNode] = [n.params for n in below if isinstance(n, cst.Lambda)]
-        inner += [n.target for n in below if isinstance(n, cst.CompFor)]
+        inner: list[cst.CSTNode] = [n.params for n in tree.within(body, cst.Lambda)]
+        inner += [n.target for n in tree.within(body, cst.CompFor)]
         foreign = not any(
             isinstance(n, cst.Name) and n.value == name for one in inner for n in syntax.walk(one)
         )
     else:
-        declared = [n for n in below if isinstance(n, (cst.Nonlocal, cst.Global))]
+        declared = tree.within(body, cst.Nonlocal, cst.Global)
         foreign = any(item.name.value == name for n in declared for item in n.names)
     if foreign:
         raise Failure(

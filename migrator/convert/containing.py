@@ -10,6 +10,9 @@ from migrator.convert.context import Context
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 
+PUTTING = (cst.Assign, cst.AugAssign, cst.Call)
+"""What may put something into a container."""
+
 
 def put_into(node: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
     """A container and what is put into it: by append, under a key, or as a list that is added."""

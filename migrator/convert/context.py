@@ -109,6 +109,10 @@ class Context:
         """Names of lists that the project may take something out of."""
         self.made_variables: dict[FunctionInfo, list[Any]] = {}
         """Constructor → the parameters and buffers it makes, and the memory they are made of."""
+        self.variables: dict[FunctionInfo, list[cst.Attribute]] = {}
+        """Function → where it names a parameter or buffer as an attribute."""
+        self.given_names: set[str] | None = None
+        """Names of attributes that the file assigns to anywhere."""
         self.holders: set[str] | None = None
         """Names that may stand for one of them, or for what makes one."""
         self.foreign_holders: set[str] = set()
@@ -206,6 +210,13 @@ class Context:
         if isinstance(kind, k.Module):
             return self.facts.classes.get(kind.cls)
         return None
+
+    def release(self) -> None:
+        """Take the cycles apart that hold the trees, so that they are freed at once.
+
+        The garbage collector would look at every node of them first."""
+        self.facts.release()
+        vars(self).clear()
 
     # --- edits ----------------------------------------------------------------------------------------------------
 
@@ -387,16 +398,8 @@ def imported_by(imports: Iterable[cst.CSTNode]) -> set[str]:
 def bound_in_file(tree: Tree) -> frozenset[str]:
     """Every name that the file binds somewhere, imports of torch left out."""
     found: set[str] = set()
-
-    def targets(node: cst.CSTNode) -> None:
-        if isinstance(node, cst.Name):
-            found.add(node.value)
-        elif isinstance(node, (cst.Tuple, cst.List)):
-            for element in node.elements:
-                targets(element.value)
-
     for node in tree.of_type(*_BINDING):
-        targets(node.target)
+        found.update(_bound_by(node.target))
     for named in tree.of_type(cst.FunctionDef, cst.ClassDef, cst.Param):
         found.add(named.name.value)
     imports = [n for n in tree.of_type(cst.Import, cst.ImportFrom) if not _from_torch(n)]
@@ -411,30 +414,30 @@ def _from_torch(node: cst.CSTNode) -> bool:
 def bound_names(tree: Tree, function: cst.FunctionDef) -> frozenset[str]:
     """The names a function binds: parameters, assignments, loops, withs (imports left out)."""
     found: set[str] = set()
-    imports: list[cst.CSTNode] = []
-
-    def targets(node: cst.CSTNode) -> None:
-        if isinstance(node, cst.Name):
-            found.add(node.value)
-        elif isinstance(node, (cst.Tuple, cst.List)):
-            for element in node.elements:
-                targets(element.value)
-
     params = function.params
     for param in (*params.posonly_params, *params.params, *params.kwonly_params):
         found.add(param.name.value)
     for star in (params.star_arg, params.star_kwarg):
         if isinstance(star, cst.Param):
             found.add(star.name.value)
-    for node in tree.below(function.body):
+    imports: list[cst.CSTNode] = []
+    for node in tree.within(function.body, *_BINDING, cst.AsName, cst.Import, cst.ImportFrom):
         kind = type(node)
-        if kind in _BINDING:
-            targets(node.target)
-        elif kind is cst.AsName:
-            targets(node.name)
-        elif kind is cst.Import or kind is cst.ImportFrom:
+        if kind is cst.Import or kind is cst.ImportFrom:
             imports.append(node)
+        else:
+            found.update(_bound_by(node.name if kind is cst.AsName else node.target))
     return frozenset(found - imported_by(imports))
+
+
+def _bound_by(target: cst.CSTNode) -> Iterator[str]:
+    """The names in the target of an assignment, with those of its tuples and lists."""
+    pending = [target]
+    for node in pending:
+        if type(node) is cst.Name:
+            yield node.value
+        elif type(node) is cst.Tuple or type(node) is cst.List:
+            pending += [element.value for element in node.elements]
 
 
 _BINDING: Any = (

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrator.convert.context import Context
-from migrator.convert.memory import aliases
-from migrator.convert.parts import whole
+from migrator.convert.memory import LIBRARIES, aliases, makes_new
+from migrator.convert.parts import holds_layers, is_plain, whole
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -42,15 +42,32 @@ def kept(ctx: Context, info: FunctionInfo) -> tuple[Kept, ...]:
 
 
 def _kept(ctx: Context, info: FunctionInfo) -> Iterator[Kept]:
+    nodes = ctx.facts.tree.within(info.node.body, cst.Assign, cst.Call)
+    if not any(may_share(ctx, value) for node in nodes for value, _, _ in _keeping(ctx, node)):
+        return
     facts = aliases(ctx, info)
     for statement, state in facts.before.items():
         if not isinstance(statement, cst.SimpleStatementLine):
             continue
-        for node in ctx.facts.tree.below(statement):
+        for node in ctx.facts.tree.within(statement, cst.Assign, cst.Call):
             for value, attribute, how in _keeping(ctx, node):
                 for one in facts.memory(value, state):
                     if one.startswith("param:"):
                         yield whole(one).removeprefix("param:"), attribute, how
+
+
+def may_share(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether an expression's result may share memory with anything, as far as a look at it alone can tell."""
+    kind = ctx.kind(node)
+    if is_plain(kind) or holds_layers(kind):
+        return False
+    if not isinstance(node, cst.Call):
+        return True
+    name = ctx.facts.callee(node) or ""
+    if not name.startswith(LIBRARIES):
+        return True
+    out = any(a.keyword is not None and a.keyword.value == "out" for a in node.args)
+    return out or isinstance(kind, k.Other) or not makes_new(ctx, node, name)
 
 
 def _keeping(ctx: Context, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, str, str]]:

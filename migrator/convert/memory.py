@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, TypeGuard
 
 import libcst as cst
@@ -53,6 +54,9 @@ State = dict[str, frozenset[str]]
 """The memory each name may stand for: ``param:x``, ``attr:self.x``, ``new:3`` of tensors, ``box:4`` of a container."""
 
 
+LIBRARIES = ("torch.", "einops.")
+
+
 class Aliases:
     """May-alias facts of one function: before each statement, the memory each name may stand for."""
 
@@ -60,7 +64,8 @@ class Aliases:
         self.ctx = ctx
         self.info = info
         self.before: dict[cst.CSTNode, State] = {}
-        self.order: list[tuple[cst.CSTNode, frozenset[str], tuple[cst.CSTNode, ...]]] = []
+        self.order: list[tuple[cst.CSTNode, Sequence[cst.CSTNode], tuple[cst.CSTNode, ...]]] = []
+        """The statements as they stand, with what each evaluates and the loops around it."""
         self.given = Returned()
         self._fresh = 0
         self._closures: set[str] = set()
@@ -92,17 +97,15 @@ class Aliases:
         state: State,
         loops: tuple[cst.CSTNode, ...],
     ) -> None:
-        known = node in self.before
+        if node not in self.before:
+            self.order.append((node, parts, loops))
         self.before[node] = dict(state)  # the last time round a loop begins with all of the others
-        if not known:
-            reads = frozenset().union(*[_reads(part) for part in parts])
-            self.order.append((node, reads, loops))
         for part in parts:
             self._keep(part, state)
 
     def _statement(self, node: cst.CSTNode, state: State, loops: tuple[cst.CSTNode, ...]) -> State:
         if isinstance(node, cst.SimpleStatementLine):
-            self._note(node, list(node.body), state, loops)
+            self._note(node, node.body, state, loops)
             for small in node.body:
                 state = self._small(small, state)
             return state
@@ -174,7 +177,7 @@ class Aliases:
     def _small(self, node: cst.CSTNode, state: State) -> State:
         if isinstance(node, cst.Assign):
             memory = self.memory(node.value, state)
-            if any(isinstance(n, cst.Lambda) for n in self.ctx.facts.tree.below(node.value)):
+            if self.ctx.facts.tree.within(node.value, cst.Lambda):
                 self._closures |= {n for t in node.targets for n in syntax.names(t.target)}
             for target in node.targets:
                 each = self._mapped(target.target, node.value, state)
@@ -304,8 +307,7 @@ class Aliases:
         """What a statement's expressions bind, and what they hand to containers to keep."""
         calls = self._storing.get(part)
         if calls is None:
-            below = self.ctx.facts.tree.below(part)
-            calls = [c for c in below if type(c) is cst.Call or type(c) is cst.NamedExpr]
+            calls = self.ctx.facts.tree.within(part, cst.Call, cst.NamedExpr)
             self._storing[part] = calls
         for call in calls:
             if isinstance(call, cst.NamedExpr):
@@ -346,8 +348,9 @@ class Aliases:
             return
         mine = state.get(holder.value, frozenset())
         again = {TWICE} if shared(mine, memory) else set()
+        containers = boxes(mine)
         for name, theirs in state.items():
-            if name == holder.value or boxes(mine) & theirs:
+            if name == holder.value or containers & theirs:
                 state[name] = theirs | memory | again
 
     def _held(self, node: cst.CSTNode, state: State) -> frozenset[str]:
@@ -437,28 +440,18 @@ class Aliases:
         out = [a.value for a in node.args if a.keyword is not None and a.keyword.value == "out"]
         if out and name.startswith("torch."):
             return self.memory(out[0], state)
-        arguments = self._arguments(node, state)
         if isinstance(ctx.kind(node), k.Other) and name.startswith(DISTRIBUTIONS):
-            return arguments | self._box()  # its parameters are what it is made with
+            # its parameters are what it is made with
+            return self._arguments(node, state) | self._box()
         if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
             if short in VIEWS or (short.endswith("_") and not short.endswith("__")):
                 overlap = {OVERLAP} if short in OVERLAPPING else set()
                 return self.memory(node.func.value, state) | overlap
             return self._new()
-        if name.startswith(("torch.", "einops.")):
-            in_place = inplace_argument(name, node) is not None
-            cls = short.removesuffix("()")
-            if name.endswith("()"):
-                passing = _may_pass(ctx, node, cls) or k.in_place(ctx.kind(node.func)) is not False
-                return arguments if passing else self._new()
-            in_place = in_place or (short.endswith("_") and not short.endswith("__"))
-            if short == "einsum" and operands(node) > 1:
-                return self._new()  # a product; of one operand it may be a view
-            if short in OVERLAPPING:
-                return arguments | {OVERLAP}
-            if name == "einops.repeat":
-                return self._new() | {OVERLAP}
-            return arguments if short in VIEWS or in_place else self._new()
+        if name.startswith(LIBRARIES):
+            overlap = {OVERLAP} if short in OVERLAPPING or name == "einops.repeat" else set()
+            new = makes_new(ctx, node, name)
+            return (self._new() if new else self._arguments(node, state)) | overlap
         kind, info = ctx.kind(node.func), self._called(node)
         held = frozenset[str]()
         closure = isinstance(node.func, cst.Name) and node.func.value in self._closures
@@ -471,7 +464,9 @@ class Aliases:
                 else self._new()
             )
             kept |= _overlapping(ctx, info)
-            return held | kept | (arguments if returns_argument(ctx, info) else frozenset())
+            passed = returns_argument(ctx, info)
+            return held | kept | (self._arguments(node, state) if passed else frozenset())
+        arguments = self._arguments(node, state)
         if name.startswith("numpy."):  # torch.from_numpy shares it
             if short not in NUMPY_VIEWS:
                 return self._new()
@@ -496,13 +491,18 @@ class Aliases:
         """Names read once a statement has run, in it again when it stands in a loop."""
         position = next((i for i, (n, _, _) in enumerate(self.order) if n is statement), None)
         if position is None:
-            return frozenset().union(*[reads for _, reads, _ in self.order])
+            return frozenset().union(*self._reads)
         loops = self.order[position][2]
         found: frozenset[str] = frozenset()
-        for i, (_, reads, around) in enumerate(self.order):
+        for i, (_, _, around) in enumerate(self.order):
             if i > position or (loops and loops[0] in around):
-                found |= reads
+                found |= self._reads[i]
         return found
+
+    @cached_property
+    def _reads(self) -> list[frozenset[str]]:
+        """The names that each statement reads, in order."""
+        return [frozenset().union(*map(syntax.reads, parts)) for _, parts, _ in self.order]
 
 
 _CONTAINERS = frozenset(
@@ -521,6 +521,18 @@ def written_base(node: cst.CSTNode) -> Any:
 
 def _all(state: State) -> frozenset[str]:
     return frozenset().union(*state.values())
+
+
+def makes_new(ctx: Context, node: cst.Call, name: str) -> bool:
+    """Whether what a function or layer of LIBRARIES makes shares no memory with what it is handed."""
+    short = name.rpartition(".")[2]
+    if name.endswith("()"):
+        in_place = k.in_place(ctx.kind(node.func)) is not False
+        return not (in_place or _may_pass(ctx, node, short.removesuffix("()")))
+    if short == "einsum" and operands(node) > 1:
+        return True  # a product; of one operand it may be a view
+    in_place = short.endswith("_") and not short.endswith("__")
+    return not (in_place or short in VIEWS or inplace_argument(name, node) is not None)
 
 
 def _may_pass(ctx: Context, node: cst.Call, cls: str) -> bool:
@@ -545,17 +557,6 @@ def passes(ctx: Context, kind: object) -> bool:
     if forward is not None:
         return returns_argument(ctx, forward)
     return kind.cls.rpartition(".")[2] in _PASSING_LAYERS or k.in_place(kind) is not False
-
-
-def _reads(node: cst.CSTNode) -> set[str]:
-    """Names an expression or statement reads; what a plain assignment binds is not read."""
-    if isinstance(node, cst.Assign):
-        found = set(syntax.names(node.value))
-        for target in node.targets:
-            if not isinstance(target.target, (cst.Name, cst.Tuple, cst.List)):
-                found |= set(syntax.names(target.target))
-        return found
-    return set(syntax.names(node))
 
 
 def _merged(a: State, b: State) -> State:

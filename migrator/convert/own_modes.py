@@ -28,8 +28,7 @@ def sets_mode(ctx: Context, info: FunctionInfo) -> bool:
     params = info.node.params
     plain = len(params.params) == 2 and not (params.kwonly_params or params.posonly_params)
     stars = isinstance(params.star_arg, cst.Param) or params.star_kwarg is not None
-    below = ctx.facts.tree.below(info.node.body)
-    calls = [n for n in below if isinstance(n, cst.Call) and _is_super(n)]
+    calls = [n for n in ctx.facts.tree.within(info.node.body, cst.Call) if _is_super(n)]
     return plain and not stars and len(calls) == 1 and _at(info, calls[0]) is not None
 
 
@@ -66,8 +65,7 @@ def _is_self(node: cst.CSTNode) -> bool:
 
 def besides(ctx: Context, info: FunctionInfo) -> cst.BaseSuite:
     """What the method does besides ``super().train(mode)``."""
-    below = ctx.facts.tree.below(info.node.body)
-    call = next(n for n in below if isinstance(n, cst.Call) and _is_super(n))
+    call = next(n for n in ctx.facts.tree.within(info.node.body, cst.Call) if _is_super(n))
     at = _at(info, call)
     assert at is not None
     statements: list[Any] = list(info.node.body.body)

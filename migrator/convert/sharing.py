@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import libcst as cst
 
 from migrator.convert.context import Context
@@ -56,14 +58,19 @@ def kept_as(func: cst.Attribute, call: cst.Call) -> cst.Attribute:
 def inplace_argument(name: str, node: cst.Call) -> cst.Arg | None:
     """The ``inplace`` argument of a call of a torch function, by keyword or by place; None for False."""
     found = next((a for a in node.args if a.keyword and a.keyword.value == "inplace"), None)
-    for rule in definitions.ops(name) if found is None else ():
-        places = [p.name for p in rule.params if p.mode == "positional"]
-        at = places.index("inplace") if "inplace" in places else len(node.args)
+    for at in _inplace_places(name) if found is None else ():
         if at < len(node.args) and all(a.keyword is None for a in node.args[: at + 1]):
             found = node.args[at]
     if found is None or (isinstance(found.value, cst.Name) and found.value.value == "False"):
         return None
     return found
+
+
+@cache
+def _inplace_places(name: str) -> tuple[int, ...]:
+    """Where the definitions of a torch function take ``inplace`` by place."""
+    orders = [rule.positional for rule in definitions.ops(name)]
+    return tuple(order.index("inplace") for order in orders if "inplace" in order)
 
 
 def is_view_index(ctx: Context, node: cst.Subscript) -> bool:

@@ -52,8 +52,8 @@ def unpacked(ctx: Context, node: cst.Call) -> int:
 
 def _names(ctx: Context, name: str) -> Iterator[cst.Name]:
     assert ctx.frame is not None
-    below = ctx.facts.tree.below(ctx.frame.info.node.body)
-    return (n for n in below if type(n) is cst.Name and n.value == name)
+    named = ctx.facts.tree.within(ctx.frame.info.node.body, cst.Name)
+    return (n for n in named if n.value == name)
 
 
 def _count(ctx: Context, node: cst.CSTNode) -> int:

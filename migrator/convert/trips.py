@@ -6,7 +6,6 @@ import ast
 
 import libcst as cst
 
-from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -18,8 +17,7 @@ _SAME_LENGTH = frozenset(f"builtins.{name}" for name in ("enumerate", "reversed"
 
 def surely_runs(ctx: Context, info: FunctionInfo, node: cst.For) -> bool:
     """Whether the body of a loop runs to its end at least once."""
-    below = ctx.facts.tree.below(node.body)
-    if any(isinstance(n, (cst.Break, cst.Continue)) for n in below):
+    if ctx.facts.tree.within(node.body, cst.Break, cst.Continue):
         return False
     return _is_filled(ctx, info, node.iter)
 
@@ -75,14 +73,12 @@ def _is_filled_attribute(ctx: Context, info: FunctionInfo, node: cst.Attribute) 
         written = assign.targets if isinstance(assign, cst.Assign) else [assign]
         for one in written:
             target = getattr(one, "target", one)
-            found = [n for n in syntax.walk(target) if isinstance(n, cst.Attribute)]
+            found = ctx.source.index.within(target, cst.Attribute)
             if any(n.attr.value == node.attr.value for n in found):
                 if target is not found[0] or not isinstance(assign, cst.Assign):
                     return False
                 values.append(assign.value)
-    if node.attr.value in _emptied(ctx):
-        return False
-    if len(values) != 1 or values[0] not in ctx.facts.tree.below(init.node.body):
+    if len(values) != 1 or not ctx.facts.tree.holds(init.node.body, values[0]):
         return False
     made = values[0]
     if not isinstance(made, cst.Call) or len(made.args) != 1 or made.args[0].star:
@@ -92,4 +88,5 @@ def _is_filled_attribute(ctx: Context, info: FunctionInfo, node: cst.Attribute) 
         isinstance(kind, k.Module)
         and kind.cls in _LISTS
         and _is_filled(ctx, init, made.args[0].value)
+        and node.attr.value not in _emptied(ctx)
     )

@@ -8,7 +8,7 @@ from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.memory import aliases
 from migrator.convert.passes.freezing import forward_pass
-from migrator.convert.writers import target_of
+from migrator.convert.writers import has_writes, target_of, writing
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -18,6 +18,13 @@ _HOLDS_OTHERS = frozenset(
     {"torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
 )
 _NORMALISING = frozenset({"batch_norm", "instance_norm", "native_batch_norm"})
+
+
+def may_be_written(ctx: Context, names: set[str]) -> bool:
+    """Whether some of these names of attributes could be among those: a tensor's, a statistic's, another file's."""
+    foreign = (f.settled.updates for f in ctx.facts.names.values() if f.settled is not None)
+    known = not names.isdisjoint(STATISTICS) or not names.isdisjoint(_tensors(ctx))
+    return known or any(not names.isdisjoint(one) for one in foreign)
 
 
 def written_names(ctx: Context) -> frozenset[str]:
@@ -56,7 +63,7 @@ def _tensors(ctx: Context) -> frozenset[str]:
 
 def _trained(ctx: Context, info: FunctionInfo, path: str) -> bool:
     """Whether ``self.weight`` is a parameter: torch refuses to write to one in place, but where it is told otherwise."""
-    words = (n.value for n in ctx.facts.tree.below(info.node) if isinstance(n, cst.Name))
+    words = (n.value for n in ctx.facts.tree.within(info.node, cst.Name))
     if not _UNTRACKED.isdisjoint(words) or info.owner is None:
         return False
     receiver, _, name = path.rpartition(".")
@@ -113,9 +120,8 @@ def _updates(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     if ctx.plan.builds_time(info):
         return frozenset()  # a model that is built does not compute yet
     found = set(_directly(ctx, info))
-    for node in ctx.facts.tree.below(info.node.body):
-        if isinstance(node, cst.Call):
-            found |= updated_by(ctx, node)
+    for node in ctx.facts.tree.within(info.node.body, cst.Call):
+        found |= updated_by(ctx, node)
     return frozenset(found)
 
 
@@ -125,14 +131,11 @@ def _directly(ctx: Context, info: FunctionInfo) -> frozenset[str]:
         return info.settled.updates
     if info not in ctx.direct_writes:
         ctx.direct_writes[info] = frozenset()
-        below = ctx.facts.tree.below(info.node.body)
-        # Most functions write to nothing: whose memory is whose need not be asked then.
-        if not any(target_of(ctx, node) is not None for node in below):
+        if not has_writes(ctx, info):
             return ctx.direct_writes[info]
         facts, found = aliases(ctx, info), set[str]()
         for statement, state in facts.before.items():
-            parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
-            for node in (one for part in parts for one in syntax.walk(part)):
+            for node in writing(ctx, statement):
                 target = target_of(ctx, node)
                 if target is not None:
                     memory = facts.memory(target, state)

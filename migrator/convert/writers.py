@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import libcst as cst
 
 from migrator import syntax
@@ -213,9 +216,7 @@ def _begins_in_place(ctx: Context, info: ClassInfo | None) -> bool:
         return False
     init = info.method("__init__")
     made: list[k.Module] = []
-    for node in ctx.source.index.below(init.node.body) if init is not None else ():
-        if type(node) is not cst.Call:
-            continue
+    for node in ctx.source.index.within(init.node.body, cst.Call) if init is not None else ():
         name = getattr(node.func, "attr", node.func)
         if isinstance(name, cst.Name) and name.value in _HANDING and node.args:
             first = ctx.kind(node.args[-1 if name.value == "add_module" else 0].value)
@@ -296,32 +297,42 @@ def writes_argument(ctx: Context, info: FunctionInfo) -> bool:
         return bool(info.settled.mutates)
     if info not in ctx.writing:
         ctx.writing[info] = False  # a recursive one writes if another line of it does
-        facts = aliases(ctx, info)
-        ctx.writing[info] = any(_writes(ctx, facts, statement) for statement in facts.before)
+        if has_writes(ctx, info):
+            facts = aliases(ctx, info)
+            ctx.writing[info] = any(_writes(ctx, facts, statement) for statement in facts.before)
     return ctx.writing[info]
 
 
+def has_writes(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function writes to anything: most do not, and whose memory is whose need not be asked of them."""
+    nodes = ctx.facts.tree.within(info.node.body, *WRITING)
+    return any(target_of(ctx, node) is not None for node in nodes)
+
+
 def _writes(ctx: Context, facts: Aliases, statement: cst.CSTNode) -> bool:
-    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
     state = facts.before[statement]
-    for part in parts:
-        for node in syntax.walk(part):
-            written = target_of(ctx, node)
-            if written is not None and any(
-                one.startswith("param:") for one in facts.memory(written, state)
-            ):
-                return True
+    for node in writing(ctx, statement):
+        written = target_of(ctx, node)
+        if written is not None and any(
+            one.startswith("param:") for one in facts.memory(written, state)
+        ):
+            return True
     return False
 
 
-WRITING = frozenset({cst.AugAssign, cst.Assign, cst.Call})
+WRITING = (cst.AugAssign, cst.Assign, cst.Call)
 """What may write to a tensor in place."""
+
+
+def writing(ctx: Context, statement: cst.CSTNode) -> Sequence[Any]:
+    """What in a line of simple statements may write in place; what is in a suite has a line of its own."""
+    if type(statement) is not cst.SimpleStatementLine:
+        return ()
+    return ctx.facts.tree.within(statement, *WRITING)
 
 
 def target_of(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     """What a node writes to in place."""
-    if type(node) not in WRITING:  # asked of every node: a type is compared faster than a class
-        return None
     if isinstance(node, cst.AugAssign):
         plain = k.scalar_type(ctx.kind(node.target)) is not None
         return None if plain else written_base(node.target)

@@ -67,12 +67,13 @@ class Calls(Construction):
             self.facts.kinds[node.func] = k.Function("builtins.super")
             for item in node.args:
                 self.eval(item.value)
-            return k.Other("super")
+            return k.SUPER
         callee = self.eval(node.func)
         args = self.arguments(node)
         self._call_node = node
         unclear = callee.inner if isinstance(callee, k.Optional) else callee
-        named = unclear in (k.UNKNOWN, k.Function("")) and self._named_class(node.func)
+        unknown = isinstance(unclear, k.Unknown)
+        named = (unknown or unclear == k.NAMELESS) and self._named_class(node.func)
         if named and not passes_on(self.function, node):  # type: ignore[arg-type]
             self.function.builds = True  # type: ignore[union-attr]
         if isinstance(callee, k.Unknown) and isinstance(node.func, cst.Attribute):
@@ -82,7 +83,7 @@ class Calls(Construction):
             if proven or self._casts(node):
                 callee = k.Function(f"Tensor.{node.func.attr.value}", k.TENSOR)
                 self.facts.kinds[node.func] = callee
-        if unclear == k.UNKNOWN and self._initialises(node.func):
+        if unknown and self._initialises(node.func):
             self.function.builds = True  # type: ignore[union-attr]
         other = other_receiver(node)
         if other is not None and isinstance(self.facts.kind(other), k.Unknown):
@@ -92,7 +93,7 @@ class Calls(Construction):
             return TORCH_VERSION
         if isinstance(node.func, cst.Attribute):
             receiver = self.facts.kind(node.func.value)
-            if receiver == k.Other("super"):
+            if receiver == k.SUPER:
                 return self._super_call(node, node.func.attr.value, args)
             if self._calls_base(receiver, args):  # nn.Linear.__init__(self, …)
                 return self._super_call(node, node.func.attr.value, args[1:])
@@ -192,7 +193,7 @@ class Calls(Construction):
         rules = definitions.ops(callee.name)
         if not callee.name.startswith(("torch.", "Tensor.")) or not rules:
             return
-        names = [p.name for p in rules[0].params if p.mode == "positional"]
+        names = rules[0].positional
         shift = 1 if callee.name.startswith("Tensor.") and callee.bound is not None else 0
         for i, item in enumerate(node.args):
             name = item.keyword.value if item.keyword is not None else None
@@ -474,9 +475,9 @@ class Calls(Construction):
 
     def _calls_base(self, receiver: k.Kind, args: Args) -> bool:
         """Whether a method of the torch layer that a class derives from is called by the layer's name."""
-        if self.owner is None or receiver not in self.owner.bases or not args:
+        if self.owner is None or not args or not isinstance(receiver, k.Class):
             return False
-        torchs = isinstance(receiver, k.Class) and receiver.name.startswith(LAYERS)
+        torchs = receiver.name.startswith(LAYERS) and receiver in self.owner.bases
         return torchs and args[0] == (None, k.Module(self.owner.name))
 
     def _super_call(self, node: cst.Call, name: str, args: Args) -> k.Kind:

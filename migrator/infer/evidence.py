@@ -23,20 +23,18 @@ _TENSOR_CALLS = frozenset("size view numel dim flatten transpose repeat permute"
 _NUMPY = ("np", "numpy")
 ASKED = "asked"
 """The use of a name in ``isinstance``: it may be of one kind or another."""
-_TELLING: frozenset[type] = frozenset(
-    {
-        cst.Attribute,
-        cst.Subscript,
-        cst.Slice,
-        cst.For,
-        cst.CompFor,
-        cst.Call,
-        cst.BinaryOperation,
-        cst.Assign,
-        cst.If,
-        cst.While,
-        cst.IfExp,
-    }
+_TELLING = (
+    cst.Attribute,
+    cst.Subscript,
+    cst.Slice,
+    cst.For,
+    cst.CompFor,
+    cst.Call,
+    cst.BinaryOperation,
+    cst.Assign,
+    cst.If,
+    cst.While,
+    cst.IfExp,
 )
 
 
@@ -151,8 +149,10 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             for part in asked(node.test):
                 note(part, "tested")
 
-    for node in tree.below(function.body, cst.Param):
-        if type(node) in _TELLING:
+    inner = tree.within(function.body, cst.Param)  # of functions in it: they are run elsewhere
+    apart = {id(node) for param in inner for node in tree.below(param)}
+    for node in tree.within(function.body, *_TELLING):
+        if id(node) not in apart:
             look(node)
     return found
 
@@ -186,22 +186,21 @@ def asks_training(tree: Tree, node: cst.ClassDef) -> bool:
         isinstance(one, cst.FunctionDef) and one.name.value == "train" for one in node.body.body
     ):
         return True
-    if any(_reads_training(item) for item in tree.below(node.body) if type(item) is cst.Attribute):
+    if reads_training(tree, node.body):
         return True
     return any(
         isinstance(arg.value, cst.Name) and arg.value.value == "self"
-        for item in tree.below(node.body)
-        if type(item) is cst.Call
-        and not (isinstance(item.func, cst.Name) and item.func.value in ("super", "print"))
+        for item in tree.within(node.body, cst.Call)
+        if not (isinstance(item.func, cst.Name) and item.func.value in ("super", "print"))
         for arg in item.args
     ) and any(
         _reads_training(item) and item.value.value != "self" for item in tree.of_type(cst.Attribute)
     )
 
 
-def reads_training(tree: Tree, node: cst.FunctionDef) -> bool:
-    """Whether a function reads the mode of something: ``model.training``."""
-    return any(type(item) is cst.Attribute and _reads_training(item) for item in tree.below(node))
+def reads_training(tree: Tree, node: cst.CSTNode) -> bool:
+    """Whether a function or class reads the mode of something: ``model.training``."""
+    return any(map(_reads_training, tree.within(node, cst.Attribute)))
 
 
 def _reads_training(node: cst.Attribute) -> bool:
@@ -217,6 +216,9 @@ def _is_constant(node: cst.BaseExpression) -> bool:
     )
 
 
+_WRITING = (cst.Assign, cst.AugAssign, cst.AssignTarget, cst.Call)
+
+
 def written_attributes(tree: Tree, node: cst.ClassDef) -> frozenset[str]:
     """Attributes that ``__init__`` gives a tensor and that another method assigns or writes in place."""
     first: set[str] = set()
@@ -225,7 +227,7 @@ def written_attributes(tree: Tree, node: cst.ClassDef) -> frozenset[str]:
         if not isinstance(method, cst.FunctionDef):
             continue
         built = method.name.value in _BUILDERS
-        for item in tree.below(method.body):
+        for item in tree.within(method.body, *_WRITING):
             target: cst.CSTNode | None = None
             kind = type(item)
             if kind is cst.Assign and built:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import libcst as cst
 
@@ -25,6 +25,19 @@ _BUILTINS = frozenset(
 )
 
 
+class Handlers(dict[type, Callable[[Any, Any], Any] | None]):
+    """Type of a node → the method of a walker that is named after it: ``eval_Call`` for a Call.
+
+    One table for a class: instances hold no methods of their own, which would keep a tree alive in a cycle."""
+
+    def __init__(self, walker: type, prefix: str) -> None:
+        self._walker, self._prefix = walker, prefix
+
+    def __missing__(self, kind: type) -> Callable[[Any, Any], Any] | None:
+        self[kind] = getattr(self._walker, self._prefix + kind.__name__, None)
+        return self[kind]
+
+
 def promote(a: str | None, b: str | None) -> str | None:
     """The dtype class of a binary operation on two tensors."""
     if a is None or b is None:
@@ -35,24 +48,24 @@ def promote(a: str | None, b: str | None) -> str | None:
 class Expressions:
     """Evaluates expressions to kinds; ``env`` maps names (and dotted ``self.x``) to kinds."""
 
+    _evaluators: ClassVar[Handlers]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._evaluators = Handlers(cls, "eval_")
+
     def __init__(self, facts: Facts, module: str) -> None:
         self.facts = facts
         self.module = module
         self.env: Env = {}
         self.function: FunctionInfo | None = None
         self.owner: ClassInfo | None = None
-        self._dispatch: dict[type, Callable[[Any], k.Kind] | None] = {}
         self._observed = facts.observed
 
     def eval(self, node: cst.CSTNode) -> k.Kind:
         """The kind of an expression, recorded in the facts."""
-        kind_type = type(node)
-        try:
-            handler = self._dispatch[kind_type]
-        except KeyError:
-            handler = getattr(self, f"eval_{kind_type.__name__}", None)
-            self._dispatch[kind_type] = handler
-        kind = handler(node) if handler is not None else k.UNKNOWN
+        handler = self._evaluators[type(node)]
+        kind = handler(self, node) if handler is not None else k.UNKNOWN
         if self._observed:
             kind = self.shown(node, kind)
         self.facts.kinds[node] = kind

@@ -275,9 +275,7 @@ class Facts:
     """What a run of the original showed at places of the file, to be used where inference ends."""
 
     def release(self) -> None:
-        """Take the cycles between classes and functions apart, so that the tree is freed at once.
-
-        The garbage collector would look at every node of it first."""
+        """Take the cycles between classes and functions apart."""
         for info in (*self.functions.values(), *self.classes.values()):
             vars(info).clear()
 

@@ -37,8 +37,8 @@ def _uses(facts: Facts, function: cst.FunctionDef, name: str) -> list[tuple[cst.
     """Where a function names a variable, and what stands right around it."""
     return [
         (node, facts.tree.around(node)[-1])
-        for node in facts.tree.below(function.body)
-        if isinstance(node, cst.Name) and node.value == name
+        for node in facts.tree.within(function.body, cst.Name)
+        if node.value == name
     ]
 
 

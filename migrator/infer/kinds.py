@@ -140,6 +140,8 @@ NONE = Const(None)
 TENSOR = Tensor()
 PRESUMED = Tensor()
 """A tensor in all likelihood, known by identity: what a run shows may take its place."""
+NAMELESS = Function("")
+SUPER = Other("super")
 INT = Scalar("int")
 FLOAT = Scalar("float")
 BOOL = Scalar("bool")

@@ -24,7 +24,7 @@ def fallback(facts: Facts, node: cst.Try) -> cst.ExceptHandler | None:
         return None
     for handler in node.handlers:
         if handler.type is None or _CAUGHT & set(_names(handler.type)):
-            raises = any(isinstance(n, cst.Raise) for n in facts.tree.below(handler))
+            raises = bool(facts.tree.within(handler, cst.Raise))
             return None if raises or handler.name is not None else handler
     return None
 
@@ -55,12 +55,12 @@ def _assigned(facts: Facts, node: cst.CSTNode) -> Counter[str]:
     found: Counter[str] = Counter()
     for one in facts.tree.below(node):
         if isinstance(one, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor)):
-            found.update(n.value for n in facts.tree.below(one.target) if isinstance(n, cst.Name))
+            found.update(n.value for n in facts.tree.within(one.target, cst.Name))
         elif isinstance(one, (cst.NameItem, cst.FunctionDef, cst.ClassDef, cst.Param)):
             found[one.name.value] += 1
         elif isinstance(one, (cst.NamedExpr, cst.AsName)):
             target = one.target if isinstance(one, cst.NamedExpr) else one.name
-            found.update(n.value for n in facts.tree.below(target) if isinstance(n, cst.Name))
+            found.update(n.value for n in facts.tree.within(target, cst.Name))
         elif isinstance(one, cst.ImportAlias) and isinstance(one.name, cst.Name):
             found[one.name.value] += 1
     return found

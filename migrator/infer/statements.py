@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
 import libcst as cst
 
@@ -12,7 +12,7 @@ from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
 from migrator.infer.calls import PARAMETER
 from migrator.infer.construction import CONTAINERS, PARAMETERS
-from migrator.infer.expressions import Env
+from migrator.infer.expressions import Env, Handlers
 from migrator.infer.facts import ClassInfo
 from migrator.infer.narrowing import Narrowing
 from migrator.infer.optional import fallback
@@ -27,9 +27,11 @@ class Statements(Narrowing):
     _returns: k.Kind | None = None
     _ended: bool = False
 
-    def __init__(self, *known: Any) -> None:
-        super().__init__(*known)
-        self._walkers: dict[type, Callable[[Any], None] | None] = {}
+    _walkers: ClassVar[Handlers]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._walkers = Handlers(cls, "do_")
 
     def block(self, body: Sequence[cst.CSTNode]) -> None:
         """Walk statements in order; what follows a return, raise, break or continue adds nothing."""
@@ -38,13 +40,9 @@ class Statements(Narrowing):
 
     def statement(self, node: cst.CSTNode) -> None:
         """Walk one statement."""
-        kind = type(node)
-        try:
-            handler = self._walkers[kind]
-        except KeyError:
-            handler = self._walkers[kind] = getattr(self, f"do_{kind.__name__}", None)
+        handler = self._walkers[type(node)]
         if handler is not None:
-            handler(node)
+            handler(self, node)
 
     def do_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
         self.block(node.body)

@@ -221,7 +221,7 @@ def _true(kind: k.Kind) -> bool:
 def parses_version(node: cst.Call, argument: k.Kind) -> bool:
     """``version.parse(torch.__version__)``."""
     name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
-    return argument == TORCH_VERSION and isinstance(name, cst.Name) and name.value in _PARSERS
+    return isinstance(name, cst.Name) and name.value in _PARSERS and argument == TORCH_VERSION
 
 
 def undecided_version(facts: Facts, test: cst.Comparison) -> bool:

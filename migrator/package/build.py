@@ -180,6 +180,8 @@ def _converted(sources: Sequence[Any], link: Link, setting: Setting, store: Stor
                 digest,
             )
         )
+    for _, ctx in made:  # they share what they know: not before the last is summed up
+        ctx.release()
     return found
 
 

@@ -57,7 +57,7 @@ def _makes_functions(rw: Rewriter, node: cst.Call) -> bool:
     if made.value is not node:
         return False
     names = {dotted(part) for target in made.targets for part in _parts(target.target)}
-    calls = (item for item in rw.ctx.source.index.below(owner.node) if type(item) is cst.Call)
+    calls = rw.ctx.source.index.within(owner.node, cst.Call)
     return any(dotted(call.func) in names for call in calls)
 
 
@@ -80,7 +80,7 @@ def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
     if not isinstance(kind, (k.Other, k.Function, k.Class)) or not name or "." not in name:
         return None, False
     head = name.partition(".")[0]
-    return (None if head in _NEUTRAL | BASED_ON_TORCH else head), instance
+    return (None if head in _NEUTRAL or head in BASED_ON_TORCH else head), instance
 
 
 def _tensor(kind: k.Kind, unknown: bool) -> bool:

@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.containing import (
+    PUTTING,
     constructing,
     holds_parameter,
     holds_tensor,
@@ -93,7 +94,7 @@ def _filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
     None where there is none, and for one of modules.
     """
     for method in constructing(ctx, owner):
-        for node in ctx.facts.tree.below(method.node.body):
+        for node in ctx.facts.tree.within(method.node.body, *PUTTING):
             entry = _put(node, name)
             if entry is None:
                 continue
@@ -119,8 +120,8 @@ def _put(node: cst.CSTNode, name: str) -> cst.BaseExpression | None:
 
 def _assigned_to(ctx: Context, method: FunctionInfo, names: Collection[str]) -> Iterator[k.Kind]:
     """The kinds of what a method assigns to local names: one may be of this kind or that."""
-    for node in ctx.facts.tree.below(method.node.body):
-        if isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Name):
+    for node in ctx.facts.tree.within(method.node.body, cst.Assign):
+        if isinstance(node.targets[0].target, cst.Name):
             if node.targets[0].target.value in names:
                 yield ctx.kind(node.value)
 
@@ -412,16 +413,10 @@ def _assigned(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpress
 
 def _assignments(ctx: Context, method: FunctionInfo) -> Iterator[tuple[str, cst.BaseExpression]]:
     """Attribute of self and value of each assignment of a method."""
-    for item in ctx.facts.tree.below(method.node.body):
-        if type(item) is cst.Assign:
-            targets = [one.target for one in item.targets]
-        elif type(item) is cst.AnnAssign and item.value is not None:
-            targets = [item.target]
-        else:
-            continue
-        for to in targets:
+    for item in ctx.facts.tree.within(method.node.body, cst.Assign, cst.AnnAssign):
+        for to in syntax.assigned_to(item):
             if isinstance(to, cst.Attribute) and isinstance(to.value, cst.Name):
-                if to.value.value == "self" and item.value is not None:
+                if to.value.value == "self":
                     yield to.attr.value, item.value
 
 
@@ -497,8 +492,8 @@ def is_number(node: cst.BaseExpression) -> bool:
 def _added(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpression]:
     """What the methods of a class add to ``self.name``."""
     found = []
-    for item in ctx.facts.tree.below(owner.node.body):
-        if isinstance(item, cst.AugAssign) and isinstance(item.target, cst.Attribute):
+    for item in ctx.facts.tree.within(owner.node.body, cst.AugAssign):
+        if isinstance(item.target, cst.Attribute):
             if item.target.attr.value == name and ctx.is_self(item.target.value):
                 found.append(item.value)
     return found

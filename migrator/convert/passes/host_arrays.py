@@ -67,8 +67,8 @@ def is_host_array(ctx: Context, node: cst.Attribute) -> bool:
 def _uses(ctx: Context, info: ClassInfo, name: str) -> Iterator[tuple[str, cst.CSTNode, Any]]:
     """Where the methods of a class name the attribute of ``self``: the method, the node, what stands around it."""
     for method, function in info.methods.items():
-        for node in ctx.facts.tree.below(function.node.body):
-            if isinstance(node, cst.Attribute) and node.attr.value == name:
+        for node in ctx.facts.tree.within(function.node.body, cst.Attribute):
+            if node.attr.value == name:
                 if isinstance(node.value, cst.Name) and node.value.value == "self":
                     yield method, node, ctx.facts.tree.around(node)
 

@@ -121,17 +121,16 @@ def _check(ctx: Context, facts: Aliases, node: cst.CSTNode, name: str) -> None:
 
 def _reads_tensor(ctx: Context, facts: Aliases, name: str) -> bool:
     """Whether a function reads a tensor under a name, or what may be one where it makes arrays of tensors."""
-    below = ctx.facts.tree.below(facts.info.node.body)
-    kinds = [ctx.kind(n) for n in below if type(n) is cst.Name and n.value == name]
+    tree, body = ctx.facts.tree, facts.info.node.body
+    kinds = [ctx.kind(n) for n in tree.within(body, cst.Name) if n.value == name]
     if any(isinstance(kind, k.Tensor) for kind in kinds):
         return True
-    crossing = any(ctx.facts.callee(n) in _CROSSING for n in below if type(n) is cst.Call)
+    crossing = any(ctx.facts.callee(n) in _CROSSING for n in tree.within(body, cst.Call))
     return crossing and any(isinstance(kind, k.Unknown) for kind in kinds)
 
 
 def _holds_tensor(ctx: Context, facts: Aliases, attribute: str) -> bool:
-    below = ctx.facts.tree.below(facts.info.node.body)
-    read = (n for n in below if isinstance(n, (cst.Attribute, cst.Call)))
+    read = ctx.facts.tree.within(facts.info.node.body, cst.Attribute, cst.Call)
     return any(isinstance(ctx.kind(n), k.Tensor) and syntax.code(n) == attribute for n in read)
 
 

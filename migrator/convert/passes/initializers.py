@@ -86,8 +86,8 @@ def _only_meaning(ctx: Context, call: cst.Call, name: cst.Name) -> cst.BaseExpre
     if function is None:
         return None
     found: list[cst.BaseExpression] = []
-    for node in ctx.facts.tree.below(function.body):
-        if not isinstance(node, cst.Name) or node.value != name.value or node is name:
+    for node in ctx.facts.tree.within(function.body, cst.Name):
+        if node.value != name.value or node is name:
             continue
         above = ctx.facts.tree.around(node)
         if isinstance(above[-1], cst.AssignTarget) and len(above[-2].targets) == 1:

@@ -88,11 +88,10 @@ def _pads_otherwise(ctx: Context) -> bool:
 def _hands_on(ctx: Context, init: cst.FunctionDef) -> bool:
     """Whether ``super().__init__`` gets starred arguments."""
     return any(
-        isinstance(node, cst.Call)
-        and isinstance(node.func, cst.Attribute)
+        isinstance(node.func, cst.Attribute)
         and node.func.attr.value == "__init__"
         and any(arg.star for arg in node.args)
-        for node in ctx.source.index.below(init)
+        for node in ctx.source.index.within(init, cst.Call)
     )
 
 
@@ -115,8 +114,8 @@ def _read(ctx: Context, info: ClassInfo, rule: Rule) -> list[str]:
     """The arguments of the layer that the methods of a class read as attributes."""
     found = set()
     for method in info.methods.values():
-        for node in ctx.source.index.below(method.node):
-            if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
+        for node in ctx.source.index.within(method.node, cst.Attribute):
+            if isinstance(node.value, cst.Name):
                 if node.value.value == "self" and _is_argument(info, rule, node.attr.value):
                     found.add(node.attr.value)
     made = rule.returns.strip("'\"")
@@ -210,9 +209,9 @@ def name_in_flax(ctx: Context, node: cst.Attribute, written: bool = False) -> st
     name = node.attr.value
     kind = ctx.kind(node.value)
     layers = kind.cls.split("|") if isinstance(kind, k.Module) else []
-    if _is_asked_for_class(ctx, node.value):
-        layers = []
-    names = {_name_in_flax(ctx, layer, name, written) for layer in layers} or {name}
+    if not layers or _is_asked_for_class(ctx, node.value):
+        return name
+    names = {_name_in_flax(ctx, layer, name, written) for layer in layers}
     found = names.pop()
     if (names or found is None) and any(name in _weights(layer) for layer in layers):
         raise Failure(
@@ -261,8 +260,9 @@ def _is_asked_for_class(ctx: Context, node: cst.BaseExpression) -> bool:
     if not ctx.facts.tree.has(node):
         return False
     for outer in ctx.facts.tree.around(node):
-        for call in syntax.walk(outer.test) if isinstance(outer, (cst.If, cst.IfExp)) else ():
-            if not isinstance(call, cst.Call) or len(call.args) != 2:
+        test = outer.test if type(outer) is cst.If or type(outer) is cst.IfExp else None
+        for call in ctx.facts.tree.within(test, cst.Call) if test is not None else ():
+            if len(call.args) != 2:
                 continue
             asked = isinstance(call.func, cst.Name) and call.func.value == "isinstance"
             if asked and call.args[0].value.deep_equals(node):
@@ -274,14 +274,15 @@ def _is_asked_for_class(ctx: Context, node: cst.BaseExpression) -> bool:
 
 def _is_given(ctx: Context, name: str) -> bool:
     """Whether the file gives some object an attribute of that name itself, or asks for it with ``getattr``."""
-    if f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text:
+    if ctx.given_names is None:
+        targets = [node.target for node in ctx.source.index.of_type(cst.AssignTarget)]
+        ctx.given_names = {t.attr.value for t in targets if type(t) is cst.Attribute}
+    if name in ctx.given_names:
         return True
-    return any(
-        isinstance(node.target, cst.Attribute) and node.target.attr.value == name
-        for node in ctx.source.index.of_type(cst.AssignTarget)
-    )
+    return f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text
 
 
+@cache
 def _weights(layer: str) -> dict[str, str]:
     """torch's names of the weights of a layer → those in Flax, with ``.T`` where it is stored transposed."""
     if layer == "torch.nn.Module":  # any layer

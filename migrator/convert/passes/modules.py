@@ -402,17 +402,16 @@ def notes_order(ctx: Context, info: ClassInfo | None) -> bool:
     if info is None or init is None or not ctx.traverses or info.torch_base != "torch.nn.Module":
         return False
     index = ctx.source.index
-    if any(isinstance(n, cst.Return) for n in index.below(init.node)):
+    if index.within(init.node, cst.Return):
         return False
     return any(
-        isinstance(n, cst.Call)
-        and isinstance(n.func, cst.Attribute)
+        isinstance(n.func, cst.Attribute)
         and n.func.attr.value in _NOTED
         and isinstance(n.func.value, cst.Name)
         and n.func.value.value == "self"
         for method in info.methods.values()
         if in_forward(method)
-        for n in index.below(method.node)
+        for n in index.within(method.node, cst.Call)
     )
 
 

@@ -157,10 +157,10 @@ def _is_read_after_write(ctx: Context, name: str) -> bool:
 def _writes(ctx: Context, statement: cst.CSTNode) -> bool:
     if isinstance(statement, (cst.If, cst.For, cst.While, cst.With, cst.Try)):
         return False  # what stands in it is asked by itself
-    for node in ctx.facts.tree.below(statement):
-        if isinstance(node, cst.AugAssign) and is_variable(ctx.kind(node.target)):
-            return True
-        if not isinstance(node, cst.Call):
+    for node in ctx.facts.tree.within(statement, cst.AugAssign, cst.Call):
+        if isinstance(node, cst.AugAssign):
+            if is_variable(ctx.kind(node.target)):
+                return True
             continue
         name = ctx.facts.callee(node) or ""
         short = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""

@@ -28,10 +28,10 @@ def kept_twice(rw: Rewriter, node: cst.CSTNode) -> None:
     frame = ctx.frame
     if frame is None or frame.owner is None or frame.owner.torch_base is None:
         return
-    if frame.info not in set(constructing(ctx, frame.owner)):
-        return
     kept = _kept(ctx, node)
     if kept is None or not ctx.statements:
+        return
+    if frame.info not in set(constructing(ctx, frame.owner)):
         return
     name, value = kept
     facts = aliases(ctx, frame.info)
@@ -65,8 +65,7 @@ def _unpacked(
     mine, theirs = set(syntax.names(value)), set(syntax.names(where))
     bound = [
         set(syntax.names(target.target))
-        for node in ctx.facts.tree.below(info.node.body)
-        if isinstance(node, cst.Assign)
+        for node in ctx.facts.tree.within(info.node.body, cst.Assign)
         for target in node.targets
         if isinstance(target.target, (cst.Tuple, cst.List))
     ]
@@ -117,8 +116,8 @@ def _is_state(ctx: Context, value: cst.BaseExpression) -> bool:
 
 def _names_parameter(ctx: Context, name: str) -> bool:
     """Whether a constructor gives a parameter that it makes this name."""
-    for node in ctx.facts.tree.below(ctx.frames[-1].info.node.body):
-        if isinstance(node, cst.Assign) and isinstance(node.value, cst.Call):
+    for node in ctx.facts.tree.within(ctx.frames[-1].info.node.body, cst.Assign):
+        if isinstance(node.value, cst.Call):
             names = {t.target.value for t in node.targets if isinstance(t.target, cst.Name)}
             if name in names and ctx.facts.callee(node.value) in MAKING:
                 return True
@@ -133,8 +132,8 @@ def _state(
     ctx: Context, facts: Aliases, info: FunctionInfo
 ) -> Iterator[tuple[frozenset[str], cst.CSTNode, str]]:
     """The memory of each parameter and buffer that a constructor makes or names, the statement, and its name."""
-    for node in ctx.facts.tree.below(info.node.body):
-        if isinstance(node, cst.Attribute) and not _is_data(node):
+    for node in ctx.facts.tree.within(info.node.body, cst.Attribute):
+        if not _is_data(node):
             kind = ctx.kind(node)
             if isinstance(kind, k.Tensor) and kind.role in ("param", "buffer"):
                 yield frozenset({f"attr:{syntax.code(node)}"}), node, syntax.code(node)

@@ -18,6 +18,8 @@ from migrator.convert.kept import (
     either_or,
     handed_on,
     is_buffer,
+    kept,
+    may_share,
     registered,
     registers,
 )
@@ -86,12 +88,15 @@ def _made(ctx: Context, info: FunctionInfo) -> list[_Made]:
 
 
 def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
+    calls = ctx.facts.tree.within(info.node.body, cst.Call)
+    if not any(_may_make(ctx, call) for call in calls):
+        return
     facts = aliases(ctx, info)
     for statement, _, loops in facts.order:
         if not isinstance(statement, cst.SimpleStatementLine):
             continue
         state = facts.before[statement]
-        for node in ctx.facts.tree.below(statement):
+        for node in ctx.facts.tree.within(statement, cst.Call):
             for value, path, buffer in _values(ctx, statement, node):
                 memory = facts.memory(value, state)
                 before = [*(facts.before[loop] for loop in loops)]
@@ -105,12 +110,20 @@ def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
                 yield _Made(statement, memory, name, buffer, of, again)
 
 
+def _may_make(ctx: Context, call: cst.Call) -> bool:
+    """Whether a call makes Variables, or an instance of a class whose constructor does of what it is handed."""
+    if ctx.facts.callee(call) in MAKING or registers(call):
+        return True
+    init = constructor(ctx, call)
+    if init is None or not any(may_share(ctx, one.value) for one in call.args):
+        return False
+    return bool(kept(ctx, init))
+
+
 def _values(
-    ctx: Context, statement: cst.SimpleStatementLine, node: cst.CSTNode
+    ctx: Context, statement: cst.SimpleStatementLine, node: cst.Call
 ) -> Iterator[tuple[cst.BaseExpression, str, bool]]:
     """The tensors a call makes Variables of, the path of the attribute (empty: not known), and whether it is a buffer."""
-    if not isinstance(node, cst.Call):
-        return
     if ctx.facts.callee(node) in MAKING:
         value = registered(node, 0, "data")
         if value is not None:
@@ -138,12 +151,19 @@ def state_in(
     paths = {one.removeprefix("attr:") for one in memory if one.startswith("attr:")}
     if not paths:
         return
-    for node in ctx.facts.tree.below(info.node.body):
-        if isinstance(node, cst.Attribute) and syntax.code(node) in paths:
-            kind = ctx.kind(node)
-            if isinstance(kind, k.Tensor) and kind.role:
-                paths.discard(syntax.code(node))
-                yield syntax.code(node), node.attr.value, kind.role
+    for node in _variables(ctx, info):
+        path, kind = syntax.code(node), ctx.kind(node)
+        if path in paths and isinstance(kind, k.Tensor):
+            paths.discard(path)
+            yield path, node.attr.value, kind.role
+
+
+def _variables(ctx: Context, info: FunctionInfo) -> list[cst.Attribute]:
+    """Where a function names a parameter or buffer as an attribute."""
+    if info not in ctx.variables:
+        read = ctx.facts.tree.within(info.node.body, cst.Attribute)
+        ctx.variables[info] = [node for node in read if is_variable(ctx, node)]
+    return ctx.variables[info]
 
 
 def _is_repeated(ctx: Context, node: cst.CSTNode) -> bool:
@@ -188,6 +208,8 @@ def another_name(rw: Rewriter, node: cst.Assign) -> None:
         makes_parameter(ctx, node.value) or not isinstance(ctx.kind(node.value), k.Tensor)
     ):
         return
+    if not _variables(ctx, ctx.frame.info) or not may_share(ctx, node.value):
+        return
     facts, line = aliases(ctx, ctx.frame.info), ctx.statements[-1].node
     if line not in facts.before or holds_parameter(ctx, node.value):
         return
@@ -201,7 +223,7 @@ def _is_given_anew(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ..
     """Whether another statement assigns to one of these attributes, but for one that runs before."""
     assert ctx.frame is not None
     paths, names = {syntax.code(one) for one in pair}, {one.attr.value for one in pair}
-    own = set(map(id, ctx.facts.tree.below(ctx.frame.info.node.body)))
+    body = ctx.frame.info.node.body
     before = True
     for other in ctx.source.index.of_type(cst.Assign):
         before = before and other is not node
@@ -211,7 +233,7 @@ def _is_given_anew(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ..
                 continue
             if ctx.is_self(target.value) and syntax.code(target) not in paths:
                 continue
-            if makes_parameter(ctx, other.value) or (before and id(other) in own):
+            if makes_parameter(ctx, other.value) or (before and ctx.facts.tree.holds(body, other)):
                 continue
             return True
     return False

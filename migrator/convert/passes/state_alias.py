@@ -39,7 +39,7 @@ def _binding(ctx: Context, info: FunctionInfo, name: str) -> cst.Attribute | Non
     if name in info.params:
         return None
     found: list[cst.BaseExpression] = []
-    for node in ctx.facts.tree.below(info.node.body):
+    for node in ctx.facts.tree.within(info.node.body, *_BINDING):
         for target in _targets(node):
             if name in syntax.names(target) and root_name(target) is None:
                 return None
@@ -63,18 +63,18 @@ def _targets(node: Any) -> Iterator[cst.CSTNode]:
     kind = type(node)
     if kind is cst.Assign:
         yield from (one.target for one in node.targets)
-    elif kind in _WITH_TARGET:
-        yield node.target
     elif kind is cst.AsName:
         yield node.name
+    elif kind in _BINDING:
+        yield node.target
 
 
-_WITH_TARGET = frozenset({cst.For, cst.CompFor, cst.AnnAssign, cst.NamedExpr})
+_BINDING = (cst.Assign, cst.For, cst.CompFor, cst.AnnAssign, cst.NamedExpr, cst.AsName)
 
 
 def _written_itself(ctx: Context, info: FunctionInfo, attribute: str) -> bool:
     """Whether a method writes to ``self.attribute`` under that name."""
-    for node in ctx.facts.tree.below(info.node.body):
+    for node in ctx.facts.tree.within(info.node.body, *_BINDING, cst.AugAssign, cst.Call):
         written = [*_targets(node), *([node.target] if isinstance(node, cst.AugAssign) else [])]
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
             if node.func.attr.value.endswith("_"):
@@ -90,8 +90,7 @@ def _written_itself(ctx: Context, info: FunctionInfo, attribute: str) -> bool:
 
 def _mentions(ctx: Context, info: FunctionInfo, attribute: str) -> bool:
     return any(
-        isinstance(n, cst.Attribute) and n.attr.value == attribute
-        for n in ctx.facts.tree.below(info.node.body)
+        n.attr.value == attribute for n in ctx.facts.tree.within(info.node.body, cst.Attribute)
     )
 
 

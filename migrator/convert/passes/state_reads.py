@@ -15,7 +15,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.sharing import VIEWS
-from migrator.convert.updates import updated_by, written_names
+from migrator.convert.updates import may_be_written, updated_by, written_names
 from migrator.infer import FunctionInfo
 
 
@@ -60,9 +60,10 @@ def _parts(statement: cst.CSTNode) -> list[cst.CSTNode]:
 def _state_read(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     """The names of attributes that a function reads and that something in the project writes to in place."""
     if info not in ctx.state_read:
-        below = ctx.facts.tree.below(info.node.body)
-        names = {n.attr.value for n in below if type(n) is cst.Attribute}
-        ctx.state_read[info] = frozenset(names & written_names(ctx))
+        read = ctx.facts.tree.within(info.node.body, cst.Attribute)
+        names = {n.attr.value for n in read}
+        written = written_names(ctx) if may_be_written(ctx, names) else frozenset()
+        ctx.state_read[info] = frozenset(names & written)
     return ctx.state_read[info]
 
 
@@ -87,7 +88,7 @@ def _direct(
 def _is_used_up(ctx: Context, node: cst.CSTNode, call: cst.Call) -> bool:
     """Whether something new is made of a tensor before a call: ``self.bn.running_mean.clone() + self.bn(x)``."""
     for parent in reversed(ctx.facts.tree.around(node)):
-        if call in ctx.facts.tree.below(parent):
+        if ctx.facts.tree.holds(parent, call):
             return False
         if isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
             return True

@@ -87,8 +87,8 @@ def new_parameters(ctx: Context, body: cst.CSTNode) -> frozenset[str]:
     if body not in ctx.new_parameters:
         ctx.new_parameters[body] = frozenset()  # what a recursive function returns is not known
         made: dict[str, bool] = {}
-        for item in ctx.facts.tree.below(body):
-            for target in item.targets if type(item) is cst.Assign else ():
+        for item in ctx.facts.tree.within(body, cst.Assign):
+            for target in item.targets:
                 if isinstance(target.target, cst.Name):
                     name = target.target.value
                     made[name] = made.get(name, True) and makes_parameter(ctx, item.value)
@@ -104,7 +104,7 @@ def makes_parameter(ctx: Context, value: cst.CSTNode) -> bool:
     info = ctx.facts.names.get(name)
     if info is None or info.settled is not None:
         return name in ("torch.nn.Parameter", "torch.nn.Buffer")
-    returns = [n.value for n in ctx.facts.tree.below(info.node.body) if type(n) is cst.Return]
+    returns = [n.value for n in ctx.facts.tree.within(info.node.body, cst.Return)]
     return bool(returns) and all(
         one.value in new_parameters(ctx, info.node.body)
         if isinstance(one, cst.Name)

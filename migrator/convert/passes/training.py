@@ -29,11 +29,10 @@ def _has_modes(rw: Rewriter, node: cst.BaseExpression) -> bool:
     if not isinstance(rw.ctx.kind(node), k.Unknown):
         return False
     return any(
-        type(item) is cst.Attribute
-        and item.attr.value in ("train", "eval")
+        item.attr.value in ("train", "eval")
         and isinstance(item.value, cst.Name)
         and item.value.value == node.value
-        for item in rw.ctx.source.index.below(frame.info.node)
+        for item in rw.ctx.source.index.within(frame.info.node, cst.Attribute)
     )
 
 
@@ -79,14 +78,14 @@ def _is_put_back(rw: Rewriter, node: cst.Attribute) -> bool:
     if not isinstance(kept, cst.Name):
         return False
     reads = {id(kept)}
-    for item in tree.below(frame.info.node):
+    for item in tree.within(frame.info.node, cst.If, cst.Call, cst.Attribute):
         if isinstance(item, cst.If) and _only_evaluates(item, module):
             reads.add(id(item.test))
         elif isinstance(item, cst.Call) and syntax.code(item.func) == f"{module}.train":
             reads.update(id(given.value) for given in item.args)
         elif isinstance(item, cst.Attribute):
             reads.add(id(item.attr))
-    names = (n for n in tree.below(frame.info.node) if isinstance(n, cst.Name))
+    names = tree.within(frame.info.node, cst.Name)
     return {id(name) for name in names if name.value == kept.value} <= reads
 
 

@@ -66,8 +66,8 @@ def check(ctx: Context, walk: cst.Call) -> None:
 def _by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst.CSTNode]]:
     """The names of walked parameters, with what goes by their axes."""
     names = _walked(ctx, body)
-    for node in ctx.facts.tree.below(body) if names else ():
-        if not isinstance(node, cst.Name) or node.value not in names:
+    for node in ctx.facts.tree.within(body, cst.Name) if names else ():
+        if node.value not in names:
             continue
         kind = ctx.kind(node)
         if isinstance(kind, k.Tensor) and (kind.role == "param" or names[node.value]):
@@ -97,9 +97,7 @@ def _as_in_torch(ctx: Context, kind: k.Kind, seen: frozenset[str] = frozenset())
 
 def _children(ctx: Context, info: ClassInfo) -> Iterator[k.Kind]:
     """The kinds of all modules that a class makes or is given, Unknown for what may be one."""
-    for call in ctx.facts.tree.below(info.node.body):
-        if not isinstance(call, cst.Call):
-            continue
+    for call in ctx.facts.tree.within(info.node.body, cst.Call):
         made, name = ctx.kind(call), call.func
         if isinstance(made, k.Module) and made.cls not in CONTAINERS:
             yield made
@@ -114,14 +112,11 @@ def _children(ctx: Context, info: ClassInfo) -> Iterator[k.Kind]:
 def _walked(ctx: Context, body: cst.CSTNode) -> dict[str, bool]:
     """The names that loops give parameters, and the other names of those (True)."""
     found: dict[str, bool] = {}
-    nodes = ctx.facts.tree.below(body)
-    for node in nodes:
-        if isinstance(node, (cst.For, cst.CompFor)) and not isinstance(
-            node.iter, (cst.List, cst.Tuple)
-        ):
+    for node in ctx.facts.tree.within(body, cst.For, cst.CompFor):
+        if not isinstance(node.iter, (cst.List, cst.Tuple)):
             found.update((name, False) for name in syntax.names(node.target))
-    for node in nodes:
-        if isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Name):
+    for node in ctx.facts.tree.within(body, cst.Assign) if found else ():
+        if isinstance(node.targets[0].target, cst.Name):
             name, value = node.targets[0].target.value, node.value
             while isinstance(value, (cst.Attribute, cst.Call)):
                 value = value.func if isinstance(value, cst.Call) else value.value

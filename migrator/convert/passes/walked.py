@@ -28,8 +28,8 @@ def check_written(ctx: Context, name: cst.Name) -> None:
     if ctx.frame is None:
         return
     body = ctx.frame.info.node.body
-    for loop in ctx.facts.tree.below(body):
-        if not isinstance(loop, cst.For) or name.value not in syntax.names(loop.target):
+    for loop in ctx.facts.tree.within(body, cst.For):
+        if name.value not in syntax.names(loop.target):
             continue
         values = _literal(ctx, body, loop.iter)
         if values is None or (
@@ -71,7 +71,8 @@ def _only_walked(ctx: Context, node: cst.List | cst.Tuple) -> bool:
     if not isinstance(target, cst.Name):
         return False
     body = ctx.frame.info.node.body
-    uses = [n for n in ctx.facts.tree.below(body) if _is(n, target.value) and n is not target]
+    names = ctx.facts.tree.within(body, cst.Name)
+    uses = [n for n in names if n.value == target.value and n is not target]
     around = [(n, ctx.facts.tree.around(n)[-1]) for n in uses]
     return all(
         isinstance(loop, cst.For) and loop.iter is use and isinstance(loop.target, cst.Name)
@@ -87,8 +88,8 @@ def _literal(
         found = [_literal(ctx, body, item.value) for item in node.args]
         return next((one for one in found if one is not None), None)
     if isinstance(node, cst.Name):
-        for item in ctx.facts.tree.below(body):
-            if isinstance(item, cst.Assign) and _is(item.targets[0].target, node.value):
+        for item in ctx.facts.tree.within(body, cst.Assign):
+            if _is(item.targets[0].target, node.value):
                 return item.value if isinstance(item.value, (cst.List, cst.Tuple)) else None
     return node if isinstance(node, (cst.List, cst.Tuple)) else None
 

@@ -1,0 +1,47 @@
+"""The list of a file's nodes, and that nothing keeps it once the file is converted."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from migrator import convert_source
+from migrator.source import Source
+
+SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.py"))
+TYPES = (cst.Call, cst.Name, cst.Lambda)
+
+
+@pytest.mark.parametrize("types", [TYPES[:1], TYPES])
+def test_nodes_of_some_types_below_another(types: tuple[type[cst.CSTNode], ...]) -> None:
+    tree = Source(SAMPLES[0].read_text()).index
+    for node in tree.of_type(cst.FunctionDef, cst.Call, cst.Name):
+        assert tree.within(node, *types) == [n for n in tree.below(node) if type(n) in types]
+    made = cst.parse_expression("f(x, lambda: y)")
+    assert {type(node) for node in tree.within(made, *types)} == set(types)
+
+
+def test_what_holds_what() -> None:
+    tree = Source("f(g(x), y)\n").index
+    outer, inner = tree.of_type(cst.Call)
+    assert tree.holds(outer, inner)
+    assert tree.holds(inner, inner)
+    assert not tree.holds(inner, outer)
+    assert not tree.holds(inner, cst.Name("x"))
+
+
+@pytest.mark.parametrize("path", SAMPLES[:3], ids=lambda path: path.stem)
+def test_a_converted_tree_is_freed_at_once(path: Path) -> None:
+    text = path.read_text()
+    convert_source(text)  # reads the rules
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(type(one) is cst.Module for one in gc.get_objects())
+        convert_source(text)
+        assert sum(type(one) is cst.Module for one in gc.get_objects()) <= before
+    finally:
+        gc.enable()
