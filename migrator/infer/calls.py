@@ -24,7 +24,7 @@ from migrator.infer.evidence import other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.first import grown
 from migrator.infer.python import NAMED_TUPLES, PARTIAL, is_self, partial, partial_result, widen
-from migrator.infer.signatures import Args, signature_fits
+from migrator.infer.signatures import Args, of_integers, signature_fits
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION
 from rules import definitions
@@ -362,9 +362,7 @@ class Calls(Construction):
             result = kind if result is None else k.join(result, kind)
         if isinstance(result, k.Tensor) and result.dtype == "float":
             if any(isinstance(kind, k.Tensor) and kind.dtype == "complex" for _, kind in args):
-                result = replace(
-                    result, dtype=None
-                )  # a function of floats, which may be complex too
+                result = replace(result, dtype=None)  # of floats, which may be complex too
         if name in ("Tensor.size",) and isinstance(first, k.Tensor):
             return self._size(first, args)
         return self._refine(name, result or k.UNKNOWN, args)
@@ -384,6 +382,8 @@ class Calls(Construction):
             for keyword, value in args:
                 if keyword == "dtype" and isinstance(value, k.DType):
                     return replace(kind, dtype=dtype_class(value.name))
+            if name == "torch.arange" and of_integers(args):
+                return replace(kind, dtype="int")
             if short == "to" and len(args) > 1:
                 for _, value in args[1:]:
                     if isinstance(value, k.DType):

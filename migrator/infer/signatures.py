@@ -130,3 +130,9 @@ def fits(annotation: str, kind: k.Kind) -> bool | None:
     if base == "Generator":
         return isinstance(kind, k.Generator)
     return None
+
+
+def of_integers(args: Args) -> bool:
+    """Whether ``torch.arange`` of these counts in integers."""
+    given = [kind for key, kind in args if key in (None, "start", "end", "step", "*", "**")]
+    return bool(given) and all(k.scalar_type(kind) == "int" for kind in given)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from rules.compat.special import erfcx as compat_erfcx
 from rules.compat.special import polynomial
 from rules.compat.special import zeta as compat_zeta
-from rules.registry import op
+from rules.registry import is_bool, is_integer, op, surely
 
 
 @op("torch.special.entr", example={"torch.special.entr(x)": "jax.scipy.special.entr(x)"})
@@ -53,12 +53,16 @@ def modified_bessel_i0(input) -> Tensor["float"]:
 )
 def log_ndtr(input) -> Tensor["float"]:
     """Logarithm of the normal distribution function."""
+    if surely(is_integer(input) or is_bool(input)):
+        return jax.scipy.special.log_ndtr(input.astype(jnp.float32))
     return jax.scipy.special.log_ndtr(input)
 
 
 @op("torch.special.ndtr", example={"torch.special.ndtr(x)": "jax.scipy.special.ndtr(x)"})
 def ndtr(input) -> Tensor["float"]:
     """The normal distribution function."""
+    if surely(is_integer(input) or is_bool(input)):
+        return jax.scipy.special.ndtr(input.astype(jnp.float32))
     return jax.scipy.special.ndtr(input)
 
 

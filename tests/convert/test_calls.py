@@ -204,3 +204,14 @@ def test_a_variable_of_a_tensor_has_no_history() -> None:
     written = "    y = Variable(x)\n    y += 1\n    return x + y\n"
     source = f"from torch.autograd import Variable\ndef f(x: torch.Tensor):\n{written}"
     assert rules_of(source) == ["MUT001"]
+
+
+def test_functions_of_integers_are_functions_of_floats() -> None:
+    """``arange`` of integers counts in them, which lax.rsqrt and the logistic function refuse."""
+    source = (
+        "def f(n: int):\n    i = torch.arange(1, n)\n    x = torch.arange(1.0, n)\n"
+        "    return i.sigmoid(), i.rsqrt(), torch.special.ndtr(i), x.sigmoid(), torch.special.log_ndtr(i)\n"
+    )
+    ours = run(source, converted=True)["f"](5)
+    for mine, theirs in zip(ours, run(source)["f"](5), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
