@@ -81,6 +81,27 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
             check_calls(ctx, write)
 
 
+def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
+    """``y += 1`` of what may be a tensor: a Failure when a tensor whose memory it may share is read later."""
+    if ctx.frame is None or not ctx.statements:
+        return
+    facts, statement = aliases(ctx, innermost(ctx)), ctx.statements[-1].node
+    state = facts.before.get(statement, {})
+    memory = state.get(target.value, frozenset())
+    later = facts.read_after(statement)
+    others = {n for n, theirs in state.items() if n in later and shared(memory, theirs)}
+    for other in ctx.facts.tree.below(facts.info.node.body) if others - {target.value} else ():
+        if not isinstance(other, cst.Name) or other.value not in others - {target.value}:
+            continue
+        if isinstance(ctx.kind(other), k.Tensor):
+            raise Failure(
+                node,
+                "MUT001",
+                f"`{target.value}` may be a tensor: writing it in place also changes `{other.value}`, which is read later",
+                f"write `{target.value} = {target.value} …` if `{other.value}` is to stay as it is",
+            )
+
+
 def is_variable(kind: k.Kind) -> bool:
     """Whether a name stands for a Variable in the output: a parameter, or a buffer, of a module."""
     return isinstance(kind, k.Tensor) and bool(kind.role)

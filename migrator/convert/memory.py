@@ -407,7 +407,9 @@ class Aliases:
             again = frozenset() if each or not shared(memory, _all(state)) else frozenset({TWICE})
             return self._box() | memory | again
         if isinstance(node, cst.Lambda):  # all that a call of it gives, but for what it is handed
-            own = {name: frozenset[str]() for name in syntax.names(node.params)}
+            params = [p for p in syntax.children(node.params) if isinstance(p, cst.Param)]
+            told = [(p.name.value, p.default) for p in params]
+            own = {n: self.memory(d, state) if d else frozenset() for n, d in told}
             return self.memory(node.body, {**state, **own})
         if isinstance(node, cst.BinaryOperation):
             both = together([self.memory(node.left, state), self.memory(node.right, state)])

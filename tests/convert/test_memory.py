@@ -30,6 +30,11 @@ def either(x, make):
     return x if x is not None else make()
 
 
+def maybe(x, y=None):
+    y = x if y is None else y
+    return x * 1, y
+
+
 def first_of(state):
     h, c = state
     h += 1
@@ -80,6 +85,8 @@ SEEN = {
     "a comprehension": "held = [y for y in [h]]; y = held[0]; y += 1; return h",
     "the list under another name": "a = []; b = a; b.append(h); h += 1; return a[0]",
     "kept by a method": "held = []; self.keep(held, h); h += 1; return held[0]",
+    "what a lambda takes where it is made": "f = lambda t=h: t; y = f(); y += 1; return h",
+    "what may be a tensor": "a, b = maybe(h); b *= 2; return h + a",
     "what a lambda gives": "f = lambda: [h]; y = f()[0]; y += 1; return h",
     "what a lambda makes of what it is handed": "f = lambda t: t[0]; y = f(h); y += 1; return h",
     "what a lambda holds": "f = lambda: h; y = f(); y += 1; return h",

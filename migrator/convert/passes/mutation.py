@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.alias import (
     check_in_place_layer,
     check_mutation,
+    check_unknown,
     reads_in,
 )
 from migrator.convert.context import Failure
@@ -511,6 +512,8 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         return update_items(rw, target, node)
     if isinstance(target, cst.Subscript) and _may_hold_tensor(rw, target):
         check_mutation(ctx, node, target)  # feats[i] += x writes to the tensor that feats holds
+    if isinstance(target, cst.Name) and isinstance(ctx.kind(target), (k.Unknown, k.Optional)):
+        check_unknown(ctx, node, target)
     if targets.registered_by_name(ctx, target):
         made = targets.dereferenced(rw.rebuild(target))
         return syntax.changed(node, target=made, value=rw.visit(node.value))
