@@ -42,6 +42,7 @@ class M(nn.Module):
         "self.s.insert(1, nn.LayerNorm(4)); self.s.pop(0)",
         "del self.s[1]; self.s.extend([nn.Sigmoid(), nn.Linear(4, 4)])",
         "self.l.insert(0, nn.GELU()); self.l.append(nn.Linear(4, 4))",
+        "del self.s[2:]; del self.l[:1]",
         "self.l.pop(-1); del self.l[0]; self.l += [nn.Linear(4, 4)]",
         "self.l = nn.ModuleList([nn.Linear(4, 4)]) + self.l[1:]",
         "self.d.pop('a'); self.d.add_module('c', nn.Linear(4, 4))",
@@ -80,3 +81,20 @@ def test_layers_with_names_are_replaced_by_place() -> None:
 def test_layers_with_names_would_be_numbered(line: str) -> None:
     """torch numbers all of them anew, so that the keys of the state change."""
     assert rules_of(NAMED.format(line=line)) == ["API007"]
+
+
+@pytest.mark.parametrize("layer", ["nn.Linear(4, 4)", "nn.Conv1d(3, 3, 1)"])
+def test_a_layer_that_loses_its_bias(layer: str) -> None:
+    check(
+        f"""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = {layer}
+        self.l.bias = None
+
+    def forward(self, x):
+        y = self.l(x)
+        return y * 2 if self.l.bias is None else y
+"""
+    )

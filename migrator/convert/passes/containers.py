@@ -272,18 +272,19 @@ def _returns_tuple(rw: Rewriter, kind: k.Kind) -> bool:
 @converts(cst.Subscript)
 def item(rw: Rewriter, node: cst.Subscript) -> Any:
     """``self.net[0]`` → ``self.net.layers[0]``; a slice of a Sequential is a Sequential again."""
+    parent = rw.ctx.facts.tree.around(node)[-1] if rw.ctx.facts.tree.has(node) else None
+    written = isinstance(parent, (cst.AssignTarget, cst.Del))
     if not is_sequential(rw, node.value):
         kind = rw.ctx.kind(node.value)
-        sliced = isinstance(node.slice[0].slice, cst.Slice)
+        sliced = isinstance(node.slice[0].slice, cst.Slice) and not written
         if isinstance(kind, k.Module) and kind.cls == "torch.nn.ModuleList" and sliced:
             return cst.Call(syntax.parse("nnx.List"), [cst.Arg(rw.rebuild(node))])
         return None
-    parent = rw.ctx.facts.tree.around(node)[-1] if rw.ctx.facts.tree.has(node) else None
     if isinstance(parent, cst.AssignTarget) and _is_named(rw, node.value):
         return rw.rebuild(node)
     layers = cst.Attribute(rw.visit(node.value), cst.Name("layers"))
     made = syntax.changed(node, value=layers, slice=[rw.visit(s) for s in node.slice])
-    if isinstance(node.slice[0].slice, cst.Slice):
+    if isinstance(node.slice[0].slice, cst.Slice) and not written:
         return cst.Call(syntax.parse("nnx.Sequential"), [cst.Arg(made, star="*")])
     return made
 
