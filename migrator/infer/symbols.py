@@ -31,12 +31,13 @@ def built_on_torch(module: str) -> tuple[str, str]:
 
 
 _CANONICAL = (
-    (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)*([A-Za-z]\w*)$"), r"torch.nn.\1"),
+    (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)*([A-Z]\w*)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.distributions\.(?:\w+\.)*(\w+)$"), r"torch.distributions.\1"),
     (re.compile(r"^torch\.functional\.(\w+)$"), r"torch.\1"),
     (re.compile(r"^torch\.(?:_tensor|tensor)\.Tensor$"), "torch.Tensor"),
 )
+_LAYER_FILE = re.compile(r"torch\.nn\.modules\.[a-z]\w*")
 _PYTHON_METHODS = frozenset(
     name
     for kind in (str, list, dict, set, tuple, int, float, bytes)
@@ -105,7 +106,7 @@ STORAGE = _FORMATS | {"torch.strided"}
 def symbol(name: str) -> k.Kind:
     """The kind of a fully qualified name outside the project."""
     name = canonical(name)
-    if name == "torch" or name in table()["module"]:
+    if name == "torch" or name in table()["module"] or _LAYER_FILE.fullmatch(name):
         return k.Namespace(name)
     if not name.startswith("torch."):
         return _foreign(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from flax import nnx
 
@@ -206,6 +207,15 @@ def is_norm(m: nn.Module):
     code = convert(source).code
     assert "class Dice(Loss):" in code
     assert "(BatchNorm1d, BatchNorm2d, BatchNorm3d, SyncBatchNorm, GroupNorm))" in code
+
+
+@pytest.mark.parametrize(
+    "name", ["nn.modules.batchnorm._BatchNorm", "torch.nn.modules.batchnorm.BatchNorm2d"]
+)
+def test_a_class_by_the_file_it_is_in(name: str) -> None:
+    result = convert(f"def is_norm(m: nn.Module):\n    return isinstance(m, {name})\n")
+    assert result.complete
+    assert "BatchNorm2d)" in result.code.partition("def is_norm")[2]
 
 
 def test_backward_that_nobody_reads_goes() -> None:
