@@ -47,6 +47,8 @@ class M(nn.Module):
         "self.l = nn.ModuleList([nn.Linear(4, 4)]) + self.l[1:]",
         "self.d.pop('a'); self.d.add_module('c', nn.Linear(4, 4))",
         "del self.d['b']; self.d['z'] = nn.Linear(4, 4); self.d['y'] = nn.Linear(4, 4)",
+        "self.d['a'] = nn.ReLU(); self.d['b'] = nn.LayerNorm(4)",
+        "self.d = nn.ModuleDict({'a': nn.ReLU()}); self.d['a'] = nn.Linear(4, 4)",
         "self.d.clear(); self.d.update({'q': nn.Linear(4, 4)})",
         "self.s[1] = nn.PReLU(); self.l[0] = nn.Identity(); self.l[1] = nn.LayerNorm(4)",
         "self.back.fc = nn.Identity(); self.back.act = nn.PReLU()",
@@ -97,4 +99,41 @@ class M(nn.Module):
         y = self.l(x)
         return y * 2 if self.l.bias is None else y
 """
+    )
+
+
+OWN = """
+class Own({base}):
+    def __init__(self):
+        super().__init__({layers})
+        {line}
+
+    def forward(self, x):
+        for layer in self:
+            x = layer(x)
+        return x
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.own = Own()
+
+    def forward(self, x):
+        return self.own(x)
+"""
+
+
+def test_a_list_of_its_own_edits_itself() -> None:
+    layers = "[nn.Linear(4, 4), nn.Linear(4, 4)]"
+    line = "self.insert(0, nn.LayerNorm(4)); self.pop(1)"
+    check(OWN.format(base="nn.ModuleList", layers=layers, line=line))
+
+
+@pytest.mark.parametrize("line", ["del self[0]", "self[0] = nn.ReLU(); self.append(nn.ReLU())"])
+def test_a_sequential_of_its_own_edits_itself(line: str) -> None:
+    layers = "nn.Linear(4, 4), nn.Linear(4, 4)"
+    source = OWN.format(base="nn.Sequential", layers=layers, line=line)
+    assert "API007" in rules_of(
+        source.replace("for layer in self:\n            x = layer(x)", "pass")
     )

@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
+from migrator.convert.passes.containers import edited
 from migrator.convert.passes.layer_classes import as_torch, constructor, needs_signature
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
@@ -125,6 +126,9 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
             raise Failure(arg.value, *rw.ctx.blocked[arg.value])
         file = module_file("rules.compat.autograd")
         return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "Function")))
+    if name == "torch.nn.ModuleList" and edited(rw.ctx):
+        file = module_file("rules.compat.containers")
+        return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "ModuleList")))
     if name in _BASES:
         rw.ctx.helpers.use("nnx")
         return syntax.changed(arg, value=syntax.parse(_BASES[name]))

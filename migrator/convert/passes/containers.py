@@ -141,6 +141,30 @@ def _is_named(rw: Rewriter, node: cst.BaseExpression) -> bool:
     return True
 
 
+@converts(cst.Assign, cst.Del, cst.Call)
+def edited_class(rw: Rewriter, node: cst.Assign | cst.Del | cst.Call) -> None:
+    """Raise a Failure where layers of an own class derived from Sequential are replaced or taken out by place."""
+    from migrator.convert.passes.classes import is_named
+
+    owner, replaced = None, isinstance(node, cst.Assign)
+    if isinstance(node, cst.Call):
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in _EDITING:
+            owner = node.func.value
+    else:
+        target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
+        owner = target.value if isinstance(target, cst.Subscript) else None
+    if owner is None:
+        return
+    info = rw.ctx.class_of(rw.ctx.kind(owner)) or (rw.ctx.owner if rw.ctx.is_self(owner) else None)
+    if info is None or info.torch_base != "torch.nn.Sequential":
+        return
+    if not replaced or is_named(rw.ctx, info):
+        what = (
+            f"layers of {info.short}, a Sequential of its own, are replaced or taken out by place"
+        )
+        raise Failure(node, "API007", what, "hand the layers that are meant to its constructor")
+
+
 @converts(cst.Del)
 def taken_out(rw: Rewriter, node: cst.Del) -> None:
     """torch numbers the children of a Sequential anew when one is taken out, those with names too."""

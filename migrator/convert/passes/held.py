@@ -322,11 +322,11 @@ def layer_after_function(rw: Rewriter, node: cst.Assign) -> Any:
     if is_function(rw, node.value):
         owner = rw.ctx.kind(target.value) if isinstance(target, cst.Subscript) else k.UNKNOWN
         listed = isinstance(owner, k.Module) and owner.cls in _LISTS
-        if not listed or rw.ctx.traverses:
+        if not (listed or _is_replaced_entry(rw.ctx, target)) or rw.ctx.traverses:
             return None
         file = module_file("rules.compat.children")
         wrapper: cst.BaseExpression = cst.Name(rw.ctx.helpers.need(file, "Stateless"))
-    elif _may_hold_function(rw, target):
+    elif _is_replaced_entry(rw.ctx, target) or _may_hold_function(rw, target):
         wrapper = syntax.parse("nnx.data")
     else:
         return None
@@ -336,6 +336,20 @@ def layer_after_function(rw: Rewriter, node: cst.Assign) -> Any:
 
 
 _LISTS = ("torch.nn.Sequential", "torch.nn.ModuleList")
+
+
+def _is_replaced_entry(ctx: Context, target: cst.CSTNode) -> bool:
+    """``self.m["a"] = …`` where the file writes ``"a": …`` for an entry of some dict: that may be this one."""
+    if not isinstance(target, cst.Subscript) or not isinstance(target.slice[0].slice, cst.Index):
+        return False
+    kind, key = ctx.kind(target.value), target.slice[0].slice.value
+    if not isinstance(kind, k.Module) or kind.cls != "torch.nn.ModuleDict":
+        return False
+    entries = ctx.source.index.of_type(cst.DictElement)
+    return isinstance(key, cst.SimpleString) and any(
+        isinstance(one.key, cst.SimpleString) and one.key.evaluated_value == key.evaluated_value
+        for one in entries
+    )
 
 
 def _may_hold_function(rw: Rewriter, target: cst.CSTNode) -> bool:
