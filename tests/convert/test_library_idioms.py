@@ -215,7 +215,7 @@ def is_norm(m: nn.Module):
 def test_a_class_by_the_file_it_is_in(name: str) -> None:
     result = convert(f"def is_norm(m: nn.Module):\n    return isinstance(m, {name})\n")
     assert result.complete
-    assert "BatchNorm2d)" in result.code.partition("def is_norm")[2]
+    assert "BatchNorm2d" in result.code.partition("def is_norm")[2]
 
 
 def test_backward_that_nobody_reads_goes() -> None:
