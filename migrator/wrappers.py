@@ -65,6 +65,15 @@ def _wrappers(function: cst.FunctionDef) -> Iterator[tuple[cst.Name, cst.Lambda]
                 yield target, small.value
 
 
+def _names(target: cst.CSTNode) -> Iterator[cst.Name]:
+    """The names that a target binds: none of ``self.betas``."""
+    if isinstance(target, cst.Name):
+        yield target
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _names(element.value)
+
+
 def _calls(
     function: cst.FunctionDef, name: cst.Name, value: cst.Lambda
 ) -> dict[cst.CSTNode, cst.CSTNode]:
@@ -77,8 +86,7 @@ def _calls(
         if isinstance(
             node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)
         )
-        for one in syntax.walk(node.target)
-        if isinstance(one, cst.Name)
+        for one in _names(node.target)
     }
     bound |= {param.name.value for param in function.params.params[1:]}
     if bound & (set(read) - set(params)) or any(read.get(one, 0) > 1 for one in params):

@@ -418,7 +418,7 @@ REGISTERED = """
 class M(nn.Module):
     def __init__(self, wide=True):
         super().__init__()
-        scale = 2.0
+        scale = self.scale = 2.0
         put = lambda name, value: self.register_buffer(name, value.to(torch.float32))
         rows = torch.arange(4)
         put("rows", rows)
