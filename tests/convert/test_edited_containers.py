@@ -51,6 +51,7 @@ class M(nn.Module):
         "self.d = nn.ModuleDict({'a': nn.ReLU()}); self.d['a'] = nn.Linear(4, 4)",
         "self.d.clear(); self.d.update({'q': nn.Linear(4, 4)})",
         "self.s[1] = nn.PReLU(); self.l[0] = nn.Identity(); self.l[1] = nn.LayerNorm(4)",
+        "self.s[1] = nn.Tanh(); self.l[1] = nn.GELU(); self.l[1] = nn.ReLU()",
         "self.back.fc = nn.Identity(); self.back.act = nn.PReLU()",
     ],
 )
@@ -65,7 +66,7 @@ from collections import OrderedDict
 class M(nn.Module):
     def __init__(self):
         super().__init__()
-        self.s = nn.Sequential(OrderedDict([("a", nn.Linear(4, 4)), ("b", nn.Linear(4, 4))]))
+        self.s = nn.Sequential(OrderedDict([("a", nn.Linear(4, 4)), ("b", nn.ReLU())]))
         {line}
 
     def forward(self, x):
@@ -75,6 +76,7 @@ class M(nn.Module):
 
 def test_layers_with_names_are_replaced_by_place() -> None:
     check(NAMED.format(line="self.s[1] = nn.LayerNorm(4); self.s.a = nn.Linear(4, 4)"))
+    check(NAMED.format(line="self.s[1] = nn.Tanh()"))
 
 
 @pytest.mark.parametrize(

@@ -319,20 +319,26 @@ def layer_after_function(rw: Rewriter, node: cst.Assign) -> Any:
     target, kind = node.targets[0].target, rw.ctx.facts.kind(node.value)
     if len(node.targets) != 1 or not isinstance(kind, k.Module):
         return None
+    wrappers: list[cst.BaseExpression] = []
+    entry = _is_replaced_entry(rw.ctx, target)
     if is_function(rw, node.value):
         owner = rw.ctx.kind(target.value) if isinstance(target, cst.Subscript) else k.UNKNOWN
         listed = isinstance(owner, k.Module) and owner.cls in _LISTS
-        if not (listed or _is_replaced_entry(rw.ctx, target)) or rw.ctx.traverses:
+        if not (listed or entry):
             return None
-        file = module_file("rules.compat.children")
-        wrapper: cst.BaseExpression = cst.Name(rw.ctx.helpers.need(file, "Stateless"))
-    elif _is_replaced_entry(rw.ctx, target) or _may_hold_function(rw, target):
-        wrapper = syntax.parse("nnx.data")
-    else:
+        if not rw.ctx.traverses:
+            file = module_file("rules.compat.children")
+            wrappers.append(cst.Name(rw.ctx.helpers.need(file, "Stateless")))
+    if entry or _may_hold_function(rw, target):
+        rw.ctx.helpers.use("nnx")
+        wrappers.append(syntax.parse("nnx.data"))
+    if not wrappers:
         return None
-    rw.ctx.helpers.use("nnx")
     made = rw.rebuild(node)
-    return syntax.changed(made, value=cst.Call(wrapper, [cst.Arg(made.value)]))
+    value = made.value
+    for wrapper in wrappers:
+        value = cst.Call(wrapper, [cst.Arg(value)])
+    return syntax.changed(made, value=value)
 
 
 _LISTS = ("torch.nn.Sequential", "torch.nn.ModuleList")
