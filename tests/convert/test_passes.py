@@ -235,7 +235,7 @@ def test_a_partial_function_keeps_what_it_binds() -> None:
 
 def test_a_torch_name_in_a_string() -> None:
     assert function('return getattr(torch, "sin")(x)') == "return jnp.sin(x)"
-    assert rules_of("def f(x, name: str):\n    return getattr(F, name)(x)\n") == ["API001"]
+    assert rules_of("def f(x, name: str):\n    return getattr(F, name)(x, 0.1)\n") == ["API001"]
 
 
 def test_checkpointed_modules_are_rematerialised() -> None:

@@ -313,10 +313,9 @@ def page() -> str:
         "# What becomes of each torch name\n",
         "Made by `python -m tests.rules.coverage` from the definitions under `rules/` and from what "
         f"`make sweep` measured with {versions}.\n",
-        "*Verified* means that values, shapes, dtypes and gradients are torch's on the samples that torch's own "
+        "*Verified* means that values, shapes, dtypes and gradients are torch's on all float32 samples that torch's own "
         "databases have for the name, by the definition run directly or by the conversion of the source a user "
-        "would write; `tests/rules/results.json` says on how many samples by which of the two, in the last sweep "
-        "the first five of each form of most names. *Flagged* uses are findings; what is not written differently "
+        "would write; `tests/rules/results.json` says on how many samples by which of the two. *Flagged* uses are findings; what is not written differently "
         "here is never converted silently. A method, its function and its in-place form share a line; an axis "
         "named for a tensor without axes raises in JAX. What the sweep has not reached is *not measured*.\n",
         _databases(),
