@@ -35,6 +35,8 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
         return None
     if asked_name(facts, node) is not None or _asks_others(facts, space):
         return None
+    if isinstance(node.args[1].value, (cst.FormattedString, cst.BinaryOperation)):
+        return None  # a name that is put together, as those of losses and norms are
     helper = _HELPERS[space]
     around = facts.tree.around(node)
     parent = around[-1]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import libcst as cst
 import pytest
 
 from migrator.convert import convert_source
+from migrator.convert.rewriter import HANDLERS
 from tests.convert.tools import HEADER, body, convert, function, module, rules_of
 
 
@@ -231,6 +233,17 @@ def test_a_partial_function_keeps_what_it_binds() -> None:
     code = convert(source).code
     assert "functools.partial(f_leaky_relu, negative_slope=0.2)" in code
     assert "return self.act(x)" in code
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("calls", "names"), ("state_reads", "containers"), ("state_reads", "calls")],
+)
+def test_one_pass_is_asked_before_another(first: str, second: str) -> None:
+    """Passes register as they are imported: one that imports another would put it first."""
+    convert_source("import torch\n")
+    asked = [handler.__module__.rpartition(".")[2] for handler in HANDLERS[cst.Call]]
+    assert max(i for i, name in enumerate(asked) if name == first) < asked.index(second)
 
 
 def test_a_torch_name_in_a_string() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
 from migrator.infer.annotations import TENSOR_CLASSES
 from migrator.infer.symbols import of_torch
 from migrator.source import dotted
 from rules import definitions
+from rules.definitions import module_file
 
 _CLASSES = {
     "torch.Tensor": "jax.Array",
@@ -128,3 +132,26 @@ def layer_class(rw: Rewriter, name: str) -> cst.BaseExpression | None:
         if returns and (returns in rule.file.imports or returns in rule.file.definitions):
             return cst.Name(rw.ctx.helpers.need(rule.file, returns))
     return None
+
+
+@cache
+def _table(name: str) -> dict[str, str]:
+    import ast
+
+    file = module_file("rules.ops.dtypes")
+    node = file.definitions.get(name)
+    value = getattr(node, "value", None)
+    return dict(ast.literal_eval(value)) if value is not None else {}
+
+
+def dtype_of(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
+    """JAX's word for a dtype of torch's.
+
+    Raises:
+      Failure: JAX has none.
+    """
+    text = _table("DTYPES").get(name)
+    if text is None:
+        raise Failure(node, "DTY001", f"{name} has no counterpart in JAX", "choose another dtype")
+    rw.ctx.helpers.use(text.partition(".")[0])
+    return syntax.parse(text)

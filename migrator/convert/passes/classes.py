@@ -10,7 +10,6 @@ from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
-from migrator.convert.passes.containers import edited
 from migrator.convert.passes.layer_classes import as_torch, constructor, needs_signature
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
@@ -126,7 +125,7 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
             raise Failure(arg.value, *rw.ctx.blocked[arg.value])
         file = module_file("rules.compat.autograd")
         return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "Function")))
-    if name == "torch.nn.ModuleList" and edited(rw.ctx):
+    if name == "torch.nn.ModuleList" and _edited(rw):
         file = module_file("rules.compat.containers")
         return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "ModuleList")))
     if name in _BASES:
@@ -156,6 +155,12 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
             "convert it together with the file that defines its base",
         )
     return rw.visit(arg)
+
+
+def _edited(rw: Rewriter) -> bool:
+    from migrator.convert.passes.containers import edited  # which is asked about nodes after this
+
+    return edited(rw.ctx)
 
 
 _TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import libcst as cst
@@ -11,7 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, convert_call
 from migrator.convert.inline import NoConversion, expand
-from migrator.convert.passes.annotations import _CLASSES
+from migrator.convert.passes.annotations import _CLASSES, dtype_of
 from migrator.convert.passes.functions import may_hold_tensor, stopped
 from migrator.convert.passes.parameter_lists import is_entry
 from migrator.convert.rewriter import Rewriter, converts
@@ -130,29 +129,6 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
         if of_torch(namespace.name):
             return _constant(rw, node, f"{namespace.name}.{node.attr.value}")
     return None
-
-
-@cache
-def _table(name: str) -> dict[str, str]:
-    import ast
-
-    file = module_file("rules.ops.dtypes")
-    node = file.definitions.get(name)
-    value = getattr(node, "value", None)
-    return dict(ast.literal_eval(value)) if value is not None else {}
-
-
-def dtype_of(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
-    """JAX's word for a dtype of torch's.
-
-    Raises:
-      Failure: JAX has none.
-    """
-    text = _table("DTYPES").get(name)
-    if text is None:
-        raise Failure(node, "DTY001", f"{name} has no counterpart in JAX", "choose another dtype")
-    rw.ctx.helpers.use(text.partition(".")[0])
-    return syntax.parse(text)
 
 
 def _constant(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
-from migrator.convert.passes.names import dtype_of
+from migrator.convert.passes.annotations import dtype_of
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.annotations import TENSOR_DTYPES
