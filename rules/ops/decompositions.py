@@ -248,9 +248,7 @@ def svd(
     A, full_matrices=True, *, driver=None
 ) -> tuple[Tensor["same"], Tensor["float"], Tensor["same"]]:
     """Singular vectors and values; A = U · diag(S) · Vh."""
-    if full_matrices and not surely(A.shape[-1] == A.shape[-2]):
-        return full_svd(A)
-    return jnp.linalg.svd(A, full_matrices=False)
+    return full_svd(A) if full_matrices else jnp.linalg.svd(A, full_matrices=False)
 
 
 @op("torch.svd", "Tensor.svd", fields=("U", "S", "V"), example={"torch.svd(x)": "old_svd(x)"})

@@ -61,3 +61,38 @@ def test_a_class_that_is_asked_for(name: str, given: np.ndarray) -> None:
 )
 def test_a_class_as_a_value_is_a_finding(body: str) -> None:
     assert not convert_source(f"import torch\n\n\ndef f(x: torch.Tensor):\n    {body}\n").complete
+
+
+@pytest.mark.parametrize(
+    ("body", "complete"),
+    [
+        ("m = (x > 0).byte()\n    return x[m]", False),
+        (
+            "m = (x > 0).type(torch.ByteTensor)\n    x = x.clone()\n    x[~m] = 0.0\n    return x",
+            False,
+        ),
+        ("return x[(x > 0).to(torch.uint8)]", False),
+        ("m = torch.ones(2, dtype=torch.uint8)\n    return x[m]", False),
+        ("m = (x[:, 0] > 0).byte().long()\n    return x[m]", True),
+        ("m = (x > 0).byte()\n    x = x.clone()\n    x[m == 1] = 0.0\n    return x", True),
+        ("m = (x > 0).byte()\n    return m + x[0]", True),
+    ],
+)
+def test_bytes_as_an_index_are_a_mask(body: str, complete: bool) -> None:
+    """In torch; in JAX they are places."""
+    source = f"import torch\n\n\ndef f(x: torch.Tensor):\n    {body}\n"
+    result = convert_source(source)
+    assert result.complete == complete
+    assert complete or {f.rule for f in result.findings if f.blocks} <= {"API002"}
+    if complete:
+        function, port = both(body)
+        np.testing.assert_array_equal(port(jnp.asarray(X)), function(torch.tensor(X)).numpy())
+
+
+def test_bytes_in_a_buffer() -> None:
+    source = (
+        "import torch\nimport torch.nn as nn\n\n\nclass M(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.register_buffer('m', torch.eye(3).byte())\n\n"
+        "    def forward(self, x: torch.Tensor):\n        return x[self.m]\n"
+    )
+    assert "API002" in {f.rule for f in convert_source(source).findings if f.blocks}

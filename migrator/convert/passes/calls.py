@@ -387,10 +387,18 @@ def _named_dtype(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
 
 
 def _activation(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
-    """``getattr(F, config.act)`` → ``activation(config.act)``, which raises on what is no activation."""
+    """``getattr(F, config.act)`` → ``activation(config.act)``; a warning says that it raises on another name."""
     helper = activation_helper(rw.ctx.facts, node)
     if helper is None:
         return None
+    rw.ctx.report(
+        node,
+        "API001",
+        "which function this is, only a run tells: the port knows the activations, and raises on another name",
+        f"add what else is asked for to {helper}()",
+        severity="warning",
+        blocks=False,
+    )
     name = rw.ctx.helpers.need(module_file("rules.compat.by_name"), helper)
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.args[1].value))])
 

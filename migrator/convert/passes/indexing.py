@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import libcst as cst
@@ -147,6 +148,13 @@ def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExp
             "indexing by a boolean mask gives a shape that depends on the data",
             "use jnp.where(mask, x, fill), or a reduction over x * mask",
         )
+    if isinstance(kind, k.Tensor) and kind.dtype != "bool" and _of_bytes(rw, node):
+        raise Failure(
+            node,
+            "API002",
+            "a tensor of uint8 as an index is a mask in torch, and a list of places in JAX",
+            "make the mask boolean (`.bool()`)",
+        )
     if isinstance(node, cst.Tuple):
         elements = [syntax.changed(e, value=_index(rw, e.value, writing)) for e in node.elements]
         return syntax.changed(node, elements=elements)
@@ -159,6 +167,37 @@ def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExp
         ctx.helpers.use("jnp")
         return cst.Call(syntax.parse("jnp.array"), [cst.Arg(made)])
     return made
+
+
+_BYTES = re.compile(r"\b(?:uint8|byte|ByteTensor)\b")
+_OTHERS = frozenset({"long", "int", "bool"})
+
+
+def _of_bytes(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether an index, or what the file keeps under a name in it, is said to be of uint8."""
+    if _BYTES.search(rw.ctx.source.text) is None:
+        return False
+    index = rw.ctx.source.index
+    read = {syntax.code(n) for n in syntax.walk(node) if isinstance(n, (cst.Name, cst.Attribute))}
+    found: list[cst.CSTNode] = [node]
+    for line in index.of_type(cst.Assign):
+        if any(syntax.code(one.target) in read for one in line.targets):
+            found.append(line.value)
+    for param in index.of_type(cst.Param):
+        if param.name.value in read and param.annotation is not None:
+            found.append(param.annotation)
+    for call in index.of_type(cst.Call):
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "register_buffer":
+            name = call.args[0].value if len(call.args) > 1 else None
+            if isinstance(name, cst.SimpleString) and f"self.{name.raw_value}" in read:
+                found.append(call.args[1].value)
+    return any(_BYTES.search(syntax.code(one)) and not _is_cast(one) for one in found)
+
+
+def _is_cast(node: cst.CSTNode) -> bool:
+    """``m.byte().long()``, whatever it was before."""
+    func = node.func if isinstance(node, cst.Call) else None
+    return isinstance(func, cst.Attribute) and func.attr.value in _OTHERS
 
 
 def _holds_slices(node: cst.List) -> bool:
