@@ -96,3 +96,14 @@ def test_bytes_in_a_buffer() -> None:
         "    def forward(self, x: torch.Tensor):\n        return x[self.m]\n"
     )
     assert "API002" in {f.rule for f in convert_source(source).findings if f.blocks}
+
+
+def test_bytes_in_an_annotation() -> None:
+    source = (
+        "import torch\n\n\ndef f(x: torch.Tensor, m: torch.ByteTensor, i: torch.LongTensor):\n"
+        "    return {}\n"
+    )
+    assert {f.rule for f in convert_source(source.format("x[m]")).findings if f.blocks} == {
+        "API002"
+    }
+    assert convert_source(source.format("x[i] * m[0]")).complete

@@ -185,7 +185,7 @@ def _of_bytes(rw: Rewriter, node: cst.BaseExpression) -> bool:
             found.append(line.value)
     for param in index.of_type(cst.Param):
         if param.name.value in read and param.annotation is not None:
-            found.append(param.annotation)
+            found.append(param.annotation.annotation)
     for call in index.of_type(cst.Call):
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "register_buffer":
             name = call.args[0].value if len(call.args) > 1 else None
