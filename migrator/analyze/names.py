@@ -53,6 +53,7 @@ _BY_PASSES = frozenset(
         "torch._dynamo.disable",
         "torch.jit.script",
         "torch.jit.export",
+        "torch.jit.isinstance",
         "torch.jit.ignore",
         "torch.jit.unused",
         "torch.jit.script_method",

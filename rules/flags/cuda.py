@@ -194,6 +194,8 @@ def backend(node: cst.Assign | cst.Call, ctx: FlagContext) -> str | None:
         name = ctx.callee(node) or ""
         if name in ("torch.set_float32_matmul_precision", "torch.use_deterministic_algorithms"):
             return precision if "precision" in name else "drop it: XLA on TPU is deterministic"
+        if name.startswith("torch.backends.cuda.enable_"):
+            return "drop it: XLA chooses the algorithms"
         return None
     for item in node.targets:
         target = item.target

@@ -13,6 +13,7 @@ ORDER = (
     "parameter_views",
     "layer_classes",
     "library",
+    "switches",
     "handing",
     "functions",
     "loops",

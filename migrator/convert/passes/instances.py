@@ -21,6 +21,8 @@ from rules.definitions import module_file
 @converts(cst.Call)
 def instance_test(rw: Rewriter, node: cst.Call) -> Any:
     """``isinstance(m, nn.Conv2d)``: the class that such layers have in the output."""
+    if _is_torchscripts(rw, node):
+        node = syntax.changed(node, func=cst.Name("isinstance"))
     if not (type(node.func) is cst.Name and node.func.value == "isinstance"):
         return None
     if len(node.args) != 2:
@@ -36,6 +38,13 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
         new = _class(rw, classes)
     first = syntax.changed(node.args[0], value=rw.visit(node.args[0].value))
     return syntax.changed(node, args=[first, syntax.changed(node.args[1], value=new)])
+
+
+def _is_torchscripts(rw: Rewriter, node: cst.Call) -> bool:
+    """``torch.jit.isinstance(x, torch.Tensor)``, which looks at items only where the type says something of them."""
+    if rw.ctx.facts.callee(node) != "torch.jit.isinstance" or len(node.args) != 2:
+        return False
+    return not any(isinstance(n, cst.Subscript) for n in syntax.walk(node.args[1].value))
 
 
 @converts(cst.Comparison)

@@ -1,0 +1,68 @@
+"""Switches of torch's backends and words to CUDA's allocator, which change no number."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import convert
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("torch.backends.cudnn.benchmark = True", "CUDA005"),
+        ("torch.backends.cudnn.deterministic = torch.backends.cudnn.enabled = False", "CUDA005"),
+        ("torch.backends.cuda.matmul.allow_tf32 = torch.cuda.is_available()", "CUDA005"),
+        ('torch.set_float32_matmul_precision("high")', "CUDA005"),
+        ("torch.use_deterministic_algorithms(True)", "CUDA005"),
+        ("torch.backends.cuda.enable_flash_sdp(False)", "CUDA005"),
+        ("torch.cuda.empty_cache()", "CUDA004"),
+    ],
+)
+def test_go_where_they_stand_alone(line: str, rule: str) -> None:
+    for source in (
+        f"{line}\nX = 1\n",
+        f"def f(n: int):\n    if n > 2:\n        {line}\n    return n\n",
+    ):
+        made = convert(source)
+        assert made.complete, made.findings
+        assert {f.rule for f in made.findings} == {rule}
+        assert "torch" not in made.code
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return torch.backends.cudnn.benchmark",
+        "torch.backends.cudnn.benchmark = m.pop()",
+        "m.empty, torch.backends.cudnn.benchmark = 1, 2",
+        "torch.cuda.empty_cache(m.pop())",
+        "return torch.cuda.memory_allocated()",
+        "torch.backends.cudnn = m",
+        "torch.backends.quantized.engine = 'qnnpack'",
+    ],
+)
+def test_what_is_asked_or_does_more_is_a_finding(line: str) -> None:
+    assert not convert(f"def f(m):\n    {line}\n").complete
+
+
+def test_a_name_of_ones_own_stays() -> None:
+    made = convert("class cudnn:\n    benchmark = False\n\n\ncudnn.benchmark = True\n")
+    assert "cudnn.benchmark = True" in made.code
+
+
+@pytest.mark.parametrize(
+    ("asked", "complete"),
+    [
+        ("torch.Tensor", True),
+        ("int", True),
+        ("(int, float)", True),
+        ("dict[str, torch.Tensor]", False),
+    ],
+)
+def test_instances_as_torchscript_asks_for_them(asked: str, complete: bool) -> None:
+    made = convert(
+        f"def f(x: torch.Tensor):\n    return x + 1 if torch.jit.isinstance(x, {asked}) else x\n"
+    )
+    assert made.complete == complete
+    assert complete == ("if isinstance(x, " in made.code)
