@@ -12,11 +12,12 @@ twenty, so that an epsilon beside a variance shows however deep it sits."""
 
 
 def copied(module: torch.nn.Module) -> torch.nn.Module:
-    """A deep copy, also of a module that keeps a computed tensor (as ``torch.nn.utils.weight_norm`` does)."""
+    """A deep copy, also of a module that keeps a computed tensor (as ``torch.nn.utils.weight_norm`` does, or a buffer
+    that is made from a parameter)."""
     computed = {
         id(value): value.detach().clone()
         for part in module.modules()
-        for value in vars(part).values()
+        for value in (*vars(part).values(), *part._buffers.values())
         if isinstance(value, torch.Tensor) and not value.is_leaf
     }
     return copy.deepcopy(module, computed)

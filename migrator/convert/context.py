@@ -142,6 +142,10 @@ class Context:
         self.libraries: frozenset[str] | None = None
         """The libraries beside torch that the file imports, once they are asked for."""
         self.tied_heads: dict[str, dict[str, cst.Attribute]] = {}
+        self.large: object | None = None
+        """Whole numbers beyond 32 bits, once they are asked for."""
+        self.as_float: set[cst.CSTNode] = set()
+        """Those that are written as floats."""
 
     # --- questions ------------------------------------------------------------------------------------------------
 

@@ -202,3 +202,16 @@ def test_the_result_of_a_call_that_writes_elsewhere(lines: list[str], made: str)
 def test_others_who_see_what_a_call_writes(lines: str) -> None:
     source = f"def f(x: torch.Tensor, y: torch.Tensor):\n    x = x * 2\n    {lines}\n"
     assert rules_of(source) == ["MUT001"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["return 1 / x.abs().max(-1).values.clamp_(min=1)", "return torch.sort(x)[0].mul_(2)"],
+)
+def test_a_part_of_what_the_expression_makes_is_nobodys(line: str) -> None:
+    assert function(line) == function(line.replace("_(", "("))
+    kept = (
+        "def f(x: torch.Tensor):\n    found = x.max(-1)\n    y = found.values.mul_(2) + 1\n"
+        "    return y, found.values\n"
+    )
+    assert rules_of(kept) == ["MUT002"]

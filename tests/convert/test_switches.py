@@ -17,6 +17,9 @@ from tests.convert.tools import convert
         ("torch.use_deterministic_algorithms(True)", "CUDA005"),
         ("torch.backends.cuda.enable_flash_sdp(False)", "CUDA005"),
         ("torch.cuda.empty_cache()", "CUDA004"),
+        ("torch.set_num_threads(4)", "CUDA005"),
+        ("torch.cuda.set_device(0)", "CUDA005"),
+        ('torch.set_default_device("cuda")', "CUDA005"),
     ],
 )
 def test_go_where_they_stand_alone(line: str, rule: str) -> None:
@@ -40,10 +43,21 @@ def test_go_where_they_stand_alone(line: str, rule: str) -> None:
         "return torch.cuda.memory_allocated()",
         "torch.backends.cudnn = m",
         "torch.backends.quantized.engine = 'qnnpack'",
+        "torch.set_num_threads(m.pop())",
+        "torch.set_default_device('meta')",
+        "torch.set_default_device(m)",
+        "torch.set_default_dtype(torch.bfloat16)",
+        "torch.set_grad_enabled(False)",
     ],
 )
 def test_what_is_asked_or_does_more_is_a_finding(line: str) -> None:
     assert not convert(f"def f(m):\n    {line}\n").complete
+
+
+def test_the_default_dtype_may_be_written_down() -> None:
+    made = convert("torch.set_default_dtype(torch.float32)\nX = 1\n")
+    assert made.complete, made.findings
+    assert "torch" not in made.code
 
 
 def test_a_name_of_ones_own_stays() -> None:

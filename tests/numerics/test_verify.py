@@ -11,6 +11,7 @@ import pytest
 import torch
 from flax import nnx
 
+from numerics.parameters import copied
 from numerics.report import Report
 from numerics.spec import Array, InputSpec
 from numerics.verify import Settings, verify
@@ -280,6 +281,23 @@ class FlaxWeightNorm(nnx.Module):
         v = self.weight_v[...]
         weight = self.weight_g[...] * v / jnp.linalg.norm(v, axis=1, keepdims=True)
         return x @ weight.T + self.bias[...]
+
+
+class TorchKept(torch.nn.Module):
+    """Has a buffer that is made from a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(4, 8))
+        self.register_buffer("first", self.weight.clone())
+
+
+def test_a_buffer_that_is_made_from_a_parameter_is_copied() -> None:
+    module = TorchKept()
+    other = copied(module)
+    assert torch.equal(other.first, module.first)
+    assert other.first.is_leaf
+    assert other.first.data_ptr() != module.first.data_ptr()
 
 
 WEIGHT_NORM = Carrier({f"fc.{name}": name for name in ("weight_v", "weight_g", "bias")})

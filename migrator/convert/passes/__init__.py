@@ -15,6 +15,7 @@ ORDER = (
     "library",
     "switches",
     "handing",
+    "large_numbers",
     "functions",
     "loops",
     "strides",

@@ -290,12 +290,33 @@ def _used_result(
         return value()
     if isinstance(target, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
         return value()
+    if _is_part_of_new(rw, target):
+        return value()
     raise Failure(
         node,
         "MUT002",
         "a tensor is changed in the middle of an expression",
         "give the change a statement of its own",
     )
+
+
+_REDUCING = frozenset(
+    f"{owner}.{name}"
+    for owner in ("torch", "Tensor")
+    for name in "max min sort topk median nanmedian mode kthvalue cummax cummin".split()
+)
+
+
+def _is_part_of_new(rw: Rewriter, target: cst.BaseExpression) -> bool:
+    """``x.max(-1).values``, ``torch.sort(x)[0]``: a tensor that this very expression makes."""
+    inner: cst.BaseExpression | None = None
+    if isinstance(target, cst.Attribute) and target.attr.value in ("values", "indices"):
+        inner = target.value
+    elif isinstance(target, cst.Subscript) and isinstance(rw.ctx.kind(target.value), k.Tuple):
+        inner = target.value
+    if not isinstance(inner, cst.Call) or (rw.ctx.facts.callee(inner) or "") not in _REDUCING:
+        return False
+    return not any(a.keyword is not None and a.keyword.value == "out" for a in inner.args)
 
 
 def _is_view(rw: Rewriter, call: cst.Call) -> bool:

@@ -28,6 +28,15 @@ _ALLOCATOR = frozenset(
         "torch.cuda.set_per_process_memory_fraction",
     ]
 )
+_RUN_TIME = frozenset(
+    [
+        "torch.set_num_threads",
+        "torch.set_num_interop_threads",
+        "torch.set_printoptions",
+        "torch.cuda.set_device",
+        "torch.mps.empty_cache",
+    ]
+)
 _BACKENDS = ("torch.backends.cudnn", "torch.backends.cuda.matmul", "torch.backends.mkldnn")
 
 
@@ -38,6 +47,35 @@ def told(rw: Rewriter, node: cst.Expr) -> Any:
     if not isinstance(call, cst.Call) or rw.ctx.facts.callee(call) not in _SETTINGS | _ALLOCATOR:
         return None
     return [] if all(_asks_nothing(rw, arg.value) for arg in call.args) else None
+
+
+@converts(cst.Expr)
+def placed(rw: Rewriter, node: cst.Expr) -> Any:
+    """``torch.set_num_threads(4)``, ``torch.set_default_device("cuda")`` go, with a word."""
+    call = node.value
+    name = rw.ctx.facts.callee(call) or "" if isinstance(call, cst.Call) else ""
+    if not isinstance(call, cst.Call) or not (name in _RUN_TIME or _is_usual(rw, call, name)):
+        return None
+    if not all(_asks_nothing(rw, arg.value) for arg in call.args):
+        return None
+    what, advice = f"{name} is left out: it sets torch's run time", "JAX has settings of its own"
+    rw.ctx.report(node, "CUDA005", what, advice, severity="info", blocks=False)
+    return []
+
+
+def _is_usual(rw: Rewriter, call: cst.Call, name: str) -> bool:
+    """``set_default_dtype(torch.float32)``, and a default device that tensors have numbers on."""
+    if len(call.args) != 1 or call.args[0].star:
+        return False
+    kind = rw.ctx.kind(call.args[0].value)
+    if name == "torch.set_default_dtype":
+        return kind == k.DType("float32")
+    outside = rw.ctx.frame is None or rw.ctx.concrete
+    if name != "torch.set_default_device" or not outside:
+        return False
+    text = rw.ctx.source.text
+    known = isinstance(kind, k.Device) or (isinstance(kind, k.Const) and kind.value is not None)
+    return known and '"meta"' not in text and "'meta'" not in text
 
 
 @converts(cst.Assign)

@@ -1,0 +1,11 @@
+"""Python numbers beside arrays."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+
+def as_element(value: float, x: jax.Array) -> float:
+    """A number as it meets an array: beside floats a float, however large; integers have 32 bits and JAX raises."""
+    return float(value) if jnp.issubdtype(x.dtype, jnp.inexact) else value
