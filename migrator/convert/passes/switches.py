@@ -70,8 +70,7 @@ def _is_usual(rw: Rewriter, call: cst.Call, name: str) -> bool:
     kind = rw.ctx.kind(call.args[0].value)
     if name == "torch.set_default_dtype":
         return kind == k.DType("float32")
-    outside = rw.ctx.frame is None or rw.ctx.concrete
-    if name != "torch.set_default_device" or not outside:
+    if name != "torch.set_default_device":
         return False
     text = rw.ctx.source.text
     known = isinstance(kind, k.Device) or (isinstance(kind, k.Const) and kind.value is not None)
