@@ -159,6 +159,8 @@ class Attributes(Expressions):
                 return k.Module(_PARTS[value.cls][name])
             if name == "bias" and dict(value.args).get("bias", True) is not True:
                 return k.Optional(k.Tensor(dtype="float", role="param"))
+            if name in ("weight", "pos_weight") and value.cls.endswith("Loss"):
+                return k.Optional(k.Tensor(dtype="float", role="buffer"))
             if name in ("weight", "bias") or name.startswith(("weight_", "bias_", "in_proj")):
                 return k.Tensor(dtype="float", role="param")
             if name.startswith("running_"):

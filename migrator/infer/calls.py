@@ -27,6 +27,7 @@ from migrator.infer.python import NAMED_TUPLES, PARTIAL, is_self, partial, parti
 from migrator.infer.signatures import Args, of_integers, signature_fits
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION
+from migrator.infer.tables import CREATING, note_lookup
 from rules import definitions
 from rules.definitions import Rule
 
@@ -76,6 +77,8 @@ class Calls(Construction):
         named = (unknown or unclear == k.NAMELESS) and self._named_class(node.func)
         if named and not passes_on(self.function, node):  # type: ignore[arg-type]
             self.function.builds = True  # type: ignore[union-attr]
+        if unknown or unclear == k.NAMELESS:
+            note_lookup(self.facts, self.function, node, args)
         if isinstance(callee, k.Unknown) and isinstance(node.func, cst.Attribute):
             proven = tensor_call(node, self.facts.kind(node.func.value))
             if proven:
@@ -156,7 +159,7 @@ class Calls(Construction):
         if isinstance(node, cst.Attribute):
             creates, name = is_self(node.value) and short == "init", node.attr.value
         elif isinstance(node, cst.Name):
-            creates, name = short in _CREATING and self.function.owner is None, node.value
+            creates, name = short in CREATING and self.function.owner is None, node.value
             creates = creates and name in self.env
         else:
             return False
@@ -585,10 +588,6 @@ _WHOLE = frozenset("floor ceil prod gcd isqrt comb factorial".split())
 INITIALISING = frozenset("init_weights reset_parameters _init_weights initialize".split())
 """Names of methods that draw the values of parameters anew."""
 _CLASS_NAMES = ("cls", "class", "klass")
-_CREATING = frozenset("create make build get new".split())
-"""How the names of functions begin that create what they return."""
-
-
 _SHAPED_BY_SIZES = frozenset(
     "view reshape zeros ones empty rand randn full expand repeat permute new_zeros new_ones new_full".split()
 )

@@ -18,9 +18,11 @@ from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
 from migrator.infer.distributions import DISTRIBUTIONS, KNOWN, result
+from migrator.infer.facts import FunctionInfo
 from migrator.infer.named import activation_helper
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.symbols import CASTS, symbol, tensor_attribute
+from migrator.infer.tables import looked_up
 from rules import definitions
 from rules.definitions import module_file
 from rules.flags._numbers import computed_with
@@ -541,6 +543,14 @@ def _is_field(ctx: Context, func: cst.BaseExpression) -> bool:
     return info.method(func.attr.value) is None
 
 
+def _takes_generator(ctx: Context, info: FunctionInfo, func: cst.BaseExpression) -> bool:
+    """Whether an entry of a table is called, and one that is written there takes ``rngs``."""
+    found = looked_up(ctx.facts, info, func)
+    named = (e.name for e in found.entries if isinstance(e, k.Function)) if found else ()
+    infos = (ctx.facts.names.get(name) for name in named)
+    return any(one is not None and ctx.plan.how(one) == "param" for one in infos)
+
+
 def _unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     """``norm_layer(dim)`` and ``REGISTRY[name](dim)`` with nothing known of the class: it gets ``rngs`` if it takes them."""
     ctx = rw.ctx
@@ -553,7 +563,9 @@ def _unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
         and (func.value in frame.info.params or any(func.value in f.locals for f in ctx.frames))
     )
     own = isinstance(func, cst.Attribute) and ctx.is_self(func.value)  # self.norm_layer(dim)
-    if not (held or own or _is_field(ctx, func)) or not (ctx.in_init or frame.info.builds):
+    if not (held or own or _is_field(ctx, func)):
+        return None
+    if not (ctx.in_init or frame.info.builds or _takes_generator(ctx, frame.info, func)):
         return None
     if passes_on(frame.info, node):
         return None

@@ -168,7 +168,14 @@ def _check_table(rw: Rewriter, node: cst.BaseExpression, table: cst.BaseExpressi
 
 
 def _is_identity(rw: Rewriter, node: cst.Call) -> cst.Call:
-    """``isinstance(m, nn.Identity)``: all of these are one function in the output."""
+    """``isinstance(m, nn.Identity)``: all of these are one function in the output, but for classes that derive from it."""
+    if any(info.torch_base == "torch.nn.Identity" for info in rw.ctx.facts.classes.values()):
+        raise Failure(
+            node,
+            "API011",
+            "a class derives from torch.nn.Identity, which is a plain function in the output",
+            "derive the class from nn.Module",
+        )
     file, name = "rules.compat.layer_functions", "is_identity"
     if rw.ctx.traverses:
         file, name = "rules.compat.children", "is_identity_layer"

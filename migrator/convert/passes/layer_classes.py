@@ -41,6 +41,14 @@ _AS_TORCH = {
 _OF_FUNCTIONS = {
     "torch.nn.MaxPool2d": ("rules.compat.pooling_layers", "MaxPool2dAsTorch"),
     "torch.nn.AvgPool2d": ("rules.compat.pooling_layers", "AvgPool2dAsTorch"),
+    **{
+        f"torch.nn.{name}": ("rules.compat.as_torch", f"{name}AsTorch")
+        for name in (
+            "Identity GELU Sigmoid Softmax LogSoftmax Flatten Upsample AdaptiveAvgPool2d "
+            "ConstantPad1d ConstantPad2d ZeroPad2d ReflectionPad2d MSELoss L1Loss SmoothL1Loss "
+            "KLDivLoss NLLLoss CrossEntropyLoss BCELoss BCEWithLogitsLoss"
+        ).split()
+    },
 }
 """Layers that are plain functions in the output, and the classes that stand for them where a class derives from one."""
 
@@ -187,9 +195,13 @@ _PADDING = ("torch.nn.Embedding", "padding_idx")
 @converts(cst.Attribute)
 def layer_argument(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.emb.embedding_dim``: an argument of a layer, which the layer in the output may not keep."""
+    kind = rw.ctx.kind(node.value)
+    if node.attr.value in ("weight", "pos_weight") and isinstance(kind, k.Module):
+        if kind.cls.startswith("torch.nn.") and kind.cls.endswith("Loss"):
+            what = f"`{node.attr.value}` of {kind.cls}, a plain function where it is not given one"
+            raise Failure(node, "API001", what, "keep the weights in a buffer of its own")
     if isinstance(rw.ctx.kind(node), (k.Tensor, k.Function)):
         return None
-    kind = rw.ctx.kind(node.value)
     if isinstance(kind, k.Module) and (kind.cls, node.attr.value) == _PADDING:
         given = [rw.visit(node.value), cst.SimpleString('"padding_idx"'), cst.Name("None")]
         return syntax.with_args(cst.Call(cst.Name("getattr")), [cst.Arg(one) for one in given])

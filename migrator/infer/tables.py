@@ -1,0 +1,115 @@
+"""Calls of what is looked up: ``MODELS[name](…)``, ``globals()[name](…)``, ``getattr(models, name)(…)``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.infer import kinds as k
+from migrator.infer.construction import passes_on
+from migrator.infer.facts import Facts, FunctionInfo
+from migrator.infer.signatures import Args
+
+CREATING = frozenset("create make build get new".split())
+"""How the names of functions begin that create what they return."""
+
+
+@dataclass
+class LookedUp:
+    """What a call may be of: ``entries`` are those that are written down.
+
+    Attributes:
+      anything: it may be any definition of the program, too.
+    """
+
+    entries: list[k.Kind] = field(default_factory=list)
+    anything: bool = False
+
+
+def note_lookup(facts: Facts, function: FunctionInfo | None, node: cst.Call, args: Args) -> None:
+    """Remember that a function calls an entry of a table, which may build modules."""
+    if function is None or passes_on(function, node):
+        return
+    found = looked_up(facts, function, node.func)
+    if found is None:
+        return
+    for entry in found.entries:
+        info = facts.names.get(entry.name) if isinstance(entry, k.Function) else None
+        if info is not None and info not in function.calls:
+            function.calls.append(info)
+        cls = facts.classes.get(entry.name) if isinstance(entry, k.Class) else None
+        function.builds |= cls is not None and cls.torch_base is not None
+    if found.anything and (function.owner is None or not function.owner.torch_base):
+        function.builds |= not any(isinstance(kind, k.Tensor) for _, kind in args)
+
+
+def looked_up(
+    facts: Facts, function: FunctionInfo, node: cst.BaseExpression, kept: bool = True
+) -> LookedUp | None:
+    """What the called expression may be; None where it is no entry of a table.
+
+    Args:
+      kept: follow a local name to the entry that it was given.
+    """
+    if isinstance(node, cst.Name):
+        value = _given(function, node.value) if kept else None
+        return looked_up(facts, function, value, False) if value is not None else None
+    if isinstance(node, cst.Subscript):
+        return _entries(facts, function, node.value)
+    if not isinstance(node, cst.Call):
+        return None
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value == "get" and node.args:
+        return _entries(facts, function, node.func.value)
+    if _is_named(node, "eval"):
+        return LookedUp(anything=True)
+    if _is_named(node, "getattr") and len(node.args) > 1:
+        return LookedUp(anything=True) if _is_program(facts, node.args[0].value) else None
+    return None
+
+
+def _given(function: FunctionInfo, name: str) -> cst.BaseExpression | None:
+    """The one value that a function gives a name of its own."""
+    if name in function.params:
+        return None
+    values: list[cst.BaseExpression | None] = []
+    for node in syntax.walk(function.node.body):
+        targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else []
+        if any(isinstance(one, cst.Name) and one.value == name for one in targets):
+            assert isinstance(node, cst.Assign)
+            values.append(node.value)
+    return values[0] if len(values) == 1 else None
+
+
+def _is_named(node: cst.CSTNode, *names: str) -> bool:
+    func = node.func if isinstance(node, cst.Call) else None
+    return isinstance(func, cst.Name) and func.value in names
+
+
+def _entries(facts: Facts, function: FunctionInfo, table: cst.BaseExpression) -> LookedUp | None:
+    kind = facts.kind(table)
+    if isinstance(kind, k.Optional):
+        kind = kind.inner
+    if isinstance(kind, k.Mapping) and kind.items:
+        return LookedUp([value for _, value in kind.items])
+    if isinstance(table, cst.Call) and _is_named(table, "globals", "vars"):
+        named = table.args[0].value if table.args else None
+        return LookedUp(anything=True) if named is None or _is_program(facts, named) else None
+    if isinstance(table, cst.Attribute) and table.attr.value == "__dict__":
+        return LookedUp(anything=True) if _is_program(facts, table.value) else None
+    filled = isinstance(kind, (k.Mapping, k.Unknown)) and isinstance(
+        table, (cst.Name, cst.Attribute)
+    )  # by a decorator perhaps, as in a registry
+    creates = function.short.lstrip("_").partition("_")[0] in CREATING
+    return LookedUp(anything=True) if filled and creates else None
+
+
+def _is_program(facts: Facts, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a module of the program: ``sys.modules[__name__]``, an import of its own."""
+    if isinstance(node, cst.Subscript):
+        return facts.qualified_name(node.value) == "sys.modules"
+    kind = facts.kind(node)
+    if not isinstance(kind, k.Namespace) or facts.linked is None:
+        return False
+    return facts.linked.place(facts.module, kind.name, 0, None) == "own"

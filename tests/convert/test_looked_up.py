@@ -1,0 +1,136 @@
+"""Builders that are looked up by a name get the generator that the ones with modules ask for."""
+
+from __future__ import annotations
+
+import pytest
+from flax import nnx
+
+from tests.convert.tools import HEADER, convert
+
+DEFINED = """
+import sys
+
+
+class A(nn.Module):
+    def __init__(self, n=3):
+        super().__init__()
+        self.l = nn.Linear(n, n)
+
+    def forward(self, x):
+        return self.l(x)
+
+
+def small(n=2):
+    return A(n)
+
+
+def plain(n=2):
+    return n + 1
+
+
+TABLE = {"small": small, "plain": plain}
+FILLED = {}
+
+
+def register(function):
+    FILLED[function.__name__] = function
+    return function
+
+
+@register
+def large(n=5):
+    return A(n)
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "TABLE[name](**kwargs)",
+        "TABLE.get(name, small)(**kwargs)",
+        "globals()[name](**kwargs)",
+        "globals().get(name)(**kwargs)",
+        "eval(name)(**kwargs)",
+        "vars()['TABLE'][name](**kwargs)",
+        "{'small': small, 'plain': plain}[name](**kwargs)",
+    ],
+)
+@pytest.mark.parametrize("named", [False, True])
+def test_what_is_looked_up_may_build_modules(made: str, named: bool) -> None:
+    if "vars" in made and not named:
+        made = "FILLED['large'](**kwargs) if name == 'large' else small(**kwargs)"
+    elif "vars" in made:
+        made = "FILLED.get(name, small)(**kwargs)"
+    if named and "if" not in made:
+        function, _, given = made.rpartition("(")
+        body = f"chosen = {function}\n    return chosen({given}"
+    else:
+        body = f"return {made}"
+    source = (
+        DEFINED
+        + f"\n\ndef create(name, **kwargs):\n    {body}\n\n\ndef one():\n    return create('small', n=4)\n"
+    )
+    result = convert(source)
+    assert result.complete, result.findings
+    ours: dict = {}
+    exec(result.code, ours)
+    exec(HEADER + source, {"__name__": "theirs"})
+    model = ours["one"](rngs=nnx.Rngs(0))
+    assert model.l.kernel.shape == (4, 4)
+    if "TABLE" in made:
+        assert ours["create"]("plain", n=3, rngs=nnx.Rngs(0)) == 4
+
+
+def test_a_table_of_functions_of_tensors_asks_for_none() -> None:
+    source = """
+ACTIVATIONS = {"relu": torch.relu, "double": lambda x: 2 * x}
+LOSSES = {}
+
+
+def act(name, x):
+    return ACTIVATIONS[name](x)
+
+
+def get_loss(name, x: torch.Tensor, y: torch.Tensor):
+    return LOSSES[name](x, y)
+"""
+    result = convert(source)
+    assert result.complete
+    assert "rngs" not in result.code
+
+
+def test_a_registry_builds() -> None:
+    source = """
+class Registry:
+    def __init__(self):
+        self.entries = {}
+
+    def register(self, entry):
+        self.entries[entry.__name__] = entry
+        return entry
+
+    def build(self, name, **kwargs):
+        return self.entries[name](**kwargs)
+
+
+MODELS = Registry()
+
+
+@MODELS.register
+class A(nn.Module):
+    def __init__(self, n=3):
+        super().__init__()
+        self.l = nn.Linear(n, n)
+
+    def forward(self, x):
+        return self.l(x)
+
+
+def make():
+    return MODELS.build("A", n=2)
+"""
+    result = convert(source)
+    assert result.complete, result.findings
+    ours: dict = {}
+    exec(result.code, ours)
+    assert ours["make"](rngs=nnx.Rngs(0)).l.kernel.shape == (2, 2)
