@@ -19,6 +19,7 @@ from migrator.infer import kinds as k
 from migrator.infer.named import activation_helper
 from migrator.infer.optional import doing_without, fallback, idle, missing_library
 from migrator.infer.static import asked_name, exists, names_dtype
+from migrator.infer.switches import kept
 from migrator.infer.symbols import BASED_ON_TORCH, STORAGE, built_on_torch, of_torch
 from migrator.source import Source, dotted
 from rules import definitions
@@ -133,6 +134,10 @@ def _visit(root: cst.CSTNode, facts: Facts, taken: set[cst.CSTNode]) -> Iterator
                     yield found
             continue
         if node in taken or node in facts.dead:
+            continue
+        if isinstance(node, cst.Assign) and kept(facts, node):
+            assert isinstance(node.value, cst.IfExp)
+            pending.append(node.value.test)
             continue
         found = None
         if isinstance(node, cst.Call):

@@ -277,6 +277,10 @@ class Context:
             inside = syntax.names(original).get(target, 0)
             if outside - 1 <= inside:  # the target itself is one of the names outside
                 return target
+        return self.unused(hint)
+
+    def unused(self, hint: str) -> str:
+        """A name that the file has no other use for."""
         name, number = hint, 2
         while name in self.helpers.taken:
             name, number = f"{hint}{number}", number + 1

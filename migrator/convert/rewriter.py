@@ -56,6 +56,8 @@ class Rewriter:
         """Convert a list of statements; each may become several or none."""
         found: list[cst.BaseStatement] = []
         for statement in statements:
+            if statement in self.ctx.facts.dead:
+                continue
             before, self.pending = self.pending, []
             made = self.statement(statement)
             if made and before and hasattr(made[0], "leading_lines"):

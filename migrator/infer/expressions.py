@@ -311,6 +311,10 @@ class Expressions:
 
     def eval_BooleanOperation(self, node: cst.BooleanOperation) -> k.Kind:
         left = self.eval(node.left)
+        if truth(self.facts, node.left) is isinstance(node.operator, cst.Or):
+            if node.right not in self.facts.dead:
+                self.facts.dead.append(node.right)
+            return k.BOOL
         saved = dict(self.env)
         self.env.update(self.narrow(node.left, isinstance(node.operator, cst.And)))
         right = self.eval(node.right)

@@ -17,7 +17,7 @@ from migrator.infer.facts import ClassInfo
 from migrator.infer.narrowing import Narrowing
 from migrator.infer.optional import fallback
 from migrator.infer.python import widen
-from migrator.infer.static import truth
+from migrator.infer.static import leaves, truth
 from migrator.source import dotted
 
 
@@ -35,8 +35,19 @@ class Statements(Narrowing):
 
     def block(self, body: Sequence[cst.CSTNode]) -> None:
         """Walk statements in order; what follows a return, raise, break or continue adds nothing."""
-        for statement in body:
+        for i, statement in enumerate(body):
             self.statement(statement)
+            if isinstance(statement, cst.If) and self._always_leaves(statement):
+                rest = body[i + 1 :]
+                if not any(self.facts.tree.within(one, cst.Yield) for one in rest):
+                    for one in rest:
+                        self._never(one)
+                    break
+
+    def _always_leaves(self, node: cst.If) -> bool:
+        """``if torch.jit.is_scripting(): … else: return x``, where it is known which of the two runs."""
+        known = self._static_truth(node.test)
+        return known is not None and leaves(node.body if known else node.orelse)
 
     def statement(self, node: cst.CSTNode) -> None:
         """Walk one statement."""

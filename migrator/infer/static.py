@@ -12,13 +12,17 @@ from migrator.infer import kinds as k
 from migrator.infer.facts import Facts
 from migrator.infer.symbols import TORCH_VERSION, canonical, of_torch
 from migrator.source import dotted
+from migrator.syntax import is_docstring
 from rules import definitions
 from rules.torch_names import ROOTS, VERSION, table
 
 _NEVER = frozenset(
     "torch.jit.is_scripting torch.jit.is_tracing torch.compiler.is_compiling "
-    "torch.compiler.is_dynamo_compiling torch._dynamo.is_compiling torch.onnx.is_in_onnx_export".split()
+    "torch.compiler.is_dynamo_compiling torch._dynamo.is_compiling torch.onnx.is_in_onnx_export "
+    "torch.distributed.is_initialized torch.distributed.is_torchelastic_launched torch.cuda.is_initialized "
+    "torch.xpu.is_available torch.mps.is_available torch.backends.mps.is_available torch.backends.mps.is_built".split()
 )
+_ALWAYS = frozenset({"torch.distributed.is_available"})
 _PARSERS = ("Version", "parse", "LooseVersion", "StrictVersion", "parse_version", "digit_version")
 _OBJECTS = frozenset(
     "torch.channels_last torch.channels_last_3d torch.contiguous_format torch.preserve_format torch.strided "
@@ -127,12 +131,49 @@ def truth(facts: Facts, test: cst.CSTNode) -> bool | None:
             return exists(*asked) if asked is not None else None
         if devices.is_text(facts, test):
             return True
-        return False if callee in _NEVER or devices.is_cuda_tensor(facts, test) else None
+        if callee in _NEVER or devices.is_cuda_tensor(facts, test):
+            return False
+        return True if callee in _ALWAYS else _of_function(facts, test)
     if isinstance(test, cst.Attribute):
         return False if devices.never(facts, test) else None
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         return _compared(facts, test)
     return None
+
+
+def _of_function(facts: Facts, call: cst.Call) -> bool | None:
+    """``is_distributed()``: a function of the file without arguments that returns what is asked of torch."""
+    name = call.func.value if isinstance(call.func, cst.Name) else ""
+    info = facts.names.get(facts.callee(call) or "") if name and not call.args else None
+    if info is None or info.short != name or info.decorators or info.params:
+        return None
+    top = facts.tree.root.body if isinstance(facts.tree.root, cst.Module) else ()
+    bound = [n for n in facts.tree.of_type(cst.FunctionDef) if n.name.value == name]
+    if bound != [info.node] or info.node not in top or name not in facts.module_env:
+        return None
+    body = [line for line in info.node.body.body if not is_docstring(line)]
+    line = body[0] if len(body) == 1 else None
+    only = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    if (
+        not isinstance(only, cst.Return)
+        or only.value is None
+        or not isinstance(only.value, _ASKING)
+    ):
+        return None
+    return truth(facts, only.value)
+
+
+_ASKING = (cst.Call, cst.BooleanOperation, cst.UnaryOperation, cst.Comparison)
+
+
+def leaves(suite: cst.CSTNode | None) -> bool:
+    """Whether what follows a suite that runs is never reached."""
+    last: cst.CSTNode | None = suite
+    while isinstance(last, (cst.IndentedBlock, cst.SimpleStatementSuite, cst.Else)):
+        last = last.body if isinstance(last, cst.Else) else last.body[-1] if last.body else None
+        if isinstance(last, cst.SimpleStatementLine):
+            last = last.body[-1]
+    return isinstance(last, (cst.Return, cst.Raise, cst.Continue, cst.Break))
 
 
 def _compared(facts: Facts, test: cst.Comparison) -> bool | None:

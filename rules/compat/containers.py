@@ -151,3 +151,18 @@ class ModuleDict(nnx.Module):
 
     def items(self):
         return [(name, getattr(self, name)) for name in self.names]
+
+
+def items_of(value):
+    """What torch indexes and goes over: the layers of a Sequential, anything else as it is."""
+    names = {cls.__name__ for cls in type(value).__mro__}
+    return value.layers if names & {"Sequential", "NamedSequential"} else value
+
+
+def slice_of(value, start, stop):
+    """``value[start:stop]``; of a Sequential a Sequential, whose layers keep their names or numbers."""
+    layers = items_of(value)
+    if layers is value:
+        return value[start:stop]
+    names = getattr(value, "names", None) or [str(i) for i in range(len(layers))]
+    return NamedSequential(zip(names[start:stop], layers[start:stop], strict=True))

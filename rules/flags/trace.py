@@ -371,6 +371,31 @@ code(
 )
 
 
+@flag(
+    "TRC015",
+    "process-group",
+    cst.Call,
+    severity="info",
+    blocks=False,
+    effort=0.0,
+    what="code for torch's process group is left out",
+    why=(
+        "A JAX program has no process group: a sharded array is one array to all of its processes, and a sum or a "
+        "mean of it goes over all of them."
+    ),
+    example=(
+        "import torch.distributed as dist\n\n\ndef f(x: torch.Tensor):\n    if dist.is_initialized():\n"
+        "        dist.all_reduce(x)\n    return x"
+    ),
+    instead="def f(x: torch.Tensor):\n    return x",
+)
+def process_group(node: Any, ctx: FlagContext) -> str | None:
+    """``dist.is_initialized()``, which is False in the output."""
+    if ctx.callee(node) != "torch.distributed.is_initialized":
+        return None
+    return "shard the batch with jax.sharding; random numbers are the same in every process, by their key"
+
+
 _CAUGHT = frozenset(
     "RuntimeError ValueError IndexError LookupError TypeError AssertionError Exception BaseException "
     "OutOfMemoryError LinAlgError _LinAlgError".split()

@@ -65,6 +65,30 @@ def is_tracing_torch() -> Bool:
     return False
 
 
+@op(
+    "torch.distributed.is_initialized",
+    "torch.distributed.is_torchelastic_launched",
+    "torch.cuda.is_initialized",
+    "torch.xpu.is_available",
+    "torch.mps.is_available",
+    "torch.backends.mps.is_available",
+    "torch.backends.mps.is_built",
+    example={"torch.distributed.is_initialized()": "False"},
+)
+def is_of_torch_alone() -> Bool:
+    """What only a program that runs torch finds: its process group, its other kinds of devices."""
+    return False
+
+
+@op(
+    "torch.distributed.is_available",
+    example={"torch.distributed.is_available()": "True"},
+)
+def distributed_is_available() -> Bool:
+    """Whether torch could make a process group; whether it has one is asked by ``is_initialized``."""
+    return True
+
+
 @op("torch.is_autocast_enabled", "torch.is_autocast_cpu_enabled")
 def is_autocast_enabled(device_type=None) -> Bool:
     """Mixed precision by context, which JAX does not have."""

@@ -243,3 +243,42 @@ class M(nn.Module):
         return x.tanh()
 """
     assert convert(source).complete
+
+
+def test_a_port_has_no_process_group() -> None:
+    source = (
+        "import torch.distributed as dist\n\n\ndef shared():\n    return dist.is_initialized() and dist.get_world_size() > 1\n\n\n"
+        "def mean(x: torch.Tensor):\n    if not shared():\n        return x\n    dist.all_reduce(x)\n"
+        "    return x / dist.get_world_size()\n\n\n"
+        "def f(x: torch.Tensor, n=None):\n    n = n if n is not None else dist.get_world_size() if dist.is_initialized() else 1\n"
+        "    if dist.is_available() and dist.is_initialized():\n        dist.all_reduce(x)\n"
+        "    return mean(x) * n, torch.xpu.is_available()\n"
+    )
+    result = convert(source)
+    assert result.complete, result.findings
+    assert {f.rule for f in result.findings} == {"TRC015"}
+    names: dict[str, object] = {}
+    exec(result.code, names)
+    assert names["f"](2.0) == (2.0, False)  # type: ignore[operator]
+    assert names["shared"]() is False  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "def shared():\n    return dist.is_initialized()\n\n\nshared = make(shared)\n",
+        "def shared():\n    return dist.is_initialized()\n\n\ndef shared():\n    return True\n",
+        "@wrap\ndef shared():\n    return dist.is_initialized()\n",
+        "def shared(on=True):\n    return on\n",
+    ],
+)
+def test_what_a_function_returns_is_no_fact_where_it_may_be_another(around: str) -> None:
+    source = f"import torch.distributed as dist\n\n\n{around}\n\ndef f(x):\n    if shared():\n        x = torch.nope(x)\n    return x\n"
+    assert "API001" in rules_of(source)
+
+
+def test_what_follows_the_branch_that_leaves_is_left_out() -> None:
+    source = "def f(x: torch.Tensor):\n    if not torch.jit.is_scripting():\n        return x + 1\n    return torch.nope(x)\n"
+    assert body(source, "def f").endswith("    return x + 1\n")
+    kept = source.replace("return torch.nope(x)", "yield torch.nope(x)")
+    assert rules_of(kept) == ["API001"]

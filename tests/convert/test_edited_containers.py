@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from tests.convert.tools import check, rules_of
+import pytest
+import torch
+from flax import nnx
+
+import migrator
+from tests.convert.tools import HEADER, check, convert, rules_of
 
 MODEL = """
 class Back(nn.Module):
@@ -139,3 +144,64 @@ def test_a_sequential_of_its_own_edits_itself(line: str) -> None:
     assert "API007" in rules_of(
         source.replace("for layer in self:\n            x = layer(x)", "pass")
     )
+
+
+WRAPPED = """
+class Enc(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6), nn.Linear(6, 3))
+        self.many = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
+        self.dims = [3, 4]
+
+
+class Wrap(nn.Module):
+    def __init__(self, enc):
+        super().__init__()
+        self.enc = enc
+        self.first = enc.net[0]
+        self.rest = nn.Sequential(*enc.net[1:])
+        self.tail = enc.net[1:]
+        self.whole = nn.Sequential(*enc.net)
+        self.each = nn.ModuleList(enc.net)
+        self.lists = nn.Sequential(*enc.many)
+        self.some = nn.ModuleList(enc.many[:1])
+        width, high = enc.net[0].weight.shape[-1], enc.net[2].weight.shape[0]
+        self.out = nn.Linear(high, width + enc.dims[0])
+
+    def forward(self, x):
+        y = self.rest(self.first(x)) + self.tail(self.first(x))
+        y = y + self.whole(x) + self.lists(self.whole(x)) + self.enc.net[0](x)[:, :3]
+        for one in [*self.some, *self.enc.many]:
+            y = y + one(y)
+        for one in self.each:
+            x = one(x)
+        return self.out(y + x)
+"""
+KNOWN = "\n\nclass M(Wrap):\n    def __init__(self):\n        super().__init__(Enc())\n"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_parts_of_a_container_that_another_module_takes(known: bool) -> None:
+    """Those of one whose class nothing tells too; a slice of a Sequential keeps its numbers."""
+    source = HEADER + WRAPPED + (KNOWN if known else "")
+    result = convert(WRAPPED + (KNOWN if known else ""))
+    assert result.complete, result.findings
+    assert ("= items_of(enc.net)" in result.code) is not known
+    names: dict[str, Any] = {}
+    exec(result.code, names)
+    theirs: dict[str, Any] = {}
+    exec(source, theirs)
+    rngs = nnx.Rngs(0)
+    model = theirs["Wrap"](theirs["Enc"]())
+    port = names["Wrap"](names["Enc"](rngs=rngs), rngs=rngs)
+    assert set(migrator.to_state_dict(port)) == set(model.state_dict())
+    migrator.load_state_dict(port, model.state_dict())
+    report = migrator.verify(model, port, inputs=[torch.ones(2, 4)])
+    assert report.ok, report.failure
+
+
+def test_what_is_no_layer_is_indexed_as_it_is() -> None:
+    source = "class M(nn.Module):\n    def __init__(self, cfg):\n        super().__init__()\n        self.width = cfg.dims[0]\n"
+    source += "        self.fc = nn.Linear(cfg.dims[1], self.width)\n\n    def forward(self, x):\n        return self.fc(x)\n"
+    assert "items_of" not in convert(source).code

@@ -121,3 +121,77 @@ def test_what_is_added_under_no_grad_is_a_constant() -> None:
     np.testing.assert_allclose(found[0], x.grad)
     assert not found[1].any()
     assert not convert(source.replace("+=", "*=")).complete
+
+
+SCOPES = {
+    "the inner one tells": (
+        "def f(x, c, d):\n    with torch.set_grad_enabled(c):\n        with torch.set_grad_enabled(d):\n"
+        "            y = x * 2\n        z = x * 3\n    return (y + z + x).sum()\n"
+    ),
+    "on again": (
+        "def f(x, c, d):\n    with torch.no_grad():\n        z = x * 3\n        with torch.enable_grad():\n"
+        "            y = x * 2\n        z = z + x\n    return (y + z).sum()\n"
+    ),
+    "on again by a flag": (
+        "def f(x, c, d):\n    with torch.no_grad():\n        with torch.set_grad_enabled(c):\n"
+        "            y = x * 2\n    return y.sum() + (x * x).sum()\n"
+    ),
+    "one context or another": (
+        "def f(x, c, d):\n    context = torch.no_grad if c else nullcontext\n    with context():\n        y = x * 2\n"
+        "    kept = nullcontext() if d else torch.inference_mode()\n    with kept:\n        z = x * 3\n"
+        "    with context():\n        z = z + x * x\n    return (y + z + x).sum()\n"
+    ),
+    "either, where it is entered": (
+        "def f(x, c, d):\n    with torch.no_grad() if not c else nullcontext():\n        y = x * 2\n"
+        "        with (torch.no_grad if d else nullcontext)():\n            y = y + x * 3\n    return (y + x).sum()\n"
+    ),
+    "either, without gradients": (
+        "def f(x, c, d):\n    context = torch.no_grad if c else nullcontext\n    with torch.no_grad():\n"
+        "        with context():\n            y = x * 2\n    return (y + x).sum()\n"
+    ),
+    "of a module": (
+        "class O:\n    def __init__(self, c):\n        self.frozen = c\n\n    def run(self, x):\n"
+        "        with torch.set_grad_enabled(not self.frozen):\n            self.frozen = False\n            x = x * 2\n"
+        "        return x\n\n\ndef f(x, c, d):\n    return (O(c).run(x) + x).sum()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("source", SCOPES.values(), ids=SCOPES)
+def test_what_switches_gradients_within_what_does(source: str) -> None:
+    result = convert("from contextlib import nullcontext\n" + source)
+    assert result.complete, result.findings
+    names: dict[str, Any] = {}
+    exec(result.code, names)
+    theirs: dict[str, Any] = {}
+    exec("import torch\nfrom contextlib import nullcontext\n" + source, theirs)
+    for c in (True, False):
+        for d in (True, False):
+            x = torch.arange(1.0, 4.0, requires_grad=True)
+            value = theirs["f"](x, c, d)
+            value.backward()
+            found, grad = jax.value_and_grad(lambda x: names["f"](x, c, d))(jnp.arange(1.0, 4.0))  # noqa: B023
+            np.testing.assert_allclose(found, value.detach())
+            np.testing.assert_allclose(grad, x.grad)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "context = torch.no_grad if c else nullcontext\n    print(context)\n    with context():\n        x = x * 2\n",
+        "context = torch.no_grad if c else nullcontext\n    context = nullcontext\n    with context():\n        x = x * 2\n",
+        "context = torch.no_grad if x.sum() > 0 else nullcontext\n    with context():\n        x = x * 2\n",
+        "context = torch.no_grad if c else nullcontext\n    with context() as it:\n        x = x * 2\n",
+    ],
+)
+def test_contexts_that_are_more_than_entered_are_findings(lines: str) -> None:
+    source = "from contextlib import nullcontext\ndef f(x: torch.Tensor, c):\n    "
+    assert not convert(source + lines + "    return x\n").complete
+
+
+def test_gradients_that_a_function_without_them_switches_on() -> None:
+    for scope in ("torch.enable_grad()", "torch.set_grad_enabled(c)"):
+        source = (
+            f"@torch.no_grad()\ndef f(x, c):\n    with {scope}:\n        y = x * 2\n    return y\n"
+        )
+        assert not convert(source).complete

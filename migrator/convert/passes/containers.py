@@ -51,7 +51,21 @@ def container(rw: Rewriter, node: cst.Call) -> Any:
     if not node.args:
         empty = [cst.Arg(syntax.parse("[]"))] if name == "torch.nn.ModuleList" else []
         return syntax.changed(node, func=func, args=empty)
-    return syntax.changed(node, func=func, args=[rw.visit(a) for a in node.args])
+    return syntax.changed(node, func=func, args=_given(rw, node))
+
+
+def _given(rw: Rewriter, node: cst.Call) -> list[cst.Arg]:
+    """The arguments of a container: it goes over another one that it is handed, or that is spread."""
+    found = []
+    for item in node.args:
+        of_list = item.star == "*" or rw.ctx.facts.callee(node) == "torch.nn.ModuleList"
+        if of_list and item.keyword is None and is_sequential(rw, item.value):
+            found.append(syntax.changed(item, value=layers_of(rw, item.value)))
+        elif of_list and isinstance(item.value, cst.Attribute) and _is_of_layers(rw, item.value):
+            found.append(syntax.changed(item, value=_items(rw, rw.visit(item.value))))
+        else:
+            found.append(rw.visit(item))
+    return found
 
 
 def order_matters(rw: Rewriter) -> bool:
@@ -92,7 +106,7 @@ def is_symbol(rw: Rewriter, node: cst.BaseExpression) -> bool:
 def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     ctx = rw.ctx
     kinds = [ctx.kind(a.value) for a in node.args]
-    args = [rw.visit(a) for a in node.args]
+    args = _given(rw, node)
     if _has_names(rw, node, _target(rw, node)):
         numbers = _target(rw, node) in _extended(rw) and not _takes_names(
             rw, node, _target(rw, node)
@@ -299,6 +313,8 @@ def item(rw: Rewriter, node: cst.Subscript) -> Any:
     parent = rw.ctx.facts.tree.around(node)[-1] if rw.ctx.facts.tree.has(node) else None
     written = isinstance(parent, (cst.AssignTarget, cst.Del))
     if not is_sequential(rw, node.value):
+        if not written and _is_of_layers(rw, node):
+            return _of_some_container(rw, node, parent)
         kind = rw.ctx.kind(node.value)
         sliced = isinstance(node.slice[0].slice, cst.Slice) and not written
         if isinstance(kind, k.Module) and kind.cls == "torch.nn.ModuleList" and sliced:
@@ -306,6 +322,8 @@ def item(rw: Rewriter, node: cst.Subscript) -> Any:
         return None
     if isinstance(parent, cst.AssignTarget) and _is_named(rw, node.value):
         return rw.rebuild(node)
+    if isinstance(parent, cst.Assign) and _begins_later(node):
+        return _slice_of(rw, node)
     layers = cst.Attribute(rw.visit(node.value), cst.Name("layers"))
     made = syntax.changed(node, value=layers, slice=[rw.visit(s) for s in node.slice])
     if isinstance(node.slice[0].slice, cst.Slice) and not written:
@@ -313,11 +331,98 @@ def item(rw: Rewriter, node: cst.Subscript) -> Any:
     return made
 
 
+def _of_some_container(
+    rw: Rewriter, node: cst.Subscript, parent: cst.CSTNode | None
+) -> cst.BaseExpression:
+    """``*encoder.net[1:]``, ``encoder.net[0]`` where only a run tells whether that is a Sequential or a list."""
+    starred = isinstance(parent, cst.Arg) and bool(parent.star)
+    if isinstance(node.slice[0].slice, cst.Slice) and not starred:
+        return _slice_of(rw, node)
+    items = _items(rw, rw.visit(node.value))
+    return syntax.changed(node, value=items, slice=[rw.visit(one) for one in node.slice])
+
+
+def _begins_later(node: cst.Subscript) -> bool:
+    """``[1:]``: layers that keep their numbers in torch."""
+    part = node.slice[0].slice
+    lower = part.lower if isinstance(part, cst.Slice) and part.step is None else None
+    return lower is not None and syntax.code(lower) != "0"
+
+
+def _slice_of(rw: Rewriter, node: cst.Subscript) -> cst.Call:
+    name = rw.ctx.helpers.need(module_file("rules.compat.containers"), "slice_of")
+    part = node.slice[0].slice
+    assert isinstance(part, cst.Slice)
+    bounds = [rw.visit(one) if one is not None else None for one in (part.lower, part.upper)]
+    args = [cst.Arg(one if one is not None else cst.Name("None")) for one in bounds]
+    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.value)), *args])
+
+
+def _items(rw: Rewriter, container: cst.BaseExpression) -> cst.Call:
+    name = rw.ctx.helpers.need(module_file("rules.compat.containers"), "items_of")
+    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(container)])
+
+
+_OF_LAYERS = frozenset(
+    "weight bias in_features out_features in_channels out_channels kernel_size num_features".split()
+)
+
+
+def _is_of_layers(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether an item or a slice of what is not known is a layer, or several: by what becomes of it."""
+    base = node.value if isinstance(node, cst.Subscript) else node
+    if not isinstance(base, cst.Attribute) or rw.ctx.kind(base) not in (k.UNKNOWN, k.Module()):
+        return False
+    if rw.ctx.frame is None or not rw.ctx.facts.tree.has(node):
+        return False
+    if isinstance(node, cst.Subscript) and not _is_by_place(rw, node):
+        return False
+    around = rw.ctx.facts.tree.around(node)
+    parent = around[-1]
+    if isinstance(parent, cst.Arg):
+        call = around[-2]
+        name = rw.ctx.facts.callee(call) if isinstance(call, cst.Call) else None
+        return name in NAMES and name not in PARAMETERS
+    if isinstance(node, cst.Subscript) and isinstance(parent, cst.Attribute):
+        return parent.attr.value in _OF_LAYERS
+    if isinstance(parent, cst.Call):
+        return parent.func is node
+    return isinstance(parent, cst.Assign) and _is_called(rw, parent)
+
+
+def _is_by_place(rw: Rewriter, node: cst.Subscript) -> bool:
+    """``[0]``, ``[1:]``."""
+    index = node.slice[0].slice
+    if len(node.slice) != 1:
+        return False
+    if isinstance(index, cst.Slice):
+        return index.step is None
+    return isinstance(index, cst.Index) and k.scalar_type(rw.ctx.kind(index.value)) == "int"
+
+
+def _is_called(rw: Rewriter, node: cst.Assign) -> bool:
+    """Whether a class calls the attribute that an assignment gives it."""
+    target = node.targets[0].target
+    if len(node.targets) != 1 or not isinstance(target, cst.Attribute):
+        return False
+    if not rw.ctx.is_self(target.value) or rw.ctx.owner is None:
+        return False
+    return any(
+        isinstance(call.func, cst.Attribute) and call.func.deep_equals(target)
+        for method in rw.ctx.owner.methods.values()
+        for call in rw.ctx.facts.tree.within(method.node.body, cst.Call)
+    )
+
+
 def layers_of(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
     """The children of a Sequential where it is iterated over."""
     if is_sequential(rw, node):
-        return cst.Attribute(syntax.fitted(_ATTRIBUTE, "value", rw.visit(node)), cst.Name("layers"))
-    made: cst.BaseExpression = rw.visit(node)
+        made = rw.visit(node)
+        spread = made.args[0] if isinstance(made, cst.Call) and len(made.args) == 1 else None
+        if isinstance(node, cst.Subscript) and spread is not None and spread.star == "*":
+            return spread.value  # the slice itself
+        return cst.Attribute(syntax.fitted(_ATTRIBUTE, "value", made), cst.Name("layers"))
+    made = rw.visit(node)
     return made
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert import tracking
 from migrator.convert.context import Failure
 from migrator.convert.opening import opened
 from migrator.convert.passes.functions import is_disabled_autocast
@@ -14,11 +15,11 @@ from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.optional import doing_without, fallback, missing_library
 from migrator.infer.static import present, truth, undecided_version
+from migrator.infer.switches import OFF, kept
 from rules import definitions
 
-_NO_GRAD = frozenset("torch.no_grad torch.inference_mode".split())
 _NEUTRAL = frozenset(
-    "torch.enable_grad torch.set_grad_enabled torch.profiler.record_function torch.autograd.profiler.record_function "
+    "torch.profiler.record_function torch.autograd.profiler.record_function "
     "torch.autograd.profiler.profile torch.nn.attention.sdpa_kernel torch.backends.cuda.sdp_kernel".split()
 )
 
@@ -62,26 +63,25 @@ def flagged(rw: Rewriter, node: cst.Try | cst.With) -> None:
 @converts(cst.With)
 def with_(rw: Rewriter, node: cst.With) -> Any:
     """``with torch.no_grad():`` goes; its results are wrapped in ``stop_gradient`` where they are assigned."""
-    ctx = rw.ctx
     names = [_context_name(rw, item.item) for item in node.items]
+    switched = tracking.either(rw, node)
+    if switched is not None:
+        return switched
     if not any(name and name.startswith("torch.") for name in names):
         items = [syntax.changed(item, item=rw.visit(item.item)) for item in node.items]
         return syntax.changed(node, items=items, body=rw.block(node.body))
-    if len(names) == 1 and names[0] in _NO_GRAD:
-        ctx.no_grad += 1
-        try:
-            return opened(rw, node)
-        finally:
-            ctx.no_grad -= 1
+    if len(names) == 1 and names[0] in OFF:
+        return tracking.without(rw, node)
     if names == ["torch.set_grad_enabled"] and node.items[0].asname is None:
-        made = _gradient_if(rw, node)
+        made = tracking.as_told(rw, node)
         if made is not None:
             return made
+    if names == ["torch.enable_grad"] and node.items[0].asname is None:
+        return tracking.tracked(rw, node)
     if len(names) == 1 and is_disabled_autocast(node.items[0].item, names[0]):
         return opened(rw, node)
     if len(names) == 1 and names[0] in _NEUTRAL and node.items[0].asname is None:
-        if names[0] == "torch.enable_grad" or "grad_enabled" not in str(names[0]):
-            return opened(rw, node)
+        return opened(rw, node)
     raise Failure(
         node.items[0].item,
         "API001",
@@ -90,45 +90,22 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
     )
 
 
-def _gradient_if(rw: Rewriter, node: cst.With) -> Any:
-    """``with torch.set_grad_enabled(phase == "train"):``; None where what it asks may change within."""
-    ctx, call = rw.ctx, node.items[0].item
-    if not isinstance(call, cst.Call) or len(call.args) != 1 or call.args[0].star:
-        return None
-    asked = call.args[0].value
-    if syntax.is_true(asked):
-        return opened(rw, node)
-    plain = (cst.Name, cst.Comparison, cst.UnaryOperation, cst.SimpleString, cst.Integer)
-    if not isinstance(asked, plain) or any(
-        isinstance(item, (cst.Call, cst.Attribute, cst.Subscript)) for item in syntax.walk(asked)
-    ):
-        return None
-    bound = {
-        item.target.value
-        for item in syntax.walk(node.body)
-        if isinstance(item, (cst.AssignTarget, cst.For, cst.AugAssign, cst.NamedExpr))
-        and isinstance(item.target, cst.Name)
-    }
-    if bound & set(syntax.names(asked)):
-        return None
-    off = isinstance(asked, cst.Name) and asked.value == "False"
-    ctx.no_grad += 1
-    if not off:
-        ctx.gradient_if.append(rw.visit(asked))
-    try:
-        return opened(rw, node)
-    finally:
-        ctx.no_grad -= 1
-        if not off:
-            ctx.gradient_if.pop()
-
-
 def _context_name(rw: Rewriter, node: cst.BaseExpression) -> str | None:
     target = node.func if isinstance(node, cst.Call) else node
     return rw.ctx.facts.qualified_name(target)
 
 
-def _test(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+@converts(cst.Assign)
+def kept_context(rw: Rewriter, node: cst.Assign) -> Any:
+    """``context = torch.no_grad if frozen else nullcontext`` → ``context = not frozen``."""
+    ctx = rw.ctx
+    if ctx.frame is None or not kept(ctx.facts, node):
+        return None
+    made = tracking.enabled(rw, node.value)
+    return syntax.changed(node, value=made) if made is not None else None
+
+
+def condition(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
     """Convert a condition; one on a tensor's value is data-dependent control flow."""
     kind = rw.ctx.facts.kind(node)
     if isinstance(kind, k.Tensor) and not rw.ctx.concrete:
@@ -242,7 +219,7 @@ def if_(rw: Rewriter, node: cst.If) -> Any:
         return []
     comment: Failure | None = None
     try:
-        test = _test(rw, node.test)
+        test = condition(rw, node.test)
         if test is not node.test:
             test = syntax.unparenthesized(test)
     except Failure as failure:
@@ -270,7 +247,7 @@ def while_(rw: Rewriter, node: cst.While) -> Any:
     test = node.test
     with rw.ctx.no_hoisting():
         try:
-            test = _test(rw, node.test)
+            test = condition(rw, node.test)
         except Failure as failure:
             comment = failure
     orelse = node.orelse
@@ -358,7 +335,7 @@ def assert_(rw: Rewriter, node: cst.Assert) -> Any:
         )
         return []
     with rw.ctx.no_hoisting():
-        test = _test(rw, node.test)
+        test = condition(rw, node.test)
         msg = rw.visit(node.msg) if node.msg is not None else None
     if test is node.test and msg is node.msg:
         return node
@@ -371,7 +348,7 @@ def if_exp(rw: Rewriter, node: cst.IfExp) -> Any:
     known = truth(rw.ctx.facts, node.test)
     if known is not None:
         return rw.visit(node.body if known else node.orelse)
-    test = _test(rw, node.test)
+    test = condition(rw, node.test)
     with rw.ctx.no_hoisting():
         body, orelse = rw.visit(node.body), rw.visit(node.orelse)
     return syntax.changed(

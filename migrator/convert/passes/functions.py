@@ -263,9 +263,9 @@ def stopped(rw: Rewriter, value: cst.BaseExpression, node: cst.BaseExpression) -
     ctx = rw.ctx
     if not may_hold_tensor(rw, node):
         return value
-    if 0 < ctx.no_grad <= len(ctx.gradient_if) and not (ctx.frame and ctx.frame.no_grad):
+    if ctx.gradient_if and not (ctx.frame and ctx.frame.no_grad):
         name = ctx.helpers.need(module_file("rules.compat.no_grad"), "gradient_if")
-        args = [*ctx.gradient_if, _in_parens(value)]
+        args = [ctx.gradient_if[-1], _in_parens(value)]
         return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(one) for one in args])
     if _only_arrays(rw.ctx.kind(node)):
         rw.ctx.helpers.use("jax")

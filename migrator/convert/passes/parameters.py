@@ -230,8 +230,9 @@ def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
 
 
 def _is_asked_for_its_shape(rw: Rewriter, node: cst.Attribute) -> bool:
-    """``self.encoder.fc.weight.shape`` with nothing known of the encoder: Flax may keep it transposed."""
-    if not isinstance(node.value, cst.Attribute) or rw.ctx.frame is None:
+    """``self.encoder.fc[0].weight.shape`` with nothing known of the encoder: Flax may keep it transposed."""
+    item = isinstance(node.value, cst.Subscript) and isinstance(node.value.value, cst.Attribute)
+    if not (item or isinstance(node.value, cst.Attribute)) or rw.ctx.frame is None:
         return False
     if rw.ctx.kind(node.value) not in (k.UNKNOWN, k.Module()) or rw.ctx.kind(node) != k.UNKNOWN:
         return False
