@@ -101,6 +101,8 @@ class Context:
         """The functions that the forward pass of some module calls."""
         self.state_read: dict[FunctionInfo, frozenset[str]] = {}
         """Those of them that a function reads."""
+        self.kept_methods: frozenset[tuple[str, str]] | None = None
+        """Classes and attributes that keep methods of the module, by their names."""
         self.kept: dict[FunctionInfo, tuple[tuple[str, str, str], ...]] = {}
         """Constructor → the arguments whose memory it keeps."""
         self.assigned: dict[ClassInfo, dict[str, list[cst.BaseExpression]]] = {}

@@ -51,6 +51,26 @@ def FloatTensor(data: tuple | list | Array, *, device=None) -> Tensor["float"]:
 @op(
     "torch.Tensor",
     "torch.FloatTensor",
+    example={"torch.Tensor()": "jnp.empty(0, jnp.float32)"},
+)
+def FloatTensor_of_nothing(*, device=None) -> Tensor["float"]:
+    """The legacy constructor without a size: one axis of no elements."""
+    return jnp.empty(0, jnp.float32)
+
+
+@op(
+    "torch.LongTensor",
+    "torch.IntTensor",
+    example={"torch.LongTensor()": "jnp.empty(0, jnp.int32)"},
+)
+def LongTensor_of_nothing(*, device=None) -> Tensor["int"]:
+    """The legacy constructor without a size: one axis of no elements."""
+    return jnp.empty(0, jnp.int32)
+
+
+@op(
+    "torch.Tensor",
+    "torch.FloatTensor",
     example={"torch.Tensor(2, 3)": "jnp.empty((2, 3), jnp.float32)"},
 )
 def FloatTensor_of_size(*size: int, device=None) -> Tensor["float"]:

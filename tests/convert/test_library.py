@@ -297,3 +297,24 @@ def test_a_checkpoint_that_is_read_by_default_is_a_finding(
     result = convert(LOADS.format(init=init, build=build))
     assert result.complete is complete
     assert {f.rule for f in result.findings} == {"API001"}
+
+
+@pytest.mark.parametrize(
+    ("call", "complete"),
+    [
+        ('importlib.import_module("torch.fft")', False),
+        ('optional_import("einops.layers.torch", name="Rearrange")', False),
+        ('__import__("torchvision")', False),
+        ('importlib.import_module("json")', True),
+        ('optional_import("torch is what this needs")', True),
+        ('find("torch")', True),
+    ],
+)
+def test_an_import_by_name(call: str, complete: bool) -> None:
+    source = (
+        "import importlib\n\n\ndef optional_import(name, **options):\n"
+        "    return importlib.import_module(name)\n\n\n"
+        f"def find(name):\n    return name\n\n\nfound = {call}\n\n\n"
+        "def f(x: torch.Tensor):\n    return x + 1\n"
+    )
+    assert convert(source).complete == complete

@@ -150,3 +150,26 @@ class M(nn.Module):
 )
 def test_containers_of_what_the_last_pass_has_seen(init: str, forward: str) -> None:
     _twice(init, forward)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_what_is_state_in_one_branch_only(masked: bool) -> None:
+    """In the other it is a tensor with no key."""
+    source = """
+class M(nn.Module):
+    def __init__(self, masked: bool):
+        super().__init__()
+        if masked:
+            self.register_buffer("mask", torch.tril(torch.ones(4, 4)))
+            self.gain = nn.Parameter(torch.full((4,), 2.0))
+        else:
+            self.mask = torch.Tensor()
+            self.gain = torch.ones(4)
+        self.masked = masked
+
+    def forward(self, x):
+        y = x @ self.mask if self.masked else x
+        return y * self.gain + self.mask.numel()
+"""
+    code = check(source, masked)
+    assert "persistent=False" in code

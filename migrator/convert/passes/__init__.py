@@ -24,6 +24,7 @@ ORDER = (
     "host_writes",
     "mutation",
     "host_arrays",
+    "kept_methods",
     "held",
     "walked",
     "parameters",

@@ -13,6 +13,7 @@ from migrator.convert.passes.freezing import forward_reaches, in_forward
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.facts import FunctionInfo
+from migrator.infer.symbols import BASED_ON_TORCH
 
 _MARKS = frozenset(["torch.fx.wrap", "torch._C._log_api_usage_once"])
 """Calls that change nothing of what a model computes."""
@@ -248,6 +249,27 @@ def missing(rw: Rewriter, node: cst.Expr) -> Any:
             "convert the file that defines it as well",
         )
     return None
+
+
+@converts(cst.Call)
+def named_import(rw: Rewriter, node: cst.Call) -> Any:
+    """``importlib.import_module("torch.fft")``, ``optional_import("einops.layers.torch")``: a library by its name."""
+    func = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+    first = node.args[0].value if node.args else None
+    if not isinstance(func, cst.Name) or not isinstance(first, cst.SimpleString):
+        return None
+    module = first.raw_value
+    if "import" not in func.value.lower() or not all(p.isidentifier() for p in module.split(".")):
+        return None
+    top = module.partition(".")[0]
+    if top != "torch" and top not in BASED_ON_TORCH and not module.startswith("einops.layers"):
+        return None
+    raise Failure(
+        node,
+        "API004",
+        f"{module}, which is torch's or built on it, is imported by its name",
+        "write an import, which can be converted",
+    )
 
 
 _OVERLOADS = frozenset(["torch.jit._overload", "torch.jit._overload_method"])

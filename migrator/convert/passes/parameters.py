@@ -21,7 +21,7 @@ from migrator.convert.passes.held import (
     only_functions,
     set_again,
 )
-from migrator.convert.passes.unregistered import is_registered
+from migrator.convert.passes.unregistered import is_registered, registered_elsewhere
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.symbols import tensor_attribute
@@ -365,6 +365,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             return None
         value = rw.visit(node.value)
         state = owner is not None and target.attr.value in (owner.state or ())
+        state |= ctx.is_self(target.value) and registered_elsewhere(rw.ctx, node, target.attr.value)
         if state and ctx.in_init and not _is_registered(rw, target):
             ctx.helpers.use("nnx")
             if isinstance(kind, (k.Const, k.Scalar, k.Unknown)) and kind != k.NONE:

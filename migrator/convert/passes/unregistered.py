@@ -8,9 +8,11 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.kept import either_or
 from migrator.infer import ClassInfo
 from migrator.infer.construction import CONTAINERS
 
+_TENSORS = ("register_buffer", "register_parameter")
 _REGISTERING = ("add_module", "register_module", "register_parameter", "setattr")
 
 
@@ -115,3 +117,26 @@ def _is_self(node: cst.CSTNode) -> bool:
 def _is_own(node: cst.CSTNode, name: str) -> bool:
     """Whether an expression is ``self.name``."""
     return isinstance(node, cst.Attribute) and node.attr.value == name and _is_self(node.value)
+
+
+def registered_elsewhere(ctx: Context, node: cst.Assign, name: str) -> bool:
+    """Whether the constructor registers the name only where it does not run this statement: in the other branches."""
+    from migrator.convert.passes.targets import makes_parameter
+
+    frame, tree = ctx.frame, ctx.facts.tree
+    if frame is None or frame.info.short != "__init__" or not tree.has(node.value):
+        return False
+    made: list[cst.CSTNode] = []
+    for call in tree.within(frame.info.node, cst.Call):
+        func, first = call.func, call.args[0].value if call.args else None
+        if isinstance(func, cst.Attribute) and func.attr.value in _TENSORS:
+            if isinstance(first, cst.SimpleString) and first.raw_value == name:
+                made.append(call)
+    for line in tree.within(frame.info.node, cst.Assign):
+        if line.value is not node.value and any(
+            makes_parameter(ctx, n) for n in syntax.walk(line.value)
+        ):
+            given = [one.target for one in line.targets]
+            if any(isinstance(t, cst.Attribute) and t.attr.value == name for t in given):
+                made.append(line.value)
+    return bool(made) and all(either_or(ctx, node.value, one) for one in made)

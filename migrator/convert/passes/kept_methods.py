@@ -1,0 +1,254 @@
+"""Methods that a module keeps as values: ``self.attend = self._flash if flash else self._plain``.
+
+A bound method belongs to the module it was taken from. Flax's transformations work on copies, which would go on calling
+the module that was built: with its old weights, and without a gradient. So the name is kept, and looked up by each call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo, FunctionInfo
+from migrator.infer import kinds as k
+
+
+@converts(cst.Assign)
+def kept(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.attend = self._plain`` → ``self.attend = "_plain"``."""
+    ctx, owner = rw.ctx, rw.ctx.owner
+    targets = [one.target for one in node.targets]
+    if owner is None or owner.torch_base is None:
+        return None
+    if not any(isinstance(one, cst.Attribute) for one in targets) or not _holds(ctx, node.value):
+        return None
+    target = targets[0]
+    if isinstance(target, cst.Attribute) and (owner.name, target.attr.value) in _names(ctx):
+        return syntax.changed(node, value=_named(rw, node.value))
+    raise _failure(node)
+
+
+@converts(cst.Attribute)
+def chosen(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``return self._plain`` of a method that chooses what is kept."""
+    frame = rw.ctx.frame
+    if frame is None or frame.info.owner is None or _method(rw.ctx, node) is None:
+        return None
+    if not any(node is one for one in _returned(rw.ctx, frame.info)):
+        return None
+    return _named(rw, node) if _is_getter(rw.ctx, frame.info) else None
+
+
+@converts(cst.Call)
+def called(rw: Rewriter, node: cst.Call) -> Any:
+    """``self.attend(x)`` → ``getattr(self, self.attend)(x)``.
+
+    Raises:
+      Failure: a module is built with such a method, which it would keep.
+    """
+    ctx, func = rw.ctx, node.func
+    if isinstance(func, cst.Attribute) and ctx.is_self(func.value) and ctx.owner is not None:
+        if any((one.name, func.attr.value) in _names(ctx) for one in _family(ctx, ctx.owner)):
+            looked_up = cst.Call(cst.Name("getattr"), [cst.Arg(func.value), cst.Arg(func)])
+            made = syntax.with_args(looked_up, looked_up.args)
+            return syntax.changed(node, func=made, args=[rw.visit(arg) for arg in node.args])
+    if ctx.in_init and ctx.owner is not None and ctx.owner.torch_base is not None:
+        keeps = _builds(ctx, node) or (isinstance(func, cst.Name) and func.value == "setattr")
+        if keeps and any(_holds(ctx, arg.value) for arg in node.args):
+            raise _failure(node)
+    return None
+
+
+def _failure(node: cst.CSTNode) -> Failure:
+    return Failure(
+        node,
+        "API001",
+        "a method of the module is kept as a value: in Flax it would belong to the module as it was built",
+        "keep the method's name, and look it up where it is called: getattr(self, self.name)(x)",
+    )
+
+
+# --- what is kept ------------------------------------------------------------------------------------------------
+
+
+def _method(ctx: Context, node: cst.CSTNode) -> FunctionInfo | None:
+    """The method of an own module that ``self._plain`` is."""
+    kind = ctx.facts.kind(node)
+    if not isinstance(node, cst.Attribute) or not isinstance(kind, k.Function):
+        return None
+    info = ctx.facts.names.get(kind.name)
+    if info is None or info.owner is None or info.owner.torch_base is None:
+        return None
+    return None if {"staticmethod", "classmethod"} & set(info.decorators) else info
+
+
+def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a value holds a method of a module, or a function that reads the module around it."""
+    if _method(ctx, node) is not None:
+        return True
+    if isinstance(node, cst.Attribute) and node.attr.value in ("forward", "__call__"):
+        return isinstance(ctx.kind(node.value), k.Module)
+    if isinstance(node, cst.Name):
+        kind = ctx.facts.kind(node)
+        info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+        if info is not None and info.outer is not None:
+            return _reads_self(ctx, info.node.body)
+        bound = kind.bound if isinstance(kind, k.Function) else None
+        return isinstance(bound, k.Module) and info is not None and info.owner is not None
+    if isinstance(node, cst.IfExp):
+        return _holds(ctx, node.body) or _holds(ctx, node.orelse)
+    if isinstance(node, (cst.List, cst.Tuple)):
+        return any(_holds(ctx, element.value) for element in node.elements)
+    if isinstance(node, cst.Dict):
+        return any(_holds(ctx, element.value) for element in node.elements)
+    if isinstance(node, cst.Lambda):
+        return _reads_self(ctx, node.body)
+    if isinstance(node, cst.Call):
+        if ctx.facts.callee(node) == "functools.partial":
+            return any(_holds(ctx, arg.value) for arg in node.args)
+        if isinstance(node.func, cst.Name) and node.func.value == "getattr":
+            return _asks_for_method(ctx, node)
+        getter = _method(ctx, node.func)
+        return getter is not None and _gives_methods(ctx, getter)
+    return False
+
+
+def _asks_for_method(ctx: Context, node: cst.Call) -> bool:
+    """``getattr(self, "_plain")``."""
+    if len(node.args) < 2 or not ctx.is_self(node.args[0].value) or ctx.owner is None:
+        return False
+    name = node.args[1].value
+    return isinstance(name, cst.SimpleString) and ctx.owner.method(name.raw_value) is not None
+
+
+def _reads_self(ctx: Context, body: cst.CSTNode) -> bool:
+    """Whether code reads something of the module around it that may change: no number, and no text."""
+    for node in ctx.facts.tree.within(body, cst.Attribute):
+        if not ctx.is_self(node.value):
+            continue
+        kind = ctx.facts.kind(node)
+        if k.scalar_type(kind) is None and not isinstance(kind, k.Const):
+            return True
+    return False
+
+
+def _gives_methods(ctx: Context, info: FunctionInfo) -> bool:
+    return any(_method(ctx, value) is not None for value in _returned(ctx, info))
+
+
+def _returned(ctx: Context, info: FunctionInfo) -> list[cst.BaseExpression]:
+    found = []
+    for node in ctx.facts.tree.within(info.node, cst.Return):
+        value = node.value
+        if isinstance(value, cst.IfExp):
+            found += [value.body, value.orelse]
+        elif value is not None:
+            found.append(value)
+    return found
+
+
+def _builds(ctx: Context, node: cst.Call) -> bool:
+    kind = ctx.facts.kind(node.func)
+    info = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+    return info is not None and info.torch_base is not None
+
+
+# --- what can be kept by its name ----------------------------------------------------------------------------------
+
+
+def _is_choice(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a value is a method of the module itself, or one of two."""
+    if isinstance(node, cst.IfExp):
+        return _is_choice(ctx, node.body) and _is_choice(ctx, node.orelse)
+    if isinstance(node, cst.Call):
+        getter = _method(ctx, node.func)
+        return getter is not None and _is_getter(ctx, getter)
+    if not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name):
+        return False
+    info = _method(ctx, node)
+    if info is None or node.value.value != "self" or info.short in ("forward", "__call__"):
+        return False
+    return ctx.plan.how(info) != "param" and not {"property"} & set(info.decorators)
+
+
+def _is_getter(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a method does nothing but choose a method that its caller keeps."""
+    returned = _returned(ctx, info)
+    if not returned or not all(isinstance(v, cst.Attribute) for v in returned):
+        return False
+    if not all(_is_choice(ctx, value) for value in returned) or not info.call_sites:
+        return False
+    for site in info.call_sites:
+        outer = ctx.facts.tree.around(site)[-1] if ctx.facts.tree.has(site) else None
+        if not isinstance(outer, cst.Assign) or outer.value is not site:
+            return False
+        if not all(isinstance(one.target, cst.Attribute) for one in outer.targets):
+            return False
+    return True
+
+
+def _family(ctx: Context, info: ClassInfo) -> list[ClassInfo]:
+    """A class with those it derives from and those that derive from it."""
+    others = ctx.facts.classes.values()
+    return [*info.lineage(), *(one for one in others if one is not info and info in one.lineage())]
+
+
+def _names(ctx: Context) -> frozenset[tuple[str, str]]:
+    """The classes and attributes that keep nothing but methods of the module, and are only called."""
+    if ctx.kept_methods is None:
+        given: dict[tuple[str, str], list[cst.Assign]] = {}
+        for info in ctx.facts.classes.values():
+            if info.torch_base is None or info.settled is not None:
+                continue
+            for node in ctx.facts.tree.within(info.node, cst.Assign):
+                target = node.targets[0].target
+                if isinstance(target, cst.Attribute) and _is_choice(ctx, node.value):
+                    given.setdefault((info.name, target.attr.value), []).append(node)
+        ctx.kept_methods = frozenset(
+            (cls, name)
+            for (cls, name), nodes in given.items()
+            if _only_called(ctx, ctx.facts.classes[cls], name)
+        )
+    return ctx.kept_methods
+
+
+def _only_called(ctx: Context, info: ClassInfo, name: str) -> bool:
+    """Whether an attribute is given methods of the module alone, and read where it is called alone."""
+    if f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text:
+        return False
+    family = _family(ctx, info)
+    if any(one.settled is not None or name in one.methods for one in family):
+        return False
+    for node in ctx.source.index.of_type(cst.Attribute):
+        if node.attr.value != name:
+            continue
+        around = ctx.facts.tree.around(node)
+        cls = next((one for one in around if isinstance(one, cst.ClassDef)), None)
+        own = any(one.node is cls for one in family)
+        if not isinstance(node.value, cst.Name) or node.value.value != "self":
+            return False
+        if not own:
+            continue
+        outer = around[-1]
+        if isinstance(outer, cst.AssignTarget):
+            whole = around[-2]
+            if len(whole.targets) != 1 or not _is_choice(ctx, whole.value):
+                return False
+        elif not isinstance(outer, cst.Call) or outer.func is not node:
+            return False
+    return True
+
+
+def _named(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    """``self._a if test else self._b`` → ``"_a" if test else "_b"``."""
+    if isinstance(node, cst.IfExp):
+        arms = {"body": _named(rw, node.body), "orelse": _named(rw, node.orelse)}
+        return syntax.changed(node, test=rw.visit(node.test), **arms)
+    if isinstance(node, cst.Attribute):
+        return cst.SimpleString(f'"{node.attr.value}"')
+    made: cst.BaseExpression = rw.visit(node)
+    return made

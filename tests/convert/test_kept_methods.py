@@ -1,0 +1,112 @@
+"""Methods that a module keeps as values: a copy of the module calls its own."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+from tests.convert.tools import both, convert, rules_of
+
+HEAD = """
+from functools import partial
+
+
+class Kept(nn.Module):
+    def __init__(self, fn):
+        super().__init__()
+        self.fn = fn
+
+    def forward(self, x):
+        return self.fn(x)
+
+
+class M(nn.Module):
+    def __init__(self, fast: bool = False):
+        super().__init__()
+        self.scale = nn.Parameter(torch.full((4,), 2.0))
+        self.size = 3
+        self.inner = nn.Linear(4, 4)
+"""
+REST = """
+    def _times(self, x):
+        return x * self.scale
+
+    def _plus(self, x):
+        return x + self.scale
+
+    def _choose(self):
+        if self.size > 2:
+            return self._times
+        return self._plus
+
+    def forward(self, x):
+        return {}
+"""
+
+
+def _source(line: str, call: str = "self.fn(x)") -> str:
+    return HEAD + f"        {line}\n" + REST.format(call)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.fn = self._times",
+        "self.fn = self._plus if fast else self._times",
+        "self.fn = self._choose()",
+        "if fast:\n            self.fn = self._plus\n        else:\n            self.fn = self._times",
+    ],
+)
+def test_gradients_and_new_weights_reach_a_kept_method(line: str) -> None:
+    model, port, _ = both(_source(line, "self.fn(x) + self.fn(x=2 * x)"))
+    x = torch.linspace(-1, 1, 8).reshape(2, 4)
+    model(x).sum().backward()
+    grads = nnx.jit(nnx.grad(lambda m, x: m(x).sum()))(port, jnp.asarray(x.numpy()))
+    np.testing.assert_allclose(grads.scale[...], model.scale.grad.numpy(), rtol=1e-6)
+    graph, state = nnx.split(port)
+    state["scale"] = state["scale"].replace(jnp.full(4, 5.0))
+    with torch.no_grad():
+        model.scale.fill_(5.0)
+    got = nnx.merge(graph, state)(jnp.asarray(x.numpy()))
+    np.testing.assert_allclose(got, model(x).detach().numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.fn = partial(self._times)",
+        "self.fn = lambda x: self._times(x)",
+        "self.fn = getattr(self, '_times')",
+        "self.fn = self.inner.forward",
+        "self.fns = {'times': self._times}",
+        "self.fns = [self._times, self._plus]",
+        "self.kept = Kept(self._times)",
+        "self.kept = nn.Sequential(Kept(lambda x: self.inner(x)))",
+        "setattr(self, 'fn', self._times)",
+        "fn = self._times\n        self.fn = fn",
+    ],
+)
+def test_other_ways_to_keep_a_method_are_findings(line: str) -> None:
+    assert "API001" in rules_of(_source(line, "x"))
+
+
+@pytest.mark.parametrize("call", ["torch.relu(x) if self.fn is None else x", "(self.fn, x)[1]"])
+def test_what_is_read_otherwise_is_a_finding(call: str) -> None:
+    assert rules_of(_source("self.fn = self._times", call)) == ["API001"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.fn = lambda x: x * self.size",
+        "self.fn = torch.relu",
+        "self.parts = nn.ModuleList(map(lambda n: nn.Linear(n, self.size), [1, 2]))",
+        "self.numbers = sorted([3, 1], key=lambda n: -n)",
+        "self.kept = Kept(torch.relu)",
+    ],
+)
+def test_what_reads_nothing_that_changes_may_be_kept(line: str) -> None:
+    assert convert(_source(line, "x")).complete
