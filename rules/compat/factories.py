@@ -25,3 +25,20 @@ def build(make, *args, rngs, **kwargs):
 def declared(layer):
     """What is assigned where an attribute may be None: Flax asks that a layer which comes later is declared."""
     return nnx.data(layer) if nnx.is_data(layer) else layer
+
+
+def signature_of(make):
+    """``inspect.signature`` without ``rngs``; of a class that of its constructor, not of Flax's metaclass."""
+    target = make.func if isinstance(make, functools.partial) else make
+    if isinstance(target, type) and issubclass(target, nnx.Module):
+        if target.__module__.startswith("flax."):
+            raise NotImplementedError(
+                f"{target.__name__} of Flax takes other arguments than torch's"
+            )
+        found = inspect.signature(target.__init__)
+        taken = len(make.args) if isinstance(make, functools.partial) else 0
+        own = list(found.parameters.values())[1 + taken :]
+    else:
+        found = inspect.signature(make)
+        own = list(found.parameters.values())
+    return found.replace(parameters=[one for one in own if one.name != "rngs"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from flax import nnx
 
-from tests.convert.tools import HEADER, convert
+from tests.convert.tools import HEADER, check, convert, rules_of
 
 DEFINED = """
 import sys
@@ -134,3 +134,56 @@ def make():
     ours: dict = {}
     exec(result.code, ours)
     assert ours["make"](rngs=nnx.Rngs(0)).l.kernel.shape == (2, 2)
+
+
+@pytest.mark.parametrize("norm", ["instance", "group", "own", "made"])
+def test_the_signature_of_a_class_of_modules(norm: str) -> None:
+    """Flax's metaclass takes anything."""
+    check(
+        """
+import inspect
+from functools import partial
+
+
+class Own(nn.Module):
+    def __init__(self, n, gain=2.0):
+        super().__init__()
+        self.l = nn.Linear(n, n)
+        self.gain = gain
+
+    def forward(self, x):
+        return self.l(x) * self.gain
+
+
+NORMS = {"instance": nn.InstanceNorm1d, "group": nn.GroupNorm, "own": Own, "made": partial(Own, 4)}
+
+
+def takes(make, name):
+    return name in inspect.signature(make).parameters
+
+
+class M(nn.Module):
+    def __init__(self, norm):
+        super().__init__()
+        make, given = NORMS[norm], {}
+        if takes(make, "num_features"):
+            given["num_features"] = 3
+        if takes(make, "num_channels"):
+            given.update(num_groups=2, num_channels=4)
+        if takes(make, "n"):
+            given["n"] = 4
+        if takes(make, "gain"):
+            given["gain"] = 3.0
+        self.norm = make(**given)
+        self.count = len(inspect.signature(Own).parameters)
+
+    def forward(self, x):
+        return self.norm(x) * self.count
+""",
+        norm,
+    )
+
+
+def test_the_signature_of_torchs_own_class_is_a_finding() -> None:
+    source = "import inspect\n\n\ndef f():\n    return inspect.signature(nn.Linear).parameters\n"
+    assert rules_of(source) == ["API001"]

@@ -53,8 +53,8 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
     ctx, func = rw.ctx, node.func
     if isinstance(func, cst.Attribute) and ctx.is_self(func.value) and ctx.owner is not None:
         if any((one.name, func.attr.value) in _names(ctx) for one in _family(ctx, ctx.owner)):
-            looked_up = cst.Call(cst.Name("getattr"), [cst.Arg(func.value), cst.Arg(func)])
-            made = syntax.with_args(looked_up, looked_up.args)
+            both = [cst.Arg(func.value), cst.Arg(func)]
+            made = syntax.with_args(cst.Call(cst.Name("getattr")), both)
             return syntax.changed(node, func=made, args=[rw.visit(arg) for arg in node.args])
     if ctx.in_init and ctx.owner is not None and ctx.owner.torch_base is not None:
         keeps = _builds(ctx, node) or (isinstance(func, cst.Name) and func.value == "setattr")

@@ -14,6 +14,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.facts import FunctionInfo
 from migrator.infer.symbols import BASED_ON_TORCH
+from rules.definitions import module_file
 
 _MARKS = frozenset(["torch.fx.wrap", "torch._C._log_api_usage_once"])
 """Calls that change nothing of what a model computes."""
@@ -270,6 +271,22 @@ def named_import(rw: Rewriter, node: cst.Call) -> Any:
         f"{module}, which is torch's or built on it, is imported by its name",
         "write an import, which can be converted",
     )
+
+
+@converts(cst.Call)
+def signature(rw: Rewriter, node: cst.Call) -> Any:
+    """``inspect.signature(norm_layer)``: of a class of modules Python sees that of the metaclass of Flax."""
+    ctx = rw.ctx
+    if ctx.facts.qualified_name(node.func) != "inspect.signature" or len(node.args) != 1:
+        return None
+    kind = ctx.kind(node.args[0].value)
+    if isinstance(kind, k.Function) and kind.name:
+        return None
+    if isinstance(kind, k.Class) and kind.name.startswith("torch."):
+        what = f"what {kind.name} becomes takes other arguments"
+        raise Failure(node, "API001", what, "write down the answer")
+    helper = ctx.helpers.need(module_file("rules.compat.factories"), "signature_of")
+    return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(node.args[0])])
 
 
 _OVERLOADS = frozenset(["torch.jit._overload", "torch.jit._overload_method"])
