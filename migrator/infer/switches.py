@@ -57,7 +57,7 @@ def kept(facts: Facts, node: cst.Assign) -> bool:
     target = node.targets[0].target
     if len(node.targets) != 1 or not isinstance(target, cst.Name):
         return False
-    if not isinstance(node.value, cst.IfExp):
+    if not isinstance(node.value, cst.IfExp) or not facts.tree.has(node):  # made of one with a hint
         return False
     above = reversed(facts.tree.around(node))
     function = next((one for one in above if isinstance(one, cst.FunctionDef)), None)

@@ -195,3 +195,10 @@ def test_gradients_that_a_function_without_them_switches_on() -> None:
             f"@torch.no_grad()\ndef f(x, c):\n    with {scope}:\n        y = x * 2\n    return y\n"
         )
         assert not convert(source).complete
+
+
+def test_one_of_two_values_with_a_hint_is_no_context() -> None:
+    made = convert(
+        "def f(x: torch.Tensor, n: int):\n    m: int = 2 if n > 3 else n\n    return x * m\n"
+    )
+    assert made.complete, made.findings

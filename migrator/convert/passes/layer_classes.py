@@ -42,11 +42,13 @@ _OF_FUNCTIONS = {
     "torch.nn.MaxPool2d": ("rules.compat.pooling_layers", "MaxPool2dAsTorch"),
     "torch.nn.AvgPool2d": ("rules.compat.pooling_layers", "AvgPool2dAsTorch"),
     **{
-        f"torch.nn.{name}": ("rules.compat.as_torch", f"{name}AsTorch")
+        f"torch.nn.{name.removesuffix('AsTorch')}": ("rules.compat.as_torch", name)
         for name in (
-            "Identity GELU Sigmoid Softmax LogSoftmax Flatten Upsample AdaptiveAvgPool2d "
-            "ConstantPad1d ConstantPad2d ZeroPad2d ReflectionPad2d MSELoss L1Loss SmoothL1Loss "
-            "KLDivLoss NLLLoss CrossEntropyLoss BCELoss BCEWithLogitsLoss"
+            "IdentityAsTorch GELUAsTorch SigmoidAsTorch SoftmaxAsTorch LogSoftmaxAsTorch "
+            "FlattenAsTorch UpsampleAsTorch AdaptiveAvgPool2dAsTorch ConstantPad1dAsTorch "
+            "ConstantPad2dAsTorch ZeroPad2dAsTorch ReflectionPad2dAsTorch MSELossAsTorch "
+            "L1LossAsTorch SmoothL1LossAsTorch KLDivLossAsTorch NLLLossAsTorch "
+            "CrossEntropyLossAsTorch BCELossAsTorch BCEWithLogitsLossAsTorch"
         ).split()
     },
 }
