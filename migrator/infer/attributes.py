@@ -62,7 +62,7 @@ class Attributes(Expressions):
                 return k.Function(method.name, value)
             if info.gradient:
                 return self._context_attribute(info, name)
-            return info.attribute(name) or k.UNKNOWN
+            return info.attribute(name) or self._of_derived(info, name)
         if isinstance(value, k.Other) and value.type == "numpy.ndarray":
             return k.Function(f"numpy.ndarray.{name}", value)
         if isinstance(value, k.Other) and value.type.startswith(DISTRIBUTIONS):
@@ -84,6 +84,18 @@ class Attributes(Expressions):
         if name == "needs_input_grad":
             return k.Sequence(k.BOOL, "tuple")
         return info.attribute(name) or k.UNKNOWN
+
+    def _of_derived(self, info: ClassInfo, name: str) -> k.Kind:
+        """The kind of an attribute that a plain class reads of the modules which derive from it."""
+        found: k.Kind | None = None
+        for cls in self.facts.classes.values():
+            if cls.torch_base is None or info not in cls.lineage():
+                continue
+            kind = self._module_attribute(k.Module(cls.name), name)
+            if isinstance(kind, (k.Unknown, k.Function)):
+                return k.UNKNOWN
+            found = kind if found is None else k.join(found, kind)
+        return found if found is not None else k.UNKNOWN
 
     def _of_any(self, classes: list[str], name: str) -> k.Kind:
         """The kind of an attribute of an object of one of several classes."""

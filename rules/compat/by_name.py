@@ -70,3 +70,10 @@ def activation_layer(name):
     if name not in known:
         raise NotImplementedError(f"{name!r} is none of {', '.join(known)}, Identity")
     return lambda: activation(known[name])
+
+
+def method(value, name, *default):
+    """``getattr``; ``forward`` of a module is the module itself, which is called."""
+    if name == "forward" and not hasattr(value, name):
+        return value
+    return getattr(value, name, *default)

@@ -15,6 +15,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.infer.symbols import AUTOGRAD
+from migrator.source import dotted
 from rules import definitions
 from rules.definitions import module_file
 
@@ -49,11 +50,41 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     finally:
         ctx.frames = frames
         ctx.classes.pop()
+    if is_mixed_in(ctx, info):
+        body = _with_call(ctx, info, body)
     if info.torch_base is not None:
         body = with_mode(rw, info, _with_constructor(rw, info, body))
     if len(bases) < len(node.bases):
         return _host_class(info, node, bases, decorators, body)
     return syntax.changed(node, bases=bases, keywords=keywords, decorators=decorators, body=body)
+
+
+def is_mixed_in(ctx: Context, info: ClassInfo) -> bool:
+    """Whether a class that is no module has a ``forward`` which modules may inherit."""
+    own = info.methods
+    return (
+        info.torch_base is None
+        and not info.gradient
+        and "forward" in own
+        and "__call__" not in own
+        and "staticmethod" not in own["forward"].decorators
+    )
+
+
+def _with_call(ctx: Context, info: ClassInfo, body: cst.BaseSuite) -> cst.BaseSuite:
+    """``__call__ = forward``, which a module that inherits it runs in the output."""
+    forward = info.methods["forward"]
+    modules = [c for c in ctx.facts.classes.values() if c.torch_base and info in c.lineage()]
+    if modules and ctx.plan.how(forward) == "param":
+        what = "a module inherits a forward() that draws random numbers, and no module has it"
+        raise Failure(forward.node.name, "API003", what, "derive the class from nn.Module")
+    reads = ctx.facts.tree.within(info.node, cst.Attribute)
+    if modules and any(dotted(one) == "self.training" for one in reads):
+        what = "a module inherits a forward() that asks for its mode, and no module has it"
+        raise Failure(forward.node.name, "API010", what, "derive the class from nn.Module")
+    lines = [cst.EmptyLine(indent=False)]
+    line = syntax.changed(syntax.statement("__call__ = forward\n"), leading_lines=lines)
+    return syntax.changed(body, body=[*body.body, line])
 
 
 def _host_class(

@@ -11,7 +11,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.handed import check_handed_over
 from migrator.convert.own_modes import sets_mode
 from migrator.convert.passes import transposed
-from migrator.convert.passes.classes import is_named, takes_rngs
+from migrator.convert.passes.classes import is_mixed_in, is_named, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch
 from migrator.convert.passes.redrawing import is_torchs, reset_layer
@@ -126,6 +126,11 @@ def _found_first(ctx: Context, owner: ClassInfo, base: k.Kind, method: str) -> b
     )
 
 
+def _is_called(ctx: Context, owner: ClassInfo) -> bool:
+    """Whether the ``forward`` of a class is run by calling what has it."""
+    return bool(owner.torch_base) or is_mixed_in(ctx, owner)
+
+
 def _is_super_call(node: cst.CSTNode, method: str) -> bool:
     return (
         isinstance(node, cst.Call)
@@ -199,7 +204,8 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
         return _called_object(rw, node, ctx.facts.classes[kind.type])
     if isinstance(kind, k.Function) and kind.name in ctx.facts.names:
         info = ctx.facts.names[kind.name]
-        if info.owner is not None and info.owner.torch_base and info.short == "forward":
+        named = info.short == "forward" and isinstance(node.func, cst.Attribute)
+        if info.owner is not None and named and _is_called(ctx, info.owner):
             ctx.effect(node)
             check_handed_over(ctx, node, info)
             assert isinstance(node.func, cst.Attribute)

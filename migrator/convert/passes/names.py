@@ -47,14 +47,71 @@ def component(rw: Rewriter, node: cst.Attribute) -> Any:
 
 @converts(cst.Attribute)
 def forward_pass(rw: Rewriter, node: cst.Attribute) -> Any:
-    """``self.block.forward`` as a value: the module itself, which is called."""
-    if node.attr.value != "forward" or not isinstance(rw.ctx.facts.kind(node), k.Function):
+    """``self.block.forward`` as a value, ``net.forward(x)`` of an argument: the module itself, which is called."""
+    if node.attr.value != "forward" or not may_be_called(rw, node.value):
         return None
-    if not isinstance(rw.ctx.kind(node.value), k.Module) or not isinstance(
-        rw.ctx.source.index.around(node)[-1], (cst.Arg, cst.Element, cst.Assign, cst.Return)
-    ):
-        return None
+    parent = rw.ctx.source.index.around(node)[-1]
+    if isinstance(rw.ctx.kind(node.value), k.Module):
+        known = isinstance(rw.ctx.facts.kind(node), k.Function)
+        taken = isinstance(parent, (cst.Arg, cst.Element, cst.Assign, cst.Return))
+        return rw.visit(node.value) if known and taken else None
     return rw.visit(node.value)
+
+
+@converts(cst.Assign)
+def forward_replaced(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.forward = self.forward_fast``, which torch calls from then on."""
+    for item in node.targets:
+        target = item.target
+        if isinstance(target, cst.Attribute) and target.attr.value == "forward":
+            if may_be_called(rw, target.value):
+                raise _replaced(target)
+
+
+def may_be_called(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether something may be a module, or is of a plain class whose ``forward`` modules inherit."""
+    kind = rw.ctx.kind(node)
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
+    if isinstance(kind, k.Other):
+        info = rw.ctx.facts.classes.get(kind.type)
+        return info is not None and info.torch_base is None and not info.gradient
+    return isinstance(kind, (k.Module, k.Unknown))
+
+
+def _replaced(node: cst.CSTNode) -> Failure:
+    return Failure(
+        node,
+        "API005",
+        "forward() is replaced on an instance, which Flax does not call",
+        "keep the function under another name, and let forward() call it",
+    )
+
+
+@converts(cst.Call)
+def forward_by_name(rw: Rewriter, node: cst.Call) -> Any:
+    """``getattr(net, "forward")``, ``getattr(net, self.method)`` where the method may be ``forward``."""
+    name = rw.ctx.facts.callee(node)
+    if name not in ("builtins.getattr", "builtins.setattr") or len(node.args) < 2:
+        return None
+    if not may_be_called(rw, node.args[0].value):
+        return None
+    kind = rw.ctx.kind(node.args[1].value)
+    if isinstance(kind, k.Const):
+        if kind.value != "forward":
+            return None
+        if name == "builtins.setattr":
+            raise _replaced(node)
+        return rw.visit(node.args[0].value) if len(node.args) == 2 else None
+    if name == "builtins.setattr" or not _names_forward(rw):
+        return None
+    helper = rw.ctx.helpers.need(module_file("rules.compat.by_name"), "method")
+    return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
+
+
+def _names_forward(rw: Rewriter) -> bool:
+    """Whether the file has the word "forward" as a string."""
+    strings = rw.ctx.source.index.of_type(cst.SimpleString)
+    return any(one.evaluated_value == "forward" for one in strings)
 
 
 @converts(cst.Attribute)
