@@ -120,6 +120,7 @@ def _convert(text: str, path: str | None) -> ConvertResult:
 
 def _rewritten(source: Source, ctx: Context) -> ConvertResult:
     _block_flagged(ctx)
+    _unblock_selected(ctx)
     rewriter = Rewriter(ctx)
     body = rewriter.body(source.tree.body)
     helpers = ctx.helpers.text()
@@ -145,6 +146,13 @@ def _block_flagged(ctx: Context) -> None:
         ctx.findings.append(finding)
         if finding.rule == "TRC011":
             ctx.dropped.add(node)
+
+
+def _unblock_selected(ctx: Context) -> None:
+    """Take back what the flag rules say about rows that can be converted together."""
+    from migrator.convert.passes.selected_rows import selected
+
+    selected(ctx)
 
 
 def _block_contradicted(ctx: Context, observed: Observed) -> None:

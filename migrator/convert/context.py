@@ -146,6 +146,8 @@ class Context:
         self.tied_heads: dict[str, dict[str, cst.Attribute]] = {}
         self.large: object | None = None
         """Whole numbers beyond 32 bits, once they are asked for."""
+        self.selected: object | None = None
+        """Rows that masks select, once they are asked for."""
         self.as_float: set[cst.CSTNode] = set()
         """Those that are written as floats."""
 

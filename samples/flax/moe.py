@@ -94,12 +94,13 @@ class MixtureOfExperts(nnx.Module):
         out = jnp.zeros_like(x)
         for i, expert in enumerate(self.experts):
             # which tokens chose this expert, and as which of their choices
-            # TODO(migrate): DYN005 the shape of the result depends on the data; keep every element and use the condition as a mask: `jnp.where(routing.experts == i, …, 0)` in place of what is indexed by token_idx, choice; with a bound: `token_idx, choice = jnp.where(routing.experts == i, size=(routing.experts == i).size, fill_value=(routing.experts == i).size)`, whose places beyond the end .at[] leaves out
-            token_idx, choice = torch.where(routing.experts == i)
-            if token_idx.size == 0:
-                continue
+            mask2 = routing.experts == i
+            token_idx, choice = jnp.nonzero(mask2, size=mask2.size)
+            found = jnp.arange(mask2.size) < jnp.count_nonzero(mask2)
             weight = routing.weights[token_idx, choice, None]
-            out = out.at[token_idx].add(weight * expert(x[token_idx]))
+            out = out.at[jnp.where(found, token_idx, out.shape[0])].add(
+                weight * expert(x[token_idx])
+            )
 
         return out.reshape(batch, length, dim), self.load_balancing_loss(routing)
 

@@ -16,6 +16,7 @@ ORDER = (
     "switches",
     "handing",
     "large_numbers",
+    "selected_rows",
     "functions",
     "loops",
     "strides",

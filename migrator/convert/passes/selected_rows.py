@@ -1,0 +1,157 @@
+"""Rows that a mask selects, computed and written back: as many as the mask has places, and no test whether there are any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.alias import check_mutation
+from migrator.convert.context import Context, Failure
+from migrator.convert.opening import opened
+from migrator.convert.passes import targets
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.rows import Selection, selections
+
+
+class Selected:
+    """What becomes of the selections of a file, by node."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.statements: dict[cst.CSTNode, Selection] = {}
+        self.writes: dict[cst.CSTNode, Selection] = {}
+        self.guards: set[cst.CSTNode] = set()
+        self.opened: set[cst.CSTNode] = set()
+        self.names: dict[int, str] = {}
+        if not any(rule == "DYN005" for rule, _, _ in ctx.blocked.values()):
+            return
+        tree = ctx.source.index
+        for found in selections(ctx):
+            self.statements[found.statement] = found
+            self.writes |= dict.fromkeys(found.writes, found)
+            self.guards |= set(found.guards)
+            self.opened |= set(found.opened)
+            for node in [n for n in ctx.blocked if tree.has(n)]:
+                tests = [one.test for one in (*found.guards, *found.opened)]
+                if node is found.call or any(tree.holds(test, node) for test in tests):
+                    del ctx.blocked[node]
+            first, last = ctx.source.span(found.region[0]), ctx.source.span(found.region[-1])
+            lines = range(first.line, last.end_line + 1)
+            kept = [f for f in ctx.findings if f.rule != "DYN006" or f.line not in lines]
+            ctx.findings[:] = kept
+
+
+def selected(ctx: Context) -> Selected:
+    """The selections of a file, looked for once."""
+    if ctx.selected is None:
+        ctx.selected = Selected(ctx)
+    assert isinstance(ctx.selected, Selected)
+    return ctx.selected
+
+
+@converts(cst.If)
+def guard(rw: Rewriter, node: cst.If) -> Any:
+    """``if not mask.any(): continue`` goes: without rows nothing is written."""
+    if node in selected(rw.ctx).opened:
+        return opened(rw, node)
+    return [] if node in selected(rw.ctx).guards else None
+
+
+@converts(cst.Assign)
+def selection(rw: Rewriter, node: cst.Assign) -> Any:
+    """``idx = torch.where(mask)[0]`` → ``jnp.nonzero(mask, size=mask.size)[0]``, and which of them are found."""
+    found = selected(rw.ctx).statements.get(node)
+    if found is None:
+        return _write(rw, node)
+    if rw.ctx.no_grad:
+        what = "rows are selected where no gradient is recorded"
+        raise Failure(node, "DYN005", what, "use jnp.where on all rows")
+    made: list[Any] = []
+    mask = rw.visit(found.mask)
+    if not isinstance(found.mask, cst.Name):
+        name = _taken(rw, "mask")
+        made.append(cst.Assign([cst.AssignTarget(cst.Name(name))], syntax.unparenthesized(mask)))
+        mask = cst.Name(name)
+    rw.ctx.helpers.use("jnp")
+    name = _taken(rw, "found")
+    selected(rw.ctx).names[id(found)] = name
+    places = syntax.substitute(syntax.parse("jnp.nonzero(_m, size=_m.size)"), {"_m": mask})
+    if isinstance(node.value, cst.Subscript):
+        places = syntax.changed(node.value, value=places)
+    made.append(syntax.changed(node, value=places))
+    count = syntax.parse("jnp.arange(_m.size) < jnp.count_nonzero(_m)")
+    made.append(
+        cst.Assign([cst.AssignTarget(cst.Name(name))], syntax.substitute(count, {"_m": mask}))
+    )
+    return made
+
+
+def _taken(rw: Rewriter, hint: str) -> str:
+    name, number = hint, 2
+    used = {n.value for n in rw.ctx.source.index.of_type(cst.Name)}
+    while name in used or name in rw.ctx.helpers.taken:
+        name, number = f"{hint}{number}", number + 1
+    rw.ctx.helpers.take(name)
+    return name
+
+
+@converts(cst.AugAssign)
+def added(rw: Rewriter, node: cst.AugAssign) -> Any:
+    """``out[idx] += rows``."""
+    return _write(rw, node)
+
+
+@converts(cst.Expr)
+def index_added(rw: Rewriter, node: cst.Expr) -> Any:
+    """``out.index_add_(0, idx, rows)``."""
+    found = selected(rw.ctx).writes.get(node)
+    if found is None:
+        return None
+    call = node.value
+    assert isinstance(call, cst.Call)
+    assert isinstance(call.func, cst.Attribute)
+    base = call.func.value
+    check_mutation(rw.ctx, call, base)
+    _, index, value = (a.value for a in call.args)
+    template = syntax.parse("_b.at[_i].add(_v)")
+    parts = {"_b": rw.visit(base), "_v": syntax.unparenthesized(rw.visit(value))}
+    parts["_i"] = _kept(rw, found, base, rw.visit(index))
+    return targets.assign(rw, base, syntax.substitute(template, parts))
+
+
+def _kept(
+    rw: Rewriter, found: Selection, base: cst.BaseExpression, index: cst.BaseExpression
+) -> cst.BaseExpression:
+    """The places to write to: what was not found is out of range, and left out."""
+    name = selected(rw.ctx).names.get(id(found))
+    if name is None:
+        what = "the rows that are written to are not selected in the output"
+        raise Failure(index, "DYN005", what, "convert their selection first")
+    template = syntax.parse("jnp.where(_f, _i, _b.shape[0])")
+    return syntax.substitute(template, {"_f": cst.Name(name), "_i": index, "_b": rw.visit(base)})
+
+
+def _write(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
+    found = selected(rw.ctx).writes.get(node)
+    if found is None:
+        return None
+    target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
+    assert isinstance(target, cst.Subscript)
+    check_mutation(rw.ctx, node, target)
+    from migrator.convert.passes.indexing import convert_slices
+
+    slices = convert_slices(rw, target, writing=True)
+    base, value = rw.visit(target.value), rw.visit(node.value)
+    if isinstance(node, cst.AugAssign):
+        operator = "+" if isinstance(node.operator, cst.AddAssign) else "-"
+        read = syntax.changed(target, value=base, slice=slices)
+        value = syntax.substitute(syntax.parse(f"_a {operator} _b"), {"_a": read, "_b": value})
+    first = slices[0].slice
+    assert isinstance(first, cst.Index)
+    kept = syntax.changed(first, value=_kept(rw, found, target.value, first.value))
+    slices = [syntax.changed(slices[0], slice=kept), *slices[1:]]
+    at = syntax.substitute(syntax.parse("_b.at"), {"_b": base})
+    item = cst.Subscript(at, slices)
+    made = cst.Call(cst.Attribute(item, cst.Name("set")), [cst.Arg(syntax.unparenthesized(value))])
+    return targets.assign(rw, target.value, made)

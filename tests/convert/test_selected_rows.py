@@ -1,0 +1,164 @@
+"""Rows that a mask selects and that are written back: mixtures of experts keep static shapes."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+import migrator
+from tests.convert.tools import HEADER, rules_of
+
+MODEL = """
+class Expert(nn.Module):
+    def __init__(self, d: int):
+        super().__init__()
+        self.up = nn.Linear(d, 2 * d)
+        self.gate = nn.Linear(d, 2 * d)
+        self.down = nn.Linear(2 * d, d)
+    def forward(self, x):
+        h = F.silu(self.gate(x))
+        return self.down(h * self.up(x))
+
+
+class M(nn.Module):
+    def __init__(self, d: int = 4, n: int = 5):
+        super().__init__()
+        self.n = n
+        self.router = nn.Linear(d, n)
+        self.experts = nn.ModuleList([Expert(d) for _ in range(n)])
+        self.mlps = nn.ModuleList([nn.Sequential(nn.Linear(d, d), nn.GELU()) for _ in range(n)])
+        self.norms = nn.ModuleList([nn.BatchNorm1d(d) for _ in range(n)])
+        self.scale = nn.Parameter(torch.full((d,), 1.5))
+        self.seen = []
+    def forward(self, x):
+        weights, chosen = torch.topk(F.softmax(self.router(x), dim=-1), 2, dim=-1)
+        out = torch.zeros_like(x)
+        for i in range(self.n):
+            mask = chosen == i
+{body}
+        return out
+"""
+
+FORMS = {
+    "continue": """
+if not mask.any():
+    continue
+rows, slot = torch.where(mask)
+y = self.experts[i](x[rows]) * weights[rows, slot].unsqueeze(-1)
+out.index_add_(0, rows, y)
+""",
+    "numel": """
+rows, slot = torch.where(mask)
+if rows.numel() == 0:
+    continue
+expert = self.mlps[i]
+y = expert(x[rows]).float() * self.scale
+y = y * weights[rows, slot, None]
+out[rows] += y
+""",
+    "any": """
+if mask.any():
+    rows, slot = mask.nonzero(as_tuple=True)
+    out.index_add_(0, rows, weights[rows, slot][:, None] * self.mlps[i](x[rows]).to(x.dtype))
+""",
+    "inside": """
+rows, slot = torch.nonzero(mask, as_tuple=True)
+if len(rows) > 0:
+    y = 2 * self.experts[i](x[rows]) / 3
+    out[rows] = out[rows] - y * weights[rows, slot, None]
+""",
+    "under one": """
+slot, rows = torch.where(mask.t())
+state = x[None, rows].reshape(-1, x.shape[-1])
+out.index_add_(0, rows, self.experts[i](state) * weights[rows, slot, None])
+""",
+    "one axis": """
+found = mask.any(dim=-1)
+rows = torch.where(found)[0]
+share = torch.zeros(rows.shape[0])
+share = share + (weights * mask)[rows, 0] + (weights * mask)[rows, 1]
+out[rows] += F.linear(x[rows], self.experts[i].up.weight[:4]) * share.unsqueeze(-1)
+""",
+}
+
+
+def written(body: str) -> str:
+    lines = "".join(f"            {line}\n" for line in body.strip("\n").splitlines())
+    return MODEL.replace("{body}\n", lines)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("count", [3, 1])
+def test_the_same_numbers_and_gradients(form: str, count: int) -> None:
+    source = written(FORMS[form])
+    result = migrator.convert_source(HEADER + source)
+    assert result.complete, result.findings
+    theirs: dict = {}
+    exec(HEADER + source, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    torch.manual_seed(count)
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    x = torch.randn(count, 4, requires_grad=True)
+    expected = model(x)
+    expected.square().sum().backward()
+
+    def loss(port: nnx.Module, x: jax.Array) -> jax.Array:
+        return jnp.square(port(x)).sum()
+
+    got = nnx.jit(lambda port, x: port(x))(port, jnp.asarray(x.detach().numpy()))
+    np.testing.assert_allclose(got, expected.detach().numpy(), rtol=1e-5, atol=1e-6)
+    by_x = nnx.grad(loss, argnums=1)(port, jnp.asarray(x.detach().numpy()))
+    np.testing.assert_allclose(by_x, x.grad.numpy(), rtol=1e-4, atol=1e-6)
+    grads = migrator.to_state_dict(nnx.grad(loss)(port, jnp.asarray(x.detach().numpy())), like=port)
+    for name, parameter in model.named_parameters():
+        want = parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
+        np.testing.assert_allclose(grads[name], want.numpy(), rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+OTHERWISE = {
+    "statistics over the rows": "out[rows] += self.norms[i](x[rows])",
+    "a mean over the rows": "out[rows] += x[rows] - x[rows].mean(0)",
+    "a softmax that may be over the rows": "out[rows] += F.softmax(x[rows, 0], dim=-1).unsqueeze(-1)",
+    "rows of one another": "out[rows] += x[rows] @ x[rows].t() @ x[rows]",
+    "rows turned over": "out[rows] += x[rows].flip(0)",
+    "no derivative at zero": "out[rows] += x[rows].sqrt()",
+    "another tensor of as many rows": "out[rows] += x[rows] * x[:2]",
+    "values of as many rows": "out[rows] = x[:2]",
+    "the number is used": "out[rows] += x[rows] / rows.numel()",
+    "the number is kept": "self.seen.append(rows.numel())\nout[rows] += x[rows]",
+    "nothing is written": "y = x[rows]\nout = out + y.sum()",
+    "read after the loop": "y = x[rows]\nout[rows] += y\nlast = y.sum()",
+    "places of columns": "out[:, rows] += x[:, rows]",
+    "what may be a mask": "kept = self.flags[rows]\nout[kept] += x[rows]",
+    "one row": "out[rows] += x[rows[0]]",
+    "a mask of a mask": "y = x[rows]\nout[rows[y[:, 0] > 0]] += y[y[:, 0] > 0]",
+    "no gradient is recorded": "with torch.no_grad():\n    k = torch.where(mask)[0]\n    out[k] += self.scale * x[k]",
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_what_is_done_otherwise_is_a_finding(name: str) -> None:
+    guarded = f"if not mask.any():\n    continue\nrows, slot = torch.where(mask)\n{OTHERWISE[name]}"
+    assert rules_of(written(guarded))
+    assert rules_of(written(guarded.partition("continue\n")[2]))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if not mask.any():\n    continue\nrows, slot = torch.where(mask)\nself.seen.append(i)\nout[rows] += x[rows]",
+        "if not mask.any():\n    continue\nrows, slot = torch.where(mask)\nout[rows] += x[rows]\nout = out + 1",
+        "if not mask.any():\n    break\nrows, slot = torch.where(mask)\nout[rows] += x[rows]",
+        "if not (mask & True).any():\n    continue\nrows, slot = torch.where(mask)\nout[rows] += x[rows]",
+        "if mask.any():\n    rows, slot = torch.where(mask)\n    out[rows] += x[rows]\nelse:\n    out = out + 1",
+        "rows, slot = torch.where(mask)\nif rows.numel() > 1:\n    out[rows] += x[rows]",
+    ],
+)
+def test_what_runs_only_where_there_are_rows_keeps_its_test(body: str) -> None:
+    assert rules_of(written(body))
