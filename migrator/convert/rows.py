@@ -102,6 +102,9 @@ class _Region:
         """Names of the places themselves, which have one axis."""
         self.numbers: set[str] = set()
         """Names of rows that are places too, or reckoned from them."""
+        self.same_mask = True
+        """Whether nothing has been done since the selection: the mask is what it was."""
+        self.after: cst.CSTNode | None = None
         self.own: set[str] = set()
         """Other names that only this region reads."""
 
@@ -131,6 +134,7 @@ class _Region:
         self.numbers |= self.places
         position = [s is line for s in suite.body].index(True)
         rest = suite.body[position + 1 :]
+        self.after = rest[0] if rest else None
         within = around[-3]
         before = self._guard_before(suite.body[:position])
         if before is not None:
@@ -175,7 +179,7 @@ class _Region:
         """``mask.any()``."""
         if not isinstance(node, cst.Call) or self.ctx.facts.callee(node) != "Tensor.any":
             return False
-        if node.args or not isinstance(node.func, cst.Attribute):
+        if node.args or not isinstance(node.func, cst.Attribute) or not self.same_mask:
             return False
         return bool(node.func.value.deep_equals(self.found.mask))
 
@@ -191,6 +195,8 @@ class _Region:
         """``mask.sum()``."""
         if not isinstance(node, cst.Call) or node.args or not isinstance(node.func, cst.Attribute):
             return False
+        if not self.same_mask:
+            return False
         kind = self.ctx.kind(node.func.value)
         same = node.func.value.deep_equals(self.found.mask)
         return same and isinstance(kind, k.Tensor) and kind.dtype == "bool"
@@ -204,6 +210,7 @@ class _Region:
     def _block(self, statements: Sequence[cst.BaseStatement], guarded: bool) -> None:
         """Follow statements; guarded ones run only where something is selected."""
         for statement in statements:
+            self.same_mask &= statement is self.after
             if isinstance(statement, cst.If) and self._skips(statement):
                 self.found.guards.append(statement)
                 guarded = True

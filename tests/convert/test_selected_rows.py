@@ -65,6 +65,12 @@ if mask.any():
     rows, slot = mask.nonzero(as_tuple=True)
     out.index_add_(0, rows, weights[rows, slot][:, None] * self.mlps[i](x[rows]).to(x.dtype))
 """,
+    "right after": """
+rows, slot = torch.where(mask)
+if not mask.any():
+    continue
+out[rows] += self.mlps[i](x[rows]) * weights[rows, slot, None]
+""",
     "inside": """
 rows, slot = torch.nonzero(mask, as_tuple=True)
 if len(rows) > 0:
@@ -157,6 +163,8 @@ def test_what_is_done_otherwise_is_a_finding(name: str) -> None:
         "if not mask.any():\n    break\nrows, slot = torch.where(mask)\nout[rows] += x[rows]",
         "if not (mask & True).any():\n    continue\nrows, slot = torch.where(mask)\nout[rows] += x[rows]",
         "if mask.any():\n    rows, slot = torch.where(mask)\n    out[rows] += x[rows]\nelse:\n    out = out + 1",
+        "rows, slot = torch.where(mask)\nmask = chosen > i\nif mask.any():\n    out[rows] += x[rows]",
+        "rows, slot = torch.where(mask)\nmask[0] = False\nif not mask.any():\n    continue\nout[rows] += x[rows]",
         "rows, slot = torch.where(mask)\nif rows.numel() > 1:\n    out[rows] += x[rows]",
     ],
 )
