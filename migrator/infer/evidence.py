@@ -35,6 +35,7 @@ _TELLING = (
     cst.If,
     cst.While,
     cst.IfExp,
+    cst.Assert,
 )
 
 
@@ -66,6 +67,49 @@ def asked(test: cst.BaseExpression) -> list[cst.BaseExpression]:
     if isinstance(test, cst.BooleanOperation):
         return [*asked(test.left), *asked(test.right)]
     return [test]
+
+
+def bounded(node: cst.Assert | cst.If) -> list[cst.BaseExpression]:
+    """What a program insists on having between two numbers: ``p`` of ``assert 0 <= p <= 1``."""
+    test = node.test
+    if isinstance(node, cst.If):
+        raises = isinstance(node.body, cst.IndentedBlock) and any(
+            isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], cst.Raise)
+            for line in node.body.body
+        )
+        if not raises:
+            return []
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or):
+            sides = [test.left, test.right]
+            left = [
+                one.left for one in sides if isinstance(one, cst.Comparison) and _to_number(one)
+            ]
+            same = len(left) == 2 and left[0].deep_equals(left[1])
+            return left[:1] if same else []
+        if not isinstance(test, cst.UnaryOperation) or not isinstance(test.operator, cst.Not):
+            return []
+        test = test.expression
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 2:
+        return []
+    ordered = all(isinstance(one.operator, _ORDERS) for one in test.comparisons)
+    middle, last = (one.comparator for one in test.comparisons)
+    return [middle] if ordered and _is_number(test.left) and _is_number(last) else []
+
+
+_ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
+
+
+def _to_number(node: cst.Comparison) -> bool:
+    only = node.comparisons[0]
+    return (
+        len(node.comparisons) == 1
+        and isinstance(only.operator, _ORDERS)
+        and _is_number(only.comparator)
+    )
+
+
+def _is_number(node: cst.BaseExpression) -> bool:
+    return isinstance(node, (cst.Integer, cst.Float))
 
 
 def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
@@ -145,7 +189,12 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             note(node.right, "arithmetic")
         elif kind is cst.Assign and isinstance(node.targets[0].target, cst.Tuple):
             note(node.value, "unpacked")
+        elif kind is cst.Assert:
+            for part in bounded(node):
+                note(part, "bounded")
         elif kind is cst.If or kind is cst.While or kind is cst.IfExp:
+            for part in bounded(node) if kind is cst.If else ():
+                note(part, "bounded")
             for part in asked(node.test):
                 note(part, "tested")
 
@@ -164,6 +213,12 @@ def guess(uses: set[str], forward: bool) -> k.Kind:
     into accept. Any other parameter is one only when a use proves it.
     """
     against = uses & {"container", "iterated", "called", "unpacked"}
+    if (
+        "bounded" in uses
+        and not forward
+        and not against | uses & {"tensor", "shaped", "indexed", "attribute"}
+    ):
+        return k.Scalar("number")  # a branch asks whether it lies between two numbers
     if "tensor" in uses and not against & {"container", "called"}:
         return k.TENSOR
     if "shaped" in uses and not against and (forward or "numpy" not in uses):

@@ -286,3 +286,33 @@ class M(nn.Module):
         return torch.cat(found, dim=-1)
 """)
     assert "dim=" not in code
+
+
+@pytest.mark.parametrize(
+    ("check", "complete"),
+    [
+        ("assert 0 <= p <= 1", True),
+        ("if p < 0.0 or p > 1.0:\n        raise ValueError(p)", True),
+        ("if not 0 <= p < 1:\n        raise ValueError(p)", True),
+        ("assert p is not None", False),
+        ("assert 0 <= p", False),
+        ("if not 0 <= p < 1:\n        p = p * 2", False),
+        ("if p < 0.0 or x > 1.0:\n        raise ValueError(p)", False),
+        ("assert 0 <= p <= 1 and p.shape", False),
+    ],
+)
+def test_what_must_lie_between_two_numbers_is_one(check: str, complete: bool) -> None:
+    """A number in the name of a tensor to come: nothing else sees what is added to it."""
+    source = (
+        f"def drop(x: torch.Tensor, p):\n    {check}\n    keep = 1 - p\n    mask = keep\n"
+        "    mask += torch.ones(x.shape[0], 1)\n    return x / keep * mask.floor()\n"
+    )
+    assert convert(source).complete == complete
+
+
+def test_a_tensor_of_the_forward_pass_may_be_looked_at() -> None:
+    source = (
+        "class M(nn.Module):\n    def forward(self, x, t):\n        assert 0 <= t <= 1\n"
+        "        return x * t\n"
+    )
+    assert "assert" not in convert(source).code
