@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from flax import nnx
 
@@ -94,3 +95,40 @@ def f(x: torch.Tensor, m: torch.Tensor | None = None, layer: nn.Linear | None = 
     made = body(source, "def f")
     assert "m.reshape(m.shape[0], -1)" in made
     assert "exists(layer.bias)" in made
+
+
+def test_an_initialiser_of_a_weight_in_other_words() -> None:
+    """``torch.as_tensor`` and ``typing.cast`` give the weight itself."""
+    source = """
+from typing import cast
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 3), nn.Linear(3, 2)
+        for m in self.modules():
+            if isinstance(m, nn.Linear):
+                nn.init.constant_(torch.as_tensor(m.weight), 0.5)
+                nn.init.constant_(cast(torch.Tensor, torch.as_tensor(m.bias)), 0.25)
+
+    def forward(self, x):
+        return self.b(self.a(x))
+"""
+    result = convert(source)
+    assert result.complete, result.findings
+    ours: dict = {}
+    exec(result.code, ours)
+    port = ours["M"](rngs=nnx.Rngs(0))
+    assert float(port.a.kernel[...].min()) == float(port.b.kernel[...].max()) == 0.5
+    assert float(port.b.bias[...].max()) == 0.25
+
+
+@pytest.mark.parametrize("target", ["torch.as_tensor(x)", "torch.as_tensor(self.w, device='cpu')"])
+def test_an_initialiser_of_what_may_be_a_copy_is_a_finding(target: str) -> None:
+    source = (
+        "class M(nn.Module):\n    def __init__(self, x):\n        super().__init__()\n"
+        "        self.w = nn.Parameter(torch.ones(3))\n"
+        f"        nn.init.zeros_({target})\n"
+    )
+    assert not convert(source).complete

@@ -30,6 +30,18 @@ def _rules(rw: Rewriter, node: cst.CSTNode) -> tuple[str, Any]:
     return name, definitions.ops(name)
 
 
+def _itself(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    """``m.weight`` of ``torch.as_tensor(m.weight)`` and ``cast(torch.Tensor, m.weight)``, which give it back."""
+    if not isinstance(node, cst.Call) or any(a.keyword or a.star for a in node.args):
+        return node
+    name, given = rw.ctx.facts.qualified_name(node.func), [a.value for a in node.args]
+    if rw.ctx.facts.kind(node.func) == k.Other("typing.cast") and len(given) == 2:
+        return _itself(rw, given[1])
+    if name in ("torch.as_tensor", "torch.asarray") and len(given) == 1:
+        return _itself(rw, given[0]) if isinstance(given[0], cst.Attribute) else node
+    return node
+
+
 @converts(cst.Expr)
 def statement(rw: Rewriter, node: cst.Expr) -> Any:
     """``nn.init.normal_(self.weight, std=0.02)``."""
@@ -40,7 +52,10 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     assert isinstance(call, cst.Call)
     if not rules:
         raise Failure(call, "API001", f"{name} has no definition", "write the initial value out")
-    target = call.args[0].value
+    target = _itself(rw, call.args[0].value)
+    if target is not call.args[0].value:
+        itself = syntax.changed(call.args[0], value=target)
+        call = syntax.changed(call, args=[itself, *call.args[1:]])
     while isinstance(target, cst.Attribute) and target.attr.value == "data":
         target = target.value
     viewed = _viewed(rw, target)
