@@ -318,3 +318,34 @@ def test_an_import_by_name(call: str, complete: bool) -> None:
         "def f(x: torch.Tensor):\n    return x + 1\n"
     )
     assert convert(source).complete == complete
+
+
+@pytest.mark.parametrize(
+    ("line", "complete"),
+    [
+        ("self.act = act", True),
+        ("self.width = factor * 2", True),
+        ("self.some = [sizes] if factor else (sizes, sizes)", True),
+        ("self.other = other", False),
+        ("self.other = None if factor else other", False),
+        ("act = make(act)\n        self.act = act", False),
+        ("self.hinted = hinted", False),
+    ],
+)
+def test_what_is_surely_no_module_is_no_child_of_a_sequential(line: str, complete: bool) -> None:
+    source = (
+        "from typing import Any, Callable, Sequence\n\n\n"
+        "class M(nn.Sequential):\n"
+        "    def __init__(self, act: tuple | str | None, other, hinted: Any, factor, sizes: Sequence[int], make):\n"
+        "        super().__init__()\n"
+        f"        {line}\n"
+        "        self.add_module('a', nn.Linear(4, 4))\n"
+    )
+    result = convert(source)
+    assert result.complete == complete, result.findings
+    if complete:
+        ours: dict = {}
+        exec(result.code, ours)
+        port = ours["M"]("relu", None, None, 3, [1, 2], None, rngs=nnx.Rngs(0))
+        assert port(torch.ones(2, 4).numpy()).shape == (2, 4)
+        assert set(migrator.to_state_dict(port)) == {"a.weight", "a.bias"}

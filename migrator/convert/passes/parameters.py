@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
+from migrator.convert.hints import is_no_module
 from migrator.convert.passes import targets
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.classes import is_named
@@ -497,6 +498,8 @@ def _child_by_assignment(rw: Rewriter, node: cst.Assign, target: cst.Attribute) 
     ctx = rw.ctx
     kind = ctx.kind(node.value)
     if not isinstance(kind, (k.Module, k.Unknown)) or not ctx.in_init:
+        return None
+    if isinstance(kind, k.Unknown) and is_no_module(ctx, node.value):
         return None
     known = isinstance(kind, k.Module) and not isinstance(ctx.facts.kind(node.value), k.Optional)
     owner = ctx.owner
