@@ -16,6 +16,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrator.errors import UserError
+from migrator.lines import split
 from migrator.tree import Tree
 from migrator.wrappers import written_out
 
@@ -110,7 +111,7 @@ class Source:
         self.module = module
         try:
             with _trusted_parser:
-                self.tree = written_out(cst.parse_module(text), text)
+                self.tree = written_out(split(cst.parse_module(text)), text)
         except cst.ParserSyntaxError as error:
             line, column = error.raw_line, error.raw_column + 1
             raise SourceError(

@@ -1,0 +1,85 @@
+"""One statement a line: ``a = b; a += 1`` is read as two lines, so that "the line after" means "the statement after"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+_LEAVING = (cst.Return, cst.Raise, cst.Break, cst.Continue, cst.Pass)
+
+
+def split(tree: cst.Module) -> cst.Module:
+    """A file whose lines have one statement each; a comment stays with the last of them.
+
+    The statements are the same in the same order, so where each stands in the text can still be told. What only
+    leaves (``if x is None: return y``) stays on its line: nothing comes after it.
+    """
+    if not _holds_packed(tree):
+        return tree
+    return tree.visit(_Split())
+
+
+def _holds_packed(node: Any) -> bool:
+    """Whether a line or suite below is to be split; expressions, which hold none, are not looked into."""
+    if _is_packed(node):
+        return True
+    if type(node) is cst.SimpleStatementLine:
+        return False
+    parts = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
+    parts += [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]
+    for part in parts:
+        if isinstance(
+            part,
+            cst.BaseSuite
+            | cst.BaseCompoundStatement
+            | cst.Else
+            | cst.Finally
+            | cst.ExceptHandler
+            | cst.ExceptStarHandler
+            | cst.MatchCase,
+        ):
+            if _holds_packed(part):
+                return True
+        elif isinstance(part, list | tuple) and any(map(_holds_packed, part)):
+            return True
+    return False
+
+
+def _is_packed(node: cst.CSTNode) -> bool:
+    kind = type(node)
+    if kind is not cst.SimpleStatementLine and kind is not cst.SimpleStatementSuite:
+        return False
+    several = len(node.body) > 1 or type(node.body[0].semicolon) is cst.Semicolon
+    return several or (kind is cst.SimpleStatementSuite and not isinstance(node.body[0], _LEAVING))
+
+
+def _lines(
+    node: cst.SimpleStatementLine | cst.SimpleStatementSuite,
+) -> list[cst.SimpleStatementLine]:
+    lines = [
+        cst.SimpleStatementLine([small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
+        for small in node.body
+    ]
+    after = node.trailing_whitespace
+    if after.comment is not None and after.whitespace.empty:  # the space belonged to a semicolon
+        after = after.with_changes(whitespace=cst.SimpleWhitespace("  "))
+    lines[-1] = lines[-1].with_changes(trailing_whitespace=after)
+    return lines
+
+
+class _Split(cst.CSTTransformer):
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.SimpleStatementLine]:
+        if not _is_packed(updated_node):
+            return updated_node
+        first, *rest = _lines(updated_node)
+        return cst.FlattenSentinel(
+            [first.with_changes(leading_lines=updated_node.leading_lines), *rest]
+        )
+
+    def leave_SimpleStatementSuite(
+        self, original_node: cst.SimpleStatementSuite, updated_node: cst.SimpleStatementSuite
+    ) -> cst.BaseSuite:
+        return cst.IndentedBlock(_lines(updated_node)) if _is_packed(updated_node) else updated_node
