@@ -83,6 +83,8 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
 
 def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
     """``y += 1`` of what may be a tensor: a Failure when a tensor whose memory it may share is read later."""
+    from migrator.convert.passes.freezing import forward_reaches
+
     if ctx.frame is None or not ctx.statements:
         return
     facts, statement = aliases(ctx, innermost(ctx)), ctx.statements[-1].node
@@ -100,6 +102,13 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
                 f"`{target.value}` may be a tensor: writing it in place also changes `{other.value}`, which is read later",
                 f"write `{target.value} = {target.value} …` if `{other.value}` is to stay as it is",
             )
+    info = innermost(ctx)
+    for one in (
+        sorted(memory) if forward_reaches(ctx, info) else ()
+    ):  # else often a width: `n *= ratio`
+        if one.startswith("param:"):
+            part = is_part(one)
+            check_calls(ctx, Write(node, whole(one).removeprefix("param:"), info, False, part))
 
 
 def is_variable(kind: k.Kind) -> bool:
@@ -199,6 +208,9 @@ def _is_value(ctx: Context, info: FunctionInfo) -> bool:
     tree = ctx.facts.tree
     for node in (*tree.of_type(cst.Name), *tree.of_type(cst.Attribute)):
         kind = ctx.facts.kind(node)
+        if isinstance(kind, k.Unknown) and syntax.code(node).rpartition(".")[2] == info.short:
+            if any(isinstance(one, cst.Lambda) for one in tree.around(node)):
+                return True  # a lambda that nobody was seen to call
         if not isinstance(kind, k.Function) or ctx.facts.names.get(kind.name) is not info:
             continue
         around = tree.around(node)
@@ -278,6 +290,8 @@ def _check_call(
         if root_name(item.value) is not None:
             raise seen
         return
+    if any(isinstance(one, _REPEATED) for one in _between(ctx, statement, call)):
+        raise seen  # each round gets what the one before wrote
     state = facts.before[statement]
     memory = facts.memory(item.value, state)
     if memory & ({TWICE, OVERLAP, NOT_KNOWN} if write.part else set()):
@@ -297,6 +311,16 @@ def _check_call(
             param = whole(one).removeprefix("param:")
             part = write.part or is_part(one)
             check_calls(ctx, Write(write.node, param, caller, same, part, (*write.way, write.info)))
+
+
+_REPEATED = (cst.BaseComp, cst.Lambda)
+"""What may run many times within one statement."""
+
+
+def _between(ctx: Context, outer: cst.CSTNode, inner: cst.CSTNode) -> list[cst.CSTNode]:
+    """The nodes around a node that lie within another one."""
+    around = ctx.facts.tree.around(inner)
+    return around[around.index(outer) + 1 :] if outer in around else []
 
 
 def _seen(node: cst.CSTNode, param: str, value: cst.BaseExpression, where: str) -> Failure:

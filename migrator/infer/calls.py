@@ -314,14 +314,16 @@ class Calls(Construction):
             name = keyword or (params[i] if i < len(params) else None)
             if name is not None:
                 env[name] = kind
-        kinds, saved = self.facts.kinds, self.env
+        kinds, saved, caller = self.facts.kinds, self.env, self.function
         self.facts.kinds, self.env, self._depth = {}, env, self._depth + 1
+        self.function = info  # the calls in it are its own, not the caller's
         try:
             for statement in body:
                 self.statement(statement) if statement is not body[-1] else None
             result = self.eval(returns[0])
         finally:
             self.facts.kinds, self.env, self._depth = kinds, saved, self._depth - 1
+            self.function = caller
         return None if isinstance(result, k.Unknown) else widen(result)
 
     def statement(self, node: cst.CSTNode) -> None:

@@ -400,3 +400,23 @@ def test_what_a_lambda_is_handed_is_its_own() -> None:
         fill(layer.weight)
     """
     assert not any("around" in f.message for f in convert(source).findings)
+
+
+BUMP = "def bump(h, x):\n    h += x\n    return h\n\n\ndef twice(b, x):\n    q = bump(b, x)\n    return q\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ("return twice(x * 2, y)", True),
+        ("return [bump(x, one) for one in y]", False),
+        ("return [twice(x, one) for one in y]", False),
+        ("return sum(bump(a, b) for a, b in zip(x, y)) + x", False),
+        ("return list(map(lambda t: bump(t, 1), [x, x]))", False),
+        ("return list(map(lambda t: bump(t, 1), y))[0] + y[0]", False),
+        ("b = x * 2\n        q = twice(b, y)\n        return q + b", False),
+    ],
+)
+def test_an_argument_that_is_written_by_a_function_of_a_function(line: str, safe: bool) -> None:
+    source = f"{BUMP}\n\nclass M(nn.Module):\n    def forward(self, x, y):\n        {line}\n"
+    assert rules_of(source) == ([] if safe else ["MUT003"])
