@@ -46,7 +46,7 @@ def _holds_packed(node: Any) -> bool:
     return False
 
 
-def _is_packed(node: cst.CSTNode) -> bool:
+def _is_packed(node: Any) -> bool:
     kind = type(node)
     if kind is not cst.SimpleStatementLine and kind is not cst.SimpleStatementSuite:
         return False
