@@ -38,7 +38,7 @@ class M(nn.Module):
         ("ps = []\n        for p in self.parameters(): ps += [p.sum()]", ["API007"]),
         ("i = 0\n        for p in self.parameters(): x = x + i * p.sum(); i += 1", ["API007"]),
         ("for i, p in enumerate(self.parameters()): x = x + i * p.sum()", ["API007"]),
-        ("for p, s in zip(self.parameters(), self.kept): s.add_(p.data)", ["API007"]),
+        ("for p, s in zip(self.parameters(), self.kept): s.add_(p.data)", ["API007", "MUT001"]),
         (
             "for p, q in zip(self.net.parameters(), self.norm.parameters()): x += p.mean() * q.mean()",
             ["API007"],
