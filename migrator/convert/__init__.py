@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from migrator import syntax
-from migrator.convert.assemble import assemble, with_helpers
+from migrator.convert.assemble import assemble, with_helpers, without_imports
 from migrator.convert.context import Context
 from migrator.convert.layout import parses, wrapped
 from migrator.convert.leftovers import check_leftovers
 from migrator.convert.passes import load
 from migrator.convert.randomness import RngPlan
 from migrator.convert.rewriter import Rewriter
+from migrator.convert.trim import trimmed
 from migrator.errors import UserError
 from migrator.findings import CONTRADICTED, Finding, ordered
 from migrator.infer import FunctionInfo, Linked, infer, infer_together
@@ -125,6 +126,11 @@ def _rewritten(source: Source, ctx: Context) -> ConvertResult:
     body = rewriter.body(source.tree.body)
     helpers = ctx.helpers.text()
     own = assemble(ctx, syntax.changed(source.tree, body=body), helpers)
+    if helpers:
+        whole, helpers = helpers, trimmed(own, helpers)
+        if not helpers:
+            own = assemble(ctx, syntax.changed(source.tree, body=body), helpers)
+        own = without_imports(own, ctx.helpers.imports, whole, helpers)
     made = wrapped(own, source.text)
     if not parses(made):
         made = own

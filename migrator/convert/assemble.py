@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import libcst as cst
@@ -73,6 +74,18 @@ def with_helpers(code: str, helpers: str) -> str:
         return code
     gap = "" if helpers.startswith("_") and "=" in helpers.split("\n")[0] else "\n"
     return code.replace(f"{_MARK}\n", f"{gap}{helpers}".rstrip("\n") + "\n", 1)
+
+
+def without_imports(code: str, imports: Mapping[str, str], whole: str, helpers: str) -> str:
+    """The text without the imports that only what is gone of the helpers needed."""
+    for name, line in imports.items():
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        if word.search(helpers) or not word.search(whole):
+            continue
+        rest = re.sub(rf"^{re.escape(line)}\n", "", code, count=1, flags=re.MULTILINE)
+        if rest != code and not word.search(rest):
+            code = re.sub(r"\A\n+", "", rest)
+    return code
 
 
 @cache

@@ -37,8 +37,10 @@ class ConvNd(nnx.Module):
         self.dilation = per_axis(dilation)
         shape = (out_channels, in_channels // groups, *self.kernel_size)
         bound = math.prod(shape[1:]) ** -0.5
-        self.weight = nnx.Param(rngs.params.uniform(shape, dtype, -bound, bound))
-        bias_init = rngs.params.uniform(shape[:1], dtype, -bound, bound)
+        self.weight = nnx.Param(
+            rngs.params.uniform(shape, dtype=dtype, minval=-bound, maxval=bound)
+        )
+        bias_init = rngs.params.uniform(shape[:1], dtype=dtype, minval=-bound, maxval=bound)
         self.bias = nnx.Param(bias_init) if bias else None
 
     def __call__(self, input):
@@ -157,8 +159,10 @@ class ConvTransposeNd(nnx.Module):
         self.dilation = per_axis(dilation)
         shape = (in_channels, out_channels // groups, *self.kernel_size)
         bound = math.prod(shape[1:]) ** -0.5
-        self.weight = nnx.Param(rngs.params.uniform(shape, dtype, -bound, bound))
-        bias_init = rngs.params.uniform((out_channels,), dtype, -bound, bound)
+        self.weight = nnx.Param(
+            rngs.params.uniform(shape, dtype=dtype, minval=-bound, maxval=bound)
+        )
+        bias_init = rngs.params.uniform((out_channels,), dtype=dtype, minval=-bound, maxval=bound)
         self.bias = nnx.Param(bias_init) if bias else None
 
     def __call__(self, input, output_size=None):

@@ -43,8 +43,10 @@ class Bilinear(nnx.Module):
     ):
         bound = in1_features**-0.5
         shape = (out_features, in1_features, in2_features)
-        self.weight = nnx.Param(rngs.params.uniform(shape, dtype, -bound, bound))
-        bias_value = rngs.params.uniform(shape[:1], dtype, -bound, bound)
+        self.weight = nnx.Param(
+            rngs.params.uniform(shape, dtype=dtype, minval=-bound, maxval=bound)
+        )
+        bias_value = rngs.params.uniform(shape[:1], dtype=dtype, minval=-bound, maxval=bound)
         self.bias = nnx.Param(bias_value) if bias else None
 
     def __call__(self, input1, input2):

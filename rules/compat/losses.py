@@ -55,7 +55,8 @@ def cross_entropy(
     if weight is not None:
         weighted = log_p * weight.reshape(-1, *(1,) * (input.ndim - axis - 1))
     if jnp.issubdtype(target.dtype, jnp.floating):
-        target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
+        if label_smoothing:
+            target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
         return reduce_loss(-jnp.sum(weighted * target, axis), reduction)
     smooth = -jnp.mean(weighted, axis)
     return _class_loss(log_p, smooth, target, weight, ignore_index, reduction, label_smoothing)

@@ -11,10 +11,8 @@ from flax import nnx
 from jax import lax
 
 
-class ConvNd(nnx.Module):
-    """Convolution of (N, C, *spatial), N optional; weight (out, in / groups, *kernel_size)."""
-
-    spatial: int
+class Conv2d(nnx.Module):
+    """Convolution of (N, C, H, W)."""
 
     def __init__(
         self,
@@ -23,69 +21,41 @@ class ConvNd(nnx.Module):
         kernel_size,
         stride=1,
         padding=0,
-        dilation=1,
-        groups=1,
         bias=True,
-        dtype=None,
         *,
         rngs: nnx.Rngs,
     ):
         def per_axis(value):
-            return (value,) * self.spatial if isinstance(value, int) else tuple(value)
+            return (value,) * 2 if isinstance(value, int) else tuple(value)
 
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding = padding if isinstance(padding, str) else per_axis(padding)
-        self.dilation = per_axis(dilation)
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        self.padding = per_axis(padding)
+        shape = (out_channels, in_channels, *self.kernel_size)
         bound = math.prod(shape[1:]) ** -0.5
-        self.weight = nnx.Param(rngs.params.uniform(shape, dtype, -bound, bound))
-        bias_init = rngs.params.uniform(shape[:1], dtype, -bound, bound)
+        self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
+        bias_init = rngs.params.uniform(shape[:1], minval=-bound, maxval=bound)
         self.bias = nnx.Param(bias_init) if bias else None
 
     def __call__(self, input):
         bias = None if self.bias is None else self.bias[...]
         return self._conv_forward(input, self.weight[...], bias)
 
-    def _conv_forward(self, input, weight, bias, padding=None):
-        padding = self.padding if padding is None else padding
+    def _conv_forward(self, input, weight, bias):
+        padding = self.padding
         padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
-        batched = input if input.ndim == self.spatial + 2 else input[None]
-        output = lax.conv_general_dilated(
-            batched,
-            weight,
-            self.stride,
-            padding,
-            rhs_dilation=self.dilation,
-            feature_group_count=self.groups,
-        )
-        output = output if bias is None else output + bias.reshape(-1, *(1,) * self.spatial)
+        batched = input if input.ndim == 4 else input[None]
+        output = lax.conv_general_dilated(batched, weight, self.stride, padding)
+        output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
-
-
-class Conv2d(ConvNd):
-    """Convolution of (N, C, H, W)."""
-
-    spatial = 2
 
 
 class GroupNorm(nnx.Module):
     """Normalisation of (N, C, *) over groups of C / num_groups channels and all later axes."""
 
-    def __init__(
-        self,
-        num_groups,
-        num_channels,
-        eps=1e-5,
-        affine=True,
-        bias=True,
-        dtype=None,
-        *,
-        rngs: nnx.Rngs | None = None,
-    ):
-        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.weight = nnx.Param(jnp.ones(num_channels, dtype)) if affine else None
-        self.bias = nnx.Param(jnp.zeros(num_channels, dtype)) if affine and bias else None
+    def __init__(self, num_groups, num_channels, eps=1e-5, *, rngs: nnx.Rngs | None = None):
+        self.num_groups, self.eps = num_groups, eps
+        self.weight = nnx.Param(jnp.ones(num_channels))
+        self.bias = nnx.Param(jnp.zeros(num_channels))
 
     def __call__(self, input):
         x = input.astype(jnp.promote_types(input.dtype, jnp.float32))
@@ -93,10 +63,8 @@ class GroupNorm(nnx.Module):
         mean, var = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
         x = ((x - mean) * lax.rsqrt(var + self.eps)).reshape(input.shape)
         shape = (-1, *(1,) * (input.ndim - 2))
-        if self.weight is not None:
-            x = x * self.weight[...].reshape(shape)
-        if self.bias is not None:
-            x = x + self.bias[...].reshape(shape)
+        x = x * self.weight[...].reshape(shape)
+        x = x + self.bias[...].reshape(shape)
         return x.astype(input.dtype)
 
 
@@ -124,26 +92,26 @@ def chunk(x: jax.Array, chunks: int, axis: int = 0) -> list[jax.Array]:
     return jnp.split(x, np.arange(size, x.shape[axis], size), axis=axis)
 
 
-def _targets(input, size, scale_factor, recompute=False):
+def _targets(input, scale_factor):
     """(axis, input size, output size, input positions per output position) of each spatial axis.
 
     A given scale_factor also sets the step, unless ``recompute``.
     """
     rank = input.ndim - 2
-    given = size if scale_factor is None else scale_factor
+    given = None if scale_factor is None else scale_factor
     given = tuple(given) if isinstance(given, (tuple, list)) else (given,) * rank
     for axis, old, value in zip(range(2, input.ndim), input.shape[2:], given, strict=True):
         new = value if scale_factor is None else math.floor(old * value)
-        own_step = scale_factor is None or recompute
+        own_step = scale_factor is None
         yield axis, old, new, old / new if own_step else 1 / value
 
 
-def interpolate_nearest(input, size=None, scale_factor=None, exact=False, recompute=False):
+def interpolate_nearest(input, scale_factor=None):
     """Nearest neighbour resize of (N, C, …); ``exact`` is torch's "nearest-exact"."""
-    for axis, old, new, step in _targets(input, size, scale_factor, recompute):
-        at = (np.arange(new, dtype=np.float32) + np.float32(0.5 * exact)) * np.float32(step)
+    for axis, old, new, step in _targets(input, scale_factor):
+        at = (np.arange(new, dtype=np.float32) + np.float32(0.5 * False)) * np.float32(step)
         index = np.minimum(at.astype(int), old - 1)
-        if not exact and new == 2 * old:  # ATen's shortcut
+        if new == 2 * old:
             index = np.arange(new) // 2
         times = max(new // old, 1)
         if np.array_equal(index, np.arange(old).repeat(times)):
@@ -155,10 +123,8 @@ def interpolate_nearest(input, size=None, scale_factor=None, exact=False, recomp
 
 def clamp(x: jax.Array, min=None, max=None) -> jax.Array:
     """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2."""
-    if min is not None:
-        x = jnp.where(x < min, min, x)
-    if max is not None:
-        x = jnp.where(x > max, max, x)
+    x = jnp.where(x < min, min, x)
+    x = jnp.where(x > max, max, x)
     return x
 
 

@@ -29,41 +29,29 @@ class Linear(nnx.Linear):
         super().__init__(in_features, out_features, rngs=rngs, **options)
 
 
-def dropout_(input, p=0.5, training=True, *, rngs=None):
+def dropout_(input, p=0.5, *, rngs=None):
     """In training, zero each element with probability ``p`` and scale the others by 1 / (1 - p)."""
-    if not training or p == 0:
+    if p == 0:
         return input
     keep = rngs.dropout.bernoulli(1 - p, input.shape)
     return jnp.where(keep, input * (1 / (1 - p) if p < 1 else 0.0), 0)
 
 
 def scaled_dot_product_attention(
-    query,
-    key,
-    value,
-    attn_mask=None,
-    dropout_p=0.0,
-    is_causal=False,
-    scale=None,
-    enable_gqa=False,
-    *,
-    rngs=None,
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, rngs=None
 ):
     """softmax(q kᵀ · scale + mask) v, as torch.nn.functional.scaled_dot_product_attention.
 
     Shapes: query (…, L, E), key (…, S, E), value (…, S, Ev) → (…, L, Ev); a boolean mask (…, L, S)
     is True where attention is allowed, any other is added. A row that may attend nowhere gives 0.
     """
-    if enable_gqa:
-        key = jnp.repeat(key, query.shape[-3] // key.shape[-3], axis=-3)
-        value = jnp.repeat(value, query.shape[-3] // value.shape[-3], axis=-3)
     scores = jnp.einsum(
         "...le,...se->...ls",
         query,
         key,
         preferred_element_type=jnp.promote_types(query.dtype, jnp.float32),
     )
-    scores = scores * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    scores = scores * (1 / math.sqrt(query.shape[-1]))
     if is_causal:
         attn_mask = jnp.tril(jnp.ones(scores.shape[-2:], bool))
     if attn_mask is not None and attn_mask.dtype == bool:
@@ -80,31 +68,18 @@ def scaled_dot_product_attention(
     return weights.astype(query.dtype) @ value
 
 
-def reduce_loss(loss, reduction="mean"):
-    """``loss`` itself ("none"), its mean or its sum."""
-    return {"none": lambda x: x, "mean": jnp.mean, "sum": jnp.sum}[reduction](loss)
-
-
-def _class_loss(log_p, smooth, target, weight, ignore_index, reduction, label_smoothing=0.0):
+def _class_loss(log_p, target, ignore_index):
     """Weighted negative log-likelihood of class numbers; the mean is over the weights kept."""
     axis = min(log_p.ndim - 1, 1)
     kept = target != ignore_index
     target = jnp.where(kept, target, 0)
     picked = -jnp.take_along_axis(log_p, jnp.expand_dims(target, axis), axis).squeeze(axis)
     weights = kept.astype(log_p.dtype)
-    if weight is not None:
-        picked, weights = picked * weight[target], jnp.where(kept, weight[target], 0)
-    if label_smoothing:
-        picked = (1 - label_smoothing) * picked + label_smoothing * smooth
     loss = jnp.where(kept, picked, 0)
-    if reduction == "mean":
-        return jnp.sum(loss) / jnp.sum(weights)
-    return reduce_loss(loss, reduction)
+    return jnp.sum(loss) / jnp.sum(weights)
 
 
-def cross_entropy(
-    input, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0
-):
+def cross_entropy(input, target, ignore_index=-100):
     """Cross entropy of logits against class numbers or class probabilities.
 
     Shapes: input (C,) or (N, C, …); target () or (N, …) of integers, or as input. Formula: torch's
@@ -112,13 +87,9 @@ def cross_entropy(
     """
     axis = min(input.ndim - 1, 1)
     log_p = weighted = jax.nn.log_softmax(input, axis)
-    if weight is not None:
-        weighted = log_p * weight.reshape(-1, *(1,) * (input.ndim - axis - 1))
     if jnp.issubdtype(target.dtype, jnp.floating):
-        target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
-        return reduce_loss(-jnp.sum(weighted * target, axis), reduction)
-    smooth = -jnp.mean(weighted, axis)
-    return _class_loss(log_p, smooth, target, weight, ignore_index, reduction, label_smoothing)
+        return jnp.mean(-jnp.sum(weighted * target, axis))
+    return _class_loss(log_p, target, ignore_index)
 
 
 @dataclass

@@ -88,31 +88,24 @@ class RNNBase(nnx.Module):
         input_size,
         hidden_size,
         num_layers=1,
-        bias=True,
         batch_first=False,
         dropout=0.0,
         bidirectional=False,
-        proj_size=0,
-        dtype=None,
         *,
         rngs: nnx.Rngs,
     ):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.batch_first, self.bidirectional, self.proj_size = batch_first, bidirectional, proj_size
+        self.batch_first, self.bidirectional, self.proj_size = batch_first, bidirectional, 0
         self.dropout = nnx.Dropout(dropout, rngs=rngs)
-        out_size, bound, rows = (
-            proj_size or hidden_size,
-            hidden_size**-0.5,
-            self.gates * hidden_size,
-        )
+        out_size, bound, rows = hidden_size, hidden_size ** (-0.5), self.gates * hidden_size
         for layer in range(num_layers):
             in_size = out_size * (1 + bidirectional) if layer else input_size
             shapes = {"weight_ih": (rows, in_size), "weight_hh": (rows, out_size)}
-            shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)} if bias else {}
-            shapes |= {"weight_hr": (proj_size, hidden_size)} if proj_size else {}
+            shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+            shapes |= {}
             for suffix in self.suffixes(layer):
                 for name, shape in shapes.items():
-                    value = rngs.params.uniform(shape, dtype, -bound, bound)
+                    value = rngs.params.uniform(shape, None, -bound, bound)
                     setattr(self, name + suffix, nnx.Param(value))
 
     def suffixes(self, layer):
@@ -203,48 +196,28 @@ class Linear(nnx.Linear):
         super().__init__(in_features, out_features, rngs=rngs, **options)
 
 
-def reduce_loss(loss, reduction="mean"):
-    """``loss`` itself ("none"), its mean or its sum."""
-    return {"none": lambda x: x, "mean": jnp.mean, "sum": jnp.sum}[reduction](loss)
-
-
-def _class_loss(log_p, smooth, target, weight, ignore_index, reduction, label_smoothing=0.0):
+def _class_loss(log_p, target, ignore_index):
     """Weighted negative log-likelihood of class numbers; the mean is over the weights kept."""
     axis = min(log_p.ndim - 1, 1)
     kept = target != ignore_index
     target = jnp.where(kept, target, 0)
     picked = -jnp.take_along_axis(log_p, jnp.expand_dims(target, axis), axis).squeeze(axis)
     weights = kept.astype(log_p.dtype)
-    if weight is not None:
-        picked, weights = picked * weight[target], jnp.where(kept, weight[target], 0)
-    if label_smoothing:
-        picked = (1 - label_smoothing) * picked + label_smoothing * smooth
     loss = jnp.where(kept, picked, 0)
-    if reduction == "mean":
-        return jnp.sum(loss) / jnp.sum(weights)
-    return reduce_loss(loss, reduction)
+    return jnp.sum(loss) / jnp.sum(weights)
 
 
-def nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"):
+def nll_loss(input, target, ignore_index=-100):
     """-input[target] · weight[target]; the mean divides by the weights of the targets kept.
 
     Shapes: input (C,) or (N, C, …) of log-probabilities, target () or (N, …) of class numbers.
     """
-    return _class_loss(input, None, target, weight, ignore_index, reduction)
+    return _class_loss(input, target, ignore_index)
 
 
-def max_along(x: jax.Array, axis: int, keepdims: bool = False) -> jax.Array:
-    """Largest elements along ``axis``; of equal ones the first has all the gradient."""
-    values = jnp.take_along_axis(x, x.argmax(axis=axis, keepdims=True), axis=axis)
-    return values if keepdims else values.squeeze(axis)
-
-
-def clamp(x: jax.Array, min=None, max=None) -> jax.Array:
+def clamp(x: jax.Array, min=None) -> jax.Array:
     """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2."""
-    if min is not None:
-        x = jnp.where(x < min, min, x)
-    if max is not None:
-        x = jnp.where(x > max, max, x)
+    x = jnp.where(x < min, min, x)
     return x
 
 

@@ -21,85 +21,55 @@ class Linear(nnx.Linear):
         super().__init__(in_features, out_features, rngs=rngs, **options)
 
 
-class BatchNorm(nnx.Module):
-    """Batch normalisation of (N, C, *spatial); the running variance is the unbiased one."""
+class BatchNorm1d(nnx.Module):
+    """Batch normalisation of (N, C) or (N, C, L)."""
 
-    def __init__(
-        self,
-        num_features,
-        eps=1e-5,
-        momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        bias=True,
-        dtype=None,
-        *,
-        rngs: nnx.Rngs | None = None,
-    ):
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.weight = nnx.Param(jnp.ones(num_features, dtype)) if affine else None
-        self.bias = nnx.Param(jnp.zeros(num_features, dtype)) if affine and bias else None
-        self.use_running_average, self.track_running_stats = False, track_running_stats
-        if track_running_stats:
-            self.running_mean = nnx.BatchStat(jnp.zeros(num_features, dtype))
-            self.running_var = nnx.BatchStat(jnp.ones(num_features, dtype))
-            self.num_batches_tracked = nnx.BatchStat(jnp.array(0))
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, *, rngs: nnx.Rngs | None = None):
+        self.eps, self.momentum = eps, momentum
+        self.weight = nnx.Param(jnp.ones(num_features))
+        self.bias = nnx.Param(jnp.zeros(num_features))
+        self.use_running_average = False
+        self.running_mean = nnx.BatchStat(jnp.zeros(num_features))
+        self.running_var = nnx.BatchStat(jnp.ones(num_features))
+        self.num_batches_tracked = nnx.BatchStat(jnp.array(0))
 
     def __call__(self, input):
         x = input.astype(jnp.promote_types(input.dtype, jnp.float32))
-        if self.use_running_average and self.track_running_stats:
+        if self.use_running_average:
             mean, var = self.running_mean[...], self.running_var[...]
         else:
             axes = (0, *range(2, x.ndim))
             mean, var = x.mean(axes), x.var(axes)
-            if self.track_running_stats:
-                self.num_batches_tracked[...] += 1
-                self.update(mean, var, x.size // x.shape[1])
+            self.num_batches_tracked[...] += 1
+            self.update(mean, var, x.size // x.shape[1])
         scale = lax.rsqrt(var + self.eps)
-        if self.weight is not None:
-            scale = scale * self.weight[...]
+        scale = scale * self.weight[...]
         per_channel = (-1, *(1,) * (x.ndim - 2))
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
-        if self.bias is not None:
-            x = x + self.bias[...].reshape(per_channel)
+        x = x + self.bias[...].reshape(per_channel)
         return x.astype(input.dtype)
 
     def update(self, mean, var, count):
-        new = 1 / self.num_batches_tracked[...] if self.momentum is None else self.momentum
+        new = self.momentum
         pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
         for stat, value in pairs if count else ():
             stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
 
 
-class BatchNorm1d(BatchNorm):
-    """Batch normalisation of (N, C) or (N, C, L)."""
-
-
-def reduce_loss(loss, reduction="mean"):
-    """``loss`` itself ("none"), its mean or its sum."""
-    return {"none": lambda x: x, "mean": jnp.mean, "sum": jnp.sum}[reduction](loss)
-
-
-def _class_loss(log_p, smooth, target, weight, ignore_index, reduction, label_smoothing=0.0):
+def _class_loss(log_p, smooth, target, ignore_index, label_smoothing=0.0):
     """Weighted negative log-likelihood of class numbers; the mean is over the weights kept."""
     axis = min(log_p.ndim - 1, 1)
     kept = target != ignore_index
     target = jnp.where(kept, target, 0)
     picked = -jnp.take_along_axis(log_p, jnp.expand_dims(target, axis), axis).squeeze(axis)
     weights = kept.astype(log_p.dtype)
-    if weight is not None:
-        picked, weights = picked * weight[target], jnp.where(kept, weight[target], 0)
     if label_smoothing:
         picked = (1 - label_smoothing) * picked + label_smoothing * smooth
     loss = jnp.where(kept, picked, 0)
-    if reduction == "mean":
-        return jnp.sum(loss) / jnp.sum(weights)
-    return reduce_loss(loss, reduction)
+    return jnp.sum(loss) / jnp.sum(weights)
 
 
-def cross_entropy(
-    input, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0
-):
+def cross_entropy(input, target, ignore_index=-100, label_smoothing=0.0):
     """Cross entropy of logits against class numbers or class probabilities.
 
     Shapes: input (C,) or (N, C, …); target () or (N, …) of integers, or as input. Formula: torch's
@@ -107,13 +77,12 @@ def cross_entropy(
     """
     axis = min(input.ndim - 1, 1)
     log_p = weighted = jax.nn.log_softmax(input, axis)
-    if weight is not None:
-        weighted = log_p * weight.reshape(-1, *(1,) * (input.ndim - axis - 1))
     if jnp.issubdtype(target.dtype, jnp.floating):
-        target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
-        return reduce_loss(-jnp.sum(weighted * target, axis), reduction)
+        if label_smoothing:
+            target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
+        return jnp.mean(-jnp.sum(weighted * target, axis))
     smooth = -jnp.mean(weighted, axis)
-    return _class_loss(log_p, smooth, target, weight, ignore_index, reduction, label_smoothing)
+    return _class_loss(log_p, smooth, target, ignore_index, label_smoothing)
 
 
 class MLP(nnx.Module):

@@ -24,10 +24,10 @@ class Linear(nnx.Linear):
         super().__init__(in_features, out_features, rngs=rngs, **options)
 
 
-def max_along(x: jax.Array, axis: int, keepdims: bool = False) -> jax.Array:
+def max_along(x: jax.Array, axis: int) -> jax.Array:
     """Largest elements along ``axis``; of equal ones the first has all the gradient."""
     values = jnp.take_along_axis(x, x.argmax(axis=axis, keepdims=True), axis=axis)
-    return values if keepdims else values.squeeze(axis)
+    return values.squeeze(axis)
 
 
 class Routing(NamedTuple):

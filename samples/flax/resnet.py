@@ -11,10 +11,8 @@ from flax import nnx
 from jax import lax
 
 
-class ConvNd(nnx.Module):
-    """Convolution of (N, C, *spatial), N optional; weight (out, in / groups, *kernel_size)."""
-
-    spatial: int
+class Conv2d(nnx.Module):
+    """Convolution of (N, C, H, W)."""
 
     def __init__(
         self,
@@ -23,104 +21,67 @@ class ConvNd(nnx.Module):
         kernel_size,
         stride=1,
         padding=0,
-        dilation=1,
-        groups=1,
         bias=True,
-        dtype=None,
         *,
         rngs: nnx.Rngs,
     ):
         def per_axis(value):
-            return (value,) * self.spatial if isinstance(value, int) else tuple(value)
+            return (value,) * 2 if isinstance(value, int) else tuple(value)
 
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding = padding if isinstance(padding, str) else per_axis(padding)
-        self.dilation = per_axis(dilation)
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        self.padding = per_axis(padding)
+        shape = (out_channels, in_channels, *self.kernel_size)
         bound = math.prod(shape[1:]) ** -0.5
-        self.weight = nnx.Param(rngs.params.uniform(shape, dtype, -bound, bound))
-        bias_init = rngs.params.uniform(shape[:1], dtype, -bound, bound)
+        self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
+        bias_init = rngs.params.uniform(shape[:1], minval=-bound, maxval=bound)
         self.bias = nnx.Param(bias_init) if bias else None
 
     def __call__(self, input):
         bias = None if self.bias is None else self.bias[...]
         return self._conv_forward(input, self.weight[...], bias)
 
-    def _conv_forward(self, input, weight, bias, padding=None):
-        padding = self.padding if padding is None else padding
+    def _conv_forward(self, input, weight, bias):
+        padding = self.padding
         padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
-        batched = input if input.ndim == self.spatial + 2 else input[None]
-        output = lax.conv_general_dilated(
-            batched,
-            weight,
-            self.stride,
-            padding,
-            rhs_dilation=self.dilation,
-            feature_group_count=self.groups,
-        )
-        output = output if bias is None else output + bias.reshape(-1, *(1,) * self.spatial)
+        batched = input if input.ndim == 4 else input[None]
+        output = lax.conv_general_dilated(batched, weight, self.stride, padding)
+        output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 
 
-class Conv2d(ConvNd):
-    """Convolution of (N, C, H, W)."""
+class BatchNorm2d(nnx.Module):
+    """Batch normalisation of (N, C, H, W)."""
 
-    spatial = 2
-
-
-class BatchNorm(nnx.Module):
-    """Batch normalisation of (N, C, *spatial); the running variance is the unbiased one."""
-
-    def __init__(
-        self,
-        num_features,
-        eps=1e-5,
-        momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        bias=True,
-        dtype=None,
-        *,
-        rngs: nnx.Rngs | None = None,
-    ):
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.weight = nnx.Param(jnp.ones(num_features, dtype)) if affine else None
-        self.bias = nnx.Param(jnp.zeros(num_features, dtype)) if affine and bias else None
-        self.use_running_average, self.track_running_stats = False, track_running_stats
-        if track_running_stats:
-            self.running_mean = nnx.BatchStat(jnp.zeros(num_features, dtype))
-            self.running_var = nnx.BatchStat(jnp.ones(num_features, dtype))
-            self.num_batches_tracked = nnx.BatchStat(jnp.array(0))
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, *, rngs: nnx.Rngs | None = None):
+        self.eps, self.momentum = eps, momentum
+        self.weight = nnx.Param(jnp.ones(num_features))
+        self.bias = nnx.Param(jnp.zeros(num_features))
+        self.use_running_average = False
+        self.running_mean = nnx.BatchStat(jnp.zeros(num_features))
+        self.running_var = nnx.BatchStat(jnp.ones(num_features))
+        self.num_batches_tracked = nnx.BatchStat(jnp.array(0))
 
     def __call__(self, input):
         x = input.astype(jnp.promote_types(input.dtype, jnp.float32))
-        if self.use_running_average and self.track_running_stats:
+        if self.use_running_average:
             mean, var = self.running_mean[...], self.running_var[...]
         else:
             axes = (0, *range(2, x.ndim))
             mean, var = x.mean(axes), x.var(axes)
-            if self.track_running_stats:
-                self.num_batches_tracked[...] += 1
-                self.update(mean, var, x.size // x.shape[1])
+            self.num_batches_tracked[...] += 1
+            self.update(mean, var, x.size // x.shape[1])
         scale = lax.rsqrt(var + self.eps)
-        if self.weight is not None:
-            scale = scale * self.weight[...]
+        scale = scale * self.weight[...]
         per_channel = (-1, *(1,) * (x.ndim - 2))
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
-        if self.bias is not None:
-            x = x + self.bias[...].reshape(per_channel)
+        x = x + self.bias[...].reshape(per_channel)
         return x.astype(input.dtype)
 
     def update(self, mean, var, count):
-        new = 1 / self.num_batches_tracked[...] if self.momentum is None else self.momentum
+        new = self.momentum
         pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
         for stat, value in pairs if count else ():
             stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
-
-
-class BatchNorm2d(BatchNorm):
-    """Batch normalisation of (N, C, H, W)."""
 
 
 def per_axis(value, rank: int) -> tuple[int, ...]:
@@ -129,23 +90,19 @@ def per_axis(value, rank: int) -> tuple[int, ...]:
     return values * rank if len(values) == 1 else values
 
 
-def _max_pool(rank, input, kernel_size, stride, padding):
-    kernel, pad = per_axis(kernel_size, rank), per_axis(padding, rank)
-    lead = (1,) * (input.ndim - rank)
+def max_pool2d(input, kernel_size, stride=None, padding=0):
+    """Largest value of each window: (…, H, W) → (…, H_out, W_out)."""
+    kernel, pad = per_axis(kernel_size, 2), per_axis(padding, 2)
+    lead = (1,) * (input.ndim - 2)
     floating = jnp.issubdtype(input.dtype, jnp.floating)
     return lax.reduce_window(
         input,
         np.array(-np.inf if floating else jnp.iinfo(input.dtype).min, input.dtype),
         lax.max,
         lead + kernel,
-        lead + (per_axis(stride, rank) if stride else kernel),
+        lead + (per_axis(stride, 2) if stride else kernel),
         [(0, 0)] * len(lead) + [(p, p) for p in pad],
     )
-
-
-def max_pool2d(input, kernel_size, stride=None, padding=0):
-    """Largest value of each window: (…, H, W) → (…, H_out, W_out)."""
-    return _max_pool(2, input, kernel_size, stride, padding)
 
 
 class Linear(nnx.Linear):
@@ -162,34 +119,7 @@ class Linear(nnx.Linear):
 
 
 class GroupNorm(nnx.Module):
-    """Normalisation of (N, C, *) over groups of C / num_groups channels and all later axes."""
-
-    def __init__(
-        self,
-        num_groups,
-        num_channels,
-        eps=1e-5,
-        affine=True,
-        bias=True,
-        dtype=None,
-        *,
-        rngs: nnx.Rngs | None = None,
-    ):
-        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.weight = nnx.Param(jnp.ones(num_channels, dtype)) if affine else None
-        self.bias = nnx.Param(jnp.zeros(num_channels, dtype)) if affine and bias else None
-
-    def __call__(self, input):
-        x = input.astype(jnp.promote_types(input.dtype, jnp.float32))
-        x = x.reshape(len(x), self.num_groups, -1)
-        mean, var = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
-        x = ((x - mean) * lax.rsqrt(var + self.eps)).reshape(input.shape)
-        shape = (-1, *(1,) * (input.ndim - 2))
-        if self.weight is not None:
-            x = x * self.weight[...].reshape(shape)
-        if self.bias is not None:
-            x = x + self.bias[...].reshape(shape)
-        return x.astype(input.dtype)
+    """Only asked for: nothing here builds one."""
 
 
 def conv3x3(in_planes: int, out_planes: int, stride: int = 1, *, rngs: nnx.Rngs) -> Conv2d:

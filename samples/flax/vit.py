@@ -12,62 +12,34 @@ from flax import nnx
 from jax import lax
 
 
-class ConvNd(nnx.Module):
-    """Convolution of (N, C, *spatial), N optional; weight (out, in / groups, *kernel_size)."""
-
-    spatial: int
-
-    def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups=1,
-        bias=True,
-        dtype=None,
-        *,
-        rngs: nnx.Rngs,
-    ):
-        def per_axis(value):
-            return (value,) * self.spatial if isinstance(value, int) else tuple(value)
-
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding = padding if isinstance(padding, str) else per_axis(padding)
-        self.dilation = per_axis(dilation)
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
-        bound = math.prod(shape[1:]) ** -0.5
-        self.weight = nnx.Param(rngs.params.uniform(shape, dtype, -bound, bound))
-        bias_init = rngs.params.uniform(shape[:1], dtype, -bound, bound)
-        self.bias = nnx.Param(bias_init) if bias else None
-
-    def __call__(self, input):
-        bias = None if self.bias is None else self.bias[...]
-        return self._conv_forward(input, self.weight[...], bias)
-
-    def _conv_forward(self, input, weight, bias, padding=None):
-        padding = self.padding if padding is None else padding
-        padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
-        batched = input if input.ndim == self.spatial + 2 else input[None]
-        output = lax.conv_general_dilated(
-            batched,
-            weight,
-            self.stride,
-            padding,
-            rhs_dilation=self.dilation,
-            feature_group_count=self.groups,
-        )
-        output = output if bias is None else output + bias.reshape(-1, *(1,) * self.spatial)
-        return output if batched is input else output[0]
-
-
-class Conv2d(ConvNd):
+class Conv2d(nnx.Module):
     """Convolution of (N, C, H, W)."""
 
-    spatial = 2
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, *, rngs: nnx.Rngs
+    ):
+        def per_axis(value):
+            return (value,) * 2 if isinstance(value, int) else tuple(value)
+
+        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
+        self.padding = per_axis(padding)
+        shape = (out_channels, in_channels, *self.kernel_size)
+        bound = math.prod(shape[1:]) ** -0.5
+        self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
+        bias_init = rngs.params.uniform(shape[:1], minval=-bound, maxval=bound)
+        self.bias = nnx.Param(bias_init)
+
+    def __call__(self, input):
+        bias = self.bias[...]
+        return self._conv_forward(input, self.weight[...], bias)
+
+    def _conv_forward(self, input, weight, bias):
+        padding = self.padding
+        padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
+        batched = input if input.ndim == 4 else input[None]
+        output = lax.conv_general_dilated(batched, weight, self.stride, padding)
+        output = output if bias is None else output + bias.reshape(-1, 1, 1)
+        return output if batched is input else output[0]
 
 
 class NamedSequential(nnx.Module):
@@ -159,22 +131,17 @@ class MultiheadAttention(nnx.Module):
         embed_dim,
         num_heads,
         dropout=0.0,
-        bias=True,
-        add_bias_kv=False,
-        add_zero_attn=False,
-        kdim=None,
-        vdim=None,
         batch_first=False,
         dtype=jnp.float32,
         *,
         rngs: nnx.Rngs,
     ):
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
-        self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
+        self.batch_first, self.add_zero_attn = batch_first, False
         self.dropout = nnx.Dropout(dropout, rngs=rngs)
         uniform = nnx.initializers.xavier_uniform(in_axis=1, out_axis=0)
         normal = nnx.initializers.normal(embed_dim**-0.5)
-        sizes = {"q": embed_dim, "k": kdim or embed_dim, "v": vdim or embed_dim}
+        sizes = {"q": embed_dim, "k": embed_dim, "v": embed_dim}
         self.packed = set(sizes.values()) == {embed_dim}
         if self.packed:
             shape = (3 * embed_dim, embed_dim)
@@ -183,13 +150,10 @@ class MultiheadAttention(nnx.Module):
             for name, size in sizes.items():
                 weight = nnx.Param(uniform(rngs.params(), (embed_dim, size), dtype))
                 setattr(self, f"{name}_proj_weight", weight)
-        self.in_proj_bias = nnx.Param(jnp.zeros(3 * embed_dim, dtype)) if bias else None
-        options = {"use_bias": bias, "bias_init": nnx.initializers.zeros, "param_dtype": dtype}
+        self.in_proj_bias = nnx.Param(jnp.zeros(3 * embed_dim, dtype))
+        options = {"use_bias": True, "bias_init": nnx.initializers.zeros, "param_dtype": dtype}
         self.out_proj = Linear(embed_dim, embed_dim, rngs=rngs, **options)
         self.bias_k = self.bias_v = None
-        if add_bias_kv:
-            bias_k, bias_v = (normal(rngs.params(), (1, 1, embed_dim), dtype) for _ in "kv")
-            self.bias_k, self.bias_v = nnx.data(nnx.Param(bias_k)), nnx.data(nnx.Param(bias_v))
 
     def __call__(
         self,
@@ -243,8 +207,6 @@ class MultiheadAttention(nnx.Module):
             names = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
             w_q, w_k, w_v = (getattr(self, name)[...] for name in names)
         q, k, v = query @ w_q.T, key @ w_k.T, value @ w_v.T
-        if self.in_proj_bias is None:
-            return q, k, v
         b_q, b_k, b_v = jnp.split(self.in_proj_bias[...], 3)
         return q + b_q, k + b_k, v + b_v
 

@@ -1,0 +1,568 @@
+"""Expressions and statements with constants in the place of names, and what follows from them."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import operator
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+_TYPES: dict[str, type] = {
+    "int": int,
+    "str": str,
+    "float": float,
+    "bool": bool,
+    "tuple": tuple,
+    "list": list,
+}
+_PURE = frozenset(
+    {
+        "len",
+        "min",
+        "max",
+        "tuple",
+        "range",
+        "isinstance",
+        "int",
+        "float",
+        "sum",
+        "abs",
+        "sorted",
+        "getattr",
+    }
+)
+
+
+@dataclass
+class Known:
+    """What is known where a piece of code runs.
+
+    Attributes:
+      constants: name → the one value it has; it is put in the name's place.
+      values: name → the values it may have, which decide a test when they agree.
+      attributes: attribute of ``self`` → the one value it has.
+      attribute_values: attribute of ``self`` → the values it may have.
+      functions: functions of one line defined here, by name.
+    """
+
+    constants: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    attributes: dict[str, ast.expr] = field(default_factory=dict)
+    attribute_values: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
+
+    def without(self, names: Iterable[str]) -> Known:
+        """What is still known where these names are bound anew."""
+        gone = set(names)
+        own = "self" not in gone
+        return Known(
+            {n: v for n, v in self.constants.items() if n not in gone},
+            {n: v for n, v in self.values.items() if n not in gone},
+            self.attributes if own else {},
+            self.attribute_values if own else {},
+            {n: v for n, v in self.functions.items() if n not in gone},
+        )
+
+
+PRESENT = object()
+"""The value of what is known only not to be None."""
+
+
+def constant(value: Any, origin: str = "") -> ast.Constant:
+    """A constant that remembers the name it stands for."""
+    made = ast.Constant(value)
+    made.origin = origin  # type: ignore[attr-defined]
+    return made
+
+
+def renamed(node: ast.expr, origin: str) -> ast.expr:
+    """A constant, or a tuple of constants, that stands for another name."""
+    if isinstance(node, ast.Tuple):
+        return ast.Tuple([renamed(e, origin) for e in node.elts], ast.Load())
+    assert isinstance(node, ast.Constant)
+    return constant(node.value, origin)
+
+
+def is_constant(node: ast.expr) -> bool:
+    """A constant or a tuple of constants, put in for a name."""
+    if isinstance(node, ast.Tuple):
+        return bool(node.elts) and all(map(is_constant, node.elts))
+    return isinstance(node, ast.Constant) and bool(getattr(node, "origin", ""))
+
+
+def origins(nodes: Iterable[ast.AST], handed: Collection[int] = ()) -> set[str]:
+    """The names whose numbers stand as plain numbers in code: a reader could not tell what they are.
+
+    Args:
+      handed: ids of nodes that do not count.
+    """
+    found = set()
+    for top in nodes:
+        for node in ast.walk(top):
+            origin = getattr(node, "origin", "")
+            if (
+                origin
+                and isinstance(node, ast.Constant)
+                and _is_number(node.value)
+                and id(node) not in handed
+            ):
+                found.add(origin)
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def truth(node: ast.expr, known: Known) -> bool | None:
+    """Whether a test holds; None when only a run tells."""
+    values = _values(node, known)
+    if values is None or PRESENT in values:
+        return None
+    found = {bool(value) for value in values}
+    return found.pop() if len(found) == 1 else None
+
+
+def _values(node: ast.expr, known: Known) -> tuple[Any, ...] | None:
+    if isinstance(node, ast.Constant):
+        return (node.value,)
+    if isinstance(node, ast.Name):
+        return known.values.get(node.id)
+    if isinstance(node, ast.Attribute) and is_own(node):
+        return known.attribute_values.get(node.attr)
+    return None
+
+
+def is_own(node: ast.Attribute) -> bool:
+    """``self.name``"""
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def is_present(node: ast.expr) -> bool:
+    """Whether an expression is an array or a Variable, and so not None."""
+    text = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    return text.startswith(("jnp.", "lax.", "jax.nn.")) or text in (
+        "nnx.Param",
+        "nnx.BatchStat",
+        "nnx.Variable",
+    )
+
+
+def is_pure(node: ast.AST) -> bool:
+    """Whether leaving an expression out changes nothing else: it calls nothing that may draw, write or raise on purpose."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Call):
+            text = ast.unparse(one.func)
+            known = text.split(".")[0] in ("jnp", "lax", "jax", "math", "np")
+            if text not in _PURE and not known and not text.startswith("rngs.params."):
+                return False
+        elif isinstance(one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
+            return False
+    return True
+
+
+def expression(node: Any, known: Known) -> Any:
+    """An expression with what is known put in; the node itself when nothing of it changes."""
+    special = _SPECIAL.get(type(node))
+    return special(node, known) if special is not None else _children(node, known)
+
+
+def _children(node: Any, known: Known) -> Any:
+    """A node with its children folded."""
+    changes = {}
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST):
+            new: Any = expression(value, known)
+        elif isinstance(value, list):
+            new = [expression(v, known) if isinstance(v, ast.AST) else v for v in value]
+            if all(a is b for a, b in zip(new, value, strict=True)):
+                new = value
+        else:
+            continue
+        if new is not value:
+            changes[name] = new
+    return changed(node, **changes) if changes else node
+
+
+def changed(node: Any, **changes: Any) -> Any:
+    """A copy of a node with other fields, marked as no longer what the text says."""
+    made = copy.copy(node)
+    for name, value in changes.items():
+        setattr(made, name, value)
+    made.changed = True
+    return made
+
+
+def _name(node: ast.Name, known: Known) -> ast.expr:
+    if isinstance(node.ctx, ast.Load) and node.id in known.constants:
+        return constant(known.constants[node.id], node.id)
+    return node
+
+
+def _attribute(node: ast.Attribute, known: Known) -> ast.expr:
+    if is_own(node) and isinstance(node.ctx, ast.Load) and node.attr in known.attributes:
+        return renamed(known.attributes[node.attr], f"self.{node.attr}")
+    return _children(node, known)
+
+
+def _not(node: ast.UnaryOp, known: Known) -> ast.expr:
+    made = _children(node, known)
+    if isinstance(node.op, ast.Not):
+        holds = truth(made.operand, known)
+        return made if holds is None else ast.Constant(not holds)
+    return made
+
+
+def _bool(node: ast.BoolOp, known: Known) -> ast.expr:
+    """``None is not None and x`` is False; ``True and x`` is x."""
+    stops = isinstance(node.op, ast.Or)
+    kept: list[ast.expr] = []
+    same = True
+    for place, value in enumerate(node.values):
+        made = expression(value, known)
+        same = same and made is value
+        holds = truth(made, known)
+        last = place == len(node.values) - 1
+        if (
+            holds is stops
+            and (not kept or all(map(is_pure, kept)))
+            and isinstance(made, ast.Constant)
+        ):
+            if not kept:
+                return made
+            if isinstance(made.value, bool):
+                return made  # what stands before it decides nothing any more
+        if holds is not None and holds is not stops and not last:
+            same = False
+            continue
+        if (
+            holds is not None
+            and holds is not stops
+            and last
+            and kept
+            and isinstance(made, ast.Constant)
+        ):
+            if isinstance(made.value, bool):
+                same = False
+                continue
+        kept.append(made)
+        if holds is stops:
+            same = same and last
+            break
+    if same:
+        return node
+    return kept[0] if len(kept) == 1 else changed(node, values=kept)
+
+
+def _compare(node: ast.Compare, known: Known) -> ast.expr:
+    made = _children(node, known)
+    if len(made.ops) == 1 and type(made.ops[0]) in _COMPARE:
+        left, right = _values(made.left, known), _values(made.comparators[0], known)
+        if left is not None and right is not None:
+            if PRESENT in (*left, *right) and not isinstance(made.ops[0], ast.Is | ast.IsNot):
+                return made
+            compare = _COMPARE[type(made.ops[0])]
+            try:
+                found = {compare(a, b) for a in left for b in right}
+            except TypeError:
+                return made
+            if len(found) == 1:
+                return ast.Constant(found.pop())
+    return made
+
+
+def _choice(node: ast.IfExp, known: Known) -> ast.expr:
+    test = expression(node.test, known)
+    holds = truth(test, known)
+    if holds is not None:
+        return expression(node.body if holds else node.orelse, known)
+    return _children(node, known)
+
+
+def _call(node: ast.Call, known: Known) -> ast.expr:
+    made = _children(node, known)
+    name = made.func.id if isinstance(made.func, ast.Name) else ""
+    if name == "isinstance" and len(made.args) == 2:
+        kinds = made.args[1].elts if isinstance(made.args[1], ast.Tuple) else [made.args[1]]
+        types = tuple(_TYPES.get(one.id) if isinstance(one, ast.Name) else None for one in kinds)
+        values = _values(made.args[0], known)
+        if values is not None and PRESENT not in values and None not in types:
+            found = {isinstance(value, types) for value in values}  # type: ignore[arg-type]
+            if len(found) == 1:
+                return ast.Constant(found.pop())
+    inner = known.functions.get(name)
+    if (
+        inner is not None
+        and len(made.args) == 1
+        and is_constant(made.args[0])
+        and not made.keywords
+    ):
+        value = inner.body[-1].value  # type: ignore[attr-defined]
+        argument = made.args[0].value if isinstance(made.args[0], ast.Constant) else None
+        if argument is not None:
+            param = inner.args.args[0].arg
+            found_value = expression(value, Known({param: argument}, {param: (argument,)}))
+            return renamed(found_value, made.args[0].origin) if _is_plain(found_value) else made
+    if any(isinstance(a, ast.Starred) and isinstance(a.value, ast.Tuple) for a in made.args):
+        flat = [
+            one
+            for a in made.args
+            for one in (
+                a.value.elts
+                if isinstance(a, ast.Starred) and isinstance(a.value, ast.Tuple)
+                else [a]
+            )
+        ]
+        made = changed(made, args=flat)
+    return _without_nothing(made)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """A constant, or a tuple of them."""
+    if isinstance(node, ast.Tuple):
+        return all(map(_is_plain, node.elts))
+    return isinstance(node, ast.Constant)
+
+
+def _without_nothing(node: ast.Call) -> ast.Call:
+    """``jnp.ones(n, None)`` → ``jnp.ones(n)``: a dtype of None is JAX's default, as are one group and no dilation."""
+    text = ast.unparse(node.func) if isinstance(node.func, ast.Attribute) else ""
+    if not text.startswith(("jnp.", "rngs.", "lax.conv")):
+        return node
+    args = list(node.args)
+    while len(args) > 1 and _is_nothing(args[-1]):
+        args.pop()
+    keywords = [one for one in node.keywords if not _is_default(one)]
+    if len(args) == len(node.args) and len(keywords) == len(node.keywords):
+        return node
+    return changed(node, args=args, keywords=keywords)
+
+
+def _is_default(keyword: ast.keyword) -> bool:
+    if keyword.arg == "feature_group_count" or keyword.arg in ("rhs_dilation", "lhs_dilation"):
+        value = keyword.value
+        ones = value.elts if isinstance(value, ast.Tuple) else [value]
+        return all(isinstance(e, ast.Constant) and e.value == 1 for e in ones) and is_constant(
+            value
+        )
+    return keyword.arg == "dtype" and _is_nothing(keyword.value)
+
+
+def _is_nothing(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Constant) and node.value is None and bool(getattr(node, "origin", ""))
+    )
+
+
+def _arithmetic(node: ast.BinOp, known: Known) -> ast.expr:
+    made = _children(node, known)
+    left, right = made.left, made.right
+    if isinstance(left, ast.Constant) and isinstance(right, ast.Constant):
+        if type(left.value) is int and type(right.value) is int and type(made.op) in _ARITHMETIC:
+            value = _ARITHMETIC[type(made.op)](left.value, right.value)
+            return ast.Constant(value) if value >= 0 else made
+    if isinstance(made.op, ast.Mult) and isinstance(left, ast.Tuple) and _is_plain(left):
+        if isinstance(right, ast.Constant) and type(right.value) is int and len(left.elts) == 1:
+            return ast.Tuple(left.elts * right.value, ast.Load())
+    if isinstance(made.op, ast.FloorDiv) and isinstance(right, ast.Constant) and right.value == 1:
+        return left
+    return made
+
+
+def _item(node: ast.Subscript, known: Known) -> ast.expr:
+    """``{"mean": jnp.mean, …}["mean"]``"""
+    made = _children(node, known)
+    if isinstance(made.value, ast.Dict) and isinstance(made.slice, ast.Constant):
+        for key, value in zip(made.value.keys, made.value.values, strict=True):
+            if isinstance(key, ast.Constant) and key.value == made.slice.value:
+                return value
+    return made
+
+
+def _inner(node: Any, known: Known) -> Any:
+    """A lambda or comprehension, which binds names of its own."""
+    if isinstance(node, ast.Lambda):
+        args = node.args
+        bound = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    else:
+        bound = [
+            n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
+        ]
+    return _children(node, known.without(bound))
+
+
+_SPECIAL: dict[type, Callable[[Any, Known], Any]] = {
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.UnaryOp: _not,
+    ast.BoolOp: _bool,
+    ast.Compare: _compare,
+    ast.IfExp: _choice,
+    ast.Call: _call,
+    ast.BinOp: _arithmetic,
+    ast.Subscript: _item,
+    ast.Lambda: _inner,
+    ast.ListComp: _inner,
+    ast.SetComp: _inner,
+    ast.DictComp: _inner,
+    ast.GeneratorExp: _inner,
+}
+
+
+# --- statements --------------------------------------------------------------------------------------------------------
+
+
+def statements(body: list[ast.stmt], known: Known) -> list[ast.stmt]:
+    """Statements with what is known put in; the list itself when nothing changes.
+
+    A name that a statement of the list binds anew is known no longer behind it.
+    """
+    made: list[ast.stmt] = []
+    for one in body:
+        made += _statement(one, known)
+        bound = set(stored(one))
+        if bound & (known.constants.keys() | known.values.keys() | known.functions.keys()):
+            known = known.without(bound)
+        known = _learned(known, made[-1] if made else one)
+        if made and isinstance(made[-1], ast.Return | ast.Raise):
+            break
+    if len(made) == len(body) and all(a is b for a, b in zip(made, body, strict=True)):
+        return body
+    return made
+
+
+def _learned(known: Known, node: ast.stmt) -> Known:
+    """What is known behind a statement: a name of an array is not None, and a function of one line is at hand."""
+    found = Known(**vars(known))
+    if isinstance(node, ast.FunctionDef):
+        if (
+            len(node.body) == 1
+            and isinstance(node.body[0], ast.Return)
+            and len(node.args.args) == 1
+        ):
+            found.functions = {**known.functions, node.name: node}
+        return found
+    pairs = _single(node)
+    if pairs is not None and isinstance(pairs[0], ast.Name) and is_present(pairs[1]):
+        found.values = {**known.values, pairs[0].id: (PRESENT,)}
+    return found
+
+
+def _single(node: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        return node.targets[0], node.value
+    return None
+
+
+def stored(node: ast.AST) -> list[str]:
+    """The names that a statement binds in the scope it stands in."""
+    found = []
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del):
+            found.append(child.id)
+        elif not isinstance(
+            child, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
+        ):
+            found += stored(child)
+    return found
+
+
+def _statement(node: ast.stmt, known: Known) -> list[ast.stmt]:
+    if isinstance(node, ast.If):
+        test = expression(node.test, known)
+        holds = truth(test, known)
+        if holds is not None:
+            return statements(node.body if holds else node.orelse, known)
+        body, orelse = statements(node.body, known), statements(node.orelse, known)
+        if not body and not orelse:
+            return []
+        if test is node.test and body is node.body and orelse is node.orelse:
+            return [node]
+        return [changed(node, test=test, body=body or [ast.Pass()], orelse=orelse)]
+    if isinstance(node, ast.FunctionDef):
+        args = node.args
+        own = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+        own += [a.arg for a in (args.vararg, args.kwarg) if a is not None]
+        inside = known.without([*own, *(n for s in node.body for n in stored(s))])
+        body = statements(node.body, inside)
+        return [node] if body is node.body else [changed(node, body=body)]
+    if isinstance(node, ast.For | ast.While | ast.With | ast.Try):
+        # a name bound in a loop is known nowhere in it: the next round sees it
+        return [_compound(node, known.without(stored(node)))]
+    if isinstance(node, ast.Assign) and (pairs := _pairs(node)) is not None:
+        values = [expression(value, known) for _, value in pairs]
+        if all(a is b for a, (_, b) in zip(values, pairs, strict=True)):
+            return [node]
+        return [changed(node, value=ast.Tuple(values, ast.Load()))]
+    return [_children(node, known)]
+
+
+def _compound(node: Any, known: Known) -> Any:
+    changes: dict[str, Any] = {}
+    for name, value in ast.iter_fields(node):
+        if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+            new: Any = statements(value, known)
+            new = new or [ast.Pass()]
+        elif isinstance(value, list):
+            new = [expression(v, known) if isinstance(v, ast.AST) else v for v in value]
+            if all(a is b for a, b in zip(new, value, strict=True)):
+                new = value
+        elif isinstance(value, ast.AST):
+            new = expression(value, known)
+        else:
+            continue
+        if new is not value:
+            changes[name] = new
+    return changed(node, **changes) if changes else node
+
+
+def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]] | None:
+    """``a, b = x, y`` as its pairs."""
+    target = node.targets[0]
+    if (
+        len(node.targets) != 1
+        or not isinstance(target, ast.Tuple)
+        or not isinstance(node.value, ast.Tuple)
+    ):
+        return None
+    if len(target.elts) != len(node.value.elts):
+        return None
+    if any(isinstance(e, ast.Starred) for e in (*target.elts, *node.value.elts)):
+        return None
+    return list(zip(target.elts, node.value.elts, strict=True))
+
+
+def pairs(node: ast.stmt) -> list[tuple[ast.expr, ast.expr]] | None:
+    """The targets of an assignment with their values, one by one."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return None
+    return _pairs(node) or [(node.targets[0], node.value)]
+
+
+def assigned(node: ast.Assign, kept: list[tuple[ast.expr, ast.expr]]) -> list[ast.stmt]:
+    """An assignment of fewer pairs."""
+    if not kept:
+        return []
+    if len(kept) == 1:
+        return [changed(node, targets=[kept[0][0]], value=kept[0][1])]
+    targets = ast.Tuple([t for t, _ in kept], ast.Store())
+    return [changed(node, targets=[targets], value=ast.Tuple([v for _, v in kept], ast.Load()))]

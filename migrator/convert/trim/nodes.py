@@ -1,0 +1,250 @@
+"""Questions about the syntax trees of helpers, and trees with parts exchanged."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from migrator.convert.trim import fold
+from migrator.convert.trim.fold import Known, changed
+from migrator.convert.trim.uses import Definition
+
+
+def has_method(node: ast.ClassDef, method: str) -> bool:
+    return any(isinstance(s, ast.FunctionDef) and s.name == method for s in node.body)
+
+
+def is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def names_in(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def bound_by(node: ast.stmt) -> set[str]:
+    """The names that a statement of a module or class binds."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    targets = (
+        node.targets
+        if isinstance(node, ast.Assign)
+        else [node.target]
+        if isinstance(node, ast.AnnAssign)
+        else []
+    )
+    return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+
+
+def completed_by(node: ast.stmt) -> set[str]:
+    """The names that a statement adds to: ``f.defjvp(g)``, or a definition under ``@f.defjvp``."""
+    if isinstance(node, Definition):
+        return {n for decorator in node.decorator_list for n in names_in(decorator)}
+    return set() if bound_by(node) else names_in(node)
+
+
+def parameters(function: ast.FunctionDef, owner: ast.ClassDef | None = None) -> list[str]:
+    """The positional parameters, without ``self``."""
+    found = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    return found[1:] if owner is not None else found
+
+
+def keyword_only(function: ast.FunctionDef) -> list[str]:
+    return [a.arg for a in function.args.kwonlyargs]
+
+
+def defaults_of(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    args = function.args
+    every = [a.arg for a in (*args.posonlyargs, *args.args)]
+    found = dict(zip(reversed(every), reversed(args.defaults), strict=False))
+    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        if default is not None:
+            found[arg.arg] = default
+    return found
+
+
+def fewer_parameters(args: ast.arguments, gone: set[str]) -> ast.arguments:
+    """A signature without some parameters."""
+    if not gone:
+        return args
+    plain = [*args.posonlyargs, *args.args]
+    padded: list[ast.expr | None] = [None] * (len(plain) - len(args.defaults))
+    padded += args.defaults
+    kept = [(a, d) for a, d in zip(plain, padded, strict=True) if a.arg not in gone]
+    keywords = [
+        (a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if a.arg not in gone
+    ]
+    return ast.arguments(
+        posonlyargs=[],
+        args=[a for a, _ in kept],
+        vararg=args.vararg,
+        kwonlyargs=[a for a, _ in keywords],
+        kw_defaults=[d for _, d in keywords],
+        kwarg=args.kwarg,
+        defaults=[d for _, d in kept if d is not None],
+    )
+
+
+def constants_of(found: list[ast.expr | None]) -> tuple[Any, ...] | None:
+    """The different values of expressions that are all constants."""
+    values: list[Any] = []
+    for one in found:
+        if not isinstance(one, ast.Constant):
+            return None
+        if not any(type(v) is type(one.value) and v == one.value for v in values):
+            values.append(one.value)
+    return tuple(values)
+
+
+def reads(node: ast.AST, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+
+
+def is_read_inside(function: ast.FunctionDef, name: str) -> bool:
+    """Whether a parameter that is bound anew is read in a function within, which sees the last value."""
+    stored = [n for s in function.body for n in fold.stored(s)]
+    if name not in stored:
+        return False
+    inner = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef | ast.Lambda)]
+    return any(reads(n, name) for n in inner if n is not function)
+
+
+def reads_unbound(body: list[ast.stmt], name: str) -> bool:
+    """Whether a name may be read before one of the statements binds it for sure."""
+    for one in body:
+        if isinstance(one, ast.Assign):
+            if reads(one.value, name):
+                return True
+            if name in fold.stored(one):
+                return False
+        elif reads(one, name):
+            return True
+    return False
+
+
+def is_attribute(node: ast.expr, name: str) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == name
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    )
+
+
+class Attributes:
+    """How often each attribute is read, is written, and is asked of something other than ``self``.
+
+    Args:
+      body: all helpers.
+      family: the classes that ``self`` may be an instance of.
+    """
+
+    def __init__(self, body: list[ast.stmt], family: list[ast.ClassDef]) -> None:
+        self.loads, self.stores, self.foreign = Counter[str](), Counter[str](), Counter[str]()
+        for top in body:
+            for node in ast.walk(top):
+                if isinstance(node, ast.Attribute):
+                    load = isinstance(node.ctx, ast.Load)
+                    self.loads[node.attr] += load
+                    if not fold.is_own(node):
+                        self.foreign[node.attr] += 1
+                    if not load and (top in family or not fold.is_own(node)):
+                        self.stores[node.attr] += 1
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    self.loads[node.value] += 1
+                    self.foreign[node.value] += 1
+        for owner in family:
+            for member in owner.body:
+                if isinstance(member, ast.Assign) or (
+                    isinstance(member, ast.AnnAssign) and member.value is not None
+                ):
+                    self.stores.update(bound_by(member))
+
+
+def assignments(
+    owner: ast.ClassDef,
+) -> Iterator[tuple[ast.FunctionDef | None, ast.stmt, str, ast.expr]]:
+    """What a class and its ``__init__`` assign to attributes, each with its statement."""
+    for member in owner.body:
+        if isinstance(member, ast.Assign) and len(member.targets) == 1:
+            if isinstance(member.targets[0], ast.Name):
+                yield None, member, member.targets[0].id, member.value
+        elif isinstance(member, ast.FunctionDef) and member.name == "__init__":
+            for statement in member.body:
+                for target, value in fold.pairs(statement) or ():
+                    if isinstance(target, ast.Attribute) and is_attribute(target, target.attr):
+                        yield member, statement, target.attr, value
+
+
+def in_method(node: ast.stmt, known: Known) -> ast.stmt:
+    """A method with attributes of ``self`` put in; ``self`` is its own parameter."""
+    if not isinstance(node, ast.FunctionDef):
+        return node
+    body = fold.statements(node.body, known)
+    return node if body is node.body else changed(node, body=body or [ast.Pass()])
+
+
+def with_arguments(value: ast.expr, given: dict[str, ast.expr]) -> ast.expr:
+    """An expression with arguments in the place of parameters."""
+
+    class Put(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return given.get(node.id, node)
+
+    made = Put().visit(copy.deepcopy(value))
+    assert isinstance(made, ast.expr)
+    return made
+
+
+def substituted(node: Any, calls: Mapping[int, ast.expr]) -> Any:
+    """A tree with some calls replaced."""
+    if id(node) in calls:
+        node = changed(calls[id(node)])
+    changes: dict[str, Any] = {}
+    for name, value in ast.iter_fields(node):
+        new: Any = value
+        if isinstance(value, ast.AST):
+            new = substituted(value, calls)
+        elif isinstance(value, list):
+            items = [substituted(v, calls) if isinstance(v, ast.AST) else v for v in value]
+            if any(a is not b for a, b in zip(items, value, strict=True)):
+                new = items
+        if new is not value:
+            changes[name] = new
+    return changed(node, **changes) if changes else node
+
+
+def without_unread(node: Any) -> Any:
+    """A definition without the names that a function of it binds and nothing reads."""
+    if isinstance(node, ast.ClassDef):
+        body = [without_unread(s) for s in node.body]
+        same = all(a is b for a, b in zip(body, node.body, strict=True))
+        return node if same else changed(node, body=body)
+    if not isinstance(node, ast.FunctionDef):
+        return node
+    loads = Counter(
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    )
+    kept: list[ast.stmt] = []
+    for one in node.body:
+        if isinstance(one, ast.FunctionDef) and not loads[one.name]:
+            continue
+        pairs = fold.pairs(one)
+        if pairs is not None and isinstance(one, ast.Assign):
+            live = [
+                (t, v)
+                for t, v in pairs
+                if not isinstance(t, ast.Name) or loads[t.id] or not fold.is_pure(v)
+            ]
+            kept += [one] if len(live) == len(pairs) else fold.assigned(one, live)
+        else:
+            kept.append(one)
+    same = len(kept) == len(node.body) and all(a is b for a, b in zip(kept, node.body, strict=True))
+    return node if same else changed(node, body=kept or [ast.Pass()])

@@ -1,0 +1,576 @@
+"""Takes from helpers what a file does not use of them, round by round, until nothing more falls away."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from migrator.convert.trim import fold
+from migrator.convert.trim.fold import Known, changed
+from migrator.convert.trim.nodes import (
+    Attributes,
+    assignments,
+    bound_by,
+    completed_by,
+    constants_of,
+    defaults_of,
+    fewer_parameters,
+    has_method,
+    in_method,
+    is_attribute,
+    is_docstring,
+    is_read_inside,
+    keyword_only,
+    names_in,
+    parameters,
+    reads,
+    reads_unbound,
+    substituted,
+    with_arguments,
+    without_unread,
+)
+from migrator.convert.trim.text import Text
+from migrator.convert.trim.uses import Definition, Uses, bound, without
+
+_ROUNDS = 12
+_MODES = frozenset({"deterministic", "use_running_average", "rngs"})
+"""Attributes that ``train()``, ``eval()`` and ``nnx`` itself read and set."""
+_OF_MODULES = frozenset(
+    {"train", "eval", "set_attributes", "set_mode", "sow", "perturb", "iter_modules"}
+)
+
+
+def trimmed(own: str, helpers: str) -> str:
+    """The helpers with only what a file uses of them.
+
+    Args:
+      own: the text of the file without them.
+      helpers: definitions, those that others use first.
+    """
+    tree = ast.parse(helpers)
+    if not any(isinstance(one, Definition) for one in tree.body):
+        return helpers
+    work = _Work(ast.parse(own), tree.body)
+    for _ in range(_ROUNDS):
+        if not work.round():
+            break
+    text = Text(helpers)
+    made = [text.definition(one) for one in work.body]
+    return "\n\n".join(made) if work.touched else helpers
+
+
+class _Work:
+    """The helpers as they become smaller."""
+
+    def __init__(self, own: ast.Module, body: list[ast.stmt]) -> None:
+        self.body = body
+        self.touched = False
+        self._names = frozenset(one.name for one in body if isinstance(one, Definition))
+        self._own = Uses(self._names)
+        self._own.add(own, True)
+        self._own_names = names_in(own)
+        self._parts: dict[int, tuple[ast.stmt, Uses]] = {}
+        self.uses = self._uses()
+
+    def _uses(self) -> Uses:
+        return Uses.together([self._own, *map(self._part, self.body)])
+
+    def _part(self, node: ast.stmt) -> Uses:
+        """What one helper uses; a changed one is another node."""
+        if id(node) not in self._parts:
+            uses = Uses(self._names)
+            uses.add(node, False)
+            if isinstance(node, Definition) and node.decorator_list:
+                uses.values.add(node.name)
+            self._parts[id(node)] = node, uses
+        return self._parts[id(node)][1]
+
+    def round(self) -> bool:
+        """One try of each way; whether any took something away."""
+        steps: tuple[Callable[[], bool], ...] = (
+            self._drop_unread,
+            self._empty_unbuilt,
+            self._drop_options,
+            self._drop_attributes,
+            self._fold_present,
+            self._drop_methods,
+            self._drop_locals,
+            self._join_bases,
+            self._join_forwarders,
+            self._inline,
+        )
+        any_made = False
+        for step in steps:
+            self.uses = self._uses()
+            if step():
+                any_made = self.touched = True
+        return any_made
+
+    # --- finding one's way ---------------------------------------------------------------------------------------
+
+    def _definition(self, name: str) -> Any:
+        return next(one for one in self.body if isinstance(one, Definition) and one.name == name)
+
+    def _replace(self, old: ast.AST, new: ast.AST | None) -> None:
+        self.body = [
+            new if one is old else one  # type: ignore[misc]
+            for one in self.body
+            if one is not old or new is not None
+        ]
+
+    def _attributes_of(self, owner: ast.ClassDef) -> Attributes:
+        return Attributes(self.body, [self._definition(n) for n in self.uses.family(owner.name)])
+
+    def _is_fixed(self, name: str) -> bool:
+        """Whether it is not known how a helper, or one of its family, is called."""
+        return bool(self.uses.family(name) & self.uses.values)
+
+    def _classes(self) -> Iterator[ast.ClassDef]:
+        """Classes whose every use is seen, and whose base is one of them or plain ``nnx.Module``."""
+        for one in list(self.body):
+            if isinstance(one, ast.ClassDef) and not self._is_fixed(one.name):
+                family = [self._definition(name) for name in self.uses.family(one.name)]
+                bases = {ast.unparse(b) for member in family for b in member.bases}
+                by_name = any(member.name in self.uses.by_name for member in family)
+                if bases - self.uses.names <= {"nnx.Module"} and not by_name:
+                    yield one
+
+    def _callables(self) -> Iterator[tuple[ast.ClassDef | None, ast.FunctionDef, list[Any]]]:
+        """Functions and methods all of whose calls are seen, with these calls."""
+        calls = self.uses.calls
+        for one in list(self.body):
+            if isinstance(one, ast.FunctionDef) and one.name not in self.uses.values:
+                yield None, one, calls.get(one.name, [])
+            elif isinstance(one, ast.ClassDef) and not self._is_fixed(one.name):
+                for method in [m for m in one.body if isinstance(m, ast.FunctionDef)]:
+                    sites = self._method_sites(one, method)
+                    if sites is not None and not method.decorator_list:
+                        yield one, method, sites
+
+    def _method_sites(self, owner: ast.ClassDef, method: ast.FunctionDef) -> list[Any] | None:
+        """The calls of a method; None when others may call it."""
+        uses, name = self.uses, method.name
+        family = {n: self._definition(n) for n in uses.family(owner.name)}
+        keys = [f"{member}.{name}" for member in family]
+        if any(key in uses.values for key in keys):
+            return None
+        found = [site for key in keys for site in uses.calls.get(key, [])]
+        definitions = sum(has_method(member, name) for member in family.values())
+        if name == "__init__":
+            if definitions > 1:
+                return None
+            return found + [site for member in family for site in uses.calls.get(member, [])]
+        if name.startswith("__") or definitions > 1 or name in uses.mentioned:
+            return None
+        everywhere = sum(
+            has_method(one, name) for one in self.body if isinstance(one, ast.ClassDef)
+        )
+        if everywhere > 1 or uses.methods[name] != uses.methods[f"self.{name}"]:
+            return None
+        return found
+
+    # --- whole definitions -----------------------------------------------------------------------------------------
+
+    def _drop_unread(self) -> bool:
+        """Definitions that nothing reads any more."""
+        read, kept = set(self._own_names), set[int]()
+        while True:
+            more = [
+                one
+                for one in self.body
+                if id(one) not in kept and (bound_by(one) & read or completed_by(one) & read)
+            ]
+            if not more:
+                break
+            for one in more:
+                kept.add(id(one))
+                read |= names_in(one)
+        fewer = len(kept) < len(self.body)
+        self.body = [one for one in self.body if id(one) in kept]
+        return fewer
+
+    def _empty_unbuilt(self) -> bool:
+        """A class that is only asked for, in ``isinstance`` or an annotation."""
+        made = False
+        for one in list(self._classes()):
+            if one.name in self.uses.calls or len(self.uses.family(one.name)) > 1:
+                continue
+            if any(key.startswith(f"{one.name}.") for key in self.uses.calls) and len(one.body) < 2:
+                continue
+            if len(one.body) == 1 or not self.uses.read[one.name]:
+                continue
+            words = ast.Expr(ast.Constant("Only asked for: nothing here builds one."))
+            words.changed = True  # type: ignore[attr-defined]
+            self._replace(one, changed(one, body=[words]))
+            made = True
+        return made
+
+    def _join_bases(self) -> bool:
+        """A base and its only subclass are one class."""
+        for one in list(self._classes()):
+            names = [b.id for b in one.bases if isinstance(b, ast.Name)]
+            if len(names) != 1 or names[0] not in self.uses.names or self.uses.read[names[0]] != 1:
+                continue
+            base = self._definition(names[0])
+            inner = [n for s in one.body for n in ast.walk(s)]
+            if any(isinstance(n, ast.Name) and n.id == "super" for n in inner):
+                continue
+            members = {name for s in one.body for name in bound_by(s)}
+            theirs = [s for s in base.body if not is_docstring(s)]
+            if any(
+                bound_by(s) & members and not (isinstance(s, ast.AnnAssign) and s.value is None)
+                for s in theirs
+            ):
+                continue
+            kept = [s for s in theirs if not bound_by(s) & members]
+            self._replace(one, changed(one, bases=base.bases, body=[*one.body, *kept]))
+            self._replace(base, None)
+            return True
+        return False
+
+    def _join_forwarders(self) -> bool:
+        """``def f(x): return g(x)`` with nobody else calling ``g``: f does it itself."""
+        for one in self.body:
+            if not isinstance(one, ast.FunctionDef) or one.decorator_list:
+                continue
+            steps = [s for s in one.body if not is_docstring(s)]
+            call = steps[0].value if len(steps) == 1 and isinstance(steps[0], ast.Return) else None
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+                continue
+            name = call.func.id
+            if name not in self.uses.names or name in self.uses.values or self.uses.read[name] != 1:
+                continue
+            other = self._definition(name)
+            if not isinstance(other, ast.FunctionDef) or other.decorator_list or other is one:
+                continue
+            params = parameters(other)
+            given = bound(call, params)
+            if set(given) != set(params) or other.args.vararg or other.args.kwarg:
+                continue
+            if any(not isinstance(v, ast.Name) or v.id != p for p, v in given.items()):
+                continue
+            steps = [s for s in other.body if not is_docstring(s)]
+            words = [s for s in one.body if is_docstring(s)]
+            self._replace(one, changed(one, body=[*words, *steps]))
+            self._replace(other, None)
+            return True
+        return False
+
+    # --- options -----------------------------------------------------------------------------------------------------
+
+    def _drop_options(self) -> bool:
+        """Parameters that are the same in every call, with the branches that they decide."""
+        for owner, function, sites in self._callables():
+            within = {id(n) for n in ast.walk(function)}
+            if not sites or any(id(site.call) in within for site in sites):
+                continue
+            made = self._fewer(owner, function, sites)
+            if made is None:
+                continue
+            new, gone = made
+            positional = parameters(function, owner)
+            calls = {
+                id(site.call): without(site.call, positional, gone)
+                for site in sites
+                if gone & bound(site.call, positional).keys()
+            }
+            self._put(owner, function, new)
+            if calls:
+                self.body = [substituted(one, calls) for one in self.body]
+            return True
+        return False
+
+    def _put(self, owner: ast.ClassDef | None, old: ast.AST, new: ast.AST) -> None:
+        if owner is None:
+            self._replace(old, new)
+        else:
+            body = [new if one is old else one for one in owner.body]
+            self._replace(owner, changed(owner, body=body))
+
+    def _fewer(
+        self, owner: ast.ClassDef | None, function: ast.FunctionDef, sites: list[Any]
+    ) -> tuple[ast.FunctionDef, set[str]] | None:
+        """A function with fewer parameters, and which have gone; None when nothing changes."""
+        positional = parameters(function, owner)
+        defaults = defaults_of(function)
+        given: dict[str, list[ast.expr | None]] = {
+            p: [] for p in [*positional, *keyword_only(function)]
+        }
+        passed: set[str] = set()
+        for site in sites:
+            arguments = bound(site.call, positional)
+            for param, found in given.items():
+                found.append(arguments.get(param, defaults.get(param)))
+                if site.own and param in arguments:
+                    passed.add(param)
+        values = {p: v for p, found in given.items() if (v := constants_of(found)) is not None}
+        values = {p: v for p, v in values.items() if not is_read_inside(function, p)}
+        single = {p: v[0] for p, v in values.items() if len(v) == 1 and p not in passed}
+        stated = {
+            p
+            for p in single
+            if defaults.get(p) not in given[p]
+            and not any(getattr(a, "origin", "") for a in given[p])
+        }
+        present = {} if owner is None or function.name == "__init__" else self._present(owner)
+        while True:
+            body = fold.statements(function.body, Known(single, values, {}, present))
+            lasting = self._lasting(owner, function, body)
+            numbers = fold.origins(lasting, self._handed(lasting)) - stated
+            bad = numbers | {p for p in single if reads_unbound(body, p)}
+            silent = {
+                p
+                for p in passed & values.keys()
+                if not any(reads(one, p) for one in body)
+                and any(reads(one, p) for one in function.body)
+            }
+            if not bad & single.keys() and not silent:
+                break
+            single = {p: v for p, v in single.items() if p not in bad}
+            values = {p: v for p, v in values.items() if p not in silent}
+        unread = {
+            p
+            for p, found in given.items()
+            if p not in passed
+            and not any(reads(one, p) for one in body)
+            and all(a is None or fold.is_pure(a) for a in found)
+        }
+        gone = (single.keys() | unread) - {"rngs"}
+        if body is function.body and not gone:
+            return None
+        return changed(
+            function, args=fewer_parameters(function.args, gone), body=body or [ast.Pass()]
+        ), gone
+
+    def _present(self, owner: ast.ClassDef) -> dict[str, tuple[Any, ...]]:
+        """Attributes that hold an array, or one of a few values, in every instance."""
+        stores = self._attributes_of(owner).stores
+        found: dict[str, tuple[Any, ...]] = {}
+        for name in self.uses.family(owner.name):
+            member = self._definition(name)
+            options = self._option_values(member)
+            for function, _, attribute, value in assignments(member):
+                if function is None or stores[attribute] != 1 or attribute in self.uses.written:
+                    continue
+                if attribute in _MODES or self.uses.dynamic:
+                    continue
+                if fold.is_present(value):
+                    found[attribute] = (fold.PRESENT,)
+                elif isinstance(value, ast.Name) and value.id in options:
+                    found[attribute] = options[value.id]
+        return found
+
+    def _option_values(self, owner: ast.ClassDef) -> dict[str, tuple[Any, ...]]:
+        """The values that the parameters of a class's constructor have, where all are constants."""
+        for one, function, sites in self._callables():
+            if one is owner and function.name == "__init__" and sites:
+                positional, defaults = parameters(function, owner), defaults_of(function)
+                found = {}
+                for param in [*positional, *keyword_only(function)]:
+                    given = [
+                        bound(s.call, positional).get(param, defaults.get(param)) for s in sites
+                    ]
+                    values = constants_of(given)
+                    stated = any(s.own and param in bound(s.call, positional) for s in sites)
+                    if (
+                        values is not None
+                        and not stated
+                        and param not in [n for s in function.body for n in fold.stored(s)]
+                    ):
+                        found[param] = values
+                return found
+        return {}
+
+    def _lasting(
+        self, owner: ast.ClassDef | None, function: ast.FunctionDef, body: list[ast.stmt]
+    ) -> list[ast.AST]:
+        """The code whose numbers a reader would meet: not those of attributes that fall away in turn."""
+        if owner is None or function.name != "__init__":
+            return list(body)
+        found: list[ast.AST] = []
+        for statement in body:
+            for target, value in fold.pairs(statement) or ():
+                if not isinstance(target, ast.Attribute) or not self._vanishes(
+                    owner, target, value
+                ):
+                    found.append(value)
+            if fold.pairs(statement) is None:
+                found.append(statement)
+        return found
+
+    def _handed(self, code: list[ast.AST]) -> set[int]:
+        """Arguments of helpers that only helpers call: they take them in in turn."""
+        uses = self.uses
+        inner = {
+            name
+            for name, sites in uses.calls.items()
+            if name in uses.names - uses.values and not any(site.own for site in sites)
+        }
+        return {
+            id(argument)
+            for top in code
+            for node in ast.walk(top)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in inner
+            for argument in (*node.args, *(k.value for k in node.keywords))
+        }
+
+    def _fold_present(self) -> bool:
+        """Tests whether an attribute is None that never is."""
+        made = False
+        for one in list(self._classes()):
+            known = Known(attribute_values=self._present(one))
+            body = [
+                s
+                if isinstance(s, ast.FunctionDef) and s.name == "__init__"
+                else in_method(s, known)
+                for s in one.body
+            ]
+            if any(a is not b for a, b in zip(body, one.body, strict=True)):
+                self._replace(one, changed(one, body=body))
+                made = True
+        return made
+
+    def _vanishes(self, owner: ast.ClassDef, target: ast.Attribute, value: ast.expr) -> bool:
+        """Whether an attribute of a constant is one that nothing would read."""
+        name = target.attr
+        every = self._attributes_of(owner)
+        if not fold.is_own(target) or not fold.is_constant(value) or every.stores[name] != 1:
+            return False
+        if (
+            name in self.uses.mentioned
+            or self.uses.dynamic
+            or every.foreign[name]
+            or name in _MODES
+        ):
+            return False
+        known = Known(attributes={name: value})
+        family = [self._definition(one) for one in self.uses.family(owner.name)]
+        bodies = [in_method(s, known) for member in family for s in member.body]
+        return bool(every.loads[name]) and f"self.{name}" not in fold.origins(bodies)
+
+    def _inline(self) -> bool:
+        """``def mean(x): return jnp.mean(x)`` of the helpers stands where it is called."""
+        for one in self.body:
+            if not isinstance(one, ast.FunctionDef) or one.name in self.uses.values:
+                continue
+            steps = [s for s in one.body if not is_docstring(s)]
+            sites = self.uses.calls.get(one.name, [])
+            value = steps[0].value if len(steps) == 1 and isinstance(steps[0], ast.Return) else None
+            if value is None or not sites or any(site.own for site in sites) or one.decorator_list:
+                continue
+            params, args = parameters(one), one.args
+            if args.vararg or args.kwarg or args.kwonlyargs or len(ast.unparse(value)) > 40:
+                continue
+            given = [bound(site.call, params) for site in sites]
+            counts = Counter(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
+            if any(
+                set(found) != set(params)
+                or any(
+                    counts[p] > 1 and not isinstance(a, ast.Name | ast.Constant)
+                    for p, a in found.items()
+                )
+                for found in given
+            ):
+                continue
+            calls = {
+                id(site.call): with_arguments(value, found)
+                for site, found in zip(sites, given, strict=True)
+            }
+            self._replace(one, None)
+            self.body = [substituted(other, calls) for other in self.body]
+            return True
+        return False
+
+    def _drop_locals(self) -> bool:
+        """Names that a function computes and nothing reads, and functions in it that nothing calls."""
+        made = False
+        for old in list(self.body):
+            new = without_unread(old)
+            if new is not old:
+                self._replace(old, new)
+                made = True
+        return made
+
+    # --- attributes --------------------------------------------------------------------------------------------------
+
+    def _drop_attributes(self) -> bool:
+        """Attributes that are the same in every instance, or that nothing reads."""
+        if self.uses.dynamic:
+            return False
+        for one in list(self._classes()):
+            family = [self._definition(name) for name in self.uses.family(one.name)]
+            every = self._attributes_of(one)
+            for function, statement, name, value in assignments(one):
+                if name in _MODES or name in self.uses.mentioned or every.stores[name] != 1:
+                    continue
+                if not every.loads[name] and (fold.is_pure(value) or function is None):
+                    self._forget(one, function, statement, name)
+                    return True
+                plain = function is None and isinstance(value, ast.Constant)
+                if not (plain or fold.is_constant(value)):
+                    continue
+                if every.foreign[name] or not every.loads[name]:
+                    continue
+                if self._fold_attribute(family, name, value, plain):
+                    return True
+        return False
+
+    def _fold_attribute(
+        self, family: list[ast.ClassDef], name: str, value: ast.expr, plain: bool
+    ) -> bool:
+        """Put an attribute's value where it is read."""
+        made: dict[ast.ClassDef, ast.ClassDef] = {}
+        known = Known(attributes={name: value})
+        for member in family:
+            body = [in_method(s, known) for s in member.body]
+            if f"self.{name}" in fold.origins(body) and not plain:
+                return False
+            if any(a is not b for a, b in zip(body, member.body, strict=True)):
+                made[member] = changed(member, body=body)
+        for old, new in made.items():
+            self._replace(old, new)
+        return bool(made)
+
+    def _forget(
+        self, owner: ast.ClassDef, function: ast.FunctionDef | None, statement: ast.stmt, name: str
+    ) -> None:
+        """Leave out the assignment of an attribute."""
+        if function is None:
+            body = [s for s in owner.body if s is not statement]
+            self._replace(owner, changed(owner, body=body or [ast.Pass()]))
+            return
+        assert isinstance(statement, ast.Assign)
+        kept = [(t, v) for t, v in fold.pairs(statement) or () if not is_attribute(t, name)]
+        body = [
+            new
+            for s in function.body
+            for new in (fold.assigned(statement, kept) if s is statement else [s])
+        ]
+        self._put(owner, function, changed(function, body=body or [ast.Pass()]))
+
+    def _drop_methods(self) -> bool:
+        """Methods that nothing calls."""
+        if self.uses.dynamic:
+            return False
+        made = False
+        for one in list(self._classes()):
+            kept = [s for s in one.body if not self._is_idle(s)]
+            if len(kept) < len(one.body):
+                self._replace(one, changed(one, body=kept))
+                made = True
+        return made
+
+    def _is_idle(self, node: ast.stmt) -> bool:
+        if not isinstance(node, ast.FunctionDef) or node.name.startswith("__"):
+            return False
+        uses = self.uses
+        return (
+            node.name not in _OF_MODULES
+            and node.name not in uses.mentioned
+            and not uses.methods[node.name]
+            and not any(key.endswith(f".{node.name}") for key in uses.calls)
+        )
