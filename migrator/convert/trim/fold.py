@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import copy
 import operator
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+from migrator.convert.trim.walking import changed, stored, walk
 
 _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
     ast.Is: operator.is_,
@@ -115,7 +116,7 @@ def origins(nodes: Iterable[ast.AST], handed: Collection[int] = ()) -> set[str]:
     """
     found = set()
     for top in nodes:
-        for node in ast.walk(top):
+        for node in walk(top):
             origin = getattr(node, "origin", "")
             if (
                 origin
@@ -167,7 +168,7 @@ def is_present(node: ast.expr) -> bool:
 
 def is_pure(node: ast.AST) -> bool:
     """Whether leaving an expression out changes nothing else: it calls nothing that may draw, write or raise on purpose."""
-    for one in ast.walk(node):
+    for one in walk(node):
         if isinstance(one, ast.Call):
             text = ast.unparse(one.func)
             known = text.split(".")[0] in ("jnp", "lax", "jax", "math", "np")
@@ -199,15 +200,6 @@ def _children(node: Any, known: Known) -> Any:
         if new is not value:
             changes[name] = new
     return changed(node, **changes) if changes else node
-
-
-def changed(node: Any, **changes: Any) -> Any:
-    """A copy of a node with other fields, marked as no longer what the text says."""
-    made = copy.copy(node)
-    for name, value in changes.items():
-        setattr(made, name, value)
-    made.changed = True
-    return made
 
 
 def _name(node: ast.Name, known: Known) -> ast.expr:
@@ -402,9 +394,7 @@ def _inner(node: Any, known: Known) -> Any:
         args = node.args
         bound = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
     else:
-        bound = [
-            n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
-        ]
+        bound = [n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)]
     return _children(node, known.without(bound))
 
 
@@ -437,7 +427,7 @@ def statements(body: list[ast.stmt], known: Known) -> list[ast.stmt]:
     made: list[ast.stmt] = []
     for one in body:
         made += _statement(one, known)
-        bound = set(stored(one))
+        bound = stored(one)
         if bound & (known.constants.keys() | known.values.keys() | known.functions.keys()):
             known = known.without(bound)
         known = _learned(known, made[-1] if made else one)
@@ -469,21 +459,6 @@ def _single(node: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         return node.targets[0], node.value
     return None
-
-
-def stored(node: ast.AST) -> list[str]:
-    """The names that a statement binds in the scope it stands in."""
-    found = []
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return [node.name]
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del):
-            found.append(child.id)
-        elif not isinstance(
-            child, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
-        ):
-            found += stored(child)
-    return found
 
 
 def _statement(node: ast.stmt, known: Known) -> list[ast.stmt]:

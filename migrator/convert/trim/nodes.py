@@ -6,11 +6,13 @@ import ast
 import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from migrator.convert.trim import fold
-from migrator.convert.trim.fold import Known, changed
+from migrator.convert.trim import fold, walking
+from migrator.convert.trim.fold import Known
 from migrator.convert.trim.uses import Definition
+from migrator.convert.trim.walking import changed, walk
 
 
 def has_method(node: ast.ClassDef, method: str) -> bool:
@@ -26,7 +28,7 @@ def is_docstring(node: ast.stmt) -> bool:
 
 
 def names_in(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def bound_by(node: ast.stmt) -> set[str]:
@@ -40,7 +42,7 @@ def bound_by(node: ast.stmt) -> set[str]:
         if isinstance(node, ast.AnnAssign)
         else []
     )
-    return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return {n.id for t in targets for n in walk(t) if isinstance(n, ast.Name)}
 
 
 def completed_by(node: ast.stmt) -> set[str]:
@@ -104,15 +106,15 @@ def constants_of(found: list[ast.expr | None]) -> tuple[Any, ...] | None:
 
 
 def reads(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+    return any(isinstance(n, ast.Name) and n.id == name for n in walk(node))
 
 
 def is_read_inside(function: ast.FunctionDef, name: str) -> bool:
     """Whether a parameter that is bound anew is read in a function within, which sees the last value."""
-    stored = [n for s in function.body for n in fold.stored(s)]
+    stored = [n for s in function.body for n in walking.stored(s)]
     if name not in stored:
         return False
-    inner = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef | ast.Lambda)]
+    inner = [n for n in walk(function) if isinstance(n, ast.FunctionDef | ast.Lambda)]
     return any(reads(n, name) for n in inner if n is not function)
 
 
@@ -122,7 +124,7 @@ def reads_unbound(body: list[ast.stmt], name: str) -> bool:
         if isinstance(one, ast.Assign):
             if reads(one.value, name):
                 return True
-            if name in fold.stored(one):
+            if name in walking.stored(one):
                 return False
         elif reads(one, name):
             return True
@@ -138,34 +140,47 @@ def is_attribute(node: ast.expr, name: str) -> bool:
     )
 
 
+@dataclass
 class Attributes:
-    """How often each attribute is read, is written, and is asked of something other than ``self``.
+    """How often each attribute is read, is written to ``self`` and to others, and is asked of others than ``self``."""
 
-    Args:
-      body: all helpers.
-      family: the classes that ``self`` may be an instance of.
-    """
+    loads: Counter[str] = field(default_factory=Counter)
+    stores: Counter[str] = field(default_factory=Counter)
+    foreign: Counter[str] = field(default_factory=Counter)
+    foreign_stores: Counter[str] = field(default_factory=Counter)
 
-    def __init__(self, body: list[ast.stmt], family: list[ast.ClassDef]) -> None:
-        self.loads, self.stores, self.foreign = Counter[str](), Counter[str](), Counter[str]()
-        for top in body:
-            for node in ast.walk(top):
-                if isinstance(node, ast.Attribute):
-                    load = isinstance(node.ctx, ast.Load)
-                    self.loads[node.attr] += load
-                    if not fold.is_own(node):
-                        self.foreign[node.attr] += 1
-                    if not load and (top in family or not fold.is_own(node)):
-                        self.stores[node.attr] += 1
-                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    self.loads[node.value] += 1
-                    self.foreign[node.value] += 1
-        for owner in family:
-            for member in owner.body:
-                if isinstance(member, ast.Assign) or (
-                    isinstance(member, ast.AnnAssign) and member.value is not None
-                ):
-                    self.stores.update(bound_by(member))
+    @classmethod
+    def of(cls, top: ast.stmt) -> Attributes:
+        """Those of one helper."""
+        found = cls()
+        for node in walk(top):
+            if isinstance(node, ast.Attribute):
+                load, own = isinstance(node.ctx, ast.Load), fold.is_own(node)
+                found.loads[node.attr] += load
+                found.foreign[node.attr] += not own
+                if not load:
+                    (found.stores if own else found.foreign_stores)[node.attr] += 1
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.loads[node.value] += 1
+                found.foreign[node.value] += 1
+        for member in top.body if isinstance(top, ast.ClassDef) else ():
+            if isinstance(member, ast.Assign) or (
+                isinstance(member, ast.AnnAssign) and member.value is not None
+            ):
+                found.stores.update(bound_by(member))
+        return found
+
+    @classmethod
+    def together(cls, family: list[Attributes], others: list[Attributes]) -> Attributes:
+        """Those of all helpers; ``stores`` counts what may write to instances of the family."""
+        found = cls()
+        for part in (*family, *others):
+            found.loads.update(part.loads)
+            found.foreign.update(part.foreign)
+            found.stores.update(part.foreign_stores)
+        for part in family:
+            found.stores.update(part.stores)
+        return found
 
 
 def assignments(
@@ -186,6 +201,10 @@ def assignments(
 def in_method(node: ast.stmt, known: Known) -> ast.stmt:
     """A method with attributes of ``self`` put in; ``self`` is its own parameter."""
     if not isinstance(node, ast.FunctionDef):
+        return node
+    if walking.asked(node).isdisjoint(known.attributes) and walking.asked(node).isdisjoint(
+        known.attribute_values
+    ):
         return node
     body = fold.statements(node.body, known)
     return node if body is node.body else changed(node, body=body or [ast.Pass()])
@@ -230,7 +249,7 @@ def without_unread(node: Any) -> Any:
     if not isinstance(node, ast.FunctionDef):
         return node
     loads = Counter(
-        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+        n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
     )
     kept: list[ast.stmt] = []
     for one in node.body:

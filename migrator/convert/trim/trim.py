@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from migrator.convert.trim import fold
-from migrator.convert.trim.fold import Known, changed
+from migrator.convert.trim import fold, walking
+from migrator.convert.trim.fold import Known
+from migrator.convert.trim.joins import inline, join_bases, join_forwarders
 from migrator.convert.trim.nodes import (
     Attributes,
     assignments,
@@ -20,7 +21,6 @@ from migrator.convert.trim.nodes import (
     has_method,
     in_method,
     is_attribute,
-    is_docstring,
     is_read_inside,
     keyword_only,
     names_in,
@@ -28,11 +28,11 @@ from migrator.convert.trim.nodes import (
     reads,
     reads_unbound,
     substituted,
-    with_arguments,
     without_unread,
 )
 from migrator.convert.trim.text import Text
 from migrator.convert.trim.uses import Definition, Uses, bound, without
+from migrator.convert.trim.walking import changed, walk
 
 _ROUNDS = 12
 _MODES = frozenset({"deterministic", "use_running_average", "rngs"})
@@ -52,7 +52,7 @@ def trimmed(own: str, helpers: str) -> str:
     tree = ast.parse(helpers)
     if not any(isinstance(one, Definition) for one in tree.body):
         return helpers
-    work = _Work(ast.parse(own), tree.body)
+    work = Work(ast.parse(own), tree.body)
     for _ in range(_ROUNDS):
         if not work.round():
             break
@@ -61,7 +61,7 @@ def trimmed(own: str, helpers: str) -> str:
     return "\n\n".join(made) if work.touched else helpers
 
 
-class _Work:
+class Work:
     """The helpers as they become smaller."""
 
     def __init__(self, own: ast.Module, body: list[ast.stmt]) -> None:
@@ -71,6 +71,9 @@ class _Work:
         self._own = Uses(self._names)
         self._own.add(own, True)
         self._own_names = names_in(own)
+        self._attributes: tuple[list[ast.stmt], dict[str, Attributes]] = body, {}
+        self._counted: dict[int, tuple[ast.stmt, Attributes]] = {}
+        self._tried: dict[int, tuple[Any, ...]] = {}
         self._parts: dict[int, tuple[ast.stmt, Uses]] = {}
         self.uses = self._uses()
 
@@ -89,6 +92,7 @@ class _Work:
 
     def round(self) -> bool:
         """One try of each way; whether any took something away."""
+        joining = tuple(partial(step, self) for step in (join_bases, join_forwarders, inline))
         steps: tuple[Callable[[], bool], ...] = (
             self._drop_unread,
             self._empty_unbuilt,
@@ -97,23 +101,26 @@ class _Work:
             self._fold_present,
             self._drop_methods,
             self._drop_locals,
-            self._join_bases,
-            self._join_forwarders,
-            self._inline,
+            *joining,
         )
+        alone = (self._drop_attributes, *joining)
         any_made = False
         for step in steps:
-            self.uses = self._uses()
-            if step():
+            while True:
+                self.uses = self._uses()
+                if not step():
+                    break
                 any_made = self.touched = True
+                if step not in alone:
+                    break
         return any_made
 
     # --- finding one's way ---------------------------------------------------------------------------------------
 
-    def _definition(self, name: str) -> Any:
+    def definition(self, name: str) -> Any:
         return next(one for one in self.body if isinstance(one, Definition) and one.name == name)
 
-    def _replace(self, old: ast.AST, new: ast.AST | None) -> None:
+    def replace(self, old: ast.AST, new: ast.AST | None) -> None:
         self.body = [
             new if one is old else one  # type: ignore[misc]
             for one in self.body
@@ -121,30 +128,51 @@ class _Work:
         ]
 
     def _attributes_of(self, owner: ast.ClassDef) -> Attributes:
-        return Attributes(self.body, [self._definition(n) for n in self.uses.family(owner.name)])
+        if self._attributes[0] is not self.body:
+            self._attributes = self.body, {}
+        known = self._attributes[1]
+        if owner.name not in known:
+            family = self.uses.family(owner.name)
+            near = [
+                one for one in self.body if isinstance(one, ast.ClassDef) and one.name in family
+            ]
+            others = [one for one in self.body if one not in near]
+            known[owner.name] = Attributes.together(
+                list(map(self._attributes_in, near)), list(map(self._attributes_in, others))
+            )
+        return known[owner.name]
+
+    def _attributes_in(self, node: ast.stmt) -> Attributes:
+        if id(node) not in self._counted:
+            self._counted[id(node)] = node, Attributes.of(node)
+        return self._counted[id(node)][1]
 
     def _is_fixed(self, name: str) -> bool:
         """Whether it is not known how a helper, or one of its family, is called."""
         return bool(self.uses.family(name) & self.uses.values)
 
-    def _classes(self) -> Iterator[ast.ClassDef]:
+    def classes(self) -> Iterator[ast.ClassDef]:
         """Classes whose every use is seen, and whose base is one of them or plain ``nnx.Module``."""
         for one in list(self.body):
             if isinstance(one, ast.ClassDef) and not self._is_fixed(one.name):
-                family = [self._definition(name) for name in self.uses.family(one.name)]
+                family = [self.definition(name) for name in self.uses.family(one.name)]
                 bases = {ast.unparse(b) for member in family for b in member.bases}
                 by_name = any(member.name in self.uses.by_name for member in family)
                 if bases - self.uses.names <= {"nnx.Module"} and not by_name:
                     yield one
 
-    def _callables(self) -> Iterator[tuple[ast.ClassDef | None, ast.FunctionDef, list[Any]]]:
+    def _callables(
+        self, of: str = "", called: str = ""
+    ) -> Iterator[tuple[ast.ClassDef | None, ast.FunctionDef, list[Any]]]:
         """Functions and methods all of whose calls are seen, with these calls."""
         calls = self.uses.calls
-        for one in list(self.body):
+        for one in [one for one in self.body if not of or getattr(one, "name", "") == of]:
             if isinstance(one, ast.FunctionDef) and one.name not in self.uses.values:
                 yield None, one, calls.get(one.name, [])
             elif isinstance(one, ast.ClassDef) and not self._is_fixed(one.name):
                 for method in [m for m in one.body if isinstance(m, ast.FunctionDef)]:
+                    if called and method.name != called:
+                        continue
                     sites = self._method_sites(one, method)
                     if sites is not None and not method.decorator_list:
                         yield one, method, sites
@@ -152,7 +180,7 @@ class _Work:
     def _method_sites(self, owner: ast.ClassDef, method: ast.FunctionDef) -> list[Any] | None:
         """The calls of a method; None when others may call it."""
         uses, name = self.uses, method.name
-        family = {n: self._definition(n) for n in uses.family(owner.name)}
+        family = {n: self.definition(n) for n in uses.family(owner.name)}
         keys = [f"{member}.{name}" for member in family]
         if any(key in uses.values for key in keys):
             return None
@@ -194,7 +222,7 @@ class _Work:
     def _empty_unbuilt(self) -> bool:
         """A class that is only asked for, in ``isinstance`` or an annotation."""
         made = False
-        for one in list(self._classes()):
+        for one in list(self.classes()):
             if one.name in self.uses.calls or len(self.uses.family(one.name)) > 1:
                 continue
             if any(key.startswith(f"{one.name}.") for key in self.uses.calls) and len(one.body) < 2:
@@ -203,91 +231,53 @@ class _Work:
                 continue
             words = ast.Expr(ast.Constant("Only asked for: nothing here builds one."))
             words.changed = True  # type: ignore[attr-defined]
-            self._replace(one, changed(one, body=[words]))
+            self.replace(one, changed(one, body=[words]))
             made = True
         return made
-
-    def _join_bases(self) -> bool:
-        """A base and its only subclass are one class."""
-        for one in list(self._classes()):
-            names = [b.id for b in one.bases if isinstance(b, ast.Name)]
-            if len(names) != 1 or names[0] not in self.uses.names or self.uses.read[names[0]] != 1:
-                continue
-            base = self._definition(names[0])
-            inner = [n for s in one.body for n in ast.walk(s)]
-            if any(isinstance(n, ast.Name) and n.id == "super" for n in inner):
-                continue
-            members = {name for s in one.body for name in bound_by(s)}
-            theirs = [s for s in base.body if not is_docstring(s)]
-            if any(
-                bound_by(s) & members and not (isinstance(s, ast.AnnAssign) and s.value is None)
-                for s in theirs
-            ):
-                continue
-            kept = [s for s in theirs if not bound_by(s) & members]
-            self._replace(one, changed(one, bases=base.bases, body=[*one.body, *kept]))
-            self._replace(base, None)
-            return True
-        return False
-
-    def _join_forwarders(self) -> bool:
-        """``def f(x): return g(x)`` with nobody else calling ``g``: f does it itself."""
-        for one in self.body:
-            if not isinstance(one, ast.FunctionDef) or one.decorator_list:
-                continue
-            steps = [s for s in one.body if not is_docstring(s)]
-            call = steps[0].value if len(steps) == 1 and isinstance(steps[0], ast.Return) else None
-            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-                continue
-            name = call.func.id
-            if name not in self.uses.names or name in self.uses.values or self.uses.read[name] != 1:
-                continue
-            other = self._definition(name)
-            if not isinstance(other, ast.FunctionDef) or other.decorator_list or other is one:
-                continue
-            params = parameters(other)
-            given = bound(call, params)
-            if set(given) != set(params) or other.args.vararg or other.args.kwarg:
-                continue
-            if any(not isinstance(v, ast.Name) or v.id != p for p, v in given.items()):
-                continue
-            steps = [s for s in other.body if not is_docstring(s)]
-            words = [s for s in one.body if is_docstring(s)]
-            self._replace(one, changed(one, body=[*words, *steps]))
-            self._replace(other, None)
-            return True
-        return False
 
     # --- options -----------------------------------------------------------------------------------------------------
 
     def _drop_options(self) -> bool:
         """Parameters that are the same in every call, with the branches that they decide."""
-        for owner, function, sites in self._callables():
-            within = {id(n) for n in ast.walk(function)}
-            if not sites or any(id(site.call) in within for site in sites):
-                continue
-            made = self._fewer(owner, function, sites)
-            if made is None:
-                continue
-            new, gone = made
-            positional = parameters(function, owner)
-            calls = {
-                id(site.call): without(site.call, positional, gone)
-                for site in sites
-                if gone & bound(site.call, positional).keys()
-            }
-            self._put(owner, function, new)
-            if calls:
-                self.body = [substituted(one, calls) for one in self.body]
-            return True
-        return False
+        made = False
+        for name, method in [(o.name if o else "", f.name) for o, f, _ in self._callables()]:
+            for owner, function, sites in self._callables(name or method, method):
+                if self._take_options(owner, function, sites):
+                    made = True
+                    self.uses = self._uses()
+        return made
+
+    def _take_options(
+        self, owner: ast.ClassDef | None, function: ast.FunctionDef, sites: list[Any]
+    ) -> bool:
+        key = (function, owner, *(site.call for site in sites))
+        if self._tried.get(id(function)) == key:
+            return False  # nothing of it has changed since it was last tried
+        within = {id(n) for n in walk(function)}
+        if not sites or any(id(site.call) in within for site in sites):
+            return False
+        made = self._fewer(owner, function, sites)
+        if made is None:
+            self._tried[id(function)] = key
+            return False
+        new, gone = made
+        positional = parameters(function, owner)
+        calls = {
+            id(site.call): without(site.call, positional, gone)
+            for site in sites
+            if gone & bound(site.call, positional).keys()
+        }
+        self._put(owner, function, new)
+        if calls:
+            self.body = [substituted(one, calls) for one in self.body]
+        return True
 
     def _put(self, owner: ast.ClassDef | None, old: ast.AST, new: ast.AST) -> None:
         if owner is None:
-            self._replace(old, new)
+            self.replace(old, new)
         else:
             body = [new if one is old else one for one in owner.body]
-            self._replace(owner, changed(owner, body=body))
+            self.replace(owner, changed(owner, body=body))
 
     def _fewer(
         self, owner: ast.ClassDef | None, function: ast.FunctionDef, sites: list[Any]
@@ -349,7 +339,7 @@ class _Work:
         stores = self._attributes_of(owner).stores
         found: dict[str, tuple[Any, ...]] = {}
         for name in self.uses.family(owner.name):
-            member = self._definition(name)
+            member = self.definition(name)
             options = self._option_values(member)
             for function, _, attribute, value in assignments(member):
                 if function is None or stores[attribute] != 1 or attribute in self.uses.written:
@@ -377,7 +367,7 @@ class _Work:
                     if (
                         values is not None
                         and not stated
-                        and param not in [n for s in function.body for n in fold.stored(s)]
+                        and param not in [n for s in function.body for n in walking.stored(s)]
                     ):
                         found[param] = values
                 return found
@@ -411,7 +401,7 @@ class _Work:
         return {
             id(argument)
             for top in code
-            for node in ast.walk(top)
+            for node in walk(top)
             if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
             and node.func.id in inner
@@ -421,7 +411,7 @@ class _Work:
     def _fold_present(self) -> bool:
         """Tests whether an attribute is None that never is."""
         made = False
-        for one in list(self._classes()):
+        for one in list(self.classes()):
             known = Known(attribute_values=self._present(one))
             body = [
                 s
@@ -430,15 +420,17 @@ class _Work:
                 for s in one.body
             ]
             if any(a is not b for a, b in zip(body, one.body, strict=True)):
-                self._replace(one, changed(one, body=body))
+                self.replace(one, changed(one, body=body))
                 made = True
         return made
 
     def _vanishes(self, owner: ast.ClassDef, target: ast.Attribute, value: ast.expr) -> bool:
         """Whether an attribute of a constant is one that nothing would read."""
         name = target.attr
+        if not fold.is_own(target) or not fold.is_constant(value):
+            return False
         every = self._attributes_of(owner)
-        if not fold.is_own(target) or not fold.is_constant(value) or every.stores[name] != 1:
+        if every.stores[name] != 1:
             return False
         if (
             name in self.uses.mentioned
@@ -448,42 +440,9 @@ class _Work:
         ):
             return False
         known = Known(attributes={name: value})
-        family = [self._definition(one) for one in self.uses.family(owner.name)]
+        family = [self.definition(one) for one in self.uses.family(owner.name)]
         bodies = [in_method(s, known) for member in family for s in member.body]
         return bool(every.loads[name]) and f"self.{name}" not in fold.origins(bodies)
-
-    def _inline(self) -> bool:
-        """``def mean(x): return jnp.mean(x)`` of the helpers stands where it is called."""
-        for one in self.body:
-            if not isinstance(one, ast.FunctionDef) or one.name in self.uses.values:
-                continue
-            steps = [s for s in one.body if not is_docstring(s)]
-            sites = self.uses.calls.get(one.name, [])
-            value = steps[0].value if len(steps) == 1 and isinstance(steps[0], ast.Return) else None
-            if value is None or not sites or any(site.own for site in sites) or one.decorator_list:
-                continue
-            params, args = parameters(one), one.args
-            if args.vararg or args.kwarg or args.kwonlyargs or len(ast.unparse(value)) > 40:
-                continue
-            given = [bound(site.call, params) for site in sites]
-            counts = Counter(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
-            if any(
-                set(found) != set(params)
-                or any(
-                    counts[p] > 1 and not isinstance(a, ast.Name | ast.Constant)
-                    for p, a in found.items()
-                )
-                for found in given
-            ):
-                continue
-            calls = {
-                id(site.call): with_arguments(value, found)
-                for site, found in zip(sites, given, strict=True)
-            }
-            self._replace(one, None)
-            self.body = [substituted(other, calls) for other in self.body]
-            return True
-        return False
 
     def _drop_locals(self) -> bool:
         """Names that a function computes and nothing reads, and functions in it that nothing calls."""
@@ -491,7 +450,7 @@ class _Work:
         for old in list(self.body):
             new = without_unread(old)
             if new is not old:
-                self._replace(old, new)
+                self.replace(old, new)
                 made = True
         return made
 
@@ -501,9 +460,15 @@ class _Work:
         """Attributes that are the same in every instance, or that nothing reads."""
         if self.uses.dynamic:
             return False
-        for one in list(self._classes()):
-            family = [self._definition(name) for name in self.uses.family(one.name)]
+        for one in list(self.classes()):
+            family = [self.definition(name) for name in self.uses.family(one.name)]
             every = self._attributes_of(one)
+            for member in one.body:
+                if isinstance(member, ast.AnnAssign) and member.value is None:
+                    name = ast.unparse(member.target)
+                    if not every.loads[name] and name not in self.uses.mentioned:
+                        self._forget(one, None, member, name)
+                        return True
             for function, statement, name, value in assignments(one):
                 if name in _MODES or name in self.uses.mentioned or every.stores[name] != 1:
                     continue
@@ -532,7 +497,7 @@ class _Work:
             if any(a is not b for a, b in zip(body, member.body, strict=True)):
                 made[member] = changed(member, body=body)
         for old, new in made.items():
-            self._replace(old, new)
+            self.replace(old, new)
         return bool(made)
 
     def _forget(
@@ -541,7 +506,7 @@ class _Work:
         """Leave out the assignment of an attribute."""
         if function is None:
             body = [s for s in owner.body if s is not statement]
-            self._replace(owner, changed(owner, body=body or [ast.Pass()]))
+            self.replace(owner, changed(owner, body=body or [ast.Pass()]))
             return
         assert isinstance(statement, ast.Assign)
         kept = [(t, v) for t, v in fold.pairs(statement) or () if not is_attribute(t, name)]
@@ -557,10 +522,10 @@ class _Work:
         if self.uses.dynamic:
             return False
         made = False
-        for one in list(self._classes()):
+        for one in list(self.classes()):
             kept = [s for s in one.body if not self._is_idle(s)]
             if len(kept) < len(one.body):
-                self._replace(one, changed(one, body=kept))
+                self.replace(one, changed(one, body=kept))
                 made = True
         return made
 

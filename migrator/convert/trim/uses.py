@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from migrator.convert.trim.walking import walk
+
 Definition = ast.FunctionDef | ast.ClassDef
 
 
@@ -111,7 +113,7 @@ class Uses:
 
     def _annotation(self, node: ast.AST | None) -> None:
         """A helper in an annotation is only named."""
-        for one in ast.walk(node) if node is not None else ():
+        for one in walk(node) if node is not None else ():
             if isinstance(one, ast.Name) and one.id in self.names:
                 self.read[one.id] += 1
 
