@@ -92,6 +92,9 @@ class Uses:
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             self._annotation(node.returns)
             self._each((*node.decorator_list, node.args, *node.body), own)
+        elif isinstance(node, ast.Compare | ast.Attribute) and any(map(_asks_type, _parts(node))):
+            for part in _parts(node):  # type(layer) == Linear, type(layer).__name__: none is built
+                self._each([part.args[0]] if _asks_type(part) else [part], own)  # type: ignore[attr-defined]
         else:
             if isinstance(node, ast.Attribute):
                 self.methods[node.attr] += 1
@@ -157,7 +160,7 @@ class Uses:
         elif isinstance(func, ast.Attribute) and self._class and not own:
             self._own_call(node, func)
         else:
-            if own and isinstance(func, ast.Call) and ast.unparse(func.func) == "type":
+            if own and _asks_type(node):
                 self.values |= self.names  # type(layer)(…) may build any of them
             self.add(func, own)
         self._each(given, own)
@@ -184,6 +187,20 @@ class Uses:
         ):
             self.values.add(name)
         self.calls.setdefault(name, []).append(Site(node, own))
+
+
+def _asks_type(node: ast.AST) -> bool:
+    """``type(layer)``"""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "type"
+        and len(node.args) == 1
+    )
+
+
+def _parts(node: ast.Compare | ast.Attribute) -> list[ast.expr]:
+    return [node.value] if isinstance(node, ast.Attribute) else [node.left, *node.comparators]
 
 
 def bound(call: ast.Call, params: list[str]) -> dict[str, ast.expr]:

@@ -1,0 +1,216 @@
+"""Helpers that a file carries have what the file uses of them, and do the same."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from migrator.convert.trim import trimmed
+from tests.convert.tools import both, convert
+
+
+def definition(code: str, name: str) -> str:
+    """The text of a top-level definition; empty when there is none."""
+    for node in ast.parse(code).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            return ast.unparse(node)
+    return ""
+
+
+def model(init: str, forward: str = "return self.layer(x)") -> str:
+    return (
+        "class M(nn.Module):\n    def __init__(self, n: int = 2):\n        super().__init__()\n"
+        f"{textwrap.indent(init, ' ' * 8)}\n\n    def forward(self, x: torch.Tensor):\n        {forward}\n"
+    )
+
+
+def test_options_that_nobody_passes_go() -> None:
+    code = convert(model("self.layer = nn.Conv2d(3, 4, 3, padding=1)")).code
+    layer = definition(code, "Conv2d")
+    for word in ("groups", "dilation", "dtype", "spatial", "in_channels //"):
+        assert word not in layer
+    assert "padding" in layer
+    assert "stride" in layer  # numbers stay options with their defaults
+    assert not definition(code, "ConvNd")
+
+
+@pytest.mark.parametrize(
+    ("init", "kept"),
+    [
+        ("self.layer = nn.Conv2d(4, 4, 3, groups=n)", "groups"),
+        ("self.layer = nn.Conv2d(4, 4, 3, **{'groups': 2})", "dilation"),
+        ("make = nn.Conv2d\nself.layer = make(4, 4, 3)", "dilation"),
+        (
+            "self.layer = nn.Conv2d(4, 4, 3)\nself.other = type(self.layer)(4, 4, 1, groups=2)",
+            "groups",
+        ),
+        (
+            "self.layer = nn.Conv2d(4, 4, 3)\nself.n = self.layer.groups + self.layer.in_channels",
+            "groups",
+        ),
+        ("self.layer = nn.BatchNorm2d(4, affine=False)", "affine"),
+    ],
+)
+def test_what_may_be_asked_for_stays(init: str, kept: str) -> None:
+    result = convert(model(init))
+    code = "\n".join(
+        definition(result.code, name) for name in ("ConvNd", "Conv2d", "BatchNorm", "BatchNorm2d")
+    )
+    assert kept in code
+
+
+def test_a_subclass_of_the_file_may_ask_for_anything() -> None:
+    source = (
+        "class Conv(nn.Conv2d):\n    def forward(self, x):\n        return super().forward(x) * 2\n"
+    )
+    code = convert(source).code
+    assert "groups" in definition(code, "ConvNd") + definition(code, "Conv2d")
+
+
+def test_what_is_only_asked_for_is_not_written_out() -> None:
+    source = model(
+        "self.layer = nn.Linear(2, 2)\nfor m in self.modules():\n"
+        "    if isinstance(m, nn.GroupNorm):\n        nn.init.zeros_(m.bias)"
+    )
+    assert definition(convert(source).code, "GroupNorm").count("\n") == 1
+
+
+def test_the_rule_of_a_gradient_stays_with_its_function() -> None:
+    code = convert(
+        "def f(x: torch.Tensor, y: torch.Tensor):\n    return F.binary_cross_entropy(x, y)\n"
+    ).code
+    assert "defjvp" in code
+
+
+def test_imports_of_what_is_gone_go_too() -> None:
+    code = convert(model("self.layer = nn.BatchNorm2d(3)")).code
+    assert "import math" not in code
+    assert "import numpy" not in code
+
+
+LAYERS = [
+    ("self.layer = nn.Conv2d(4, 6, 3, stride=2, padding=1, bias=False)", (2, 4, 8, 8)),
+    ("self.layer = nn.Conv2d(4, 6, 3, padding='same', dilation=2)", (2, 4, 8, 8)),
+    ("self.layer = nn.Conv2d(4, 6, (3, 1), groups=2, padding=(1, 0))", (2, 4, 8, 8)),
+    ("self.layer = nn.Sequential(nn.Conv2d(4, 4, 3), nn.Conv2d(4, 4, 1, groups=4))", (2, 4, 8, 8)),
+    ("self.layer = nn.Sequential(nn.Conv1d(4, 4, 3), nn.BatchNorm1d(4, momentum=None))", (2, 4, 8)),
+    ("self.layer = nn.ConvTranspose2d(4, 3, 2, stride=2)", (2, 4, 5, 5)),
+    ("self.layer = nn.ConvTranspose2d(4, 4, 3, 2, 1, 1, groups=2, bias=False)", (2, 4, 5, 5)),
+    ("self.layer = nn.BatchNorm2d(4, affine=False)", (3, 4, 5, 5)),
+    ("self.layer = nn.BatchNorm2d(4, track_running_stats=False, eps=0.1)", (3, 4, 5, 5)),
+    ("self.layer = nn.GroupNorm(2, 4)", (3, 4, 5)),
+    ("self.layer = nn.InstanceNorm2d(4, affine=True)", (3, 4, 5, 5)),
+    ("self.layer = nn.MaxPool2d(2)", (2, 3, 6, 6)),
+    ("self.layer = nn.MaxPool2d(3, 2, 1, ceil_mode=True)", (2, 3, 6, 6)),
+    ("self.layer = nn.AvgPool2d(3, 2, 1, count_include_pad=False)", (2, 3, 6, 6)),
+    ("self.layer = nn.AdaptiveAvgPool2d((None, 3))", (2, 3, 6, 7)),
+    ("self.layer = nn.PReLU(3)", (2, 3, 4)),
+    ("self.layer = nn.Embedding(5, 3, padding_idx=0, max_norm=1.0)", None),
+    ("self.layer = nn.LocalResponseNorm(2)", (2, 3, 4, 4)),
+    ("self.layer = nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True)", (2, 3, 4)),
+    ("self.layer = nn.GRU(4, 3, 2, bidirectional=True)", (5, 2, 4)),
+]
+
+
+@pytest.mark.parametrize(("init", "shape"), LAYERS)
+def test_layers_do_as_torchs(init: str, shape: tuple[int, ...] | None) -> None:
+    module, port, _ = both(
+        model(init, "y = self.layer(x)\n        return y[0] if type(y) is tuple else y")
+    )
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=shape).astype(np.float32) if shape else rng.integers(0, 5, (3, 2))
+    for train in (True, False):
+        module.train(train)
+        port.train() if train else port.eval()
+        theirs = module(torch.tensor(x)).detach().numpy()
+        np.testing.assert_allclose(port(jnp.asarray(x)), theirs, rtol=1e-4, atol=1e-5)
+
+
+CALLS = [
+    "F.cross_entropy(x, y)",
+    "F.cross_entropy(x, y, label_smoothing=0.1)",
+    "F.cross_entropy(x, y, weight=x.mean(0).abs(), reduction='sum', ignore_index=1)",
+    "F.nll_loss(x, y, reduction='none')",
+    "F.scaled_dot_product_attention(x[None], x[None], x[None], is_causal=True)",
+    "F.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=x @ x.T > 0, scale=0.3)",
+    "F.smooth_l1_loss(x, x * 2, beta=0.5) + F.huber_loss(x, x * 3)",
+    "F.interpolate(x[None, None], scale_factor=2, mode='bilinear')",
+    "F.interpolate(x[None, None], size=(5, 7), mode='bicubic', align_corners=True)",
+    "F.pad(x, (1, 2), mode='constant', value=3.0)",
+    "F.unfold(x[None, None], 2, stride=1, padding=1)",
+    "F.grid_sample(x[None, None], torch.tanh(x[None, :, :4].reshape(1, 2, -1, 2)), align_corners=False)",
+    "torch.cdist(x, x * 2) + F.cosine_similarity(x[:, None], x[None], dim=-1)",
+    "F.max_pool1d(x, 2) + F.avg_pool1d(x, 2)",
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_functions_do_as_torchs(call: str) -> None:
+    source = f"def f(x: torch.Tensor, y: torch.LongTensor):\n    return {call}\n"
+    result = convert(source)
+    assert result.complete, result.findings
+    theirs, ours = {}, {}
+    exec("import torch\nimport torch.nn.functional as F\n" + source, theirs)
+    exec(result.code, ours)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(4, 6)).astype(np.float32), rng.integers(0, 6, 4)
+    np.testing.assert_allclose(
+        ours["f"](jnp.asarray(x), jnp.asarray(y)),
+        theirs["f"](torch.tensor(x), torch.tensor(y)).numpy(),
+        rtol=1e-4,
+        atol=1e-5,
+    )
+
+
+def test_text_that_is_not_touched_stays_as_it_is() -> None:
+    helpers = 'def f(x):\n    """Doc."""\n    return x  # why\n'
+    assert trimmed("f(1)\n", helpers) == helpers
+
+
+def test_comments_and_blank_lines_stay_with_their_statements() -> None:
+    helpers = (
+        "def f(x, scale=None):\n    # first\n    y = x + 1\n\n    # second\n    if scale is not None:\n"
+        "        y = y * scale\n    # third\n    return y\n"
+    )
+    assert trimmed("f(1)\n", helpers) == (
+        "def f(x):\n    # first\n    y = x + 1\n    # third\n    return y\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "helpers", "expected"),
+    [
+        ("f(1)", "def f(x, p=0.5):\n    return x * p\n", "def f(x, p=0.5):\n    return x * p\n"),
+        (
+            "f(1)",
+            "def f(x, p=0):\n    if p:\n        x = x * p\n    return x\n",
+            "def f(x):\n    return x\n",
+        ),
+        ("f(1, q=None)", "def f(x, q=None):\n    return x if q is None else q\n", None),
+        ("f(1)\ng = f", "def f(x, q=None):\n    return x if q is None else q\n", None),
+        ("f(*a)", "def f(x, q=None):\n    return x if q is None else q\n", None),
+        ("h = {'f': 1}\nf(2)", "def f(x, q=None):\n    return x if q is None else q\n", None),
+        (
+            "f(1)",
+            "def f(x, q=None):\n    for i in range(3):\n        x = x + 1 if q is None else q\n        q = x\n    return x\n",
+            None,
+        ),
+        (
+            "f(1)",
+            "def f(x, q=None):\n    def g():\n        return q\n    q = x\n    return g()\n",
+            None,
+        ),
+        (
+            "f(1)",
+            "def g(x, kind='a'):\n    if kind == 'a':\n        return -x\n    return x\n\n\ndef f(x, kind='a'):\n    return g(x, kind)\n",
+            "def f(x):\n    return -x\n",
+        ),
+    ],
+)
+def test_folding(own: str, helpers: str, expected: str | None) -> None:
+    assert trimmed(own + "\n", helpers) == (helpers if expected is None else expected)
