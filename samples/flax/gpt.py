@@ -68,17 +68,6 @@ def scaled_dot_product_attention(
     return weights.astype(query.dtype) @ value
 
 
-def _class_loss(log_p, target, ignore_index):
-    """Weighted negative log-likelihood of class numbers; the mean is over the weights kept."""
-    axis = min(log_p.ndim - 1, 1)
-    kept = target != ignore_index
-    target = jnp.where(kept, target, 0)
-    picked = -jnp.take_along_axis(log_p, jnp.expand_dims(target, axis), axis).squeeze(axis)
-    weights = kept.astype(log_p.dtype)
-    loss = jnp.where(kept, picked, 0)
-    return jnp.sum(loss) / jnp.sum(weights)
-
-
 def cross_entropy(input, target, ignore_index=-100):
     """Cross entropy of logits against class numbers or class probabilities.
 
@@ -89,7 +78,13 @@ def cross_entropy(input, target, ignore_index=-100):
     log_p = weighted = jax.nn.log_softmax(input, axis)
     if jnp.issubdtype(target.dtype, jnp.floating):
         return jnp.mean(-jnp.sum(weighted * target, axis))
-    return _class_loss(log_p, target, ignore_index)
+    axis = min(log_p.ndim - 1, 1)
+    kept = target != ignore_index
+    target = jnp.where(kept, target, 0)
+    picked = -jnp.take_along_axis(log_p, jnp.expand_dims(target, axis), axis).squeeze(axis)
+    weights = kept.astype(log_p.dtype)
+    loss = jnp.where(kept, picked, 0)
+    return jnp.sum(loss) / jnp.sum(weights)
 
 
 @dataclass

@@ -56,19 +56,6 @@ class BatchNorm1d(nnx.Module):
             stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
 
 
-def _class_loss(log_p, smooth, target, ignore_index, label_smoothing=0.0):
-    """Weighted negative log-likelihood of class numbers; the mean is over the weights kept."""
-    axis = min(log_p.ndim - 1, 1)
-    kept = target != ignore_index
-    target = jnp.where(kept, target, 0)
-    picked = -jnp.take_along_axis(log_p, jnp.expand_dims(target, axis), axis).squeeze(axis)
-    weights = kept.astype(log_p.dtype)
-    if label_smoothing:
-        picked = (1 - label_smoothing) * picked + label_smoothing * smooth
-    loss = jnp.where(kept, picked, 0)
-    return jnp.sum(loss) / jnp.sum(weights)
-
-
 def cross_entropy(input, target, ignore_index=-100, label_smoothing=0.0):
     """Cross entropy of logits against class numbers or class probabilities.
 
@@ -82,7 +69,15 @@ def cross_entropy(input, target, ignore_index=-100, label_smoothing=0.0):
             target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
         return jnp.mean(-jnp.sum(weighted * target, axis))
     smooth = -jnp.mean(weighted, axis)
-    return _class_loss(log_p, smooth, target, ignore_index, label_smoothing)
+    axis = min(log_p.ndim - 1, 1)
+    kept = target != ignore_index
+    target = jnp.where(kept, target, 0)
+    picked = -jnp.take_along_axis(log_p, jnp.expand_dims(target, axis), axis).squeeze(axis)
+    weights = kept.astype(log_p.dtype)
+    if label_smoothing:
+        picked = (1 - label_smoothing) * picked + label_smoothing * smooth
+    loss = jnp.where(kept, picked, 0)
+    return jnp.sum(loss) / jnp.sum(weights)
 
 
 class MLP(nnx.Module):

@@ -164,18 +164,13 @@ def _binary_cross_entropy_jvp(primals, tangents):
     return _binary_cross_entropy(input, target), tangent
 
 
-def reduce_loss(loss, reduction="mean"):
-    """``loss`` itself ("none"), its mean or its sum."""
-    return {"none": lambda x: x, "mean": jnp.mean, "sum": jnp.sum}[reduction](loss)
-
-
 def binary_cross_entropy(input, target, reduction="mean"):
     """-(t log p + (1 - t) log(1 - p)) with logs no lower than -100 and a finite slope, as in torch.
 
     Shapes: input and target alike, weight broadcast to them.
     """
     loss = _binary_cross_entropy(input, target)
-    return reduce_loss(loss, reduction)
+    return {"none": lambda x: x, "mean": jnp.mean, "sum": jnp.sum}[reduction](loss)
 
 
 class VAE(nnx.Module):

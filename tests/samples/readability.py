@@ -69,10 +69,10 @@ def measured(name: str) -> Port:
 
 SHOWN = {
     "resnet": """
-- The helpers are 1.5 times the original. They hold every option of a layer, used or not: `ConvNd` has groups, dilation
-  and padding by name, `BatchNorm` has a momentum of None. A person would write the two convolutions this file needs,
-  or keep the layers in a module of their own, as `convert` does for a package.
-- `GroupNorm` is there for one `isinstance`; nothing builds one.
+- The helpers have what the file uses of each layer: `Conv2d` has no groups and no dilation here, `BatchNorm2d` always
+  a weight and running statistics. A person would go on: `Conv2d` need not ask whether its input has a batch, or its
+  padding is a word, and `per_axis` would be written into `max_pool2d`.
+- `GroupNorm` is there for one `isinstance`; nothing builds one, and its class says so.
 - The loop over `nnx.iter_modules` sets what the constructors could have been given as initialisers.
 - `functools.partial(max_pool2d, …)` as an attribute reads well, but a function of the file's own would do.
 """,
@@ -86,8 +86,8 @@ SHOWN = {
     "gpt": """
 - `scaled_dot_product_attention` is called in one way, with a causal mask and dropout; `jax.nn.dot_product_attention`
   does that but for the dropout.
-- `cross_entropy` knows weights, label smoothing and class probabilities, of which the model uses none; without
-  `ignore_index` it would be optax's `softmax_cross_entropy_with_integer_labels`.
+- `cross_entropy` knows class probabilities, which the model has none of; without `ignore_index` it would be optax's
+  `softmax_cross_entropy_with_integer_labels`.
 - The tied output layer is the embedding (`self.lm_head = self.transformer.wte`) and is called by `attend`: one array,
   where torch has one under two names.
 - `self.rngs` is kept for `generate`, which draws; a JAX program would hand the key in.

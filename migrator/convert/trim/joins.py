@@ -45,12 +45,14 @@ def join_bases(work: Work) -> bool:
 
 
 def join_forwarders(work: Work) -> bool:
-    """``def f(x): return g(x)`` with nobody else calling ``g``: f does it itwork."""
+    """``def f(x): return g(x)`` with nobody else calling ``g``: f does it itself, also at the end of other steps."""
     for one in work.body:
         if not isinstance(one, ast.FunctionDef) or one.decorator_list:
             continue
-        steps = [s for s in one.body if not is_docstring(s)]
-        call = steps[0].value if len(steps) == 1 and isinstance(steps[0], ast.Return) else None
+        *before, last = one.body
+        call = last.value if isinstance(last, ast.Return) else None
+        if any(isinstance(n, ast.FunctionDef | ast.Lambda) for s in before for n in walk(s)):
+            continue  # which might see names that the other one binds
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             continue
         name = call.func.id
@@ -66,8 +68,7 @@ def join_forwarders(work: Work) -> bool:
         if any(not isinstance(v, ast.Name) or v.id != p for p, v in given.items()):
             continue
         steps = [s for s in other.body if not is_docstring(s)]
-        words = [s for s in one.body if is_docstring(s)]
-        work.replace(one, changed(one, body=[*words, *steps]))
+        work.replace(one, changed(one, body=[*before, *steps]))
         work.replace(other, None)
         return True
     return False
