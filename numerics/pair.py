@@ -19,9 +19,19 @@ from numerics.arguments import Arguments
 from numerics.compare import Difference, compare_all, missing
 from numerics.inputs import Example, materialise
 from numerics.nans import Test
-from numerics.parameters import copied, perturbed
+from numerics.parameters import copied, grows, perturbed
 from numerics.randomness import ReplayMismatch
-from numerics.runners import Dump, FlaxRunner, Load, Rest, Run, TorchMode, run_torch, to_numpy
+from numerics.runners import (
+    Dump,
+    FlaxRunner,
+    Load,
+    Rest,
+    Run,
+    TorchMode,
+    call_tensors,
+    run_torch,
+    to_numpy,
+)
 from numerics.spec import InputSpec
 from numerics.spread import compare_distributions
 from numerics.training import OPTIMISERS, compare_training
@@ -115,6 +125,7 @@ class Pair:
         self._trainable: list[Difference] | None = None
         self.flax = FlaxRunner(self.port, self.load, self.dump, self.rest)
         self._variants: dict[tuple[str, int], torch.nn.Module] = {}
+        self._balanced: dict[str, bool] = {}
         self._loaded: tuple[str, int] | None = None
         self._returned: list[Difference] = []
         self.ulps: dict[str, Histogram] = {}
@@ -126,12 +137,20 @@ class Pair:
         if key not in self._variants:
             if len(self._variants) > 8:
                 self._variants.clear()
-            self._variants[key] = perturbed(self.torch, *key)
+            self._variants[key] = perturbed(self.torch, *key, self._is_balanced(example))
         if self._loaded != key:
             state = self._variants[key].state_dict()
             self.flax.load(state)
             self._loaded, self._returned = key, _returned(state, self.dump(self.port))
         return self._variants[key]
+
+    def _is_balanced(self, example: Example) -> bool:
+        """Whether the weights of normalisations make up for the statistics drawn: where numbers would grow without end."""
+        if example.weights not in self._balanced:
+            tensors = call_tensors(*materialise(self.spec, example), TorchMode(), {})
+            made = perturbed(self.torch, example.weights)
+            self._balanced[example.weights] = grows(made, *tensors)
+        return self._balanced[example.weights]
 
     def _compare_trainable(self) -> list[Difference]:
         """Which parameters an optimiser would change, on each side."""
@@ -282,7 +301,9 @@ class Pair:
         """How random outputs are distributed, measured on the first example that comes here."""
         name = f"{mode} distribution"
         if name not in self._distributions:
-            module, port = perturbed(self.original[0], example.weights), self.original[1]
+            balanced = self._is_balanced(example)
+            module = perturbed(self.original[0], example.weights, balanced=balanced)
+            port = self.original[1]
             self.load(port, module.state_dict())
             try:
                 found = compare_distributions(module, port, args, kwargs, mode == "train")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 VARIANTS = ("fresh", "small", "other")
 """``fresh`` and ``other`` perturb the module's parameters with two seeds; ``small`` also shrinks matrices by
@@ -23,11 +27,14 @@ def copied(module: torch.nn.Module) -> torch.nn.Module:
     return copy.deepcopy(module, computed)
 
 
-def perturbed(module: torch.nn.Module, variant: str, jitter: int = 0) -> torch.nn.Module:
+def perturbed(
+    module: torch.nn.Module, variant: str, jitter: int = 0, balanced: bool = False
+) -> torch.nn.Module:
     """A copy whose parameters are noisy: biases that start at zero and scales that start at one do not stay.
 
     Running means and variances take values a trained model would have, small variances among them. Other
-    buffers (masks, tables) stay. ``jitter`` moves every parameter by about 1e-5 of itself.
+    buffers (masks, tables) stay. ``jitter`` moves every parameter by about 1e-5 of itself. ``balanced`` scales the
+    weights of a normalisation by the deviations that its statistics claim, as training does.
     """
     module = copied(module)
     generator = torch.Generator().manual_seed(VARIANTS.index(variant) + 1)
@@ -37,9 +44,51 @@ def perturbed(module: torch.nn.Module, variant: str, jitter: int = 0) -> torch.n
                 _perturb(parameter, variant, generator)
         for name, buffer in module.named_buffers():
             _perturb_statistics(name.rpartition(".")[2], buffer, generator)
+        if balanced:
+            _balance(module)
         if jitter:
             _jitter(module, jitter)
     return module
+
+
+def grows(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether what a module computes in eval mode leaves float32's range, or comes near the root of it.
+
+    Statistics drawn at random are not those of the layer's input: each normalisation may raise the scale, fifty of
+    them beyond anything. What a square of such numbers is, no two libraries agree on. A module without running
+    statistics is not run.
+    """
+    if not any(name.endswith("running_var") for name, _ in module.named_buffers()):
+        return False
+    module = copied(module).eval()
+    largest = [0.0]
+
+    def look(part: torch.nn.Module, args: Any, output: Any) -> None:
+        for value in tree_leaves(output):
+            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel():
+                peak = float(value.abs().max())
+                largest[0] = max(largest[0], peak) if math.isfinite(peak) else math.inf
+
+    for part in module.modules():
+        part.register_forward_hook(look)
+    with torch.no_grad(), torch.random.fork_rng():
+        try:
+            module(*args, **kwargs)
+        except Exception:  # whoever runs it in earnest says so
+            return False
+    return largest[0] > _LARGE
+
+
+_LARGE = 1e15
+"""Squares of larger numbers, summed, come near the end of float32's range."""
+
+
+def _balance(module: torch.nn.Module) -> None:
+    for part in module.modules():
+        variance, weight = getattr(part, "running_var", None), getattr(part, "weight", None)
+        if isinstance(variance, torch.Tensor) and isinstance(weight, torch.Tensor):
+            if variance.shape == weight.shape:
+                weight.mul_(variance.sqrt().to(weight.dtype))
 
 
 def _noise(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
