@@ -17,7 +17,7 @@ import torch.nn as nn
 
 
 class Deep(nn.Module):
-    def __init__(self, depth: int = 48):
+    def __init__(self, depth: int = 32):
         super().__init__()
         layers = [nn.Sequential(nn.Linear(16, 16, bias=False), nn.BatchNorm1d(16)) for _ in range(depth)]
         self.layers = nn.Sequential(*layers)
@@ -28,7 +28,7 @@ class Deep(nn.Module):
 """
 
 
-def deep(depth: int = 48) -> torch.nn.Module:
+def deep(depth: int = 32) -> torch.nn.Module:
     found: dict = {}
     exec(SOURCE.replace("EPS", "1e-5"), found)
     torch.manual_seed(0)
@@ -49,7 +49,7 @@ def test_statistics_make_numbers_grow() -> None:
 def test_a_deep_network_is_equal_and_a_wrong_one_is_not() -> None:
     """Beyond float32's range torch has NaN where XLA has numbers: that is no difference of the two programs."""
     model = deep()
-    settings = Settings(examples=2, shapes=1, train=False, grad=False)
+    settings = Settings(examples=1, shapes=1, train=False, grad=False, shrink_seconds=0)
     spec = InputSpec((Array((3, 16)),))
     for eps in ("1e-5", "0.1"):
         port: dict = {}
