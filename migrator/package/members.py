@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from migrator.package.table import Table
@@ -65,7 +67,7 @@ def _module(path: Path, name: Path) -> tuple[list[str], str]:
     parts: list[str] = []
     top = ""
     inside = len(name.parts) - 1
-    while (folder / "__init__.py").is_file():
+    while (folder / "__init__.py").is_file() or (inside > 0 and _is_imported(folder, inside)):
         parts.insert(0, folder.name)
         if inside >= 0:
             top = str(len(parts))
@@ -76,6 +78,29 @@ def _module(path: Path, name: Path) -> tuple[list[str], str]:
     depth = len(parts) - int(top or len(parts))
     prefix = ".".join(parts[: depth + 1])
     return ([*parts] if path.name == "__init__.py" else [*parts, path.stem]), prefix
+
+
+@cache
+def _is_imported(folder: Path, above: int) -> bool:
+    """Whether a folder without ``__init__.py`` is a part of the package around it: a file of that imports from it.
+
+    Else it may hold scripts, which find the files beside them by their bare names.
+
+    Args:
+      above: how many folders above it belong to the project.
+    """
+    package = folder.parent
+    for _ in range(above - 1):
+        if (package / "__init__.py").is_file():
+            break
+        package = package.parent
+    if not (package / "__init__.py").is_file():
+        return False
+    said = re.compile(rf"^\s*(?:from|import)\s+[\w.]*\.{re.escape(folder.name)}\b", re.MULTILINE)
+    return any(
+        said.search(file.read_text(encoding="utf-8", errors="replace"))
+        for file in sorted(package.rglob("*.py"))
+    )
 
 
 @dataclass

@@ -210,6 +210,19 @@ def test_helpers_stand_in_one_module(tmp_path: Path) -> None:
     compile(written, "_torch_compat.py", "exec")
 
 
+@pytest.mark.parametrize("imported", [True, False])
+def test_a_folder_without_init_in_a_package(tmp_path: Path, imported: bool) -> None:
+    """It is a part of the package where the package imports from it, else it may hold scripts."""
+    text = "from torch import nn\n\n\nclass {}(nn.Module):\n    def __init__(self):\n"
+    text += "        super().__init__()\n        self.conv = nn.Conv2d(3, 4, 3)\n"
+    first = "from .parts.net import B\n" if imported else ""
+    root = write(tmp_path, {"a.py": first + text.format("A"), "parts/net.py": text.format("B")})
+    (root / "parts/__init__.py").unlink()
+    found = code(convert_path([root], None), "parts/net.py")
+    assert ("from .._torch_compat import Conv2d\n" in found) == imported
+    assert ("class Conv2d(" in found) != imported
+
+
 def test_loose_files_that_have_nothing_to_do_with_each_other_carry_their_own(
     tmp_path: Path,
 ) -> None:
