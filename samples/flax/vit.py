@@ -140,7 +140,6 @@ class MultiheadAttention(nnx.Module):
         self.batch_first, self.add_zero_attn = batch_first, False
         self.dropout = nnx.Dropout(dropout, rngs=rngs)
         uniform = nnx.initializers.xavier_uniform(in_axis=1, out_axis=0)
-        normal = nnx.initializers.normal(embed_dim**-0.5)
         sizes = {"q": embed_dim, "k": embed_dim, "v": embed_dim}
         self.packed = set(sizes.values()) == {embed_dim}
         if self.packed:

@@ -172,7 +172,11 @@ def is_pure(node: ast.AST) -> bool:
         if isinstance(one, ast.Call):
             text = ast.unparse(one.func)
             known = text.split(".")[0] in ("jnp", "lax", "jax", "math", "np")
-            if text not in _PURE and not known and not text.startswith("rngs.params."):
+            if (
+                text not in _PURE
+                and not known
+                and not text.startswith(("rngs.params.", "nnx.initializers."))
+            ):
                 return False
         elif isinstance(one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
             return False

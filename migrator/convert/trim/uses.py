@@ -160,8 +160,11 @@ class Uses:
         elif isinstance(func, ast.Attribute) and self._class and not own:
             self._own_call(node, func)
         else:
-            if own and _asks_type(node):
-                self.values |= self.names  # type(layer)(…) may build any of them
+            by_text = isinstance(func, ast.Name) and func.id in ("globals", "eval", "exec")
+            if own and (by_text or _asks_type(node)):
+                self.values |= (
+                    self.names
+                )  # globals()[name](…) or type(layer)(…) may build any of them
             self.add(func, own)
         self._each(given, own)
 
