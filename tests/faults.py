@@ -172,8 +172,8 @@ MLP = _faults(
     ("batches not counted", "self.num_batches_tracked[...] += 1", "pass", "features.1"),
     (
         "running statistics in training",
-        "if self.use_running_average and self.track_running_stats:",
-        "if self.track_running_stats:",
+        "if self.use_running_average:",
+        "if self.running_mean is not None:",
         "features.1",
     ),
     (
@@ -329,7 +329,7 @@ OTHERS = [
         ("order of channels", "[x2, x1], axis=1", "[x1, x2], axis=1", "up1"),
         (
             "kernel not flipped",
-            "jnp.flip(self.weight[...], range(2, self.spatial + 2))",
+            "jnp.flip(self.weight[...], range(2, 4))",
             "self.weight[...]",
             "up1.up",
         ),
@@ -363,7 +363,7 @@ OTHERS = [
         ("missing scale", "q = q * self.scale", "q = q * 1.0", "mid_attn"),
         (
             "dropped bias",
-            "output if bias is None else output + bias.reshape(-1, *(1,) * self.spatial)",
+            "output if bias is None else output + bias.reshape(-1, 1, 1)",
             "output",
             "init_conv",
         ),
