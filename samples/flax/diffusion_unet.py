@@ -123,8 +123,10 @@ def interpolate_nearest(input, scale_factor=None):
 
 def clamp(x: jax.Array, min=None, max=None) -> jax.Array:
     """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2."""
-    x = jnp.where(x < min, min, x)
-    x = jnp.where(x > max, max, x)
+    if min is not None:
+        x = jnp.where(x < min, min, x)
+    if max is not None:
+        x = jnp.where(x > max, max, x)
     return x
 
 

@@ -18,7 +18,8 @@ def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
 
 def clamp(x: jax.Array, min=None) -> jax.Array:
     """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2."""
-    x = jnp.where(x < min, min, x)
+    if min is not None:
+        x = jnp.where(x < min, min, x)
     return x
 
 

@@ -217,7 +217,8 @@ def nll_loss(input, target, ignore_index=-100):
 
 def clamp(x: jax.Array, min=None) -> jax.Array:
     """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2."""
-    x = jnp.where(x < min, min, x)
+    if min is not None:
+        x = jnp.where(x < min, min, x)
     return x
 
 

@@ -193,6 +193,11 @@ def test_comments_and_blank_lines_stay_with_their_statements() -> None:
             "def f(x):\n    return x\n",
         ),
         ("f(1, q=None)", "def f(x, q=None):\n    return x if q is None else q\n", None),
+        (
+            "f(1, q=2)",
+            "def f(x, q=None):\n    if q is not None:\n        x = x * q\n    return x\n",
+            None,  # the default that the signature shows must still do
+        ),
         ("f(1)\ng = f", "def f(x, q=None):\n    return x if q is None else q\n", None),
         ("f(*a)", "def f(x, q=None):\n    return x if q is None else q\n", None),
         ("h = {'f': 1}\nf(2)", "def f(x, q=None):\n    return x if q is None else q\n", None),

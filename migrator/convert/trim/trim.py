@@ -297,6 +297,9 @@ class Work:
                     passed.add(param)
         values = {p: v for p, found in given.items() if (v := constants_of(found)) is not None}
         values = {p: v for p, v in values.items() if not is_read_inside(function, p)}
+        for param in passed & values.keys() & defaults.keys():  # which stays an option
+            with_default = constants_of([*given[param], defaults[param]])
+            values = {**values, param: with_default} if with_default else _but(values, param)
         single = {p: v[0] for p, v in values.items() if len(v) == 1 and p not in passed}
         stated = {
             p
@@ -539,3 +542,7 @@ class Work:
             and not uses.methods[node.name]
             and not any(key.endswith(f".{node.name}") for key in uses.calls)
         )
+
+
+def _but(values: dict[str, tuple[Any, ...]], name: str) -> dict[str, tuple[Any, ...]]:
+    return {n: v for n, v in values.items() if n != name}
