@@ -593,8 +593,6 @@ _CLASS_NAMES = ("cls", "class", "klass")
 _SHAPED_BY_SIZES = frozenset(
     "view reshape zeros ones empty rand randn full expand repeat permute new_zeros new_ones new_full".split()
 )
-
-
 _TENSOR_PARAMS = frozenset(
     "input target index src mask query key mat1 mat2 tensor1 tensor2 source vec2 batch1 batch2".split()
 )

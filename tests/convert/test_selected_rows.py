@@ -170,3 +170,22 @@ def test_what_is_done_otherwise_is_a_finding(name: str) -> None:
 )
 def test_what_runs_only_where_there_are_rows_keeps_its_test(body: str) -> None:
     assert rules_of(written(body))
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        ("out[t] += x[t] * w[t, i, None]", ["MUT001"]),
+        ("out[t] = x[t] * w[t, i, None]", ["MUT001"]),
+        ("out.index_add_(0, t, x[t] * w[t, i, None])", []),
+    ],
+)
+def test_a_row_that_a_mask_may_find_twice_is_said(write: str, said: list[str]) -> None:
+    """torch leaves open which of two values a write leaves, and its gradient counts both."""
+    source = (
+        "import torch\n\n\ndef f(x: torch.Tensor, w: torch.Tensor, s: torch.LongTensor):\n"
+        f"    out = torch.zeros_like(x)\n    t, i = torch.where(s == 1)\n    {write}\n    return out\n"
+    )
+    result = migrator.convert_source(source)
+    assert result.complete
+    assert [f.rule for f in result.findings] == said

@@ -132,6 +132,22 @@ def _kept(
     return syntax.substitute(template, {"_f": cst.Name(name), "_i": index, "_b": rw.visit(base)})
 
 
+def _warn_of_doubles(rw: Rewriter, node: cst.CSTNode, found: Selection) -> None:
+    """A mask of several axes may find a row more than once, for which torch does not say what a write leaves."""
+    target = found.statement.targets[0].target
+    if not isinstance(target, cst.Tuple) or len(target.elements) < 2:
+        return
+    rw.ctx.report(
+        node,
+        "MUT001",
+        "a row that the mask finds twice is written twice: torch leaves open which value stays, "
+        "and its gradient counts both, the port's one",
+        "select each row once, or add with index_add_()",
+        severity="warning",
+        blocks=False,
+    )
+
+
 def _write(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
     found = selected(rw.ctx).writes.get(node)
     if found is None:
@@ -143,6 +159,7 @@ def _write(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
 
     slices = convert_slices(rw, target, writing=True)
     base, value = rw.visit(target.value), rw.visit(node.value)
+    _warn_of_doubles(rw, node, found)
     if isinstance(node, cst.AugAssign):
         operator = "+" if isinstance(node.operator, cst.AddAssign) else "-"
         read = syntax.changed(target, value=base, slice=slices)
