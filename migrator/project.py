@@ -19,6 +19,7 @@ from migrator.findings import Finding, ordered
 if TYPE_CHECKING:
     from migrator.infer.observed import Observed
     from migrator.package.build import Outcome
+    from migrator.package.follow import Followed
     from migrator.package.run import Project
 
 T = TypeVar("T")
@@ -284,65 +285,56 @@ def convert_path(
     named = [Path(path) for path in paths]
     files = discover(named, include, exclude)
     notes = requirements(path for path in named if path.is_dir())
-    if follow and observe:
-        raise UserError(
-            "--observe cannot look into the copies that --follow makes; use one of them"
-        )
-    if follow:
-        with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
-            return _followed(files, notes, follow, Path(directory), out, force, track, jobs)
     out = None if out is None else Path(out)
+    if follow:
+        from migrator.package.follow import followed
+
+        with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
+            copies = followed(files, follow, Path(directory))
+            convert = partial(_convert_copies, copies, out, track, observe, jobs, strict)
+            return _written(copies.sources, notes, out, force, convert)
     convert = partial(convert_files, files, track, out, jobs=jobs, cache=cache, strict=strict)
     if observe:
         from migrator.observe.choose import convert_observed
 
         convert = partial(convert_observed, observe, files, out, jobs=jobs, strict=strict)
-    if out is not None:
-        return _written(files, notes, out, force, convert)
-    conversion = convert()
-    conversion.notes = notes
-    return conversion
+    return _written(files, notes, out, force, convert)
 
 
-def _followed(
-    files: Sequence[File],
-    notes: list[Finding],
-    follow: Sequence[str],
-    directory: Path,
-    out: str | Path | None,
-    force: bool,
+def _convert_copies(
+    copies: Followed,
+    out: Path | None,
     track: Track[File],
+    observe: Sequence[str],
     jobs: int | None,
+    strict: bool,
 ) -> Conversion:
-    """Convert copies of the files, and of what they reach of libraries, and say where each comes from."""
-    from migrator.package.follow import followed
+    """Convert copies of files, and of what they reach of libraries, and say where each comes from."""
+    if observe:
+        from migrator.observe.choose import convert_observed
 
-    made = followed(files, follow, directory)
-
-    def convert() -> Conversion:
-        done = convert_files(made.files, track, Path(out) if out is not None else None, jobs=jobs)
-        for i, one in enumerate(done.files):
-            origin = made.origins[one.file.path]
-            findings = tuple(replace(f, path=str(origin.path)) for f in one.findings)
-            done.files[i] = replace(one, file=origin, findings=findings)
-        return done
-
-    if out is not None:
-        places = [made.origins[file.path] for file in made.files]
-        return _written(places, notes, Path(out), force, convert)
-    conversion = convert()
-    conversion.notes = notes
-    return conversion
+        done = convert_observed(observe, copies.files, out, copies=copies, jobs=jobs, strict=strict)
+    else:
+        done = convert_files(copies.files, track, out, jobs=jobs, strict=strict)
+    for i, one in enumerate(done.files):
+        origin = copies.origins[one.file.path]
+        findings = tuple(replace(f, path=str(origin.path)) for f in one.findings)
+        done.files[i] = replace(one, file=origin, findings=findings)
+    return done
 
 
 def _written(
     files: Sequence[File],
     notes: list[Finding],
-    out: Path,
+    out: Path | None,
     force: bool,
     convert: Callable[[], Conversion],
 ) -> Conversion:
     """Convert and write, unless an output may not be overwritten."""
+    if out is None:
+        conversion = convert()
+        conversion.notes = notes
+        return conversion
     targets = _targets(files, out)
     directory = out.parent if out.suffix == ".py" else out
     manifest = Manifest(directory)

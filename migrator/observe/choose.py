@@ -11,24 +11,29 @@ from typing import Any
 from migrator.infer import kinds as k
 from migrator.infer.observed import Observed
 from migrator.observe.facts import Fact, observe
+from migrator.package.follow import Followed
 from migrator.project import Conversion, File, convert_files
 
 Convert = Callable[[Mapping[str, Observed]], Conversion]
 
 
 def convert_observed(
-    cases: Sequence[str], files: Sequence[File], out: Path | None, **options: Any
+    cases: Sequence[str],
+    files: Sequence[File],
+    out: Path | None,
+    copies: Followed | None = None,
+    **options: Any,
 ) -> Conversion:
     """Convert files with what a run of cases shows, where that decides something; nothing is written.
 
     Args:
-      cases: see ``migrator.observe.facts.observe``.
+      cases, copies: see ``migrator.observe.facts.observe``.
       out, options: of ``convert_files``.
 
     Raises:
       UserError: a case cannot be run.
     """
-    facts = observe(cases, files)
+    facts = observe(cases, files, copies)
     with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
         cache = Path(directory)  # a trial works on the files that a fact concerns
 

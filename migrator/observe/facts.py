@@ -25,6 +25,7 @@ from migrator.infer.annotations import dtype_class
 from migrator.infer.observed import described
 from migrator.infer.symbols import canonical
 from migrator.observe.record import Description, Request
+from migrator.package.follow import Followed
 from migrator.package.members import members
 from migrator.project import File
 from migrator.quick import selection
@@ -68,28 +69,39 @@ class Fact:
         return Finding(OBSERVED, text, "info", *place, self.path, "", self.line)
 
 
-def observe(cases: Sequence[str], files: Sequence[File]) -> list[Fact]:
+def observe(
+    cases: Sequence[str], files: Sequence[File], copies: Followed | None = None
+) -> list[Fact]:
     """Run cases in a process of its own and return what was seen in the files, most telling facts first.
 
     Args:
       cases: names of cases in pyproject.toml, or files that make their own inputs, as ``verify`` takes them.
+      copies: the files are these copies; what runs, and what facts name, are the files they were made from.
 
     Raises:
       UserError: no such case; the original cannot be imported, built or called; none of the files was run.
     """
     every = members((file.path, file.name) for file in files)
-    modules = {str(Path(member.path).resolve()): member.module for member in every}
+    origins = {member.module: _origin(Path(member.path), copies) for member in every}
+    modules = {str(path.resolve()): module for module, path in origins.items()}
+    roots = tuple(map(str, copies.roots)) if copies is not None else ()
     with selection(None, cases, None, port=False) as (config, names):
-        seen = _run(Request(config, tuple(names), frozenset(modules)))
+        seen = _run(Request(config, tuple(names), frozenset(modules), roots))
     if not seen:
         raise UserError(f"--observe {', '.join(names)}: runs none of the files that are converted")
     facts: list[Fact] = []
     for member in every:
-        told = seen.get(str(Path(member.path).resolve()))
+        origin = origins[member.module]
+        told = seen.get(str(origin.resolve()))
         if told is not None:
-            source = Source(read_text(member.path), member.path, member.module)
-            facts += _facts(source, told, modules)
+            source = Source(read_text(member.path), origin, member.module)
+            lines = source.lines if copies is None else read_text(origin).splitlines()
+            facts += _facts(source, told, modules, lines)
     return sorted(facts, key=lambda fact: (fact.rank, fact.module, fact.place))
+
+
+def _origin(path: Path, copies: Followed | None) -> Path:
+    return path if copies is None else copies.origins[path].path
 
 
 def _run(request: Request) -> dict[str, list[Any]]:
@@ -125,14 +137,20 @@ def _run(request: Request) -> dict[str, list[Any]]:
 # --- kinds ------------------------------------------------------------------------------------------------------
 
 
-def _facts(source: Source, told: Iterable[Any], modules: Mapping[str, str]) -> Iterable[Fact]:
-    """The facts of a file: places at which all that was seen is of one kind."""
+def _facts(
+    source: Source, told: Iterable[Any], modules: Mapping[str, str], lines: Sequence[str]
+) -> Iterable[Fact]:
+    """The facts of a file: places at which all that was seen is of one kind.
+
+    Args:
+      lines: those of the file that ran; where they are others than the source's, nothing is known.
+    """
     tree = source.index
     spans = {node: source.span(node) for node in tree.of_type(*_PLACES)}
     places = {(s.line, s.column, s.end_line, s.end_column): n for n, s in spans.items()}
     for place, descriptions in told:
         node = places.get(tuple(place))
-        if node is None:
+        if node is None or lines[place[0] - 1 : place[2]] != source.lines[place[0] - 1 : place[2]]:
             continue
         if not isinstance(node, (cst.Attribute, cst.Call)):  # a name holds a parameter's value
             descriptions = [[*d[:3], False] if d[0] == "tensor" else d for d in descriptions]

@@ -12,11 +12,13 @@ import pickle
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from itertools import product
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 from migrator.building import build_torch, require, spec_of, target_file
@@ -45,11 +47,13 @@ class Request:
 
     Attributes:
       files: resolved paths of the files of which places are told.
+      roots: directories of the installed libraries that some of the files belong to.
     """
 
     config: Config
     names: tuple[str, ...]
     files: frozenset[str]
+    roots: tuple[str, ...] = ()
 
 
 class Recorder:
@@ -160,6 +164,53 @@ def _ways(case: Case, spec: Any) -> Iterator[tuple[Any, bool]]:
         yield Example(tuple(sizes.items()), seed=seed), train
 
 
+class _Libraries:
+    """Finds the modules of installed libraries as Python does, and has a loader of ours read some of their files."""
+
+    def __init__(
+        self, roots: Collection[str], files: Collection[str], loader: type[SourceFileLoader]
+    ) -> None:
+        self._names = {Path(root).name for root in roots}
+        self._files = files
+        self._loader = loader
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name.partition(".")[0] not in self._names:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if (
+            spec is None
+            or spec.origin is None
+            or str(Path(spec.origin).resolve()) not in self._files
+        ):
+            return None
+        spec.loader = self._loader(name, spec.origin)
+        return spec
+
+
+@contextmanager
+def _told_of(
+    roots: Collection[str], files: Collection[str], loader: type[SourceFileLoader]
+) -> Iterator[None]:
+    """While it is active these files of libraries are read by the loader; the modules are forgotten afterwards."""
+    path, before = sys.path[:], set(sys.modules)
+    finder = _Libraries(roots, files, loader)
+    sys.meta_path.insert(0, finder)
+    # where they were found to be converted, which this process might not look
+    sys.path += sorted({str(Path(root).parent) for root in roots} - set(path))
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        sys.path[:] = path
+        names = {Path(root).name for root in roots}
+        for name in set(sys.modules) - before:
+            if name.partition(".")[0] in names:
+                del sys.modules[name]
+
+
 def record(request: Request) -> dict[str, Any]:
     """Run the cases; the descriptions by file and place, ready for JSON.
 
@@ -179,14 +230,15 @@ def record(request: Request) -> dict[str, Any]:
 
     setattr(builtins, TELL, recorder.tell)
     try:
-        for case in request.config.cases:
-            if case.name not in request.names:
-                continue
-            if case.problem is not None:
-                raise UserError(case.problem)
-            directory = target_file(case.torch, request.config).parent
-            code = UserCode(request.config.root, directory, Instrumented)
-            run_case(case, request.config, code)
+        with _told_of(request.roots, request.files, Instrumented):
+            for case in request.config.cases:
+                if case.name not in request.names:
+                    continue
+                if case.problem is not None:
+                    raise UserError(case.problem)
+                directory = target_file(case.torch, request.config).parent
+                code = UserCode(request.config.root, directory, Instrumented)
+                run_case(case, request.config, code)
     finally:
         delattr(builtins, TELL)
     found: dict[str, list[Any]] = {}

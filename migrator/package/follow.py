@@ -213,8 +213,10 @@ def redirected(text: str, libraries: Sequence[Redirect]) -> str:
             if any(r.covers(a.name) for a in node.names for r in libraries):
                 made = "; ".join(_plain_import(a, libraries) for a in node.names)
                 line = lines[node.lineno - 1]
-                end = line[node.end_col_offset :] if node.end_lineno == node.lineno else "\n"
-                lines[node.lineno - 1] = line[: node.col_offset] + made + end
+                last = node.end_lineno or node.lineno
+                end = lines[last - 1][node.end_col_offset :]
+                more = ["\n"] * (last - node.lineno)  # a backslash has continued it
+                lines[node.lineno - 1 : last] = [line[: node.col_offset] + made + end, *more]
     return "".join(lines)
 
 
@@ -238,11 +240,18 @@ class Followed:
 
     Attributes:
       files: all of them, in the order of the project's, then the libraries'.
-      origins: copy → the file it was made from.
+      origins: copy → the file it was made from, of which no line has moved; or the one that it stands for.
+      roots: the directories of the libraries.
     """
 
     files: list[File]
     origins: dict[Path, File]
+    roots: list[Path] = field(default_factory=list)
+
+    @property
+    def sources(self) -> list[File]:
+        """The files of which these are copies, in their order."""
+        return [self.origins[file.path] for file in self.files]
 
 
 def followed(files: Sequence[File], names: Iterable[str], directory: Path) -> Followed:
@@ -277,4 +286,4 @@ def followed(files: Sequence[File], names: Iterable[str], directory: Path) -> Fo
     for library in libraries:
         for place, text in library.texts():
             put(Path(copied_name(library.name)) / place, text, library.root / place)
-    return Followed(made, origins)
+    return Followed(made, origins, [library.root for library in libraries])

@@ -218,7 +218,6 @@ RUNS = "imports and runs your code, in a process of its own"
             "line 28: ZeroDivisionError",
         ),
         ("net.py --observe net.py", ("nn\n", "nn\nimport nowhere\n"), "No module named 'nowhere'"),
-        ("net.py --observe net.py --follow timm", ("", ""), "--follow"),
     ],
 )
 def test_mistakes_are_one_line(
