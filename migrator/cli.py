@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 import migrator
-from migrator.findings import INTERNAL, Finding
+from migrator.findings import INTERNAL, UNREADABLE, Finding
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,8 +19,40 @@ FAILED = 2
 """The command could not do its work."""
 
 
+def _usage(error: click.UsageError, command: str = "migrate") -> NoReturn:
+    """Say in one line what is wrong with an option or argument, and where they are listed."""
+    command = error.ctx.command_path if error.ctx is not None else command
+    message = " ".join(error.format_message().split()).rstrip(".")
+    _fail(f"{message} (try '{command} --help')")
+
+
+class _Group(click.Group):
+    """The program, whose errors of usage are one line."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(FAILED)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            _usage(error)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            _usage(error)
+
+
 class _Command(click.Command):
     """A command whose errors are one line for the person who reads them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            _usage(error, ctx.command_path)
 
     def invoke(self, ctx: click.Context) -> Any:
         from migrator.errors import UserError
@@ -95,13 +127,17 @@ _paths = click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 
 
 def _status(findings: Sequence[Finding], found: bool) -> int:
-    """The exit status of a run over files: 2 where the program failed on one of them."""
-    if any(finding.rule == INTERNAL for finding in findings):
+    """The exit status of a run over files: 2 where one of them could not be worked on."""
+    if any(finding.rule in (INTERNAL, UNREADABLE) for finding in findings):
         return FAILED
     return FOUND if found else 0
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    "migrate",
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(migrator.__version__, prog_name="migrate")
 def main() -> None:
     """Bring PyTorch code to TPU: analyze it, convert it to Flax NNX, verify that both agree."""
@@ -310,6 +346,8 @@ def verify(
         verify_junit,
     )
 
+    for report_file in filter(None, (junit, html)):
+        verification.check_writable(report_file)
     chosen = selection(config, cases, torch, jax=jax, init=init, inputs=inputs, dims=dims)
     with chosen as (settings, names):
         if changed_since is not None:

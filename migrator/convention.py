@@ -41,8 +41,11 @@ def outline(path: Path) -> Outline:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (SyntaxError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not Python: {error}") from None
+    except SyntaxError as error:
+        place = ":".join(str(one) for one in (path, error.lineno, error.offset) if one)
+        raise UserError(f"{place}: syntax error: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8: {error}") from None
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     functions = {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
     return Outline(path, classes, frozenset(functions))

@@ -11,6 +11,8 @@ SEVERITIES = ("error", "warning", "info")
 
 INTERNAL = "INT001"
 """The code of a finding that is an error of the program's own, not of the file."""
+UNREADABLE = "SRC001"
+"""The code of a finding that a file is no text or no Python; the other files are worked on all the same."""
 OBSERVED = "OBS001"
 """The code of a note: something was seen in a run of the original, not proven, and the conversion rests on it."""
 CONTRADICTED = "OBS002"

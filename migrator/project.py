@@ -120,7 +120,7 @@ def discover(
     """The Python files meant by files and directories, each once, in a fixed order.
 
     Hidden directories, caches, virtual environments, what ``convert`` wrote and what a .gitignore names are
-    left out.
+    left out. Of several paths a package keeps its name.
 
     Args:
       include, exclude: patterns as in a .gitignore, for files of the directories.
@@ -131,10 +131,14 @@ def discover(
     from migrator.package.ignore import Ignored, chosen
 
     found: dict[Path, File] = {}
-    for path in map(Path, paths):
+    named = [Path(path) for path in paths]
+    for path in named:
         if path.is_dir():
             names = ((p, p.relative_to(path)) for p in _python_files(path, Ignored(path)))
-            files = [File(p, name) for p, name in names if chosen(name, include, exclude)]
+            # the output takes the place of a directory, but not of a package beside something else
+            package = len(named) > 1 and (path / "__init__.py").is_file()
+            base = Path(path.resolve().name if package else "")
+            files = [File(p, base / name) for p, name in names if chosen(name, include, exclude)]
             if not files:
                 raise UserError(f"{path}: a directory with no Python file in it")
         elif not path.exists():
@@ -374,6 +378,7 @@ def _targets(files: Sequence[File], out: Path) -> list[Path]:
         raise UserError(f"{out}: exists and is no directory")
     else:
         targets = [out / file.name for file in files]
+    _check_writable(out)
     sources = {file.path.resolve() for file in files}
     taken: dict[Path, File] = {}
     for file, target in zip(files, targets, strict=True):
@@ -383,6 +388,17 @@ def _targets(files: Sequence[File], out: Path) -> list[Path]:
             raise UserError(f"{first.path} and {file.path} would both be written to {target}")
         taken[target] = file
     return targets
+
+
+def _check_writable(out: Path) -> None:
+    """Raise UserError where nothing can be written, before there is anything to write."""
+    above = out
+    while not above.exists() and above != above.parent:
+        above = above.parent
+    if above != out and not above.is_dir():
+        raise UserError(f"{out}: cannot be written: {above} is no directory")
+    if not os.access(above, os.W_OK):
+        raise UserError(f"{out}: cannot be written: permission denied")
 
 
 def _digest(data: bytes) -> str:

@@ -186,14 +186,17 @@ def _cases(
     """The cases that a file, a directory or ``file:Class`` stands for: those of pyproject.toml, or new ones."""
     place, _, name = target.partition(":")
     if Path(place).is_dir() and not name:
-        files = [f.path for f in discover([place]) if outline(f.path).has_inputs]
-        if not files:
-            raise UserError(f"{place}: no file with a {INPUTS}() in it")
-        for file in files:
+        found = False
+        for file in (file.path for file in discover([place])):
             try:
-                yield from _cases(settings, str(file), directory, flags)
+                if outline(file).has_inputs:
+                    found = True
+                    yield from _cases(settings, str(file), directory, flags)
             except UserError as error:  # the other files are verified all the same
+                found = True
                 yield Case(file.stem, f"{file}:{MAIN}", problem=str(error), root=settings.root)
+        if not found:
+            raise UserError(f"{place}: no file with a {INPUTS}() in it")
         return
     path = _module_path(place, settings)
     own = [case for case in settings.cases if target_file(case.torch, settings) == path]

@@ -16,6 +16,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrator.errors import UserError
+from migrator.findings import UNREADABLE, Finding
 from migrator.lines import split
 from migrator.tree import Tree
 from migrator.wrappers import written_out
@@ -40,6 +41,21 @@ for _kind in vars(cst).values():
 
 class SourceError(UserError):
     """A file that cannot be read: one line for the user, with file, line and what to do."""
+
+    finding: Finding
+    """The same, for a report on many files."""
+
+    @classmethod
+    def at(
+        cls, path: str | Path, reason: str, advice: str = "", line: int = 0, column: int = 0
+    ) -> SourceError:
+        """The error at a place; a line or column of 0 is not known."""
+        place = ":".join(str(one) for one in (path, line, column) if one)
+        made = cls(f"{place}: {'; '.join(filter(None, (reason, advice)))}")
+        line, column = max(line, 1), max(column, 1)
+        where = (line, column, line, column + 1, str(path))
+        made.finding = Finding(UNREADABLE, reason, "error", *where, advice, blocks=True)
+        return made
 
 
 class _TrustedParser:
@@ -85,15 +101,28 @@ def read_text(path: str | Path) -> str:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from error
+        raise SourceError.at(path, error.strerror or str(error)) from error
     try:
         text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="").read()
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise SourceError(
-            f"{path}:{line}: not UTF-8 (byte 0x{data[error.start]:02x}); save it as UTF-8"
-        ) from error
+        what = f"not UTF-8 (byte 0x{data[error.start]:02x})"
+        raise SourceError.at(path, what, "save it as UTF-8", line) from error
     return text
+
+
+def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> SourceError:
+    """Where and what the interpreter says it is; libcst says neither what nor, of brackets and indents, where."""
+    line, column, reason = error.raw_line, error.raw_column + 1, "syntax error"
+    try:
+        ast.parse(text)
+    except SyntaxError as own:
+        line, column = own.lineno or line, own.offset or 1
+        reason += f": {own.msg}"
+    except (ValueError, RecursionError):
+        pass
+    advice = "migrate reads Python 3 source that the interpreter accepts"
+    return SourceError.at(path, reason, advice, line, column)
 
 
 class Source:
@@ -113,13 +142,9 @@ class Source:
             with _trusted_parser:
                 self.tree = written_out(split(cst.parse_module(text)), text)
         except cst.ParserSyntaxError as error:
-            line, column = error.raw_line, error.raw_column + 1
-            raise SourceError(
-                f"{self.path}:{line}:{column}: syntax error; "
-                "migrate reads Python 3 source that the interpreter accepts"
-            ) from error
+            raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:
-            raise SourceError(f"{self.path}: nested too deeply to be read") from error
+            raise SourceError.at(self.path, "nested too deeply to be read") from error
 
     @classmethod
     def read(cls, path: str | Path, module: str = "file") -> Source:

@@ -309,9 +309,17 @@ def _verified(case: Case, config: Config, options: Mapping[str, Any]) -> Report:
             )
         except (KeyError, ValueError) as error:
             return _port_raises(case, error)
+    if report.verdict == "not compared" and report.rejected and not report.examples:
+        raise UserError(f"{case.name}: {report.notes[0]}{_given(loaded.inputs)}")
     report.notes += loaded.notes
     failures.save(case, report)
     return report
+
+
+def _given(inputs: InputSpec) -> str:
+    """What every example of a case is called with: most often that is what does not fit."""
+    shapes = [f"[{', '.join(map(str, array.shape))}]" for array in inputs.arrays()]
+    return f" (called with {', '.join(shapes)}; does that fit?)" if shapes else ""
 
 
 def _simulate(mesh: str) -> None:

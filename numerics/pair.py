@@ -107,6 +107,8 @@ class Pair:
     dump: Dump
     wanted: Wanted
     notes: list[str] = field(default_factory=list)
+    refused: str = ""
+    """What torch said of the first example that it raises on."""
     skipped: set[str] = field(default_factory=set)
     without_dropout: bool = False
     eval_gradients_at: tuple[tuple[str, int], ...] | None = None
@@ -202,6 +204,7 @@ class Pair:
                 runs = self._runs_shared(example, args, kwargs, train, grad, noise)
             except TorchRaises as error:
                 failures.append(error)
+                self.refused = self.refused or str(error)
                 self.notes.append(f"{mode} mode: torch itself raises on some inputs: {error}")
                 continue
             except ReplayMismatch as mismatch:

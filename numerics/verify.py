@@ -220,9 +220,7 @@ class _Verification:
         extra = report.compiles - len(self.pair.flax.signatures)
         if extra > 0:
             causes = ": ".join(["", *dict.fromkeys(self.pair.flax.retraces)][:2])
-            report.notes.append(
-                f"the port compiles {extra} more time(s) for shapes it has seen{causes}"
-            )
+            report.notes.append(f"the port compiles again for shapes it has seen, {extra}x{causes}")
         for check in report.checks:
             if check.name.endswith("outputs"):
                 report.notes += check.doubts()
@@ -230,7 +228,9 @@ class _Verification:
                 report.notes.append(f"{check.name}: not compared, torch has none that is a number")
         if self.unconfirmed:
             report.notes.append(_boundary_note(self.unconfirmed))
-        if report.rejected:
+        if report.rejected and not report.examples:
+            report.notes = [f"torch itself raises on every example: {self.pair.refused}"]
+        elif report.rejected:
             tried = len(self.outcomes)
             report.notes.append(f"torch itself raises on {report.rejected} of {tried} examples")
         report.notes += [note] if (note := self.pair.arguments.note()) else []
@@ -344,9 +344,7 @@ class _Verification:
         """Whether the time for examples is over."""
         if time.perf_counter() <= self.deadline:
             return False
-        self.notes.append(
-            f"stopped after {len(self.outcomes)} examples: {self.settings.budget:g} s are over"
-        )
+        self._cut_short(f"the budget of {self.settings.budget:g} s is used up")
         return True
 
     def _is_full(self) -> bool:
@@ -358,10 +356,13 @@ class _Verification:
         gc.collect()
         if memory_now() <= limit:
             return False
-        self.notes.append(
-            f"stopped after {len(self.outcomes)} examples: {memory_now() / 2**30:.1f} GiB in use"
-        )
+        self._cut_short(f"{memory_now() / 2**30:.1f} GiB of memory are in use")
         return True
+
+    def _cut_short(self, why: str) -> None:
+        """Say that the verdict rests on fewer examples than were asked for."""
+        asked = self.settings.examples
+        self.notes.append(f"only {len(self.outcomes)} of {asked} examples tried: {why}")
 
     def _outcome(self, example: Example, confirm: bool) -> Outcome | None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ class Setting:
       store: directory of the summaries.
       strict: an error of the program's own ends the run; otherwise it becomes a finding of its file.
       observed: module → what a run of the original showed there.
+      unread: module → why its file is no text.
     """
 
     scans: dict[str, Scan]
@@ -41,6 +43,7 @@ class Setting:
     store: str
     strict: bool = True
     observed: Mapping[str, Observed] = field(default_factory=dict)
+    unread: Mapping[str, Finding] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -123,28 +126,49 @@ class Builder:
     def build(self, job: Job) -> list[Outcome]:
         """Work on a component whose dependencies are done."""
         from migrator.convert import uncollected
-        from migrator.source import Source
 
-        link = Link(
-            self.table,
-            self.store.summary,
-            self.handed_on,
-            self.read,
-            self.setting.renamed,
-            frozenset(module for module, _, _ in job.files),
-        )
         with uncollected():
-            sources = [Source(text, path, module) for module, path, text in job.files]
+            sources, unread = self._parsed(job)
+            if not sources:
+                return unread
+            together = frozenset(source.module for source in sources)
+            renamed = self.setting.renamed
+            link = Link(
+                self.table, self.store.summary, self.handed_on, self.read, renamed, together
+            )
             try:
                 if self.setting.command == "convert":
-                    return _converted(sources, link, self.setting, self.store)
-                return _analyzed(sources, link, self.store)
+                    return unread + _converted(sources, link, self.setting, self.store)
+                return unread + _analyzed(sources, link, self.store)
             except UserError:
                 raise
             except Exception as error:
                 if self.setting.strict:
                     raise
-                return [_failed(source, error, self.store) for source in sources]
+                return unread + [_failed(source, error, self.store) for source in sources]
+
+    def _parsed(self, job: Job) -> tuple[list[Any], list[Outcome]]:
+        """The files of a component, and what becomes of those that are no Python.
+
+        Raises:
+          SourceError: the only file of the run is none.
+        """
+        from migrator.source import Source, SourceError
+
+        sources: list[Any] = []
+        unread: list[Outcome] = []
+        for module, path, text in job.files:
+            finding = self.setting.unread.get(module)
+            if finding is None:
+                try:
+                    sources.append(Source(text, path, module))
+                    continue
+                except SourceError as error:
+                    if len(self.setting.scans) == 1:
+                        raise
+                    finding = error.finding
+            unread.append(_unread(Source("", path, module), text, finding, self.store))
+        return sources, unread
 
 
 def read_elsewhere(table: Table) -> frozenset[str]:
@@ -202,28 +226,32 @@ def _analyzed(sources: Sequence[Any], link: Link, store: Store) -> list[Outcome]
 
 def _failed(source: Any, error: Exception, store: Store) -> Outcome:
     """A file in which the program itself failed: it stays as it is, and nothing is known of it elsewhere."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    what = f"internal error, the file is left as it is: {text}"
+    advice = "report it; --debug shows where"
+    place = (1, 1, 1, 1, source.path)
+    finding = Finding(INTERNAL, what, "error", *place, advice, effort=0.5, blocks=True)
+    code = f"# TODO(migrate): {INTERNAL} {what}\n{source.text}"
+    return _left(source, code, finding, store)
+
+
+def _unread(empty: Any, text: str, finding: Finding, store: Store) -> Outcome:
+    """A file that is no Python: its text is kept as a comment, and whoever imports it hears why."""
+    what = f"the source cannot be read, line {finding.line}: {finding.message}"
+    own = re.split(r"\r\n?|\n", text.replace("\0", ""))
+    # a line that names an encoding counts in the first two of a file: there it would be taken for the comment's
+    lines = [f"# TODO(migrate): {finding.rule} {what}", "#", *(f"# {line}" for line in own)]
+    code = "\n".join(line.rstrip() for line in lines)
+    return _left(empty, f"{code}\nraise NotImplementedError({what!r})\n", finding, store)
+
+
+def _left(source: Any, code: str, finding: Finding, store: Store) -> Outcome:
+    """A file that is not worked on."""
     from migrator.convert.context import Context
     from migrator.infer import Facts
 
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    what = f"internal error, the file is left as it is: {text}"
-    finding = Finding(
-        INTERNAL,
-        what,
-        "error",
-        1,
-        1,
-        1,
-        1,
-        source.path,
-        "report it; --debug shows where",
-        "",
-        0.5,
-        True,
-    )
     facts = Facts(source.index, module=source.module)
     digest = store.write_summary(source.module, summarize(Context(source, facts), source.module))
-    code = f"# TODO(migrate): {INTERNAL} {what}\n{source.text}"
     return Outcome(source.module, code, [finding], False, [], digest)
 
 

@@ -11,6 +11,7 @@ import ast
 import importlib.machinery
 import itertools
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from migrator.errors import UserError
 from migrator.package.scan import Import, Scan, scan
 from migrator.package.table import Symbol, Table
 from migrator.project import File, write_text
-from migrator.source import read_text
+from migrator.source import SourceError, read_text
 
 _SKIPPED = frozenset({"tests", "test", "__pycache__"})
 
@@ -70,7 +71,7 @@ class Library:
                 parts = parts[:-1]
                 packages.add(".".join(parts))
             self.paths[".".join(parts)] = path
-            scans[".".join(parts)] = scan(read_text(path))
+            scans[".".join(parts)] = scan(_text(path) or "")
         self.table = Table(scans, frozenset(packages))
 
     def covers(self, module: str) -> bool:
@@ -169,6 +170,16 @@ class Library:
         return "".join(lines)
 
 
+def _text(path: Path) -> str | None:
+    """The text of a file, None where it is none."""
+    try:
+        return read_text(path)
+    except SourceError as error:
+        if isinstance(error.__cause__, OSError):
+            raise
+        return None
+
+
 def _above(module: str) -> Iterator[str]:
     while "." in module:
         module = module.rpartition(".")[0]
@@ -257,10 +268,10 @@ class Followed:
 def followed(files: Sequence[File], names: Iterable[str], directory: Path) -> Followed:
     """Copy a project, and what it reaches of libraries, to a directory with the imports redirected."""
     libraries = [Library(n.partition(".")[0], library_root(n.partition(".")[0]), n) for n in names]
-    texts = {file: read_text(file.path) for file in files}
+    texts = {file: _text(file.path) for file in files}
     for library in libraries:
         for text in texts.values():
-            library.reach(scan(text))
+            library.reach(scan(text or ""))
     count = -1
     while count != sum(len(library.files) for library in libraries):
         count = sum(len(library.files) for library in libraries)
@@ -273,11 +284,15 @@ def followed(files: Sequence[File], names: Iterable[str], directory: Path) -> Fo
     made: list[File] = []
     origins: dict[Path, File] = {}
 
-    def put(name: Path, text: str, origin: Path) -> None:
+    def put(name: Path, text: str | None, origin: Path) -> None:
         place = directory / name
         dots = "." * len(name.parts) if package else ""
         meant = [Redirect(n.within, dots, copied_name(n.name)) for n in libraries]
-        write_text(place, redirected(text, meant))
+        if text is None:  # the copy is read no better, and is reported for that
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(origin, place)
+        else:
+            write_text(place, redirected(text, meant))
         made.append(File(place, name))
         origins[place] = File(origin, name)
 

@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from migrator.findings import INTERNAL
+from migrator.findings import INTERNAL, Finding
 from migrator.infer.observed import Observed
 from migrator.package.build import (
     Builder,
@@ -32,6 +32,7 @@ from migrator.package.build import (
 from migrator.package.members import HelperPlan, Member, helper_plan
 from migrator.package.scan import Scan, scan
 from migrator.package.table import Table
+from migrator.source import SourceError
 
 LINES_PER_PROCESS = 4000
 """Below this much source a further process costs more than it gains."""
@@ -44,6 +45,7 @@ class Project:
     Attributes:
       texts: module → source.
       keys: module → hash of its text.
+      unread: module → why its file is no text; its text is empty.
     """
 
     members: Sequence[Member]
@@ -51,6 +53,7 @@ class Project:
     table: Table
     plan: HelperPlan
     keys: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, Finding] = field(default_factory=dict)
 
 
 def read_project(
@@ -61,9 +64,12 @@ def read_project(
     Args:
       read: gives the text of a path.
       cached: directory of the outlines of an earlier run.
+
+    Raises:
+      SourceError: the only file is no text; where there are more it is left aside.
     """
-    texts = {member.module: read(member.path) for member in every}
-    keys = {module: digest(text) for module, text in texts.items()}
+    texts, unread = _read_all(every, read)
+    keys = {m: digest(text if m not in unread else repr(unread[m])) for m, text in texts.items()}
     known = _read_json(cached / "outlines.json") if cached is not None else {}
     known = known if known.get("tool") == tool_digest() else {}
     outlines = {key: known.get("scans", {}).get(key) for key in keys.values()}
@@ -78,7 +84,23 @@ def read_project(
         write_json(cached / "outlines.json", {"tool": tool_digest(), "scans": outlines})
     packages = frozenset(member.module for member in every if member.package)
     table = Table(scans, packages)
-    return Project(every, texts, table, helper_plan(every, table), keys)
+    return Project(every, texts, table, helper_plan(every, table), keys, unread)
+
+
+def _read_all(
+    every: Sequence[Member], read: Callable[[str], str]
+) -> tuple[dict[str, str], dict[str, Finding]]:
+    """The texts of files, and why some are none."""
+    texts: dict[str, str] = {}
+    unread: dict[str, Finding] = {}
+    for member in every:
+        try:
+            texts[member.module] = read(member.path)
+        except SourceError as error:
+            if len(every) == 1:
+                raise
+            texts[member.module], unread[member.module] = "", error.finding
+    return texts, unread
 
 
 def outcomes(
@@ -111,6 +133,7 @@ def outcomes(
             str(store),
             strict,
             observed or {},
+            project.unread,
         )
         schedule = _Schedule(project, setting, cached is not None)
         number = _processes(project, jobs, schedule)

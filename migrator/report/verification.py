@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from migrator.errors import UserError
+from migrator.report.text import count
 
 if TYPE_CHECKING:
     from numerics.report import Report
@@ -21,7 +23,7 @@ _LESS = (
     "not compared",
     "not compiled",
     "nothing there to compare",
-    "stopped after",
+    "examples tried",
     "torch itself raises",
     "ran on",
 )
@@ -33,7 +35,8 @@ def table_line(report: Report, width: int) -> str:
     verdict = click.style(f"{report.verdict:<12}", fg=_COLOUR.get(report.verdict, "red"))
     line = f"{report.name:<{width}}  {verdict}"
     if any(check.conditioned for check in report.checks):
-        line += f" {report.errors()}  {report.examples} examples  {report.seconds:.1f} s"
+        tried = count(report.examples, "example")
+        line += f" {report.errors()}  {tried}  {report.seconds:.1f} s"
     return line.rstrip()
 
 
@@ -53,7 +56,8 @@ def details(report: Report, verbose: bool = False) -> Iterator[str]:
     for line in report.health:
         yield f"  health: {line}"
     if verbose and report.peak_memory:
-        yield f"  memory at most {report.peak_memory / 2**30:.2f} GiB, {report.compiles} compilations"
+        compiled = count(report.compiles, "compilation")
+        yield f"  memory at most {report.peak_memory / 2**30:.2f} GiB, {compiled}"
         yield from (f"    {compilation}" for compilation in report.compilations)
     for name, histogram in report.ulps.items():
         yield f"  {name}, numbers in per cent:"
@@ -106,6 +110,24 @@ def status(reports: Sequence[Report]) -> int:
     if any(not report.ok and report.verdict != "error" for report in reports):
         return 1
     return 2 if errors(reports) else 0
+
+
+def check_writable(path: str) -> None:
+    """Whether a report can be written there, before the run that it is on.
+
+    Raises:
+      UserError: the directory is not there, or the file cannot be written.
+    """
+    file = Path(path)
+    what = ""
+    if file.is_dir():
+        what = "is a directory"
+    elif not file.parent.is_dir():
+        what = f"there is no directory {file.parent}"
+    elif not os.access(file if file.exists() else file.parent, os.W_OK):
+        what = "permission denied"
+    if what:
+        raise UserError(f"{path}: cannot write the report ({what})")
 
 
 def write(path: str, text: str) -> None:

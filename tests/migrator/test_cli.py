@@ -200,7 +200,9 @@ def test_weights_become_a_checkpoint(here: Path) -> None:
     [
         pytest.param("absent.py", None, "absent.py: no such file", id="no such file"),
         pytest.param("latin.py", b"x = 1\ny = '\xe9'\n", "latin.py:2: not UTF-8", id="not UTF-8"),
-        pytest.param("broken.py", b"x = 1\ndef f(:\n", "broken.py:2:", id="syntax error"),
+        pytest.param("broken.py", b"x = 1\ndef f(:\n", "broken.py:2:7: syntax", id="syntax error"),
+        pytest.param("open.py", b"x = 1\ny = (x,\n", "open.py:2:5: syntax", id="open bracket"),
+        pytest.param("two.py", b"x = 1\n\nprint 'a'\n", "two.py:3:1: syntax", id="Python 2"),
         pytest.param("empty", b"", "empty: a directory with no Python", id="no Python"),
     ],
 )
@@ -219,6 +221,53 @@ def test_an_edited_output(here: Path) -> None:
     (here / "out" / "net.py").write_text("# mine\n")
     assert "was edited" in error_line(migrate("convert", "net.py", "-o", "out"))
     assert migrate("convert", "net.py", "-o", "out", "--force").exit_code == 0
+
+
+def test_a_file_that_is_no_python_leaves_the_others(here: Path) -> None:
+    package = here / "pkg"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .net import Net\n")
+    (package / "net.py").write_text(MODEL)
+    (package / "broken.py").write_bytes(b"# coding: nonsense\r\ndef f(x):\r\n    return (x\r\n")
+    (package / "latin.py").write_bytes(b"x = '\xe9'\n")
+    command = ["convert", "pkg", "-o", "out", "--no-cache"]
+    for more in ([], ["--follow", "email"]):
+        result = migrate(*command, *more)
+        assert result.exit_code == 2
+        assert "broken.py:3:12: error SRC001 syntax error: '(' was never closed" in result.stdout
+        assert "latin.py:1:1: error SRC001 not UTF-8 (byte 0xe9)" in result.stdout
+        assert "2 of 4 files converted" in result.stdout
+        assert "nnx.Module" in (here / "out" / "net.py").read_text()
+        space: dict[str, object] = {}
+        with pytest.raises(NotImplementedError, match="cannot be read, line 3: syntax error"):
+            exec(compile((here / "out" / "broken.py").read_bytes(), "broken.py", "exec"), space)
+    result = migrate("analyze", "pkg", "--no-cache")
+    assert result.exit_code == 2
+    assert result.stdout.count("SRC001") == 2
+
+
+def test_a_file_that_is_mended_is_worked_on(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept from one run to the next: a file that is no text is not an empty one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    for content, status in ((b"", 0), (b"\xe9", 2), (b"", 0), (b"x = (\n", 2), (b"x = 1\n", 0)):
+        (here / "plain.py").write_bytes(content)
+        assert migrate("convert", "net.py", "plain.py", "--dry-run").exit_code == status
+
+
+def test_a_package_beside_files_keeps_its_name(here: Path) -> None:
+    (here / "pkg").mkdir()
+    (here / "pkg" / "__init__.py").write_text("from pkg.net import Net\n")
+    (here / "pkg" / "net.py").write_text(MODEL)
+    (here / "use.py").write_text("from pkg import Net\n\nnet = Net()\n")
+    result = migrate("convert", "pkg/", "use.py", "-o", "out")
+    assert result.exit_code == 0, result.output
+    found = sorted(p.relative_to(here / "out").as_posix() for p in here.glob("out/**/*.py"))
+    assert [p for p in found if "_torch" not in p] == ["pkg/__init__.py", "pkg/net.py", "use.py"]
+    run = "import use, sys; print(type(use.net).__module__, 'torch' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", run], cwd=here / "out", capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "pkg.net False\n", done.stderr
 
 
 def test_an_output_that_cannot_be_written(here: Path) -> None:
@@ -243,6 +292,16 @@ def test_debug_shows_the_traceback(here: Path) -> None:
         ("verify --torch net.py:Net --input B --dim B=x", "--dim 'B=x': write NAME=LOW:HIGH"),
         ("verify", "no case to verify"),
         ("verify nothing", "no case 'nothing'"),
+        ("verify --torch net.py:Net --input B,5", "torch itself raises on every example: Runtime"),
+        ("verify nothing --junit absent/a.xml", "absent/a.xml: cannot write the report (there is"),
+        ("verify nothing --html .", ".: cannot write the report (is a directory)"),
+        ("convert net.py -o plain.py/x", "plain.py/x: cannot be written: plain.py is no directory"),
+        ("convert net.py", "-o OUT, or look at it with --diff (try 'migrate convert --help')"),
+        ("convert", "Missing argument 'PATH...' (try 'migrate convert --help')"),
+        ("verify --examples", "'--examples' requires an argument (try 'migrate verify --help')"),
+        ("verify --precision x", "'x' is not one of 'f32', 'bf16', 'f16' (try"),
+        ("convrt", "No such command 'convrt'"),
+        ("--absent", "No such option '--absent' (try 'migrate --help')"),
         ("weights net.pt --module net.py --out x", "write file.py:Class"),
         ("weights net.pt --module plain.py:Net --out x", "plain.py has no 'Net'"),
         ("weights net.pt --module net.py:Net --out x", "not an nnx.Module"),

@@ -125,7 +125,9 @@ def test_a_file_with_inputs_of_its_own_has_so_much_time(
         (report,) = verify_cases(settings, names)
     assert report.verdict == "equal"
     assert 1 <= report.examples < 12
-    assert any("stopped after" in note for note in report.notes)
+    assert any(
+        "of 12 examples tried: the budget of 4 s is used up" in note for note in report.notes
+    )
 
 
 def test_a_file_that_says_not_what_is_meant_leaves_the_others(here: Path) -> None:

@@ -125,10 +125,10 @@ def test_two_sources_for_one_output_are_refused(tree: Path, tmp_path: Path) -> N
         convert_path([tree, other], tmp_path / "out")
 
 
-def test_nothing_is_written_when_a_source_cannot_be_read(tree: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_when_the_source_cannot_be_read(tree: Path, tmp_path: Path) -> None:
     (tree / "b.py").write_text("def f(:\n")
     with pytest.raises(UserError, match=r"b\.py:1"):
-        convert_path([tree], tmp_path / "out")
+        convert_path([tree / "b.py"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
