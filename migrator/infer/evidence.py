@@ -21,6 +21,14 @@ _SIZED = _LAYERS | frozenset("zeros ones empty randn rand Tensor FloatTensor".sp
 """Calls whose positional arguments are sizes."""
 _TENSOR_CALLS = frozenset("size view numel dim flatten transpose repeat permute".split())
 _NUMPY = ("np", "numpy")
+_OPTIONS = frozenset(
+    "size output_size dim dims kernel_size stride padding dilation groups mode align_corners reduction eps dtype".split()
+)
+"""Arguments of torch's functions that are never tensors."""
+_RESIZING = frozenset(
+    "interpolate upsample adaptive_avg_pool2d adaptive_max_pool2d avg_pool2d max_pool2d".split()
+)
+"""Functions whose second argument is a size."""
 ASKED = "asked"
 """The use of a name in ``isinstance``: it may be of one kind or another."""
 _TELLING = (
@@ -117,6 +125,7 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     called: set[cst.CSTNode] = set()
     others: set[cst.CSTNode] = set()  # methods that take an argument, which the tensors' do not
+    copies: list[cst.Assign] = []
 
     def note(node: cst.CSTNode, use: str) -> None:
         if type(node) is cst.Name:
@@ -181,14 +190,19 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
                     note(node.args[0].value, "iterated")
                     if node.func.value == "isinstance":
                         note(node.args[0].value, ASKED)
-            for item in node.args:
+            for place, item in enumerate(node.args):
                 if item.star:
                     note(item.value, "iterated")
+                elif _is_option(node, place):
+                    for one in _either(item.value):
+                        note(one, "option")
         elif kind is cst.BinaryOperation:
             note(node.left, "arithmetic")
             note(node.right, "arithmetic")
         elif kind is cst.Assign and isinstance(node.targets[0].target, cst.Tuple):
             note(node.value, "unpacked")
+        elif kind is cst.Assign and type(node.targets[0].target) is cst.Name:
+            copies.append(node)
         elif kind is cst.Assert:
             for part in bounded(node):
                 note(part, "bounded")
@@ -203,7 +217,31 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
     for node in tree.within(function.body, *_TELLING):
         if id(node) not in apart:
             look(node)
+    for copy in reversed(copies):  # ``out = default(x) if size is None else size``
+        if "option" in found.get(copy.targets[0].target.value, ()):  # type: ignore[attr-defined]
+            for one in _either(copy.value):
+                note(one, "option")
     return found
+
+
+def _is_option(call: cst.Call, place: int) -> bool:
+    """Whether an argument is a size, a number of an axis or the like."""
+    keyword = call.args[place].keyword
+    if keyword is None:
+        return place == 1 and _name_of(call.func) in _RESIZING
+    return keyword.value in _OPTIONS
+
+
+def _either(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+    """What an expression may be: both sides of ``a or b`` and of ``a if c else b``."""
+    if type(value) is cst.IfExp:
+        return value.body, value.orelse
+    return (value.left, value.right) if type(value) is cst.BooleanOperation else (value,)
+
+
+def _name_of(func: cst.BaseExpression) -> str:
+    last = func.attr if type(func) is cst.Attribute else func
+    return last.value if type(last) is cst.Name else ""
 
 
 def guess(uses: set[str], forward: bool) -> k.Kind:
@@ -225,7 +263,7 @@ def guess(uses: set[str], forward: bool) -> k.Kind:
         return k.TENSOR  # numpy's functions take no tensors
     if "int" in uses and not against:
         return k.INT
-    if forward and not (against or uses & {"attribute", "tested"}):
+    if forward and not (against or uses & {"attribute", "tested", "option"}):
         return k.TENSOR
     return k.UNKNOWN
 

@@ -81,6 +81,21 @@ class NamedSequential(nnx.Module):
     def __setitem__(self, index, layer):
         setattr(self, self.names[index], layer)
 
+    def __delitem__(self, index):
+        """As in torch, those that are left are numbered anew."""
+        kept = list(self.layers)
+        del kept[index]
+        for name in self.names:
+            delattr(self, name)
+        self.names = ()
+        for layer in kept:
+            self.append(layer)
+
+    def pop(self, index):
+        layer = self.layers[index]
+        del self[index]
+        return layer
+
     @property
     def layers(self):
         return tuple(getattr(self, name) for name in self.names)

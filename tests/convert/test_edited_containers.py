@@ -85,10 +85,21 @@ def test_layers_with_names_are_replaced_by_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["del self.s[0]", "self.s.insert(0, nn.ReLU())", "self.s.pop(0)", "self.s.extend([])"]
+    "line",
+    [
+        "del self.s[1]",
+        "self.s.pop(-1)",
+        "self.s.append(nn.Linear(4, 4)); del self.s[:1]",
+        "last = self.s.pop(0); self.s.append(last)",
+    ],
 )
-def test_layers_with_names_would_be_numbered(line: str) -> None:
+def test_layers_with_names_are_numbered_when_one_is_taken_out(line: str) -> None:
     """torch numbers all of them anew, so that the keys of the state change."""
+    check(NAMED.format(line=line))
+
+
+@pytest.mark.parametrize("line", ["self.s.insert(0, nn.ReLU())", "self.s.extend([])"])
+def test_layers_with_names_that_get_some_by_place(line: str) -> None:
     assert rules_of(NAMED.format(line=line)) == ["API007"]
 
 
@@ -144,6 +155,48 @@ def test_a_sequential_of_its_own_edits_itself(line: str) -> None:
     assert "API007" in rules_of(
         source.replace("for layer in self:\n            x = layer(x)", "pass")
     )
+
+
+CUT = """
+class Stages(nn.Sequential):
+    def __init__(self, twice=False):
+        super().__init__()
+        self.twice = twice
+
+    def forward(self, x):
+        outs = []
+        for module in self._modules.values():
+            x = module(x)
+            if hasattr(module, "kept") and module.kept:
+                outs.append(x)
+        return [x] + outs
+
+
+def stages():
+    net = Stages()
+    net.add_module("first", nn.Linear(4, 5))
+    net.first.kept = True
+    net.add_module("second", nn.Linear(5, 5))
+    net.add_module("third", nn.Linear(5, 6))
+    return net
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        net = stages()
+        {line}
+        self.net = net
+
+    def forward(self, x):
+        x, kept = self.net(x)
+        return x.sum() + kept
+"""
+
+
+@pytest.mark.parametrize("line", ["del net[-1]", "net.pop(1); net.append(nn.Linear(6, 2))"])
+def test_a_sequential_of_its_own_with_names_loses_a_layer(line: str) -> None:
+    check(CUT.format(line=line.replace("pop(1)", "pop(2)").replace("6, 2", "5, 2")))
 
 
 WRAPPED = """

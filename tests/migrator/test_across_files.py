@@ -135,3 +135,39 @@ class Net(nn.Module):
 """
     found = convert(tmp_path, {"counter.py": COUNTER, "net.py": walking})
     assert len(blocking(found)) == 1, "which parameters there are is not known"
+
+
+UP = """
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Up(nn.Module):
+    def forward(self, x, size=None):
+        out_size = tuple(2 * s for s in x.shape[2:]) if size is None else size
+        return F.interpolate(x, size=out_size, mode="bilinear")
+
+
+class Half(nn.Module):
+    def forward(self, x, where=None):
+        return F.adaptive_avg_pool2d(x, where or 2)
+"""
+USER = """
+from torch import nn
+from .up import Half, Up
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.half = Up(), Half()
+
+    def forward(self, x):
+        return self.up(x, size=x.shape[2:]) + self.half(x, (4, 4)).mean()
+"""
+
+
+def test_an_option_of_a_forward_in_another_file(tmp_path: Path) -> None:
+    """What is handed to a torch function as a size is no tensor."""
+    found = convert(tmp_path, {"up.py": UP, "user.py": USER})
+    assert blocking(found) == []

@@ -11,6 +11,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.construction import PARAMETERS
+from migrator.infer.facts import ClassInfo
 from rules.definitions import module_file
 
 NAMES = {
@@ -169,27 +170,36 @@ def edited_class(rw: Rewriter, node: cst.Assign | cst.Del | cst.Call) -> None:
         owner = target.value if isinstance(target, cst.Subscript) else None
     if owner is None:
         return
-    info = rw.ctx.class_of(rw.ctx.kind(owner)) or (rw.ctx.owner if rw.ctx.is_self(owner) else None)
+    info = _own_class(rw, owner)
     if info is None or info.torch_base != "torch.nn.Sequential":
         return
-    if not replaced or is_named(rw.ctx, info):
+    named = is_named(rw.ctx, info)
+    if replaced == named or (isinstance(node, cst.Call) and not _is_pop(node)):
         what = (
             f"layers of {info.short}, a Sequential of its own, are replaced or taken out by place"
         )
         raise Failure(node, "API007", what, "hand the layers that are meant to its constructor")
 
 
-@converts(cst.Del)
-def taken_out(rw: Rewriter, node: cst.Del) -> None:
-    """torch numbers the children of a Sequential anew when one is taken out, those with names too."""
-    target = node.target
-    if isinstance(target, cst.Subscript) and is_sequential(rw, target.value):
-        _check_numbered(rw, node, target.value)
+def _own_class(rw: Rewriter, owner: cst.BaseExpression) -> ClassInfo | None:
+    return rw.ctx.class_of(rw.ctx.kind(owner)) or (rw.ctx.owner if rw.ctx.is_self(owner) else None)
+
+
+def _is_pop(node: cst.Call) -> bool:
+    return isinstance(node.func, cst.Attribute) and node.func.attr.value == "pop"
+
+
+def _names_children(rw: Rewriter, owner: cst.BaseExpression) -> bool:
+    """Whether a Sequential's children have names, by its class or by what it was assigned to."""
+    from migrator.convert.passes.classes import is_named
+
+    info = _own_class(rw, owner)
+    return is_named(rw.ctx, info) if info is not None else _is_named(rw, owner)
 
 
 def _check_numbered(rw: Rewriter, node: cst.CSTNode, owner: cst.BaseExpression) -> None:
-    if _is_named(rw, owner):
-        what = "a Sequential whose children have names loses or gets some by place"
+    if _names_children(rw, owner):
+        what = "a Sequential whose children have names gets some by place"
         raise Failure(node, "API007", what, "use add_module for all of them")
 
 
@@ -320,7 +330,7 @@ def item(rw: Rewriter, node: cst.Subscript) -> Any:
         if isinstance(kind, k.Module) and kind.cls == "torch.nn.ModuleList" and sliced:
             return cst.Call(syntax.parse("nnx.List"), [cst.Arg(rw.rebuild(node))])
         return None
-    if isinstance(parent, cst.AssignTarget) and _is_named(rw, node.value):
+    if written and _names_children(rw, node.value):
         return rw.rebuild(node)
     if isinstance(parent, cst.Assign) and _begins_later(node):
         return _slice_of(rw, node)
@@ -455,9 +465,11 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
         )
     if isinstance(node.func, cst.Attribute) and is_sequential(rw, node.func.value):
         method = node.func.attr.value
-        if method in _FILLING and _is_named(rw, node.func.value):
+        if method in _FILLING and _names_children(rw, node.func.value):
             if method != "append":
                 _check_numbered(rw, node, node.func.value)
+            return rw.rebuild(node)
+        if method == "pop" and _names_children(rw, node.func.value):
             return rw.rebuild(node)
         if method in LIST_METHODS:
             _check_numbered(rw, node, node.func.value)
