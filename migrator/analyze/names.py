@@ -24,6 +24,7 @@ from migrator.infer.symbols import BASED_ON_TORCH, STORAGE, built_on_torch, of_t
 from migrator.source import Source, dotted
 from rules import definitions
 from rules.definitions import Rule
+from rules.elsewhere import CONTEXT, advice_for
 from rules.registry import FLAGS
 
 _BY_PASSES = frozenset(
@@ -208,35 +209,7 @@ def _found(node: cst.CSTNode, code: str, what: str, advice: str) -> Found:
 
 
 def _unknown(node: cst.CSTNode, name: str) -> Found:
-    return _found(node, "API001", f"{name} has no conversion", _what_else(name))
-
-
-def _what_else(name: str) -> str:
-    """What to use in place of a torch name, by the package it lives in."""
-    for prefix, advice in _ELSEWHERE.items():
-        if name.startswith(prefix):
-            return advice
-    return "write it by hand in JAX, or add a definition under rules/"
-
-
-_ELSEWHERE = {
-    "torch.optim.lr_scheduler": "use a schedule of optax",
-    "torch.optim": "use the optimiser of the same name in optax",
-    "torch.utils.data": "keep it on the host: a torch DataLoader feeds numpy arrays, or use grain",
-    "torch.distributed": "use jax.sharding: a mesh and NamedSharding in place of process groups",
-    "torch.nn.parallel": "use jax.sharding: a mesh and NamedSharding in place of wrapped modules",
-    "torch.nn.DataParallel": "use jax.sharding: a mesh and NamedSharding in place of wrapped modules",
-    "torch.distributions": "use jax.random and jax.scipy.stats, or distrax",
-    "torch.cuda": "drop it; jax.devices() tells what there is",
-    "torch.backends": "drop it; XLA chooses the algorithms",
-    "torch.save": "save nnx.state(model) with Orbax",
-    "torch.load": "restore with Orbax; `migrate weights` converts a checkpoint",
-    "torch.autograd.grad": "use jax.grad on a function",
-    "Tensor.backward": "use nnx.value_and_grad on a loss function",
-    "torch.nn.utils.clip_grad": "use optax.clip_by_global_norm",
-    "torch.onnx": "use jax.export",
-    "torch.fx": "use jax.make_jaxpr",
-}
+    return _found(node, "API001", f"{name} has no conversion", advice_for(name))
 
 
 def _call(node: cst.Call, facts: Facts) -> Found | None:
@@ -278,8 +251,7 @@ def _refused(
         expand(name, rules, args)
     except NoConversion as problem:
         refused = failure(node, name, str(problem))
-        advice = refused.advice or "write it by hand in JAX"
-        return _found(node, refused.rule, refused.message, advice)
+        return _found(node, refused.rule, refused.message, refused.advice)
     return None
 
 
@@ -329,7 +301,7 @@ def _context(node: cst.BaseExpression, facts: Facts) -> Found | None:
     if name is None or name in _BY_PASSES or name.endswith("autocast"):
         return None
     what = f"the context manager {name} has no conversion"
-    return _found(node, "API001", what, "write out what it changes")
+    return _found(node, "API001", what, CONTEXT)
 
 
 def _import(node: cst.Import | cst.ImportFrom, facts: Facts) -> Found | None:

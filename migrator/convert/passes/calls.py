@@ -25,6 +25,7 @@ from migrator.infer.symbols import CASTS, symbol, tensor_attribute
 from migrator.infer.tables import looked_up
 from rules import definitions
 from rules.definitions import module_file
+from rules.elsewhere import advice_for
 from rules.flags._numbers import computed_with
 
 _DIFFERENT = frozenset(
@@ -52,7 +53,7 @@ def torch_call(rw: Rewriter, node: cst.Call, only: int | None = None) -> Result 
         return None
     rules = definitions.ops(name)
     if not rules:
-        raise Failure(node, "API001", f"{name} has no conversion", "write it by hand in JAX")
+        raise Failure(node, "API001", f"{name} has no conversion", advice_for(name))
     if any(a.keyword is not None and a.keyword.value == "out" for a in node.args):
         raise Failure(
             node,
@@ -414,7 +415,7 @@ def call(rw: Rewriter, node: cst.Call) -> Any:
     ctx = rw.ctx
     kind = ctx.facts.kind(node.func)
     if isinstance(kind, k.Class) and kind.name.startswith("torch."):
-        raise Failure(node, "API001", f"{kind.name} has no conversion", "write it by hand in JAX")
+        raise Failure(node, "API001", f"{kind.name} has no conversion", advice_for(kind.name))
     _check_table(rw, node)
     if _only_moves(rw, node):
         assert isinstance(node.func, cst.Attribute)

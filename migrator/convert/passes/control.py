@@ -17,6 +17,7 @@ from migrator.infer.optional import doing_without, fallback, missing_library
 from migrator.infer.static import present, truth, undecided_version
 from migrator.infer.switches import OFF, kept
 from rules import definitions
+from rules.elsewhere import CONTEXT
 
 _NEUTRAL = frozenset(
     "torch.profiler.record_function torch.autograd.profiler.record_function "
@@ -86,7 +87,7 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
         node.items[0].item,
         "API001",
         f"the context manager {names[0]} has no conversion",
-        "write out what it changes; mixed precision becomes explicit dtypes",
+        CONTEXT,
     )
 
 

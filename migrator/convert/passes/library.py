@@ -15,6 +15,7 @@ from migrator.infer import kinds as k
 from migrator.infer.facts import FunctionInfo
 from migrator.infer.symbols import BASED_ON_TORCH
 from rules.definitions import module_file
+from rules.elsewhere import WEIGHTS
 
 _MARKS = frozenset(["torch.fx.wrap", "torch._C._log_api_usage_once"])
 """Calls that change nothing of what a model computes."""
@@ -27,9 +28,6 @@ _SEEDS = frozenset(
     ]
 )
 _LOADING = frozenset(["_load_from_state_dict"])
-_ADVICE = (
-    "load the state_dict into the torch model, then it by load_state_dict into the converted one"
-)
 
 
 @converts(cst.Expr)
@@ -125,12 +123,12 @@ def _not_loaded(rw: Rewriter, node: cst.CSTNode) -> cst.Raise:
     info = rw.ctx.frame.info if rw.ctx.frame is not None else None
     built = info is not None and (info.short == "__init__" or info.builds or _always_built(info))
     if info is not None and built and runs_by_default(rw.ctx.facts.tree, node, info):
-        raise Failure(node, "API001", "the model reads a torch checkpoint as it is built", _ADVICE)
+        raise Failure(node, "API001", "the model reads a torch checkpoint as it is built", WEIGHTS)
     rw.ctx.report(
         node,
         "API001",
         "a torch checkpoint is not loaded by the converted code, which raises here",
-        _ADVICE,
+        WEIGHTS,
         severity="warning",
         blocks=False,
     )
@@ -154,7 +152,7 @@ def loader(rw: Rewriter, node: cst.FunctionDef) -> Any:
         node.name,
         "API001",
         "how checkpoints of older versions are read is left out",
-        _ADVICE,
+        WEIGHTS,
         severity="warning",
         blocks=False,
     )
@@ -177,7 +175,7 @@ def checkpoint_reader(rw: Rewriter, node: cst.FunctionDef) -> Any:
     del ctx.findings[before:]
     ctx.helpers.restore(saved)
     what = f"{info.short}() reads a torch checkpoint and raises in the converted code"
-    ctx.report(node.name, "API001", what, _ADVICE, severity="warning", blocks=False)
+    ctx.report(node.name, "API001", what, WEIGHTS, severity="warning", blocks=False)
     statements: list[cst.BaseStatement] = []
     first = node.body.body[0] if node.body.body else None
     if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):

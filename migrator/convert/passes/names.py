@@ -21,6 +21,7 @@ from migrator.infer.symbols import LAYERS, STORAGE, TORCH_VERSION, of_torch
 from migrator.infer.symbols import tensor_attribute as has_attribute
 from rules import definitions
 from rules.definitions import module_file
+from rules.elsewhere import advice_for
 from rules.torch_names import VERSION
 
 
@@ -135,7 +136,9 @@ def tensor_attribute(rw: Rewriter, node: cst.Attribute) -> Any:
     if not rules and not has_attribute(name):
         return None  # no tensor after all
     if not rules:
-        raise Failure(node, "API001", f"Tensor.{name} has no conversion", "write it by hand in JAX")
+        raise Failure(
+            node, "API001", f"Tensor.{name} has no conversion", advice_for(f"Tensor.{name}")
+        )
     args = [CallArg(None, node.value, rw.visit(node.value), kind)]
     return convert_call(rw, node, f"Tensor.{name}", rules, args).node
 
@@ -179,7 +182,9 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     if isinstance(node, cst.Attribute) and kind == TORCH_VERSION:
         return cst.SimpleString(f'"{VERSION}"')
     if isinstance(kind, k.Namespace) and of_torch(kind.name):
-        raise Failure(node, "API001", f"{kind.name} as a value has no conversion", "")
+        raise Failure(
+            node, "API001", f"{kind.name} as a value has no conversion", advice_for(kind.name)
+        )
     if isinstance(node, cst.Attribute) and isinstance(rw.ctx.facts.kind(node.value), k.Namespace):
         namespace = rw.ctx.facts.kind(node.value)
         assert isinstance(namespace, k.Namespace)
@@ -199,7 +204,7 @@ def _constant(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
         "torch.newaxis": "None",
     }.get(name)
     if text is None:
-        raise Failure(node, "API001", f"{name} has no conversion", "")
+        raise Failure(node, "API001", f"{name} has no conversion", advice_for(name))
     if text != "None":
         rw.ctx.helpers.use("jnp")
     return syntax.parse(text)
@@ -239,7 +244,7 @@ def value_of(
         return factory(rw, node, name)
     rules = definitions.ops(name)
     if not rules:
-        raise Failure(node, "API001", f"{name} has no conversion", "write it by hand in JAX")
+        raise Failure(node, "API001", f"{name} has no conversion", advice_for(name))
     made = None if bound else _eta(rw, name)
     if made is not None:
         return made
