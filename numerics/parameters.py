@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,14 +18,39 @@ twenty, so that an epsilon beside a variance shows however deep it sits."""
 
 def copied(module: torch.nn.Module) -> torch.nn.Module:
     """A deep copy, also of a module that keeps a computed tensor (as ``torch.nn.utils.weight_norm`` does, or a buffer
-    that is made from a parameter)."""
-    computed = {
+    that is made from a parameter), or a function that reads parts of it, which Python's copy would go on reading in the
+    original."""
+    memo: dict[int, Any] = {
         id(value): value.detach().clone()
         for part in module.modules()
         for value in (*vars(part).values(), *part._buffers.values())
         if isinstance(value, torch.Tensor) and not value.is_leaf
     }
-    return copy.deepcopy(module, computed)
+    made = copy.deepcopy(module, memo)
+    for part in made.modules():
+        for name, value in list(vars(part).items()):
+            if isinstance(value, types.FunctionType) and value.__closure__:
+                vars(part)[name] = _reading(value, memo)
+    return made
+
+
+def _reading(function: types.FunctionType, memo: Mapping[int, Any]) -> types.FunctionType:
+    """A function as it is, but for what it holds of a copied object: that is the copy's."""
+    cells = []
+    for cell in function.__closure__ or ():
+        try:
+            cells.append(types.CellType(memo.get(id(cell.cell_contents), cell.cell_contents)))
+        except ValueError:  # nothing is in it yet
+            cells.append(cell)
+    made = types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        tuple(cells),
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
 
 
 def perturbed(

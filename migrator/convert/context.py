@@ -103,6 +103,8 @@ class Context:
         """Those of them that a function reads."""
         self.kept_methods: frozenset[tuple[str, str]] | None = None
         """Classes and attributes that keep methods of the module, by their names."""
+        self.kept_functions: frozenset[tuple[str, str]] | None = None
+        """Those that keep a function which is handed the module."""
         self.kept: dict[FunctionInfo, tuple[tuple[str, str, str], ...]] = {}
         """Constructor → the arguments whose memory it keeps."""
         self.assigned: dict[ClassInfo, dict[str, list[cst.BaseExpression]]] = {}

@@ -276,6 +276,9 @@ class Calls(Construction):
         """Walk a lambda's body with what its call sites hand to it."""
         node, sites = self.facts.lambdas[name]
         saved = dict(self.env)
+        function, seen = self.facts.around.get(name, (self.function, {}))
+        if function is not self.function:  # what it reads around itself is where it stands
+            self.env = dict(seen)
         names = [p.name.value for p in node.params.params]
         for param, (keyword, kind) in zip(names, args, strict=False):
             if keyword is None:

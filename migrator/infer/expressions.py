@@ -225,6 +225,7 @@ class Expressions:
         else:
             name = f"<lambda {len(self.facts.lambdas)}>"
             self.facts.lambdas[name] = (node, {})
+        self.facts.around[name] = (self.function, saved)
         for param in node.params.params:
             self.env[param.name.value] = self.facts.lambdas[name][1].get(
                 param.name.value, k.UNKNOWN

@@ -262,6 +262,8 @@ class Facts:
     names: dict[str, FunctionInfo] = field(default_factory=dict)
     lambdas: dict[str, tuple[cst.Lambda, dict[str, k.Kind]]] = field(default_factory=dict)
     """Lambda expressions by a made-up name, with the joined kinds of what they are called with."""
+    around: dict[str, tuple[FunctionInfo | None, dict[str, k.Kind]]] = field(default_factory=dict)
+    """Lambda → the function that it stands in, and the kinds of the names that it sees there."""
     dead: list[cst.CSTNode] = field(default_factory=list)
     """Branches that no run of the output takes, by what they ask of torch."""
     settled: dict[str, object] = field(default_factory=dict)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from flax import nnx
 
+from numerics.parameters import copied
 from tests.convert.tools import both, convert, rules_of
 
 HEAD = """
@@ -78,7 +79,6 @@ def test_gradients_and_new_weights_reach_a_kept_method(line: str) -> None:
     "line",
     [
         "self.fn = partial(self._times)",
-        "self.fn = lambda x: self._times(x)",
         "self.fn = getattr(self, '_times')",
         "self.fn = self.inner.forward",
         "self.fns = {'times': self._times}",
@@ -110,3 +110,70 @@ def test_what_is_read_otherwise_is_a_finding(call: str) -> None:
 )
 def test_what_reads_nothing_that_changes_may_be_kept(line: str) -> None:
     assert convert(_source(line, "x")).complete
+
+
+FUNCTIONS = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleDict(dict(fc=nn.Linear(4, 4), act=nn.GELU(), dropout=nn.Dropout(0.5)))
+        self.scale = nn.Parameter(torch.full((4,), 2.0))
+        norm = nn.LayerNorm(4)
+        self.norm = norm
+        m = self.parts
+        {}
+
+    def forward(self, x):
+        return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ("self.fn = lambda x: m.dropout(m.act(m.fc(x)))", "x + self.fn(self.norm(x))"),
+        ("self.fn = lambda x, k=2: norm(x) * self.scale * k", "self.fn(x) + self.fn(x, k=3)"),
+    ],
+)
+def test_gradients_and_new_weights_reach_a_kept_function(line: str, call: str) -> None:
+    model, port, _ = both(FUNCTIONS.format(line, call))
+    x = torch.linspace(-1, 1, 8).reshape(2, 4)
+    model.eval()(x).sum().backward()
+    port.eval()
+    grads = nnx.jit(nnx.grad(lambda m, x: m(x).sum()))(port, jnp.asarray(x.numpy()))
+    of_fc, of_scale = model.parts["fc"].bias.grad, model.scale.grad
+    if of_fc is not None:
+        np.testing.assert_allclose(grads.parts.fc.bias[...], of_fc.numpy(), rtol=1e-5)
+    if of_scale is not None:
+        np.testing.assert_allclose(grads.scale[...], of_scale.numpy(), rtol=1e-5)
+    graph, state = nnx.split(port)
+    state["norm"]["bias"] = state["norm"]["bias"].replace(jnp.full(4, 5.0))
+    with torch.no_grad():
+        model.norm.bias.fill_(5.0)
+    got = nnx.merge(graph, state)(jnp.asarray(x.numpy()))
+    np.testing.assert_allclose(got, model(x).detach().numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "other = nn.Linear(4, 4)\n        self.fn = lambda x: other(x)",
+        "w = nn.Parameter(torch.ones(4))\n        self.w = w\n        self.fns = [lambda x: x * w]",
+        "self.fns = {'a': lambda x: m.fc(x)}",
+        "self.fn = lambda x: m.fc(x)\n        self.parts = nn.ModuleDict({'fc': nn.Linear(4, 4)})",
+        "m = nn.Linear(4, 4)\n        self.fn = lambda x: m(x)",
+    ],
+)
+def test_parts_that_a_kept_function_holds_are_findings(line: str) -> None:
+    assert "API001" in rules_of(FUNCTIONS.format(line, "x"))
+
+
+def test_a_copy_of_a_module_reads_its_own_parts() -> None:
+    theirs: dict = {}
+    source = FUNCTIONS.format("self.fn = lambda x: m.fc(x)", "self.fn(x)")
+    exec("import torch\nfrom torch import nn\n" + source, theirs)
+    model = theirs["M"]()
+    x = torch.ones(1, 4, dtype=torch.float64)
+    assert copied(model).double()(x).dtype == torch.float64
+    with pytest.raises(RuntimeError):
+        model(x)

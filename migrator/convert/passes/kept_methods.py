@@ -2,6 +2,7 @@
 
 A bound method belongs to the module it was taken from. Flax's transformations work on copies, which would go on calling
 the module that was built: with its old weights, and without a gradient. So the name is kept, and looked up by each call.
+A lambda that reads parts of the module is handed the module by each call.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.closures import names_of_parts, reads_module
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo, FunctionInfo
@@ -29,7 +31,23 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
     target = targets[0]
     if isinstance(target, cst.Attribute) and (owner.name, target.attr.value) in _names(ctx):
         return syntax.changed(node, value=_named(rw, node.value))
+    if isinstance(target, cst.Attribute) and (owner.name, target.attr.value) in _functions(ctx):
+        return _handed_the_module(rw, node)
     raise _failure(node)
+
+
+def _handed_the_module(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.mlpf = lambda x: m.act(x)`` → ``self.mlpf = lambda self, x: self.mlp.act(x)``."""
+    parts = names_of_parts(rw.ctx, node.value) if isinstance(node.value, cst.Lambda) else None
+    assert parts is not None, "asked before"
+    made = rw.visit(node.value)
+    if "rngs" in syntax.names(made):  # it would draw from what the constructor was given
+        raise _failure(node)
+    first = cst.Param(cst.Name("self"), comma=cst.MaybeSentinel.DEFAULT)
+    params = syntax.changed(made.params, params=[first, *made.params.params])
+    made = syntax.changed(made, params=params, body=syntax.substitute(made.body, parts))
+    space = cst.SimpleWhitespace(" ")
+    return syntax.changed(node, value=made.with_changes(whitespace_after_lambda=space))
 
 
 @converts(cst.Attribute)
@@ -56,6 +74,9 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
             both = [cst.Arg(func.value), cst.Arg(func)]
             made = syntax.with_args(cst.Call(cst.Name("getattr")), both)
             return syntax.changed(node, func=made, args=[rw.visit(arg) for arg in node.args])
+        if any((one.name, func.attr.value) in _functions(ctx) for one in _family(ctx, ctx.owner)):
+            args = [cst.Arg(func.value), *(rw.visit(arg) for arg in node.args)]
+            return syntax.with_args(node, args)
     if ctx.in_init and ctx.owner is not None and ctx.owner.torch_base is not None:
         keeps = _builds(ctx, node) or (isinstance(func, cst.Name) and func.value == "setattr")
         if keeps and any(_holds(ctx, arg.value) for arg in node.args):
@@ -96,7 +117,7 @@ def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
         kind = ctx.facts.kind(node)
         info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
         if info is not None and info.outer is not None:
-            return _reads_self(ctx, info.node.body)
+            return reads_module(ctx, info.node.body)
         bound = kind.bound if isinstance(kind, k.Function) else None
         return isinstance(bound, k.Module) and info is not None and info.owner is not None
     if isinstance(node, cst.IfExp):
@@ -106,7 +127,7 @@ def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.Dict):
         return any(_holds(ctx, element.value) for element in node.elements)
     if isinstance(node, cst.Lambda):
-        return _reads_self(ctx, node.body)
+        return reads_module(ctx, node)
     if isinstance(node, cst.Call):
         if ctx.facts.callee(node) == "functools.partial":
             return any(_holds(ctx, arg.value) for arg in node.args)
@@ -123,17 +144,6 @@ def _asks_for_method(ctx: Context, node: cst.Call) -> bool:
         return False
     name = node.args[1].value
     return isinstance(name, cst.SimpleString) and ctx.owner.method(name.raw_value) is not None
-
-
-def _reads_self(ctx: Context, body: cst.CSTNode) -> bool:
-    """Whether code reads something of the module around it that may change: no number, and no text."""
-    for node in ctx.facts.tree.within(body, cst.Attribute):
-        if not ctx.is_self(node.value):
-            continue
-        kind = ctx.facts.kind(node)
-        if k.scalar_type(kind) is None and not isinstance(kind, k.Const):
-            return True
-    return False
 
 
 def _gives_methods(ctx: Context, info: FunctionInfo) -> bool:
@@ -216,8 +226,27 @@ def _names(ctx: Context) -> frozenset[tuple[str, str]]:
     return ctx.kept_methods
 
 
-def _only_called(ctx: Context, info: ClassInfo, name: str) -> bool:
-    """Whether an attribute is given methods of the module alone, and read where it is called alone."""
+def _functions(ctx: Context) -> frozenset[tuple[str, str]]:
+    """The classes and attributes that keep one lambda which reads the module, and are only called."""
+    if ctx.kept_functions is None:
+        found = set()
+        for info in ctx.facts.classes.values():
+            if info.torch_base is None or info.settled is not None:
+                continue
+            for node in ctx.facts.tree.within(info.node, cst.Assign):
+                target, value = node.targets[0].target, node.value
+                if not isinstance(target, cst.Attribute) or not isinstance(value, cst.Lambda):
+                    continue
+                if not reads_module(ctx, value) or names_of_parts(ctx, value) is None:
+                    continue
+                if _only_called(ctx, info, target.attr.value, node):
+                    found.add((info.name, target.attr.value))
+        ctx.kept_functions = frozenset(found)
+    return ctx.kept_functions
+
+
+def _only_called(ctx: Context, info: ClassInfo, name: str, only: cst.Assign | None = None) -> bool:
+    """Whether an attribute is given methods of the module (or one lambda) alone, and read where it is called alone."""
     if f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text:
         return False
     family = _family(ctx, info)
@@ -236,7 +265,8 @@ def _only_called(ctx: Context, info: ClassInfo, name: str) -> bool:
         outer = around[-1]
         if isinstance(outer, cst.AssignTarget):
             whole = around[-2]
-            if len(whole.targets) != 1 or not _is_choice(ctx, whole.value):
+            allowed = _is_choice(ctx, whole.value) if only is None else whole is only
+            if len(whole.targets) != 1 or not allowed:
                 return False
         elif not isinstance(outer, cst.Call) or outer.func is not node:
             return False

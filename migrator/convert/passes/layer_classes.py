@@ -253,7 +253,7 @@ def _name_in_flax(ctx: Context, layer: str, name: str, written: bool) -> str | N
             return name
         own_forward = info.torch_base is None or info.method("forward") is not None
         layer = "" if own_forward or name not in info.attributes else info.torch_base or ""
-    if name == "dropout" and layer.startswith("torch.nn."):
+    if name == "dropout" and layer.startswith("torch.nn.") and layer not in _BY_NAME:
         return None  # a number in torch, a layer in the classes that take one
     weights = _weights(layer)
     if name in weights:
@@ -267,6 +267,10 @@ def _name_in_flax(ctx: Context, layer: str, name: str, written: bool) -> str | N
     if all(_keeps(rule.file, rule.returns.strip("'\""), name) for rule in rules):
         return name
     return _FLAX_NAMES.get(layer, {}).get(name)
+
+
+_BY_NAME = frozenset({"torch.nn.ModuleDict", "torch.nn.Module"})
+"""Whose attributes are the children that they were given."""
 
 
 def _is_asked_for_class(ctx: Context, node: cst.BaseExpression) -> bool:

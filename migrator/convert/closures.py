@@ -1,0 +1,135 @@
+"""What a function that a constructor writes in place reads of the module around it.
+
+``m = self.mlp`` and ``self.mlp = m`` give a part of the module a name, under which a lambda may use it as under ``self``.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.infer import kinds as k
+
+
+def named_parts(ctx: Context, function: cst.FunctionDef) -> dict[str, cst.Attribute]:
+    """The names that a constructor binds once, to a part of the module: ``m = self.mlp``, ``self.mlp = m``."""
+    bound: dict[str, int] = {}
+    parts: dict[str, cst.Attribute] = {}
+    tree = ctx.facts.tree
+    for param in tree.within(function.params, cst.Param):
+        bound[param.name.value] = 1
+    for target in tree.within(function, cst.AssignTarget):
+        for word in syntax.names(target.target):
+            bound[word] = bound.get(word, 0) + 1
+    for other in (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr):
+        for node in tree.within(function, other):
+            for word in syntax.names(node.target):
+                bound[word] = bound.get(word, 0) + 2
+    for node in tree.within(function, cst.Assign):
+        sides: list[cst.BaseExpression] = [*(one.target for one in node.targets), node.value]
+        name = next((one for one in sides if isinstance(one, cst.Name)), None)
+        part = next((one for one in sides if _is_part(one)), None)
+        if name is not None and isinstance(part, cst.Attribute):
+            parts.setdefault(name.value, part)
+    return {name: part for name, part in parts.items() if bound.get(name, 0) == 1}
+
+
+def _is_part(node: cst.BaseExpression) -> bool:
+    """``self.mlp``, ``self.mlp.act``."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+        if _is_self(node):
+            return True
+    return False
+
+
+def _is_self(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Name) and node.value == "self"
+
+
+def _method_around(ctx: Context, node: cst.CSTNode) -> cst.FunctionDef | None:
+    """The method in which code stands."""
+    for one in ctx.facts.tree.around(node):
+        if isinstance(one, cst.FunctionDef) and one.params.params:
+            return one if one.params.params[0].name.value == "self" else None
+    return None
+
+
+def reads_module(ctx: Context, body: cst.CSTNode) -> bool:
+    """Whether code reads something of the module around it that may change: no number, and no text."""
+    for node in ctx.facts.tree.within(body, cst.Attribute):
+        if _is_self(node.value) and not _settled(ctx.facts.kind(node)):
+            return True
+    return bool(_foreign(ctx, body))
+
+
+def _foreign(ctx: Context, body: cst.CSTNode) -> set[str]:
+    """Names under which code reads parts of a module, or modules and parameters that stand around it."""
+    method = _method_around(ctx, body)
+    if method is None:
+        return set()
+    found = set()
+    parts = named_parts(ctx, method)
+    free = set(syntax.names(body)) - bound_inside(ctx, body) - {"self"}
+    for node in [n for n in syntax.walk(body) if isinstance(n, cst.Name) and n.value in free]:
+        kind = ctx.facts.kind(parts[node.value]) if node.value in parts else ctx.facts.kind(node)
+        if (node.value in parts and not _settled(kind)) or _trains(kind):
+            found.add(node.value)
+    return found
+
+
+def bound_inside(ctx: Context, body: cst.CSTNode) -> set[str]:
+    """Names that a lambda, a comprehension or a function binds within itself."""
+    found = {param.name.value for param in ctx.facts.tree.within(body, cst.Param)}
+    for node in ctx.facts.tree.within(body, cst.CompFor):
+        found |= set(syntax.names(node.target))
+    for target in ctx.facts.tree.within(body, cst.AssignTarget):
+        found |= {target.target.value} if isinstance(target.target, cst.Name) else set()
+    return found
+
+
+def _settled(kind: k.Kind) -> bool:
+    return k.scalar_type(kind) is not None or isinstance(kind, k.Const)
+
+
+def _trains(kind: k.Kind) -> bool:
+    """Whether a value is a module or a parameter, or holds some."""
+    if isinstance(kind, k.Module):
+        return True
+    if isinstance(kind, k.Tensor):
+        return bool(kind.role)
+    if isinstance(kind, k.Optional):
+        return _trains(kind.inner)
+    if isinstance(kind, k.Tuple):
+        return any(map(_trains, kind.items))
+    if isinstance(kind, k.Sequence):
+        return _trains(kind.item)
+    return isinstance(kind, k.Mapping) and _trains(kind.value)
+
+
+def names_of_parts(ctx: Context, node: cst.Lambda) -> dict[str, cst.BaseExpression] | None:
+    """What stands for the names of parts in ``lambda self, x: self.mlp.act(x)``; None where that is not ``lambda x: m.act(x)``."""
+    method = _method_around(ctx, node)
+    if method is None:
+        return None
+    parts, inside, foreign = named_parts(ctx, method), bound_inside(ctx, node), _foreign(ctx, node)
+    if "self" in inside or not foreign <= set(parts):
+        return None
+    written = [
+        one.target.attr.value
+        for one in ctx.source.index.of_type(cst.AssignTarget)
+        if isinstance(one.target, cst.Attribute)
+    ]
+    for name in foreign:  # a name goes on meaning what it meant
+        if any(written.count(step) > 1 for step in _steps(parts[name])):
+            return None
+    return {name: parts[name] for name in foreign}
+
+
+def _steps(node: cst.BaseExpression) -> list[str]:
+    found = []
+    while isinstance(node, cst.Attribute):
+        found.append(node.attr.value)
+        node = node.value
+    return found
