@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from migrator.analyze.names import unknown_names
+from migrator.analyze.rows import as_converted
 from migrator.analyze.suppress import Suppressions
 from migrator.analyze.walk import FlagWalk, Found, load_flags
 from migrator.findings import Finding, ordered
@@ -73,4 +74,5 @@ def findings_of(source: Source, facts: Facts) -> list[Finding]:
     suppressions = Suppressions(source)
     names = (_finding(source, found) for found in unknown_names(source, facts, taken))
     kept = [finding for finding in names if not suppressions.covers(finding)]
-    return ordered([*(finding for _, finding in flagged), *kept])
+    told = as_converted(source, facts, flagged)
+    return ordered([*(finding for _, finding in told), *kept])

@@ -5,9 +5,10 @@ One page a rule under ``docs/rules/`` and an index, all made from the declaratio
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from migrator.analyze.walk import load_flags
+from migrator.analyze.walk import BUILD_TIME, GENERATING, load_flags
 from migrator.report.text import effort_text
 from rules.registry import FLAGS, Flag
 
@@ -25,6 +26,24 @@ _MEANING = {
     "warning": "runs, may differ or be slow",
     "info": "nothing to do, good to know",
 }
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+_HOST = f"""## Code that is not traced
+
+What depends on the values of tensors (DYN), and effects while JAX traces (TRC001 to TRC005, TRC007), stand in the way of
+what runs under `jit`. They are no finding in
+
+- constructors, initialisers and what builds, prints or loads a model: {_listed(sorted(BUILD_TIME))};
+- functions that train, load or save a model, and datasets;
+- methods of a module whose names begin with {_listed(GENERATING)}, with a leading underscore or without, where they loop
+  or run under `torch.no_grad()`: programs around their model, which call it again and again and end by what it said.
+  Their branches on values are converted as they stand, and work as long as the method itself is not put under `jit`.
+
+What such a function calls of the forward pass is traced all the same, and so is it where a traced function calls it."""
 
 
 def page(flag: Flag) -> str:
@@ -81,6 +100,7 @@ def index() -> str:
             for code, flag in sorted(FLAGS.items())
             if code.rstrip("0123456789") == family
         ]
+    lines += ["", _HOST]
     return "\n".join(lines) + "\n"
 
 

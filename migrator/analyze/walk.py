@@ -19,7 +19,7 @@ from rules.registry import FLAGS, Advice, Flag
 if TYPE_CHECKING:
     from migrator.convert.randomness import RngPlan
 
-_BUILD_TIME = frozenset(
+BUILD_TIME = frozenset(
     [
         "__init__",
         "reset_parameters",
@@ -53,7 +53,7 @@ _TRAINING_NAMES = frozenset(
         "torch.cuda.is_available",
     ]
 )
-_GENERATING = ("generate", "sample", "beam_search", "greedy")
+GENERATING = ("generate", "sample", "beam_search", "greedy")
 """How the names of methods begin that draw from a model."""
 _WITHOUT_GRADIENT = frozenset(["no_grad", "inference_mode"])
 _LONGEST = 72
@@ -189,7 +189,7 @@ class FlagWalk:
         return self._traced[info]
 
     def _decide(self, info: FunctionInfo) -> bool:
-        if info.short in _BUILD_TIME or self._plan.builds_time(info):
+        if info.short in BUILD_TIME or self._plan.builds_time(info):
             return False
         callers = [c for c in info.call_sites.values() if c is not None]
         traced = any(self.is_traced(caller) for caller in callers)
@@ -272,7 +272,7 @@ def _generates(info: FunctionInfo, source: Source) -> bool:
 
     It is no part of the forward pass, and it ends or goes on by what the model has said.
     """
-    if not info.short.lstrip("_").startswith(_GENERATING):
+    if not info.short.lstrip("_").startswith(GENERATING):
         return False
     if _WITHOUT_GRADIENT & set(info.decorators):
         return True

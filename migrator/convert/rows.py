@@ -17,6 +17,8 @@ from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from migrator.source import Source
+from migrator.tree import Tree
 
 _FUNCTIONS = frozenset(
     f"torch.nn.functional.{name}"
@@ -54,6 +56,16 @@ class Selection:
     """``if mask.any():`` around what is done with the rows."""
     region: list[cst.CSTNode] = field(default_factory=list)
     writes: list[cst.CSTNode] = field(default_factory=list)
+
+    def settles(self, tree: Tree, node: cst.CSTNode) -> bool:
+        """Whether what stands at a node in the way is none: the selection, or a test whether it is empty."""
+        tests = (one.test for one in (*self.guards, *self.opened))
+        return node is self.call or any(tree.holds(test, node) for test in tests)
+
+    def lines(self, source: Source) -> range:
+        """The lines from the selection to the last that hangs on it."""
+        first, last = source.span(self.region[0]), source.span(self.region[-1])
+        return range(first.line, last.end_line + 1)
 
 
 def selections(ctx: Context) -> Iterator[Selection]:

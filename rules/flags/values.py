@@ -42,7 +42,8 @@ _CHECKS = (cst.Raise, cst.Assert, cst.Pass)
     cst.UnaryOperation,
     cst.Call,
     what="Python branches on the value of a tensor",
-    why="While JAX traces a function no value is known, so Python cannot choose a branch by one.",
+    why="While JAX traces a function no value is known, so Python cannot choose a branch by one. Code that runs on the "
+    "host may: [what counts as such](index.md#code-that-is-not-traced).",
     example="def scaled(x: torch.Tensor):\n    if x.sum() > 0:\n        x = x * 2\n    return x",
     instead="def scaled(x: torch.Tensor):\n    return torch.where(x.sum() > 0, x * 2, x)",
 )

@@ -127,6 +127,12 @@ def test_the_same_numbers_and_gradients(form: str, count: int) -> None:
         np.testing.assert_allclose(grads[name], want.numpy(), rtol=1e-4, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_analyze_says_what_becomes_of_them(form: str) -> None:
+    findings = migrator.analyze_source(HEADER + written(FORMS[form]))
+    assert [(f.rule, f.severity) for f in findings] == [("DYN005", "info")]
+
+
 OTHERWISE = {
     "statistics over the rows": "out[rows] += self.norms[i](x[rows])",
     "a mean over the rows": "out[rows] += x[rows] - x[rows].mean(0)",
@@ -151,8 +157,9 @@ OTHERWISE = {
 @pytest.mark.parametrize("name", OTHERWISE)
 def test_what_is_done_otherwise_is_a_finding(name: str) -> None:
     guarded = f"if not mask.any():\n    continue\nrows, slot = torch.where(mask)\n{OTHERWISE[name]}"
-    assert rules_of(written(guarded))
-    assert rules_of(written(guarded.partition("continue\n")[2]))
+    for body in (guarded, guarded.partition("continue\n")[2]):
+        assert rules_of(written(body))
+        assert any(f.blocks for f in migrator.analyze_source(HEADER + written(body)))
 
 
 @pytest.mark.parametrize(

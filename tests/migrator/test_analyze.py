@@ -333,14 +333,24 @@ def test_samples_that_convert_have_no_blocking_finding(path: Path) -> None:
     assert not [str(f) for f in findings if f.blocks]
 
 
-def test_the_mixture_of_experts_is_flagged_line_by_line() -> None:
+def test_the_mixture_of_experts_is_told_as_it_is_converted() -> None:
     text = (ROOT / "samples/moe.py").read_text()
+    rows, masked = analyze_source(text)
+    assert (rows.rule, rows.severity, rows.blocks, rows.effort) == ("DYN005", "info", False, 0)
+    assert "convert computes as many as it has places" in rows.message
+    assert masked.snippet.strip() == "return x[mask]"
+    assert [f for f in convert_source(text).findings if f.blocks] == [masked]
+
+
+def test_rows_that_are_used_otherwise_are_flagged_line_by_line() -> None:
+    text = (ROOT / "samples/moe.py").read_text()
+    text = text.replace("weight * expert(x[token_idx])", "weight * expert(x[token_idx].flip(0))")
     findings = {f.snippet.strip(): f for f in analyze_source(text)}
     expected = {
         "token_idx, choice = torch.where(routing.experts == i)": "jnp.where(routing.experts == i, …, 0)",
         "if token_idx.numel() == 0:": "drop this test",
         "weight = routing.weights[token_idx, choice, None]": "jnp.where(routing.experts == i, routing.weights, 0)",
-        "out.index_add_(0, token_idx, weight * expert(x[token_idx]))": "out = out + jnp.where(mask",
+        "out.index_add_(0, token_idx, weight * expert(x[token_idx].flip(0)))": "out = out + jnp.where(mask",
         "return x[mask]": "jnp.where(mask, x, 0)",
     }
     assert findings.keys() == expected.keys()

@@ -33,11 +33,9 @@ class Selected:
             self.guards |= set(found.guards)
             self.opened |= set(found.opened)
             for node in [n for n in ctx.blocked if tree.has(n)]:
-                tests = [one.test for one in (*found.guards, *found.opened)]
-                if node is found.call or any(tree.holds(test, node) for test in tests):
+                if found.settles(tree, node):
                     del ctx.blocked[node]
-            first, last = ctx.source.span(found.region[0]), ctx.source.span(found.region[-1])
-            lines = range(first.line, last.end_line + 1)
+            lines = found.lines(ctx.source)
             kept = [f for f in ctx.findings if f.rule != "DYN006" or f.line not in lines]
             ctx.findings[:] = kept
 
