@@ -17,6 +17,7 @@ ORDER = (
     "handing",
     "large_numbers",
     "selected_rows",
+    "casting",
     "functions",
     "loops",
     "strides",

@@ -11,6 +11,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.functions import is_disabled_autocast
+from migrator.convert.passes.places import is_place
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.surroundings import told
@@ -467,10 +468,6 @@ def _is_class_of_modules(rw: Rewriter, node: cst.BaseExpression) -> bool:
     return info is not None and info.torch_base is not None
 
 
-_PLACES = frozenset("device dev rank local_rank gpu gpu_id device_id cuda_id".split())
-"""Names under which programs keep a device, or its number."""
-
-
 def _only_moves(rw: Rewriter, node: cst.Call) -> bool:
     """``model.to(device)``, ``x.cuda(gpu)`` of something unknown: tensors and modules stay what they are."""
     func = node.func
@@ -486,19 +483,7 @@ def _only_moves(rw: Rewriter, node: cst.Call) -> bool:
     given = [a.value for a in node.args if a.keyword is None or a.keyword.value == "device"]
     if func.attr.value != "to":
         return len(given) < 2
-    return bool(given) and _is_place(rw, given[0]) and len(given) < 2
-
-
-def _is_place(rw: Rewriter, node: cst.BaseExpression) -> bool:
-    kind = rw.ctx.kind(node)
-    if isinstance(kind, k.Device):
-        return True
-    if isinstance(kind, (k.Tensor, k.DType, k.Module)):
-        return False
-    if isinstance(node, (cst.SimpleString, cst.FormattedString)):
-        return True
-    last = node.attr if isinstance(node, cst.Attribute) else node
-    return isinstance(last, cst.Name) and last.value in _PLACES
+    return bool(given) and is_place(rw, given[0]) and len(given) < 2
 
 
 @converts(cst.Expr)

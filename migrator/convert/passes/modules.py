@@ -11,6 +11,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.handed import check_handed_over
 from migrator.convert.own_modes import sets_mode
 from migrator.convert.passes import transposed
+from migrator.convert.passes.casting import cast
 from migrator.convert.passes.classes import is_mixed_in, is_named, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch
@@ -28,7 +29,6 @@ from rules.definitions import module_file
 _SUPPORTED_API = frozenset(
     "train eval forward __call__ append extend insert items keys values update pop".split()
 )
-_MOVES = frozenset("to cuda cpu".split())
 
 
 @converts(cst.Expr)
@@ -140,18 +140,6 @@ def _is_super_call(node: cst.CSTNode, method: str) -> bool:
     )
 
 
-@converts(cst.Expr)
-def super_move(rw: Rewriter, node: cst.Expr) -> Any:
-    """``super().cuda(device)`` of a module that overrides it: JAX has nothing to do."""
-    call, owner = node.value, rw.ctx.owner
-    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or owner is None:
-        return None
-    method = call.func.attr.value
-    if method not in _MOVES or not _is_super_call(call, method) or owner.torch_base is None:
-        return None
-    return None if any(method in p.methods for p in owner.lineage()[1:]) else []
-
-
 @converts(cst.Call)
 def super_method(rw: Rewriter, node: cst.Call) -> Any:
     """``super().forward(x)`` → ``super().__call__(x)``."""
@@ -172,8 +160,9 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
                 return None
             if method == "reset_parameters" and not node.args:
                 return reset_layer(rw, node, cst.Name("self"), [owner.torch_base or ""])
-            if owner.torch_base and method in _MOVES:  # arrays are where they are put
-                return cst.Name("self")
+            moved = cast(rw, node, method) if owner.torch_base else None
+            if moved is not None:
+                return moved
             if owner.torch_base and method not in ("__init__", "train", "eval"):
                 raise Failure(node, "API001", f"super().{method} is torch's own", "write it out")
         if method == "__init__":
@@ -534,8 +523,9 @@ def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
         return syntax.changed(node, func=rw.visit(receiver), args=[rw.visit(a) for a in node.args])
     if method in _WALKS:
         return walk_of(rw, node, method)
-    if method in _MOVES and not any(isinstance(ctx.kind(a.value), k.DType) for a in node.args):
-        return rw.visit(receiver)
+    cast_or_moved = cast(rw, node, method)
+    if cast_or_moved is not None:
+        return cast_or_moved
     if method in _SUPPORTED_API:
         return None
     raise Failure(
