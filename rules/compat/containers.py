@@ -81,21 +81,6 @@ class NamedSequential(nnx.Module):
     def __setitem__(self, index, layer):
         setattr(self, self.names[index], layer)
 
-    def __delitem__(self, index):
-        """As in torch, those that are left are numbered anew."""
-        kept = list(self.layers)
-        del kept[index]
-        for name in self.names:
-            delattr(self, name)
-        self.names = ()
-        for layer in kept:
-            self.append(layer)
-
-    def pop(self, index):
-        layer = self.layers[index]
-        del self[index]
-        return layer
-
     @property
     def layers(self):
         return tuple(getattr(self, name) for name in self.names)
@@ -104,6 +89,18 @@ class NamedSequential(nnx.Module):
         for layer in self.layers:
             input = layer(input)
         return input
+
+
+def take_out(sequential, index):
+    """``sequential.pop(index)`` of torch, where the layers have names: those that are left are numbered anew."""
+    taken, kept = sequential.layers[index], list(sequential.layers)
+    del kept[index]
+    for name in sequential.names:
+        delattr(sequential, name)
+    sequential.names = ()
+    for layer in kept:
+        sequential.append(layer)
+    return taken
 
 
 class Unregistered(nnx.List):

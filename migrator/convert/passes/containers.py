@@ -181,6 +181,33 @@ def edited_class(rw: Rewriter, node: cst.Assign | cst.Del | cst.Call) -> None:
         raise Failure(node, "API007", what, "hand the layers that are meant to its constructor")
 
 
+@converts(cst.Del)
+def taken_out(rw: Rewriter, node: cst.Del) -> cst.Expr | None:
+    """``del net[-1]`` → ``take_out(net, -1)`` where layers have names: torch numbers the others anew."""
+    targets = node.target.elements if isinstance(node.target, cst.Tuple) else [node]
+    for one in targets:
+        target = one.target if isinstance(one, cst.Del) else one.value
+        if not isinstance(target, cst.Subscript) or not is_sequential(rw, target.value):
+            continue
+        if not _names_children(rw, target.value):
+            continue
+        if len(targets) > 1:
+            _check_numbered(rw, node, target.value)
+        index = target.slice[0].slice
+        if isinstance(index, cst.Index):
+            return cst.Expr(_take_out(rw, target.value, index.value))
+        assert isinstance(index, cst.Slice)
+        bounds = [part or cst.Name("None") for part in (index.lower, index.upper, index.step)]
+        part = syntax.with_args(cst.Call(cst.Name("slice")), [cst.Arg(b) for b in bounds])
+        return cst.Expr(_take_out(rw, target.value, part))
+    return None
+
+
+def _take_out(rw: Rewriter, owner: cst.BaseExpression, index: cst.BaseExpression) -> cst.Call:
+    args = [cst.Arg(rw.visit(owner)), cst.Arg(rw.visit(index))]
+    return syntax.with_args(cst.Call(_helper(rw, "take_out")), args)
+
+
 def _own_class(rw: Rewriter, owner: cst.BaseExpression) -> ClassInfo | None:
     return rw.ctx.class_of(rw.ctx.kind(owner)) or (rw.ctx.owner if rw.ctx.is_self(owner) else None)
 
@@ -330,7 +357,7 @@ def item(rw: Rewriter, node: cst.Subscript) -> Any:
         if isinstance(kind, k.Module) and kind.cls == "torch.nn.ModuleList" and sliced:
             return cst.Call(syntax.parse("nnx.List"), [cst.Arg(rw.rebuild(node))])
         return None
-    if written and _names_children(rw, node.value):
+    if isinstance(parent, cst.AssignTarget) and _names_children(rw, node.value):
         return rw.rebuild(node)
     if isinstance(parent, cst.Assign) and _begins_later(node):
         return _slice_of(rw, node)
@@ -470,7 +497,7 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
                 _check_numbered(rw, node, node.func.value)
             return rw.rebuild(node)
         if method == "pop" and _names_children(rw, node.func.value):
-            return rw.rebuild(node)
+            return _take_out(rw, node.func.value, node.args[0].value)
         if method in LIST_METHODS:
             _check_numbered(rw, node, node.func.value)
         if method in LIST_METHODS or method in ("children", "modules_list"):
