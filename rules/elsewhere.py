@@ -21,6 +21,8 @@ _ELSEWHERE = {
     "torch.cuda.amp.GradScaler": "drop it and train in bfloat16",
     "torch.amp.GradScaler": "drop it and train in bfloat16",
     "torch.cuda": "drop it; jax.devices() tells what there is",
+    "torch.profiler": "use jax.profiler",
+    "torch.utils.tensorboard": "log numbers by a writer that does without torch",
     "torch.backends": "drop it; XLA chooses the algorithms",
     "torch.save": "save nnx.state(model) with Orbax",
     "torch.load": WEIGHTS,

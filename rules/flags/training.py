@@ -1,4 +1,4 @@
-"""API012: lines of a training loop that ask torch's optimiser, schedule or scaler to do something."""
+"""API012: lines of a training loop that ask torch's optimiser, schedule, scaler or profiler to do something."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ import libcst as cst
 from rules.elsewhere import advice_for
 from rules.registry import Advice, FlagContext, flag
 
-_OBJECTS = ("torch.optim.", "torch.cuda.amp.GradScaler", "torch.amp.GradScaler")
+_OBJECTS = (
+    "torch.optim.",
+    "torch.cuda.amp.GradScaler",
+    "torch.amp.GradScaler",
+    "torch.cuda.Event",
+    "torch.cuda.Stream",
+    "torch.profiler.profile",
+    "torch.utils.tensorboard.",
+)
 """How the types begin whose objects have no counterpart that is asked the same things."""
 _OF_TRAINING = frozenset(["zero_grad", "step"])
 _STEPPING = ("optim", "opt", "sched", "scaler")
@@ -29,7 +37,7 @@ _SCHEDULE = "leave it out: a schedule of optax counts its own steps"
     cst.Subscript,
     cst.For,
     effort=0.0,
-    what="a line of a training loop asks torch's optimiser, schedule or scaler to do something",
+    what="a line of a training loop asks torch's optimiser, schedule, scaler or profiler to do something",
     why="Gradients and the optimiser's state are values in JAX: a step is a function of them, and nothing is changed "
     "behind the program's back.",
     example=(

@@ -257,6 +257,7 @@ def test_a_package_built_on_torch() -> None:
 LOOP = """import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.tensorboard import SummaryWriter
 
 
 class Trainer:
@@ -264,12 +265,14 @@ class Trainer:
         self.model = model
         self.opt = torch.optim.AdamW(model.parameters())
         self.schedule = torch.optim.lr_scheduler.StepLR(self.opt, 1)
+        self.log = SummaryWriter()
 
     def fit(self, x: torch.Tensor):
         self.opt.zero_grad()
         self.model(x).sum().backward()
         self.opt.step()
         self.schedule.step()
+        self.log.add_scalar("loss", 1.0)
         for group in self.opt.param_groups:
             print(group)
         self.opt.param_groups[0]["lr"] = self.schedule.get_last_lr()[0]
@@ -295,9 +298,18 @@ def test_every_line_of_a_training_loop_that_asks_torch_is_marked() -> None:
     lines = LOOP.splitlines()
     result = convert_source(LOOP)
     marked = {lines[finding.line - 1].strip() for finding in result.findings if finding.blocks}
-    asking = ("opt", "torch.optim", "torch.save", ".step(", "backward(", "zero_grad", "DataLoader(")
+    asking = (
+        "opt",
+        "log",
+        "torch.optim",
+        "torch.save",
+        ".step(",
+        "backward(",
+        "zero_grad",
+        "DataLoader(",
+    )
     expected = {line.strip() for line in lines if any(word in line for word in asking)}
-    left = ("def ", "from ", "state = env.step")
+    left = ("def ", "class ", "from ", "state = env.step")
     assert marked == {line for line in expected if not line.startswith(left)}
     made = result.code.splitlines()
     for i, line in enumerate(made):
