@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.analyze.walk import Found, load_flags, one_line
+from migrator.convert.checkpoints import READERS, callee, checkpoint_read
 from migrator.convert.context import imported
 from migrator.convert.expand import failure, is_strided
 from migrator.convert.inline import CallArg, NoConversion, expand
@@ -24,7 +25,7 @@ from migrator.infer.symbols import BASED_ON_TORCH, STORAGE, built_on_torch, of_t
 from migrator.source import Source, dotted
 from rules import definitions
 from rules.definitions import Rule
-from rules.elsewhere import CONTEXT, advice_for
+from rules.elsewhere import CONTEXT, WEIGHTS, advice_for
 from rules.registry import FLAGS
 
 _BY_PASSES = frozenset(
@@ -141,6 +142,11 @@ def _visit(root: cst.CSTNode, facts: Facts, taken: set[cst.CSTNode]) -> Iterator
             pending.append(node.value.test)
             continue
         found = None
+        if isinstance(node, (cst.Expr, cst.Return, cst.Assign)):
+            found = _checkpoint(node, facts)
+            if found is not None:
+                yield found
+                continue
         if isinstance(node, cst.Call):
             found = _call(node, facts)
         elif isinstance(node, (cst.Name, cst.Attribute)):
@@ -241,6 +247,21 @@ def _call(node: cst.Call, facts: Facts) -> Found | None:
         if keyword != "out" and not is_strided(keyword, kind):
             args.append(CallArg(keyword, item.value, item.value, kind))
     return _refused(node, base, rules, args)
+
+
+def _checkpoint(node: cst.Expr | cst.Return | cst.Assign, facts: Facts) -> Found | None:
+    """A statement that reads a torch checkpoint into a model."""
+    if callee(facts, node.value) not in READERS:
+        return None
+    around = reversed(facts.tree.around(node))
+    function = next((one for one in around if isinstance(one, cst.FunctionDef)), None)
+    info = facts.functions.get(function) if function is not None else None
+    reading = checkpoint_read(facts, info, node) if info is not None else None
+    if reading is None:
+        return None
+    if reading.built:
+        return _found(reading.place, "API001", reading.what, WEIGHTS)
+    return Found(reading.place, "API001", reading.what, WEIGHTS, "warning", 0.0, False)
 
 
 def _refused(

@@ -291,6 +291,15 @@ def step(model, optimizer, scheduler, batch, env):
 
 def load(x: torch.Tensor):
     return DataLoader(TensorDataset(x))
+
+
+def resume(path, model: nn.Module):
+    state = torch.load(path)
+    model.load_state_dict(state["model"])
+
+
+def epoch(path):
+    return torch.load(path)["epoch"]
 """
 
 
@@ -299,6 +308,7 @@ def test_every_line_of_a_training_loop_that_asks_torch_is_marked() -> None:
     result = convert_source(LOOP)
     marked = {lines[finding.line - 1].strip() for finding in result.findings if finding.blocks}
     asking = (
+        "return torch.load",
         "opt",
         "log",
         "torch.optim",
@@ -325,6 +335,7 @@ def test_analyze_and_convert_give_the_same_advice() -> None:
         if "DataLoader" not in analyzed[place].message:  # convert ends at what stands inside of it
             assert finding.message == analyzed[place].message
         assert finding.advice == analyzed[place].advice
+        assert finding.severity == analyzed[place].severity
     advice = " ".join(finding.advice for finding in analyzed.values())
     for words in ("optimiser of the same name in optax", "schedule of optax", "Orbax", "grain"):
         assert words in advice

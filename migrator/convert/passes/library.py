@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.branches import runs_by_default
+from migrator.convert.checkpoints import always_built, callee, checkpoint_read
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.freezing import forward_reaches, in_forward
 from migrator.convert.rewriter import Rewriter, converts
@@ -88,50 +88,17 @@ def _on_one_line(node: Any) -> Any:
     return syntax.parenthesized(node)
 
 
-@converts(cst.Expr)
-def loaded(rw: Rewriter, node: cst.Expr) -> Any:
-    """``model.load_state_dict(…)`` in a function that builds a model: a torch checkpoint cannot be read here."""
-    call = node.value
-    if _callee(rw, call) != "Module.load_state_dict" or rw.ctx.frame is None:
+@converts(cst.Expr, cst.Return, cst.Assign)
+def loaded(rw: Rewriter, node: cst.Expr | cst.Return | cst.Assign) -> Any:
+    """``model.load_state_dict(…)``, ``state_dict = torch.load(…)``: what reads a torch checkpoint raises."""
+    if rw.ctx.frame is None or not isinstance(node.value, cst.Call):
         return None
-    assert isinstance(call, cst.Call)
-    if call.args and _callee(rw, call.args[0].value) == "Module.state_dict":
-        return None  # the state of another module of the program
-    return _not_loaded(rw, call)
-
-
-@converts(cst.Return, cst.Assign)
-def downloaded(rw: Rewriter, node: cst.Return | cst.Assign) -> Any:
-    """``state_dict = load_state_dict_from_url(…)``: the checkpoint is one of torch's.
-
-    So is what ``torch.load`` reads in a function that hands a state_dict to a module.
-    """
-    frame, name = rw.ctx.frame, _callee(rw, node.value or node)
-    if frame is None or name not in (*_DOWNLOADS, "torch.load"):
+    reading = checkpoint_read(rw.ctx.facts, rw.ctx.frame.info, node)
+    if reading is None:
         return None
-    if name == "torch.load":
-        below = rw.ctx.facts.tree.below(frame.info.node.body)
-        if not any(_callee(rw, one) == "Module.load_state_dict" for one in below):
-            return None
-    return _not_loaded(rw, node)
-
-
-_DOWNLOADS = frozenset(["torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"])
-
-
-def _not_loaded(rw: Rewriter, node: cst.CSTNode) -> cst.Raise:
-    info = rw.ctx.frame.info if rw.ctx.frame is not None else None
-    built = info is not None and (info.short == "__init__" or info.builds or _always_built(info))
-    if info is not None and built and runs_by_default(rw.ctx.facts.tree, node, info):
-        raise Failure(node, "API001", "the model reads a torch checkpoint as it is built", WEIGHTS)
-    rw.ctx.report(
-        node,
-        "API001",
-        "a torch checkpoint is not loaded by the converted code, which raises here",
-        WEIGHTS,
-        severity="warning",
-        blocks=False,
-    )
+    if reading.built:
+        raise Failure(reading.place, "API001", reading.what, WEIGHTS)
+    rw.ctx.report(reading.place, "API001", reading.what, WEIGHTS, severity="warning", blocks=False)
     return _raising()
 
 
@@ -195,24 +162,10 @@ def _reads_checkpoint(rw: Rewriter, info: FunctionInfo) -> bool:
         return False
     if isinstance(info.returns, (k.Tensor, k.Module)) or forward_reaches(rw.ctx, info):
         return False
-    if _always_built(info):
+    if always_built(info):
         return False
     called = (_callee(rw, node) or "" for node in syntax.walk(info.node))
     return "state_dict" in info.params or any(name.endswith(_READERS) for name in called)
-
-
-def _always_built(info: FunctionInfo) -> bool:
-    """Whether a constructor calls a function whatever its arguments are."""
-    return any(
-        where is not None and where.short == "__init__" and not _in_branch(call, where)
-        for call, where in info.call_sites.items()
-    )
-
-
-def _in_branch(node: cst.CSTNode, function: FunctionInfo) -> bool:
-    """Whether a part of a function runs on some condition only."""
-    branches = (one for one in syntax.walk(function.node) if isinstance(one, cst.If))
-    return any(one is node for branch in branches for one in syntax.walk(branch))
 
 
 _READERS = ("torch.load", "load_state_dict", "load_file", "load_checkpoint", "safe_open")
@@ -291,7 +244,4 @@ _OVERLOADS = frozenset(["torch.jit._overload", "torch.jit._overload_method"])
 
 
 def _callee(rw: Rewriter, node: cst.CSTNode) -> str | None:
-    if type(node) is not cst.Call:
-        return None
-    kind = rw.ctx.facts.kind(node.func)
-    return kind.name if isinstance(kind, (k.Function, k.Namespace)) else None
+    return callee(rw.ctx.facts, node)
