@@ -167,7 +167,8 @@ def _named(cases: Sequence[Case], settings: Config) -> list[Case]:
 
     def names(case: Case) -> Iterator[str]:
         file, _, name = case.torch.partition(":")
-        yield name
+        if case.problem is None or name != MAIN:  # which class is meant is not known
+            yield name
         yield from (Path(file).stem, f"{Path(file).stem}:{name}")
         yield os.path.relpath(file)
         yield case.torch

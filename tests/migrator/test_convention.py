@@ -92,6 +92,18 @@ def test_a_directory_means_its_files_and_a_written_port_is_found(here: Path) -> 
     assert "first difference in: part" in result.stdout
 
 
+def test_a_file_that_is_no_python_leaves_the_models_of_its_directory(here: Path) -> None:
+    (here / "broken.py").write_text("import torch\ndef f(:\n")
+    result = migrate("verify", ".", "--examples", "2")
+    assert result.exit_code == 2, result.output
+    assert [line.split()[:2] for line in result.stdout.splitlines() if "rror" in line] == [
+        ["broken", "error"],
+        ["Net", "equal"],
+        ["1", "error,"],
+    ]
+    assert result.stderr.endswith("broken.py:2:7: syntax error: invalid syntax\n")
+
+
 def test_a_file_that_has_cases_means_those(here: Path) -> None:
     case = '[[tool.migrate.case]]\nname = "mine"\ntorch = "net.py:Net"\n'
     (here / "pyproject.toml").write_text(case)
@@ -135,7 +147,7 @@ def test_a_file_that_says_not_what_is_meant_leaves_the_others(here: Path) -> Non
     other = "\nclass Other(nn.Module):\n    def forward(self, x):\n        return x\n"
     (here / "unclear.py").write_text(text + other)
     with selection(None, ["."], None) as (settings, names):
-        assert names == ["Net", "Model"]
+        assert names == ["Net", "unclear"]
         assert "which class?" in str(settings.cases[-1].problem)
 
 
