@@ -11,9 +11,10 @@ from click.testing import CliRunner, Result
 
 from migrator.cli import main
 from migrator.infer import kinds as k
+from migrator.infer.observed import Observed
 from migrator.observe.facts import observe
-from migrator.package.follow import Redirect, followed, redirected
-from migrator.project import File
+from migrator.package.follow import Followed, Redirect, followed, redirected
+from migrator.project import File, convert_files
 from migrator.quick import selection
 from migrator.verifying import verify_cases
 
@@ -120,13 +121,17 @@ def _file(source: str) -> str:
     return "mine/net.py" if source == "mine" else source
 
 
-def test_facts_stand_where_the_copies_have_them(source: str, tmp_path: Path) -> None:
-    """Imports of a copy lead elsewhere: what stands beside one is not where it was, all else is."""
-    name = Path("net.py")
-    files = [File(tmp_path / _file(source), name)]
+def copied(source: str, tmp_path: Path) -> Followed:
+    """The project of ``source`` and what it reaches of the library, copied."""
+    files = [File(tmp_path / _file(source), Path("net.py"))]
     if source == "mine":
         files.append(File(tmp_path / "mine" / "__init__.py", Path("__init__.py")))
-    copies = followed(files, ["shelf"], tmp_path / "copies")
+    return followed(files, ["shelf"], tmp_path / "copies")
+
+
+def test_facts_stand_where_the_copies_have_them(source: str, tmp_path: Path) -> None:
+    """Imports of a copy lead elsewhere: what stands beside one is not where it was, all else is."""
+    copies = copied(source, tmp_path)
     facts = observe(["net"], copies.files, copies)
     assert {Path(fact.path).name for fact in facts} == {"net.py", "mixing.py", "store.py"}
     for fact in facts:
@@ -136,6 +141,18 @@ def test_facts_stand_where_the_copies_have_them(source: str, tmp_path: Path) -> 
     (mixer,) = (fact for fact in facts if fact.text == "self.mixer")
     assert isinstance(mixer.kind, k.Module)
     assert mixer.kind.cls.endswith("shelf_flax.mixing.Mixer")
+
+
+def test_what_is_kept_of_an_earlier_run_depends_on_the_facts(source: str, tmp_path: Path) -> None:
+    copies = copied(source, tmp_path)
+    facts = observe(["net"], copies.files, copies)
+    (read,) = (fact for fact in facts if fact.text == 'store.get("x")')
+    seen = {read.place: read.kind}
+    told = {read.module: Observed(seen, seen)}
+    cache = tmp_path / "cache"
+    for observed, complete in (({}, False), (told, True), ({}, False), (told, True)):
+        made = convert_files(copies.files, cache=cache, observed=observed)
+        assert made.complete is complete
 
 
 def test_an_import_over_several_lines_keeps_their_number() -> None:
