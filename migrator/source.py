@@ -17,7 +17,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrator.errors import UserError
 from migrator.findings import UNREADABLE, Finding
-from migrator.lines import split
+from migrator.lines import assigned, split
 from migrator.tree import Tree
 from migrator.wrappers import written_out
 
@@ -140,7 +140,7 @@ class Source:
         self.module = module
         try:
             with _trusted_parser:
-                self.tree = written_out(split(cst.parse_module(text)), text)
+                self.tree = written_out(assigned(split(cst.parse_module(text)), text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:

@@ -265,6 +265,13 @@ def check_calls(ctx: Context, write: Write) -> None:
             f"{info.short}() changes its argument `{param}` in place, and is handed on as a value",
             "work on a copy, or call it by its name",
         )
+    if not info.call_sites and not write.element and _gives_nothing(ctx, info, param):
+        raise Failure(
+            node,
+            "MUT003",
+            f"{info.short}() changes its argument `{param}` in place and returns nothing: here its caller sees no change",
+            f"return `{param}`, and take it back where it is called",
+        )
     for call, caller in info.call_sites.items():
         if not isinstance(call, cst.Call):
             continue
@@ -277,6 +284,22 @@ def check_calls(ctx: Context, write: Write) -> None:
                 continue
             if not taken_back(ctx, call, info, item):
                 _check_call(ctx, write, caller, call, item)
+
+
+def _gives_nothing(ctx: Context, info: FunctionInfo, param: str) -> bool:
+    """Whether a plain function has no result, in the output either: what it does to its arguments is all there is."""
+    from migrator.convert.passes.initializers import returned_parameter
+
+    if info.owner is not None or info.outer is not None or info.generator:
+        return False
+    if not isinstance(
+        info.params.get(param), k.Tensor
+    ):  # what a module holds is written in the port, too
+        return False
+    if returned_parameter(ctx, info) == param:
+        return False
+    returns = [n for n in syntax.walk(info.node.body) if isinstance(n, cst.Return)]
+    return all(one.value is None or one.value.deep_equals(cst.Name("None")) for one in returns)
 
 
 def _check_call(

@@ -54,9 +54,7 @@ MODULE_METHODS = frozenset(
 )
 CASTS = MODULE_METHODS - {"requires_grad_", "apply"}
 """Methods of tensors and of modules that move or cast, which neither arrays nor Flax modules have."""
-_COMMON = frozenset(
-    "name names grad data next storage absolute add_ register_hook is_shared".split()
-)
+_COMMON = frozenset("name names grad data next storage absolute register_hook is_shared".split())
 
 
 TORCH_VERSION = k.Other("torch version")

@@ -36,7 +36,7 @@ class ConvNd(nnx.Module):
         self.padding = padding if isinstance(padding, str) else per_axis(padding)
         self.dilation = per_axis(dilation)
         shape = (out_channels, in_channels // groups, *self.kernel_size)
-        bound = math.prod(shape[1:]) ** -0.5
+        bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(
             rngs.params.uniform(shape, dtype=dtype, minval=-bound, maxval=bound)
         )
@@ -158,7 +158,7 @@ class ConvTransposeNd(nnx.Module):
         self.padding, self.output_padding = per_axis(padding), per_axis(output_padding)
         self.dilation = per_axis(dilation)
         shape = (in_channels, out_channels // groups, *self.kernel_size)
-        bound = math.prod(shape[1:]) ** -0.5
+        bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(
             rngs.params.uniform(shape, dtype=dtype, minval=-bound, maxval=bound)
         )

@@ -381,3 +381,25 @@ class M(nn.Module):
         return self.b(x)
 """)
     assert "self.last = Linear(c, c, rngs=rngs)" in code
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'setattr(self, "act1", nn.PReLU())',
+        'for i in range(2):\n            setattr(self, f"act{i}", nn.PReLU())',
+        'for i in range(2):\n            setattr(self, "act" + str(i), nn.PReLU())',
+    ],
+)
+def test_a_layer_under_a_made_up_name_takes_the_place_of_a_function(line: str) -> None:
+    check(f"""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.act = nn.Tanh()
+        self.act1 = nn.ReLU()
+        {line}
+
+    def forward(self, x):
+        return self.act1(self.act(x))
+""")

@@ -7,7 +7,7 @@ import pytest
 import migrator
 from migrator.convert.signature import plain_class
 from rules import definitions
-from tests.convert.tools import check, rules_of
+from tests.convert.tools import both, check, rules_of
 
 
 def converted(expression: str) -> str:
@@ -138,3 +138,17 @@ class M(nn.Module):
     assert 'self.w.set_metadata("_no_weight_decay", True)' in code
     assert 'self.fc.bias.set_metadata("_no_reinit", True)' in code
     assert 'set_attribute(getattr(self, name), "_optim", {"lr": lr})' in code
+
+
+@pytest.mark.parametrize("layer", ["nn.Conv2d(0, 4, 3)", "nn.ConvTranspose1d(0, 4, 3)"])
+def test_a_convolution_of_no_channels_is_built(layer: str) -> None:
+    model, port, _ = both(f"""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.skip = {layer}
+
+    def forward(self, x):
+        return x
+""")
+    assert port.skip.weight.shape == tuple(model.skip.weight.shape)

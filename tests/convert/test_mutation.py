@@ -215,3 +215,11 @@ def test_a_part_of_what_the_expression_makes_is_nobodys(line: str) -> None:
         "    return y, found.values\n"
     )
     assert rules_of(kept) == ["MUT002"]
+
+
+def test_a_function_that_only_writes_to_its_arguments_needs_a_caller() -> None:
+    several = "def f(x: torch.Tensor, y: torch.Tensor):\n    x[0] = 1\n    y[0] = 1\n"
+    assert rules_of(several) == ["MUT003", "MUT003"]
+    assert rules_of("def f(x, i):\n    x[:, 0] = 0\n    x[..., i] = 0\n") == ["MUT003", "MUT003"]
+    assert rules_of("def f(x: torch.Tensor):\n    x.add_(1)\n") == []  # it returns x
+    assert rules_of(several + "    return y\n") == []

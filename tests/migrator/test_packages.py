@@ -555,3 +555,50 @@ def test_an_import_that_another_file_may_read_stays(tmp_path: Path, other: str, 
     net = "import torch.nn as nn\nfrom torchvision import models\n\n\nclass Net(nn.Module):\n    pass\n"
     found = convert(tmp_path, {"net.py": net, "use.py": other + "\n"})
     assert any(text.startswith("net.py: API004") for text in blocking(found)) is kept
+
+
+TOOLS = """
+def make(fn, *a, **kw):
+    return fn(*a, **kw)
+
+
+def named(fn, *a):
+    print(fn.__name__)
+    return fn(*a)
+"""
+USER = """
+from torch import nn
+
+from .tools import make, named
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = make(nn.Linear, 4, out_features=3)
+        self.b = {}
+
+    def forward(self, x):
+        return self.b(self.a(x))
+"""
+
+
+def test_a_class_that_a_function_of_another_file_builds(tmp_path: Path) -> None:
+    import torch
+    from flax import nnx
+
+    import migrator
+
+    files = {"tools.py": TOOLS, "net.py": USER.format("make(nn.PReLU)")}
+    assert not blocking(convert(tmp_path, files, name="flaxed"))
+    theirs = UserCode(tmp_path / "src").load(tmp_path / "src/pkg/net.py").Net().eval()
+    ours = UserCode(tmp_path / "out").load(tmp_path / "out/flaxed/net.py").Net(rngs=nnx.Rngs(0))
+    migrator.load_state_dict(ours, theirs.state_dict())
+    x = torch.randn(3, 4)
+    with torch.no_grad():
+        np.testing.assert_allclose(ours(x.numpy()), theirs(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_class_of_which_another_file_wants_more_than_a_call(tmp_path: Path) -> None:
+    found = convert(tmp_path, {"tools.py": TOOLS, "net.py": USER.format("named(nn.Linear, 3, 3)")})
+    assert blocking(found)

@@ -7,8 +7,10 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context
+from migrator.convert.alias import bound_arguments
+from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from rules import definitions
 from rules.definitions import module_file
@@ -50,13 +52,65 @@ def mapped(rw: Rewriter, node: cst.Call) -> Any:
         return None
     if not _takes_generator(rw.ctx, node.args[0].value):
         return None
+    first = syntax.changed(node.args[0], value=_building(rw, node, node.args[0].value))
+    return syntax.with_args(node, [first, *(rw.visit(a) for a in node.args[1:])])
+
+
+@converts(cst.Call)
+def built_elsewhere(rw: Rewriter, node: cst.Call) -> Any:
+    """``make(nn.Linear, 3)`` of another file's ``def make(fn, *a): return fn(*a)``, which takes no ``rngs``.
+
+    Raises:
+      Failure: that function does more with what it is handed than call it.
+    """
+    ctx = rw.ctx
+    kind = ctx.facts.kind(node.func)
+    info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is None or info.settled is None or info.owner is not None or ctx.plan.how(info):
+        return None
+    given = {item: name for name, item in bound_arguments(node, info)}
+    made = {
+        item: item.value
+        for item, name in given.items()
+        if _takes_generator(ctx, item.value)
+        and ctx.kind(item.value) != k.UNKNOWN
+        and calls(info, name)
+    }
+    if not made:
+        return None
+    for item in made:
+        if not calls(info, given[item], only=True):
+            what = f"`{info.short}` of another file calls what it is handed, which takes rngs here"
+            raise Failure(item, "API003", what, "hand it a function that builds the layer")
+    return syntax.with_args(
+        node,
+        [
+            syntax.changed(item, value=_building(rw, node, item.value))
+            if item in made
+            else rw.visit(item)
+            for item in node.args
+        ],
+    )
+
+
+def calls(info: FunctionInfo, name: str, only: bool = False) -> bool:
+    """Whether a function calls one of its parameters; with ``only``, whether it does nothing else with it."""
+    body = info.node.body
+    called = [
+        n
+        for n in syntax.walk(body)
+        if isinstance(n, cst.Call) and isinstance(n.func, cst.Name) and n.func.value == name
+    ]
+    return bool(called) and (not only or syntax.names(body).get(name) == len(called))
+
+
+def _building(rw: Rewriter, call: cst.Call, value: cst.BaseExpression) -> cst.BaseExpression:
+    """``functools.partial(build, Block, rngs=rngs)``."""
     rw.ctx.helpers.use("functools")
     build = rw.ctx.helpers.need(module_file("rules.compat.factories"), "build")
-    made = rw.visit(node.args[0].value)
-    call = cst.Call(syntax.parse("functools.partial"))
-    call = syntax.with_args(call, [cst.Arg(cst.Name(build)), cst.Arg(made)])
-    first = syntax.changed(node.args[0], value=syntax.add_keyword(call, "rngs", rw.ctx.rngs(node)))
-    return syntax.with_args(node, [first, *(rw.visit(a) for a in node.args[1:])])
+    made = cst.Call(syntax.parse("functools.partial"))
+    made = syntax.with_args(made, [cst.Arg(cst.Name(build)), cst.Arg(rw.visit(value))])
+    return syntax.add_keyword(made, "rngs", rw.ctx.rngs(call))
 
 
 def _takes_generator(ctx: Context, node: cst.BaseExpression) -> bool:

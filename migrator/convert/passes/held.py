@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from itertools import combinations
 from typing import Any
@@ -241,13 +242,44 @@ def changing_layer(rw: Rewriter, node: cst.Assign) -> Any:
     if not is_function(rw, node.value) or not ctx.is_self(target.value) or ctx.owner is None:
         return None
     values = _assigned(ctx, ctx.owner, target.attr.value)
-    if all(is_function(rw, v) or _is_plain(v) for v in values):
-        return None
-    if all(either_or(ctx, a, b) for a, b in combinations(values, 2)):
-        return None
+    if not _set_by_name(rw, ctx.owner, target.attr.value):
+        if all(is_function(rw, v) or _is_plain(v) for v in values):
+            return None
+        if all(either_or(ctx, a, b) for a, b in combinations(values, 2)):
+            return None
     wrapper = ctx.helpers.need(module_file("rules.compat.children"), "Stateless")
     value = cst.Call(cst.Name(wrapper), [cst.Arg(rw.visit(node.value))])
     return syntax.changed(node, value=value)
+
+
+def _set_by_name(rw: Rewriter, owner: ClassInfo, name: str) -> bool:
+    """Whether the class may give an attribute a layer under a name that it makes up: ``setattr(self, f"act{i}", …)``."""
+    for call in rw.ctx.facts.tree.within(owner.node, cst.Call):
+        if not isinstance(call.func, cst.Name) or call.func.value != "setattr":
+            continue
+        if len(call.args) != 3 or not rw.ctx.is_self(call.args[0].value):
+            continue
+        made = call.args[2].value
+        if not isinstance(rw.ctx.facts.kind(made), k.Module) or is_function(rw, made):
+            continue
+        if re.fullmatch(_pattern(call.args[1].value), name):
+            return True
+    return False
+
+
+def _pattern(node: cst.BaseExpression) -> str:
+    """What a name that is made up in the code may be, as a regular expression."""
+    if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
+        return re.escape(node.evaluated_value)
+    if isinstance(node, cst.FormattedString):
+        texts = [
+            re.escape(part.value) if isinstance(part, cst.FormattedStringText) else ".*"
+            for part in node.parts
+        ]
+        return "".join(texts)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        return _pattern(node.left) + _pattern(node.right)
+    return ".*"
 
 
 @converts(cst.Assign)
