@@ -31,7 +31,7 @@ class Conv2d(nnx.Module):
         self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
         self.padding = padding if isinstance(padding, str) else per_axis(padding)
         shape = (out_channels, in_channels // groups, *self.kernel_size)
-        bound = math.prod(shape[1:]) ** -0.5
+        bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
         bias_init = rngs.params.uniform(shape[:1], minval=-bound, maxval=bound)
         self.bias = nnx.Param(bias_init) if bias else None

@@ -24,7 +24,7 @@ class Conv2d(nnx.Module):
         self.padding = per_axis(padding)
         self.dilation = 1, 1
         shape = (out_channels, in_channels, *self.kernel_size)
-        bound = math.prod(shape[1:]) ** -0.5
+        bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
         bias_init = rngs.params.uniform(shape[:1], minval=-bound, maxval=bound)
         self.bias = nnx.Param(bias_init) if bias else None
@@ -156,7 +156,7 @@ class ConvTranspose2d(nnx.Module):
         self.padding, self.output_padding = (0, 0), (0, 0)
         self.dilation = 1, 1
         shape = (in_channels, out_channels // groups, *self.kernel_size)
-        bound = math.prod(shape[1:]) ** -0.5
+        bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
         bias_init = rngs.params.uniform((out_channels,), minval=-bound, maxval=bound)
         self.bias = nnx.Param(bias_init)
