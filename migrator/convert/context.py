@@ -111,6 +111,7 @@ class Context:
         """Class → attribute of self → what it and the classes derived from it assign to it."""
         self.emptied: frozenset[str] | None = None
         """Names of lists that the project may take something out of."""
+        self.named_classes: dict[ClassInfo, bool] = {}
         self.made_variables: dict[FunctionInfo, list[Any]] = {}
         """Constructor → the parameters and buffers it makes, and the memory they are made of."""
         self.variables: dict[FunctionInfo, list[cst.Attribute]] = {}

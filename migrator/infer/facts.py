@@ -102,6 +102,8 @@ class SettledClass:
     constructor: bool = False
     tied: tuple[tuple[str, str], ...] = ()
     """Tied output layers and the source of the weight they share."""
+    named: bool = False
+    """Of a class derived from Sequential: its children have names."""
 
 
 ASKS_FOR_MODULES = re.compile(r"\.(?:named_)?children\(|\bisinstance\([^\n]*\bModule\b")

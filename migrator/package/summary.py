@@ -10,6 +10,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.children import is_named
 from migrator.convert.context import Context
 from migrator.convert.kept import kept
 from migrator.convert.memory import returns_argument, returns_state
@@ -166,6 +167,7 @@ class ForeignClass(ClassInfo):
             data["stores"],
             data["constructor"],
             tuple((head, weight) for head, weight in data["tied"]),
+            data["named"],
         )
 
     @property
@@ -212,6 +214,7 @@ def _class(ctx: Context, info: ClassInfo) -> Data:
         "asks_training": info.asks_training,
         "stores": ctx.plan.stores(info),
         "constructor": info.torch_base is not None and needs_constructor(ctx, info),
+        "named": is_named(ctx, info),
         "tied": [[head, syntax.code(weight)] for head, weight in sorted(tied.items())],
     }
 

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.children import gives_names, is_named, root_of
 from migrator.convert.context import Context, Failure
 from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
@@ -146,6 +147,7 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
     if name == "torch.nn.Sequential" and is_named(rw.ctx, rw.ctx.class_being_read):
         file = module_file("rules.compat.containers")
         return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "NamedSequential")))
+    _check_names(rw, arg)
     if name.startswith("builtins."):
         return arg
     if name == "torch.nn.ModuleDict":
@@ -188,6 +190,21 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
     return rw.visit(arg)
 
 
+def _check_names(rw: Rewriter, arg: cst.Arg) -> None:
+    """A class whose children have names derives from one of another file whose children have numbers."""
+    ctx, info = rw.ctx, rw.ctx.class_being_read
+    root = root_of(info) if info is not None else None
+    if info is None or root is None or root is info or root.settled is None:
+        return
+    if gives_names(ctx, info) and not is_named(ctx, root):
+        raise Failure(
+            arg.value,
+            "API007",
+            f"children get names here, and those of {root.short}, a Sequential of another file, have none",
+            f"derive from nn.Sequential itself, or let {root.short} add its layers by name",
+        )
+
+
 def _edited(rw: Rewriter) -> bool:
     from migrator.convert.passes.containers import edited  # which is asked about nodes after this
 
@@ -196,45 +213,6 @@ def _edited(rw: Rewriter) -> bool:
 
 _TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})
 """Functions that make a class of tuples."""
-
-
-def is_named(ctx: Context, info: ClassInfo | None) -> bool:
-    """Whether a subclass of Sequential gives its children names (OrderedDict, add_module) or adds them later."""
-    init = info.methods.get("__init__") if info is not None else None
-    if info is not None and info.method("__init__") is None:
-        return _gains_children(ctx, info)
-    for node in syntax.walk(init.node) if init is not None else ():
-        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Attribute):
-            if _is_name(node.target.value, "self") and isinstance(ctx.kind(node.target), k.Module):
-                return True
-        if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)):
-            continue
-        if node.func.attr.value in ("add_module", "register_module", "append"):
-            if _is_name(node.func.value, "self"):
-                return True
-        if node.func.attr.value == "__init__":
-            kinds = [ctx.kind(a.value) for a in node.args if not _is_name(a.value, "self")]
-            if not kinds or (len(kinds) == 1 and isinstance(kinds[0], k.Mapping)):
-                return True
-    return False
-
-
-def _gains_children(ctx: Context, info: ClassInfo) -> bool:
-    """Whether the file builds a Sequential of this class empty or from a dict, or adds named children to one."""
-    for call in ctx.source.index.of_type(cst.Call):
-        kind = ctx.facts.kind(call.func)
-        if isinstance(kind, k.Class) and kind.name == info.name:
-            if not call.args or isinstance(ctx.kind(call.args[0].value), k.Mapping):
-                return True
-        elif type(call.func) is cst.Attribute and call.func.attr.value == "add_module":
-            receiver = ctx.kind(call.func.value)
-            if isinstance(receiver, k.Module) and receiver.cls == info.name:
-                return True
-    return False
-
-
-def _is_name(node: cst.CSTNode, name: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == name
 
 
 def needs_constructor(ctx: Context, info: ClassInfo) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -142,9 +143,10 @@ def _is_named(rw: Rewriter, node: cst.BaseExpression) -> bool:
     if ctx.named is None:
         ctx.named = {True: set(), False: set()}
         for assign in ctx.source.index.of_type(cst.Assign):
-            call, name = assign.value, _last_name(assign.targets[0].target)
-            if isinstance(call, cst.Call) and ctx.facts.callee(call) == "torch.nn.Sequential":
-                ctx.named[_has_names(rw, call, name)].add(name)
+            name = _last_name(assign.targets[0].target)
+            for call in _either(assign.value):
+                if isinstance(call, cst.Call) and ctx.facts.callee(call) == "torch.nn.Sequential":
+                    ctx.named[_has_names(rw, call, name)].add(name)
     name = _last_name(node)
     if name not in ctx.named[True]:
         return False
@@ -159,8 +161,6 @@ def _is_named(rw: Rewriter, node: cst.BaseExpression) -> bool:
 @converts(cst.Assign, cst.Del, cst.Call)
 def edited_class(rw: Rewriter, node: cst.Assign | cst.Del | cst.Call) -> None:
     """Raise a Failure where layers of an own class derived from Sequential are replaced or taken out by place."""
-    from migrator.convert.passes.classes import is_named
-
     owner, replaced = None, isinstance(node, cst.Assign)
     if isinstance(node, cst.Call):
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in _EDITING:
@@ -174,7 +174,8 @@ def edited_class(rw: Rewriter, node: cst.Assign | cst.Del | cst.Call) -> None:
     if info is None or info.torch_base != "torch.nn.Sequential":
         return
     named = is_named(rw.ctx, info)
-    if replaced == named or (isinstance(node, cst.Call) and not _is_pop(node)):
+    method = node.func.attr.value if isinstance(node, cst.Call) else ""  # type: ignore[attr-defined]
+    if replaced == named or method not in ("", "pop"):
         what = (
             f"layers of {info.short}, a Sequential of its own, are replaced or taken out by place"
         )
@@ -208,18 +209,50 @@ def _take_out(rw: Rewriter, owner: cst.BaseExpression, index: cst.BaseExpression
     return syntax.with_args(cst.Call(_helper(rw, "take_out")), args)
 
 
+def is_made_sequential(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether all that the file assigns to a name are Sequentials whose children have names, of one class or another."""
+    made = [
+        one
+        for assign in rw.ctx.source.index.of_type(cst.Assign)
+        if _last_name(assign.targets[0].target) == _last_name(node)
+        for one in _either(assign.value)
+        if _last_name(one) != _last_name(node)  # ``self.net = net``
+    ]
+    return bool(made) and all(
+        isinstance(one, cst.Call) and is_sequential(rw, one) and _makes_named(rw, one, node)
+        for one in made
+    )
+
+
+def _makes_named(rw: Rewriter, call: cst.Call, node: cst.BaseExpression) -> bool:
+    if rw.ctx.facts.callee(call) == "torch.nn.Sequential":
+        return _is_named(rw, node)
+    return is_named(rw.ctx, rw.ctx.class_of(rw.ctx.kind(call)))
+
+
+def check_receiver(rw: Rewriter, node: cst.CSTNode, receiver: cst.BaseExpression) -> None:
+    """Raise a Failure where it is not known whether what gains a child by name is a Sequential, or which."""
+    kind = rw.ctx.kind(receiver)
+    if isinstance(kind, k.Unknown):
+        unknown = not isinstance(rw.ctx.facts.kind(receiver), k.Optional)
+    elif isinstance(kind, k.Module):
+        own = _own_class(rw, receiver)
+        sequential = is_sequential(rw, receiver) and not _names_children(rw, receiver)
+        unknown = sequential or (own is None and kind.cls in ("", "torch.nn.Module"))
+        unknown = unknown and not is_made_sequential(rw, receiver)
+    else:
+        return
+    if unknown:
+        what = f"`{syntax.code(receiver)}` gains a child by name, and it is not known here whether it runs its children"
+        raise Failure(node, "API007", what, "add the child where the module is made")
+
+
 def _own_class(rw: Rewriter, owner: cst.BaseExpression) -> ClassInfo | None:
     return rw.ctx.class_of(rw.ctx.kind(owner)) or (rw.ctx.owner if rw.ctx.is_self(owner) else None)
 
 
-def _is_pop(node: cst.Call) -> bool:
-    return isinstance(node.func, cst.Attribute) and node.func.attr.value == "pop"
-
-
 def _names_children(rw: Rewriter, owner: cst.BaseExpression) -> bool:
     """Whether a Sequential's children have names, by its class or by what it was assigned to."""
-    from migrator.convert.passes.classes import is_named
-
     info = _own_class(rw, owner)
     return is_named(rw.ctx, info) if info is not None else _is_named(rw, owner)
 
@@ -269,9 +302,14 @@ def _target(rw: Rewriter, node: cst.Call) -> str:
     """The last name of what a call is assigned to; empty when it is a part of something larger."""
     line = rw.ctx.statements[-1].node if rw.ctx.statements else None
     for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-        if isinstance(small, cst.Assign) and small.value is node:
+        if isinstance(small, cst.Assign) and any(one is node for one in _either(small.value)):
             return _last_name(small.targets[0].target)
     return ""
+
+
+def _either(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+    """Both values of ``a if c else b``."""
+    return (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)
 
 
 def _appended_only(rw: Rewriter, target: str) -> bool:

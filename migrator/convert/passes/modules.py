@@ -7,12 +7,13 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
 from migrator.convert.handed import check_handed_over
 from migrator.convert.own_modes import sets_mode
 from migrator.convert.passes import transposed
 from migrator.convert.passes.casting import cast
-from migrator.convert.passes.classes import is_mixed_in, is_named, takes_rngs
+from migrator.convert.passes.classes import is_mixed_in, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch
 from migrator.convert.passes.redrawing import is_torchs, reset_layer
@@ -58,7 +59,10 @@ def super_init(rw: Rewriter, node: cst.Expr) -> Any:
                 args = numbered(ctx, call, args)
             return syntax.changed(node, value=syntax.changed(call, func=func, args=args))
         return syntax.changed(node, value=layer_super(rw, owner.torch_base, call))
-    made = syntax.changed(call, func=func, args=[rw.visit(a) for a in call.args])
+    args = [rw.visit(a) for a in call.args]
+    if is_named(ctx, owner) and parents[0].method("__init__") is None:
+        args = numbered(ctx, call, args)
+    made = syntax.changed(call, func=func, args=args)
     if takes_rngs(ctx, parents[0]):
         made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
     return syntax.changed(node, value=made)

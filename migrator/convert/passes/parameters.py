@@ -7,12 +7,12 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.children import REGISTERING, is_named
 from migrator.convert.context import Failure
 from migrator.convert.hints import is_no_module
 from migrator.convert.passes import targets
 from migrator.convert.passes.annotations import layer_class
-from migrator.convert.passes.classes import is_named
-from migrator.convert.passes.containers import is_sequential
+from migrator.convert.passes.containers import check_receiver, is_made_sequential, is_sequential
 from migrator.convert.passes.freezing import freezes
 from migrator.convert.passes.held import (
     after_another,
@@ -100,6 +100,8 @@ def registration(rw: Rewriter, node: cst.Expr) -> Any:
     if method not in ("register_buffer", "register_parameter", "add_module", "register_module"):
         return None
     ctx = rw.ctx
+    if method in REGISTERING:
+        check_receiver(rw, node, call.func.value)
     if not isinstance(ctx.kind(call.func.value), k.Module):
         return None
     if any(item.star for item in call.args):
@@ -122,7 +124,9 @@ def registration(rw: Rewriter, node: cst.Expr) -> Any:
     made = _registered(rw, method, value, given.get("persistent"))
     kind = ctx.facts.kind(name)
     receiver = rw.visit(call.func.value)
-    if is_sequential(rw, call.func.value):
+    if is_sequential(rw, call.func.value) or (
+        method in REGISTERING and is_made_sequential(rw, call.func.value)
+    ):
         new = syntax.changed(
             call,
             func=syntax.changed(call.func, value=receiver, attr=cst.Name("add_module")),
