@@ -105,6 +105,8 @@ class Context:
         """Classes and attributes that keep methods of the module, by their names."""
         self.kept_functions: frozenset[tuple[str, str]] | None = None
         """Those that keep a function which is handed the module."""
+        self.hands_initializers: bool | None = None
+        """Whether the file hands functions around that initialise what they are given."""
         self.kept: dict[FunctionInfo, tuple[tuple[str, str, str], ...]] = {}
         """Constructor → the arguments whose memory it keeps."""
         self.assigned: dict[ClassInfo, dict[str, list[cst.BaseExpression]]] = {}

@@ -40,6 +40,7 @@ ORDER = (
     "tensor_types",
     "instances",
     "initializers",
+    "handed_initializers",
     "indexing",
     "running_statistics",
     "sizes",

@@ -16,9 +16,7 @@ from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from rules import definitions
 
-_LAYOUT_FREE = frozenset(
-    "normal_ uniform_ constant_ zeros_ ones_ trunc_normal_ fill_ zero_".split()
-)
+LAYOUT_FREE = frozenset("normal_ uniform_ constant_ zeros_ ones_ trunc_normal_ fill_ zero_".split())
 
 
 def _rules(rw: Rewriter, node: cst.CSTNode) -> tuple[str, Any]:
@@ -65,7 +63,7 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
         shape = cst.Attribute(rw.visit(viewed), cst.Name("shape"))
         value = cst.Call(cst.Attribute(value, cst.Name("reshape")), [cst.Arg(shape)])
         return targets.assign(rw, viewed, value, data=True)
-    free = name.rpartition(".")[2] in _LAYOUT_FREE
+    free = name.rpartition(".")[2] in LAYOUT_FREE
     unknown = targets.found_at_run_time(rw.ctx, target)
     if unknown is not None:
         rest = call_args(rw, call.args[1:])
@@ -249,6 +247,16 @@ def _root(node: cst.CSTNode) -> str:
     return name.value if name is not None else ""
 
 
+def _is_lambda(rw: Rewriter, node: cst.Call) -> bool:
+    """``fn = lambda w: nn.init.normal_(w)``, which gives the new value: who calls it assigns it."""
+    from migrator.convert.passes.handed_initializers import is_initializing, stays_here
+
+    above = rw.ctx.facts.tree.around(node)[-1]
+    if not isinstance(above, cst.Lambda) or above.body is not node:
+        return False
+    return is_initializing(rw.ctx, above) and stays_here(rw.ctx, above)
+
+
 @converts(cst.Call)
 def expression(rw: Rewriter, node: cst.Call) -> Any:
     """``nn.Parameter(nn.init.normal_(torch.empty(3)))``: the tensor is a temporary."""
@@ -259,10 +267,14 @@ def expression(rw: Rewriter, node: cst.Call) -> Any:
         raise Failure(node, "API001", f"{name} has no definition", "write the initial value out")
     frame = rw.ctx.frame
     own = frame is not None and writes_first_parameter(rw.ctx, frame.info)
-    if not isinstance(node.args[0].value, cst.Call) and not (
-        own
-        and frame is not None
-        and _root(node.args[0].value) == frame.info.node.params.params[0].name.value
+    if (
+        not isinstance(node.args[0].value, cst.Call)
+        and not _is_lambda(rw, node)
+        and not (
+            own
+            and frame is not None
+            and _root(node.args[0].value) == frame.info.node.params.params[0].name.value
+        )
     ):
         raise Failure(
             node,
