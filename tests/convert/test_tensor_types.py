@@ -89,6 +89,19 @@ def test_bytes_as_an_index_are_a_mask(body: str, complete: bool) -> None:
         np.testing.assert_array_equal(port(jnp.asarray(X)), function(torch.tensor(X)).numpy())
 
 
+def test_bytes_that_another_function_hands_over() -> None:
+    source = (
+        "import torch\nimport torch.nn as nn\n\n\nclass P(nn.Module):\n    def forward(self, x, sel):\n        return x[sel]\n\n\n"
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.p = P()\n\n"
+        "    def forward(self, x: torch.Tensor):\n        m = (x[:, 0] > 0).{}\n        chosen = m\n"
+        "        return self.p(x, chosen) + m.sum()\n"
+    )
+    assert "API002" in {
+        f.rule for f in convert_source(source.format("byte()")).findings if f.blocks
+    }
+    assert convert_source(source.format("long()")).complete
+
+
 def test_bytes_in_a_buffer() -> None:
     source = (
         "import torch\nimport torch.nn as nn\n\n\nclass M(nn.Module):\n    def __init__(self):\n"

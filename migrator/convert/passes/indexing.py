@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
@@ -180,9 +181,16 @@ def _of_bytes(rw: Rewriter, node: cst.BaseExpression) -> bool:
     index = rw.ctx.source.index
     read = {syntax.code(n) for n in syntax.walk(node) if isinstance(n, (cst.Name, cst.Attribute))}
     found: list[cst.CSTNode] = [node]
-    for line in index.of_type(cst.Assign):
+    for item in _handed_for(rw, read):  # what a call hands over is read too, in the caller
+        read |= {
+            syntax.code(n) for n in syntax.walk(item) if isinstance(n, (cst.Name, cst.Attribute))
+        }
+        found.append(item)
+    lines = index.of_type(cst.Assign)
+    for line in (*lines, *lines):  # twice, for another name of the same tensor
         if any(syntax.code(one.target) in read for one in line.targets):
             found.append(line.value)
+            read |= {line.value.value} if isinstance(line.value, cst.Name) else set()
     for param in index.of_type(cst.Param):
         if param.name.value in read and param.annotation is not None:
             found.append(param.annotation.annotation)
@@ -192,6 +200,20 @@ def _of_bytes(rw: Rewriter, node: cst.BaseExpression) -> bool:
             if isinstance(name, cst.SimpleString) and f"self.{name.raw_value}" in read:
                 found.append(call.args[1].value)
     return any(_BYTES.search(syntax.code(one)) and not _is_cast(one) for one in found)
+
+
+def _handed_for(rw: Rewriter, names: set[str]) -> list[cst.BaseExpression]:
+    """What the calls in the file hand over for parameters of the function."""
+    if not rw.ctx.frames:
+        return []
+    info = rw.ctx.frames[-1].info
+    return [
+        item.value
+        for call in info.call_sites
+        if isinstance(call, cst.Call)
+        for name, item in bound_arguments(call, info)
+        if name in names
+    ]
 
 
 def _is_cast(node: cst.CSTNode) -> bool:
