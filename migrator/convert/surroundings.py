@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from migrator.convert.context import Context
+from migrator.convert.divided import divides
 from migrator.convert.expand import CallArg
 from migrator.infer import kinds as k
 from rules.definitions import Rule
@@ -18,7 +19,10 @@ def told(ctx: Context, node: cst.Call, args: list[CallArg], rules: Sequence[Rule
     """The arguments that no call writes, for the definitions that ask for them."""
     asked = {name for rule in rules for name in ("unpacked", "narrow") if name in rule.by_name}
     found = []
-    if "unpacked" in asked and (count := unpacked(ctx, node)):
+    count = unpacked(ctx, node) if "unpacked" in asked else 0
+    if count > 2 and not divides(ctx, node, count):
+        count = 0  # torch's last piece is a smaller one then
+    if count:
         value = cst.Integer(str(count))
         found.append(CallArg("unpacked", value, value, k.Const(count)))
     if "narrow" in asked and args and _may_be_narrow(ctx, args[0].kind):

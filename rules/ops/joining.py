@@ -104,8 +104,8 @@ def unsafe_split(tensor, split_size: int, dim=0) -> list[Tensor["same"]]:
 def equal_pieces(input, chunks, dim=0, *, unpacked=0) -> list[Tensor["same"]]:
     """Equal pieces; where they do not divide, torch's last pieces are smaller or missing, and JAX's split raises.
 
-    Two with a name each are halves, the first the larger one. More than two that have a name each (``unpacked``)
-    divide: gates, or queries, keys and values.
+    Two with a name each are halves, the first the larger one. More than two are told (``unpacked``) where they divide
+    for certain: gates, or queries, keys and values.
     """
     if surely(chunks == 2) and surely(unpacked == 2):
         return jnp.array_split(input, 2, axis=dim)

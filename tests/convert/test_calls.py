@@ -13,7 +13,7 @@ from flax import nnx
 
 from migrator.infer.symbols import takes_nothing
 from rules.torch_names import table
-from tests.convert.tools import HEADER, body, convert, function, rules_of
+from tests.convert.tools import HEADER, body, both, convert, function, rules_of
 
 
 def run(source: str, converted: bool = False) -> dict[str, Any]:
@@ -218,3 +218,42 @@ def test_functions_of_integers_are_functions_of_floats() -> None:
     ours = run(source, converted=True)["f"](5)
     for mine, theirs in zip(ours, run(source)["f"](5), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("lines", "equal"),
+    [
+        ("return self.a(x).chunk(3, -1)", None),
+        ("p, q, r = self.a(x).chunk(3, -1)\n        return p, q, r", True),
+        (
+            "y = self.a(x) + self.b(x).float()\n        p, q, r = y.chunk(3, dim=-1)\n        return p, q, r",
+            True,
+        ),
+        ("p, q, r = torch.chunk(self.c(x), 3, 1)\n        return p, q, r", True),
+        ("p, q, r = self.odd(x).chunk(3, -1)\n        return p, q, r", False),
+        ("p, q, r = self.later(x).chunk(3, -1)\n        return p, q, r", False),
+        ("p, q, r = self.odd(x).transpose(1, 2).chunk(3, 1)\n        return p, q, r", False),
+    ],
+)
+def test_pieces_of_what_a_layer_gives(lines: str, equal: bool | None) -> None:
+    """Where they are equal for certain, JAX's own function makes them; else torch's sizes are kept."""
+    source = f"""
+class M(nn.Module):
+    def __init__(self, d=4):
+        super().__init__()
+        self.a = nn.Linear(d, 3 * d)
+        self.b = nn.Linear(d, d * 3, bias=False)
+        self.c = nn.Conv1d(5, out_channels=12, kernel_size=1)
+        self.odd = nn.Linear(d, 10)
+        self.later = nn.Linear(d, 3 * d)
+        self.later = nn.Linear(d, 10)
+
+    def forward(self, x: torch.Tensor):
+        {lines}
+"""
+    model, port, code = both(source)
+    x = torch.linspace(-1, 1, 40).reshape(2, 5, 4)
+    for want, got in zip(model(x), port(jnp.asarray(x.numpy())), strict=True):
+        np.testing.assert_allclose(got, want.detach().numpy(), atol=1e-5)
+    if equal is not None:
+        assert ("p, q, r = jnp.split(" in code) == equal

@@ -15,7 +15,7 @@ from tests.convert.tools import HEADER, body, convert, function, module, rules_o
     [
         ("return x.view(x.size(0), -1)", "return x.reshape(x.shape[0], -1)"),
         ("B, T, C = x.size()\nreturn B", "B, T, C = x.shape\nreturn B"),
-        ("q, k, v = x.chunk(3, -1)\nreturn q", "q, k, v = jnp.split(x, 3, axis=-1)\nreturn q"),
+        ("q, k, v = x.chunk(3, -1)\nreturn q", "q, k, v = chunk(x, 3, axis=-1)\nreturn q"),
         ("return x.transpose(1, 2)", "return x.swapaxes(1, 2)"),
         ("return x.var(1)", "return jnp.var(x, axis=1, ddof=1)"),
         ("return F.gelu(x + 1)", "return jax.nn.gelu(x + 1, approximate=False)"),
