@@ -29,7 +29,7 @@ def copied(module: torch.nn.Module) -> torch.nn.Module:
     made = copy.deepcopy(module, memo)
     for part in made.modules():
         for name, value in list(vars(part).items()):
-            if isinstance(value, types.FunctionType) and value.__closure__:
+            if isinstance(value, types.FunctionType) and (value.__closure__ or value.__defaults__):
                 vars(part)[name] = _reading(value, memo)
     return made
 
@@ -42,12 +42,13 @@ def _reading(function: types.FunctionType, memo: Mapping[int, Any]) -> types.Fun
             cells.append(types.CellType(memo.get(id(cell.cell_contents), cell.cell_contents)))
         except ValueError:  # nothing is in it yet
             cells.append(cell)
+    defaults = tuple(memo.get(id(one), one) for one in function.__defaults__ or ())
     made = types.FunctionType(
         function.__code__,
         function.__globals__,
         function.__name__,
-        function.__defaults__,
-        tuple(cells),
+        defaults or None,
+        tuple(cells) or None,
     )
     made.__kwdefaults__ = function.__kwdefaults__
     return made

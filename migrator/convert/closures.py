@@ -74,7 +74,7 @@ def _foreign(ctx: Context, body: cst.CSTNode) -> set[str]:
     free = set(syntax.names(body)) - bound_inside(ctx, body) - {"self"}
     for node in [n for n in syntax.walk(body) if isinstance(n, cst.Name) and n.value in free]:
         kind = ctx.facts.kind(parts[node.value]) if node.value in parts else ctx.facts.kind(node)
-        if (node.value in parts and not _settled(kind)) or _trains(kind):
+        if (node.value in parts and not _settled(kind)) or trains(kind):
             found.add(node.value)
     return found
 
@@ -93,19 +93,19 @@ def _settled(kind: k.Kind) -> bool:
     return k.scalar_type(kind) is not None or isinstance(kind, k.Const)
 
 
-def _trains(kind: k.Kind) -> bool:
+def trains(kind: k.Kind) -> bool:
     """Whether a value is a module or a parameter, or holds some."""
     if isinstance(kind, k.Module):
         return True
     if isinstance(kind, k.Tensor):
         return bool(kind.role)
     if isinstance(kind, k.Optional):
-        return _trains(kind.inner)
+        return trains(kind.inner)
     if isinstance(kind, k.Tuple):
-        return any(map(_trains, kind.items))
+        return any(map(trains, kind.items))
     if isinstance(kind, k.Sequence):
-        return _trains(kind.item)
-    return isinstance(kind, k.Mapping) and _trains(kind.value)
+        return trains(kind.item)
+    return isinstance(kind, k.Mapping) and trains(kind.value)
 
 
 def names_of_parts(ctx: Context, node: cst.Lambda) -> dict[str, cst.BaseExpression] | None:
@@ -114,7 +114,7 @@ def names_of_parts(ctx: Context, node: cst.Lambda) -> dict[str, cst.BaseExpressi
     if method is None:
         return None
     parts, inside, foreign = named_parts(ctx, method), bound_inside(ctx, node), _foreign(ctx, node)
-    if "self" in inside or not foreign <= set(parts):
+    if "self" in inside or not foreign <= set(parts) or _defaults_read(ctx, node):
         return None
     written = [
         one.target.attr.value
@@ -125,6 +125,12 @@ def names_of_parts(ctx: Context, node: cst.Lambda) -> dict[str, cst.BaseExpressi
         if any(written.count(step) > 1 for step in _steps(parts[name])):
             return None
     return {name: parts[name] for name in foreign}
+
+
+def _defaults_read(ctx: Context, node: cst.Lambda) -> bool:
+    """``lambda x, layer=self.fc: layer(x)``, which holds the layer whatever it is handed."""
+    defaults = [p.default for p in ctx.facts.tree.within(node.params, cst.Param) if p.default]
+    return any(reads_module(ctx, one) or trains(ctx.kind(one)) for one in defaults)
 
 
 def _steps(node: cst.BaseExpression) -> list[str]:

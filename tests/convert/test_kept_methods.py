@@ -113,6 +113,19 @@ def test_what_reads_nothing_that_changes_may_be_kept(line: str) -> None:
 
 
 FUNCTIONS = """
+import functools
+
+
+class Path:
+    def __init__(self, *steps):
+        self.steps = steps
+
+    def __call__(self, x):
+        for step in self.steps:
+            x = step(x)
+        return x
+
+
 class M(nn.Module):
     def __init__(self):
         super().__init__()
@@ -160,6 +173,15 @@ def test_gradients_and_new_weights_reach_a_kept_function(line: str, call: str) -
         "other = nn.Linear(4, 4)\n        self.fn = lambda x: other(x)",
         "w = nn.Parameter(torch.ones(4))\n        self.w = w\n        self.fns = [lambda x: x * w]",
         "self.fns = {'a': lambda x: m.fc(x)}",
+        "self.fn = lambda x, layer=norm: layer(x)",
+        "self.fn = lambda x, layer=self.norm: layer(x)",
+        "def fn(x, layer=self.norm):\n            return layer(x)\n        self.fn = fn",
+        "self.fn = functools.partial(F.linear, weight=norm.weight)",
+        "self.fn = functools.partial(torch.mul, self.scale)",
+        "self.fns = [lambda x, i=i: m.fc(x) * i for i in range(2)]",
+        "self.fns = tuple(lambda x: m.fc(x) for i in range(2))",
+        "self.path = Path(norm, torch.relu)",
+        "self.path = Path(lambda x: self.norm(x))",
         "self.fn = lambda x: m.fc(x)\n        self.parts = nn.ModuleDict({'fc': nn.Linear(4, 4)})",
         "m = nn.Linear(4, 4)\n        self.fn = lambda x: m(x)",
     ],

@@ -12,7 +12,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.closures import names_of_parts, reads_module
+from migrator.convert.closures import names_of_parts, reads_module, trains
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo, FunctionInfo
@@ -117,7 +117,7 @@ def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
         kind = ctx.facts.kind(node)
         info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
         if info is not None and info.outer is not None:
-            return reads_module(ctx, info.node.body)
+            return reads_module(ctx, info.node.body) or reads_module(ctx, info.node.params)
         bound = kind.bound if isinstance(kind, k.Function) else None
         return isinstance(bound, k.Module) and info is not None and info.owner is not None
     if isinstance(node, cst.IfExp):
@@ -126,16 +126,31 @@ def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
         return any(_holds(ctx, element.value) for element in node.elements)
     if isinstance(node, cst.Dict):
         return any(_holds(ctx, element.value) for element in node.elements)
+    if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
+        return _holds(ctx, node.elt)
+    if isinstance(node, cst.DictComp):
+        return _holds(ctx, node.value)
     if isinstance(node, cst.Lambda):
         return reads_module(ctx, node)
     if isinstance(node, cst.Call):
         if ctx.facts.callee(node) == "functools.partial":
-            return any(_holds(ctx, arg.value) for arg in node.args)
+            return any(_holds(ctx, a.value) or trains(ctx.kind(a.value)) for a in node.args)
         if isinstance(node.func, cst.Name) and node.func.value == "getattr":
             return _asks_for_method(ctx, node)
+        if ctx.facts.callee(node) in ("builtins.tuple", "builtins.list", "builtins.dict"):
+            return any(_holds(ctx, arg.value) for arg in node.args)
+        if _builds_plain(ctx, node):
+            return any(_holds(ctx, a.value) or trains(ctx.kind(a.value)) for a in node.args)
         getter = _method(ctx, node.func)
         return getter is not None and _gives_methods(ctx, getter)
     return False
+
+
+def _builds_plain(ctx: Context, node: cst.Call) -> bool:
+    """Whether a call makes an object of the project that is no module: Flax does not look for modules in it."""
+    kind = ctx.facts.kind(node.func)
+    info = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+    return info is not None and info.torch_base is None
 
 
 def _asks_for_method(ctx: Context, node: cst.Call) -> bool:
