@@ -169,6 +169,11 @@ class Source:
         return {}
 
     @cached_property
+    def _compound(self) -> dict[cst.CSTNode, Span]:
+        """Where the statements with a body stand, body and all; filled with ``_statements``."""
+        return {}
+
+    @cached_property
     def _statements(self) -> dict[cst.CSTNode, tuple[cst.CSTNode, int, int]]:
         """Every node → the innermost statement it stands in, its first line and column, by Python's own parser.
 
@@ -190,6 +195,8 @@ class Source:
             first = min([other.lineno, *[d.lineno for d in getattr(other, "decorator_list", [])]])
             before = lines[first - 1][: other.col_offset].decode(errors="replace")
             place = nodes[mine], first, len(before)
+            if hasattr(other, "body"):
+                self._compound[nodes[mine]] = _span_of(other, lines)
             # inner statements come later and overwrite
             found.update(dict.fromkeys(nodes[mine : ends[mine]], place))
         return found
@@ -199,6 +206,8 @@ class Source:
         known = self._statements.get(node)
         if known is None:
             return self._positions.get(node, Span(1, 1, 1, 1))
+        if node in self._compound:
+            return self._compound[node]
         statement, line, column = known
         text = self.lines[line - 1]
         indent = text[: len(text) - len(text.lstrip())]
@@ -232,6 +241,13 @@ def _positions(tree: cst.Module) -> Mapping[cst.CSTNode, Span]:
         node: Span(p.start.line, p.start.column + 1, p.end.line, p.end.column + 1)
         for node, p in wrapper.resolve(PositionProvider).items()
     }
+
+
+def _span_of(node: Any, lines: list[bytes]) -> Span:
+    """The span of a node of Python's parser, which counts columns in bytes of UTF-8."""
+    places = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    ends = [len(lines[line - 1][:place].decode(errors="replace")) + 1 for line, place in places]
+    return Span(node.lineno, ends[0], node.end_lineno, ends[1])
 
 
 def _alone(node: cst.CSTNode, indent: str) -> cst.Module:
