@@ -62,7 +62,12 @@ class Attributes(Expressions):
                 return k.Function(method.name, value)
             if info.gradient:
                 return self._context_attribute(info, name)
-            return info.attribute(name) or self._of_derived(info, name)
+            found = info.attribute(name) or self._of_derived(info, name)
+            if isinstance(found, k.Unknown) and name in _MODULE_ONLY:
+                return k.Function(
+                    f"Module.{name}", k.Module()
+                )  # modules that derive from it have it
+            return found
         if isinstance(value, k.Other) and value.type == "numpy.ndarray":
             return k.Function(f"numpy.ndarray.{name}", value)
         if isinstance(value, k.Other) and value.type.startswith(DISTRIBUTIONS):
@@ -222,7 +227,8 @@ _MODULE_API = frozenset(
 
 
 _MODULE_ONLY = frozenset(
-    "named_parameters parameters modules named_modules named_children state_dict load_state_dict".split()
+    "named_parameters parameters buffers named_buffers modules named_modules children named_children "
+    "state_dict load_state_dict zero_grad register_forward_hook register_forward_pre_hook".split()
 )
 
 

@@ -22,6 +22,7 @@ from migrator.convert.passes.held import (
     only_functions,
     set_again,
 )
+from migrator.convert.passes.receivers import may_be_module
 from migrator.convert.passes.unregistered import is_registered, registered_elsewhere
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -96,14 +97,13 @@ def registration(rw: Rewriter, node: cst.Expr) -> Any:
     call = node.value
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return None
-    method = call.func.attr.value
+    ctx, method = rw.ctx, call.func.attr.value
     if method not in ("register_buffer", "register_parameter", "add_module", "register_module"):
         return None
-    ctx = rw.ctx
     if method in REGISTERING:
         check_receiver(rw, node, call.func.value)
     if not isinstance(ctx.kind(call.func.value), k.Module):
-        return None
+        return may_be_module(rw, node, call.func.value, method)
     if any(item.star for item in call.args):
         own = ctx.class_of(ctx.kind(call.func.value))
         plain = own is not None and own.torch_base == "torch.nn.Module"

@@ -50,6 +50,31 @@ def _flag(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression:
     return syntax.changed(node, value=rw.visit(node.value), attr=cst.Name("deterministic"))
 
 
+_MODULES = frozenset("self model module net network m layer".split())
+"""Names of modules, where nothing else tells."""
+
+
+def _check_module(rw: Rewriter, node: cst.Attribute) -> None:
+    """Raise a Failure where a class that modules derive from, or what must be a module, is asked for its mode."""
+    ctx, owner = rw.ctx, rw.ctx.owner
+    if node.attr.value != "training" or not isinstance(node.value, cst.Name):
+        return
+    if owner is not None and ctx.is_self(node.value):
+        lineage = owner.lineage()
+        plain = owner.torch_base is None and not owner.gradient
+        has_it = any(c.attribute("training") or "training" in c.statics for c in lineage)
+        if not plain or has_it or owner.method("training") is not None:
+            return
+    elif node.value.value not in _MODULES or not isinstance(ctx.kind(node.value), k.Unknown):
+        return
+    raise Failure(
+        node,
+        "API010",
+        f"the training mode of `{node.value.value}` is asked for, which is not known to be a module here",
+        "derive the class from nn.Module, or annotate the parameter",
+    )
+
+
 def _is_handed(rw: Rewriter, node: cst.BaseExpression) -> bool:
     """Whether a name is a parameter for which modules of the file, which carry a mode then, hand themselves over."""
     frame = rw.ctx.frame
@@ -113,6 +138,7 @@ def not_training(rw: Rewriter, node: cst.UnaryOperation) -> Any:
 def training(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.training`` → ``not self.deterministic``."""
     if not _is_training(rw, node):
+        _check_module(rw, node)
         return None
     if not rw.ctx.is_self(node.value) and _is_put_back(rw, node):
         helper = rw.ctx.helpers.need(module_file("rules.compat.modes"), "is_training")
