@@ -23,7 +23,7 @@ from migrator.convert.passes.held import (
     set_again,
 )
 from migrator.convert.passes.receivers import may_be_module
-from migrator.convert.passes.unregistered import is_registered, registered_elsewhere
+from migrator.convert.passes.unregistered import is_registered, made_by_heirs, registered_elsewhere
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.symbols import tensor_attribute
@@ -220,16 +220,16 @@ def _plain(rw: Rewriter, value: cst.BaseExpression) -> cst.BaseExpression:
 def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     """``m.weight`` where only a run tells what layer ``m`` is."""
     ctx = rw.ctx
-    if node.attr.value == "weight" and _is_asked_for_its_shape(rw, node):
-        name = ctx.helpers.need(module_file("rules.compat.initialize"), "weight_of")
-        return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.value))])
-    if node.attr.value != "weight" or ctx.in_init or ctx.frame is None:
+    if node.attr.value != "weight":
         return None
-    if targets.found_at_run_time(ctx, node) is None or isinstance(ctx.kind(node.value), k.Unknown):
-        return None
-    parent = ctx.facts.tree.around(node)[-1]
-    if isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.Assign, cst.Comparison, cst.Del)):
-        return None
+    if not _is_asked_for_its_shape(rw, node):
+        if ctx.in_init or ctx.frame is None or targets.found_at_run_time(ctx, node) is None:
+            return None
+        if isinstance(ctx.kind(node.value), k.Unknown) and not made_by_heirs(ctx, node.value):
+            return None
+        written = (cst.AssignTarget, cst.AugAssign, cst.Assign, cst.Comparison, cst.Del)
+        if isinstance(ctx.facts.tree.around(node)[-1], written):
+            return None
     name = ctx.helpers.need(module_file("rules.compat.initialize"), "weight_of")
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.value))])
 

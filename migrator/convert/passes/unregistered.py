@@ -119,6 +119,14 @@ def _is_own(node: cst.CSTNode, name: str) -> bool:
     return isinstance(node, cst.Attribute) and node.attr.value == name and _is_self(node.value)
 
 
+def made_by_heirs(ctx: Context, node: cst.BaseExpression) -> bool:
+    """``self.fc`` in a class with a ``forward`` that is no module: a module that inherits it makes the layer."""
+    from migrator.convert.passes.classes import is_mixed_in
+
+    own = isinstance(node, cst.Attribute) and ctx.is_self(node.value)
+    return own and ctx.owner is not None and is_mixed_in(ctx, ctx.owner)
+
+
 def registered_elsewhere(ctx: Context, node: cst.Assign, name: str) -> bool:
     """Whether the constructor registers the name only where it does not run this statement: in the other branches."""
     from migrator.convert.passes.targets import makes_parameter
