@@ -141,7 +141,14 @@ class Statements(Narrowing):
                 kind = kind if isinstance(hinted, k.Unknown) else k.join(hinted, kind)
             self.bind_target(node.target, kind)
         else:
-            self.bind_target(node.target, hinted)
+            in_class = self.function is None and self.owner is not None
+            self.bind_target(node.target, self._declared(hinted) if in_class else hinted)
+
+    def _declared(self, hinted: k.Kind) -> k.Kind:
+        """What a class says of an attribute, ``encoder: Encoder | None``: instances of own classes may be modules."""
+        if isinstance(hinted, k.Optional):
+            return k.Optional(self._declared(hinted.inner))
+        return self.instance_of(hinted.type) if isinstance(hinted, k.Other) else hinted
 
     def do_AugAssign(self, node: cst.AugAssign) -> None:
         left, right = self.eval(node.target), self.eval(node.value)

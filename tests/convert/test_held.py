@@ -403,3 +403,40 @@ class M(nn.Module):
     def forward(self, x):
         return self.act1(self.act(x))
 """)
+
+
+DECLARED = """
+class Enc(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class Base(nn.Module):
+    enc: "Enc | None"
+    late: Enc | None
+
+    def __init__(self, make):
+        super().__init__()
+        self.enc = None
+        self.late = None
+        if make:
+            self.enc = Enc()
+            self.late = Enc()
+
+
+class M(Base):
+    def __init__(self):
+        super().__init__(make=True)
+
+    def forward(self, x):
+        return self.enc(x) + self.late(x)
+"""
+
+
+def test_a_layer_that_comes_later_and_is_declared_by_its_class() -> None:
+    """What a class says of its attributes: an own module there is a module."""
+    assert check(DECLARED).count("nnx.data(None)") == 2
