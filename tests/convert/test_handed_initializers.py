@@ -97,3 +97,35 @@ def test_a_draw_by_a_bound_function() -> None:
 )
 def test_what_cannot_be_said_is_told(line: str, rule: str) -> None:
     assert rule in rules_of(_source(line))
+
+
+OTHERS = """
+class M(nn.Module):
+    def __init__(self, layer=nn.Linear, init_fn=None):
+        super().__init__()
+        self.fc, self.layer = nn.Linear(4, 4), layer
+        try:
+            self.layer(8, out_features=3)
+            self.n = 2
+        except TypeError:
+            self.n = 1
+        init_fn = init_fn or plain
+        for name, module in self.named_modules():
+            init_fn(module, name)
+        table = {"zeros": nn.init.zeros_, "ones": nn.init.ones_}
+        for name in table:
+            table[name](self.fc.bias)
+
+    def forward(self, x):
+        return self.fc(x) * self.n
+
+
+def plain(module, name):
+    if isinstance(module, nn.Linear):
+        nn.init.ones_(module.weight)
+"""
+
+
+def test_what_is_called_with_a_number_or_a_module_initialises_no_tensor() -> None:
+    rules = rules_of(OTHERS)
+    assert rules == ["MUT002"]  # of the table alone

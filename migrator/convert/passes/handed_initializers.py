@@ -38,6 +38,8 @@ def called(rw: Rewriter, node: cst.Expr) -> Any:
     if writes is None:
         return None
     if not writes:
+        if not _may_be_tensor(ctx.kind(call.args[0].value)):
+            return None
         what = "what is called here may be a function that initialises its argument"
         raise Failure(node, "MUT002", what, "name the function that is meant")
     target = call.args[0].value
@@ -60,6 +62,11 @@ def called(rw: Rewriter, node: cst.Expr) -> Any:
     value = _value(rw, call, first, visited=True)
     role = getattr(ctx.kind(target), "role", "")
     return targets.assign(rw, target, value, data=role == "param")
+
+
+def _may_be_tensor(kind: k.Kind) -> bool:
+    inner = kind.inner if isinstance(kind, k.Optional) else kind
+    return isinstance(inner, (k.Tensor, k.Unknown, k.Other))
 
 
 def _value(rw: Rewriter, call: cst.Call, first: cst.Arg, visited: bool = False) -> cst.Call:
