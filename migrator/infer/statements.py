@@ -142,7 +142,10 @@ class Statements(Narrowing):
             self.bind_target(node.target, kind)
         else:
             in_class = self.function is None and self.owner is not None
-            self.bind_target(node.target, self._declared(hinted) if in_class else hinted)
+            kind = self._declared(hinted) if in_class else hinted
+            told = kind.inner if isinstance(kind, k.Optional) else kind
+            if not in_class or not isinstance(told, k.Unknown):  # of a class that comes later
+                self.bind_target(node.target, kind)
 
     def _declared(self, hinted: k.Kind) -> k.Kind:
         """What a class says of an attribute, ``encoder: Encoder | None``: instances of own classes may be modules."""

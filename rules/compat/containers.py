@@ -92,9 +92,12 @@ class NamedSequential(nnx.Module):
 
 
 def take_out(sequential, index):
-    """``sequential.pop(index)`` of torch, where the layers have names: those that are left are numbered anew."""
+    """``sequential.pop(index)`` of torch: the layers that are left are numbered anew, those with names too."""
     taken, kept = sequential.layers[index], list(sequential.layers)
     del kept[index]
+    if not hasattr(sequential, "names"):
+        sequential.layers = type(sequential.layers)(kept)
+        return taken
     for name in sequential.names:
         delattr(sequential, name)
     sequential.names = ()
@@ -105,6 +108,14 @@ def take_out(sequential, index):
 
 class Unregistered(nnx.List):
     """A list of modules that are children under other names; torch's state_dict does not know the list."""
+
+
+def put_in(sequential, index, layer):
+    """``sequential[index] = layer`` of torch, whether the layers have names or not."""
+    if hasattr(sequential, "names"):
+        sequential[index] = layer
+    else:
+        sequential.layers[index] = layer
 
 
 def nested_list(values):

@@ -258,3 +258,37 @@ def test_what_is_no_layer_is_indexed_as_it_is() -> None:
     source = "class M(nn.Module):\n    def __init__(self, cfg):\n        super().__init__()\n        self.width = cfg.dims[0]\n"
     source += "        self.fc = nn.Linear(cfg.dims[1], self.width)\n\n    def forward(self, x):\n        return self.fc(x)\n"
     assert "items_of" not in convert(source).code
+
+
+MADE = """
+from collections import OrderedDict
+
+
+def plain():
+    return nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
+
+
+def by_name():
+    return nn.Sequential(OrderedDict([("a", nn.Linear(4, 4)), ("b", nn.Tanh()), ("c", nn.Linear(4, 4))]))
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        features = {make}()
+        {line}
+        self.features = features
+
+    def forward(self, x):
+        return self.features(x)
+"""
+
+
+@pytest.mark.parametrize("make", ["plain", "by_name"])
+@pytest.mark.parametrize(
+    "line",
+    ["del features[-1]", "features.pop(0)", "features[2] = nn.LayerNorm(4)", "del features[:1]"],
+)
+def test_a_sequential_that_a_function_makes(make: str, line: str) -> None:
+    """Only a run tells whether its layers have names."""
+    check(MADE.format(make=make, line=line))

@@ -190,7 +190,7 @@ def taken_out(rw: Rewriter, node: cst.Del) -> cst.Expr | None:
         target = one.target if isinstance(one, cst.Del) else one.value
         if not isinstance(target, cst.Subscript) or not is_sequential(rw, target.value):
             continue
-        if not _names_children(rw, target.value):
+        if not (_names_children(rw, target.value) or _is_made_elsewhere(rw, target.value)):
             continue
         if len(targets) > 1:
             _check_numbered(rw, node, target.value)
@@ -202,6 +202,30 @@ def taken_out(rw: Rewriter, node: cst.Del) -> cst.Expr | None:
         part = syntax.with_args(cst.Call(cst.Name("slice")), [cst.Arg(b) for b in bounds])
         return cst.Expr(_take_out(rw, target.value, part))
     return None
+
+
+@converts(cst.Assign)
+def put_in(rw: Rewriter, node: cst.Assign) -> cst.Expr | None:
+    """``net[0] = layer`` → ``put_in(net, 0, layer)`` where only a run tells whether the layers have names."""
+    target = node.targets[0].target
+    if len(node.targets) > 1 or not isinstance(target, cst.Subscript):
+        return None
+    index = target.slice[0].slice
+    if not is_sequential(rw, target.value) or not isinstance(index, cst.Index):
+        return None
+    if not _is_made_elsewhere(rw, target.value):
+        return None
+    args = [cst.Arg(rw.visit(one)) for one in (target.value, index.value, node.value)]
+    return cst.Expr(syntax.with_args(cst.Call(_helper(rw, "put_in")), args))
+
+
+def _is_made_elsewhere(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether the file makes no Sequential under this name: a function, or another file, does."""
+    if _own_class(rw, node) is not None:
+        return False
+    _is_named(rw, cst.Name("_"))  # which looks through the file
+    named = rw.ctx.named or {}
+    return not any(_last_name(node) in names for names in named.values())
 
 
 def _take_out(rw: Rewriter, owner: cst.BaseExpression, index: cst.BaseExpression) -> cst.Call:
@@ -534,7 +558,9 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
             if method != "append":
                 _check_numbered(rw, node, node.func.value)
             return rw.rebuild(node)
-        if method == "pop" and _names_children(rw, node.func.value):
+        if method == "pop" and (
+            _names_children(rw, node.func.value) or _is_made_elsewhere(rw, node.func.value)
+        ):
             return _take_out(rw, node.func.value, node.args[0].value)
         if method in LIST_METHODS:
             _check_numbered(rw, node, node.func.value)
