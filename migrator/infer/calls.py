@@ -275,17 +275,15 @@ class Calls(Construction):
     def _call_lambda(self, name: str, args: Args) -> k.Kind:
         """Walk a lambda's body with what its call sites hand to it."""
         node, sites = self.facts.lambdas[name]
-        saved = dict(self.env)
+        saved = self.env
         function, seen = self.facts.around.get(name, (self.function, {}))
-        if function is not self.function:  # what it reads around itself is where it stands
-            self.env = dict(seen)
+        self.env = dict(saved if function is self.function else seen)  # of where it stands
         names = [p.name.value for p in node.params.params]
         for param, (keyword, kind) in zip(names, args, strict=False):
             if keyword is None:
                 kind = widen(kind)
                 sites[param] = k.join(sites[param], kind) if param in sites else kind
-        for param in names:
-            self.env[param] = sites.get(param, k.UNKNOWN)
+        self.env |= {param: sites.get(param, k.UNKNOWN) for param in names}
         result = self.eval(node.body)
         self.env = saved
         return result

@@ -292,3 +292,8 @@ class M(nn.Module):
 def test_a_sequential_that_a_function_makes(make: str, line: str) -> None:
     """Only a run tells whether its layers have names."""
     check(MADE.format(make=make, line=line))
+
+
+@pytest.mark.parametrize("line", ["features.append(nn.Tanh())", "features.insert(0, nn.Tanh())"])
+def test_a_sequential_that_a_function_makes_gains_no_layer(line: str) -> None:
+    assert rules_of(MADE.format(make="by_name", line=line)) == ["API007"]

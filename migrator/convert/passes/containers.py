@@ -211,9 +211,8 @@ def put_in(rw: Rewriter, node: cst.Assign) -> cst.Expr | None:
     if len(node.targets) > 1 or not isinstance(target, cst.Subscript):
         return None
     index = target.slice[0].slice
-    if not is_sequential(rw, target.value) or not isinstance(index, cst.Index):
-        return None
-    if not _is_made_elsewhere(rw, target.value):
+    elsewhere = is_sequential(rw, target.value) and _is_made_elsewhere(rw, target.value)
+    if not elsewhere or not isinstance(index, cst.Index):
         return None
     args = [cst.Arg(rw.visit(one)) for one in (target.value, index.value, node.value)]
     return cst.Expr(syntax.with_args(cst.Call(_helper(rw, "put_in")), args))
@@ -558,10 +557,12 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
             if method != "append":
                 _check_numbered(rw, node, node.func.value)
             return rw.rebuild(node)
-        if method == "pop" and (
-            _names_children(rw, node.func.value) or _is_made_elsewhere(rw, node.func.value)
-        ):
+        elsewhere = method in LIST_METHODS and _is_made_elsewhere(rw, node.func.value)
+        if method == "pop" and (elsewhere or _names_children(rw, node.func.value)) and node.args:
             return _take_out(rw, node.func.value, node.args[0].value)
+        if elsewhere:
+            what = "it is not known whether the children of what gains some here have names"
+            raise Failure(node, "API007", what, "add them where the Sequential is made")
         if method in LIST_METHODS:
             _check_numbered(rw, node, node.func.value)
         if method in LIST_METHODS or method in ("children", "modules_list"):

@@ -1,0 +1,88 @@
+"""Modules of a package that stand on another file: a function that builds them, a class they derive from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from flax import nnx
+
+import migrator
+from migrator.usercode import UserCode
+from tests.migrator.test_packages import blocking, convert
+
+
+def compare(tmp_path: Path, files: dict[str, str]) -> None:
+    """``Net`` of net.py and of its port give the same."""
+    assert not blocking(convert(tmp_path, files, name="flaxed"))
+    theirs = UserCode(tmp_path / "src").load(tmp_path / "src/pkg/net.py").Net().eval()
+    ours = UserCode(tmp_path / "out").load(tmp_path / "out/flaxed/net.py").Net(rngs=nnx.Rngs(0))
+    migrator.load_state_dict(ours, theirs.state_dict())
+    x = torch.randn(5, 4)
+    with torch.no_grad():
+        np.testing.assert_allclose(ours(x.numpy()), theirs(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+TOOLS = """
+def make(fn, *a, **kw):
+    return fn(*a, **kw)
+
+
+def named(fn, *a):
+    print(fn.__name__)
+    return fn(*a)
+"""
+USER = """
+from torch import nn
+
+from .tools import make, named
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = make(nn.Linear, 4, out_features=3)
+        self.b = {}
+
+    def forward(self, x):
+        return self.b(self.a(x))
+"""
+
+
+def test_a_class_that_a_function_of_another_file_builds(tmp_path: Path) -> None:
+    compare(tmp_path, {"tools.py": TOOLS, "net.py": USER.format("make(nn.PReLU)")})
+
+
+def test_a_class_of_which_another_file_wants_more_than_a_call(tmp_path: Path) -> None:
+    found = convert(tmp_path, {"tools.py": TOOLS, "net.py": USER.format("named(nn.Linear, 3, 3)")})
+    assert blocking(found)
+
+
+MIXIN = """
+import torch.nn.functional as F
+
+
+class Mixin:
+    def forward(self, x):
+        y = F.linear(x, self.fc.weight, self.fc.bias)
+        return self.act(y) * self.scale
+"""
+HEIR = """
+import torch
+from torch import nn
+
+from .mixin import Mixin
+
+
+class Net(Mixin, nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 3)
+        self.act = nn.Tanh()
+        self.scale = nn.Parameter(torch.full((3,), 2.0))
+"""
+
+
+def test_a_forward_that_a_module_of_another_file_inherits(tmp_path: Path) -> None:
+    compare(tmp_path, {"mixin.py": MIXIN, "net.py": HEIR})
