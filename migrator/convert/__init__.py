@@ -124,10 +124,11 @@ def _rewritten(source: Source, ctx: Context) -> ConvertResult:
     _unblock_selected(ctx)
     rewriter = Rewriter(ctx)
     body = rewriter.body(source.tree.body)
-    helpers = ctx.helpers.text()
+    texts = ctx.helpers.texts()
+    whole = helpers = "\n\n".join(texts)
     own = assemble(ctx, syntax.changed(source.tree, body=body), helpers)
     if helpers:
-        whole, helpers = helpers, trimmed(own, helpers)
+        helpers = trimmed(own, texts)
         if not helpers:
             own = assemble(ctx, syntax.changed(source.tree, body=body), helpers)
         own = without_imports(own, ctx.helpers.imports, whole, helpers)

@@ -149,10 +149,10 @@ class Helpers:
         rows = "".join(f"    {part},\n" for part in parts)
         return f"from {self.elsewhere} import (\n{rows})"
 
-    def text(self) -> str:
-        """The helpers as source, what others use first; empty when there are none."""
+    def texts(self) -> list[str]:
+        """The source of each helper, what others use first."""
         if self.elsewhere:
-            return ""
+            return []
         done: list[str] = []
         order: dict[str, str] = {}
 
@@ -175,7 +175,7 @@ class Helpers:
 
         for output in list(self.wanted):
             place(output)
-        return "\n\n".join(order.values())
+        return list(order.values())
 
 
 @cache

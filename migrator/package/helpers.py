@@ -31,7 +31,7 @@ def _module(wanted: dict[tuple[str, str], bool]) -> str:
         made = helpers.need(read(ROOT / path), name)
         if factory:
             helpers.factories.add(made)
-    body = helpers.text().strip("\n")
+    body = "\n\n".join(helpers.texts()).strip("\n")
     imports = dict(helpers.imports)
     standard = [imports.pop(n) for n in _ORDER[:3] if n in imports]
     others = [imports.pop(n) for n in _ORDER[3:] if n in imports] + sorted(imports.values())

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from migrator.convert.trim.walking import changed, stored, walk
+from migrator.convert.trim.known import (
+    PRESENT,
+    Known,
+    concerns,
+    constant,
+    is_constant,
+    is_own,
+    is_plain,
+    possible,
+    renamed,
+    truth,
+)
+from migrator.convert.trim.walking import changed, fields, kept, stored, text, walk
 
 _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
     ast.Is: operator.is_,
@@ -51,131 +63,27 @@ _PURE = frozenset(
 )
 
 
-@dataclass
-class Known:
-    """What is known where a piece of code runs.
-
-    Attributes:
-      constants: name → the one value it has; it is put in the name's place.
-      values: name → the values it may have, which decide a test when they agree.
-      attributes: attribute of ``self`` → the one value it has.
-      attribute_values: attribute of ``self`` → the values it may have.
-      functions: functions of one line defined here, by name.
-    """
-
-    constants: dict[str, Any] = field(default_factory=dict)
-    values: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    attributes: dict[str, ast.expr] = field(default_factory=dict)
-    attribute_values: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
-
-    def without(self, names: Iterable[str]) -> Known:
-        """What is still known where these names are bound anew."""
-        gone = set(names)
-        own = "self" not in gone
-        return Known(
-            {n: v for n, v in self.constants.items() if n not in gone},
-            {n: v for n, v in self.values.items() if n not in gone},
-            self.attributes if own else {},
-            self.attribute_values if own else {},
-            {n: v for n, v in self.functions.items() if n not in gone},
-        )
-
-
-PRESENT = object()
-"""The value of what is known only not to be None."""
-
-
-def constant(value: Any, origin: str = "") -> ast.Constant:
-    """A constant that remembers the name it stands for."""
-    made = ast.Constant(value)
-    made.origin = origin  # type: ignore[attr-defined]
-    return made
-
-
-def renamed(node: ast.expr, origin: str) -> ast.expr:
-    """A constant, or a tuple of constants, that stands for another name."""
-    if isinstance(node, ast.Tuple):
-        return ast.Tuple([renamed(e, origin) for e in node.elts], ast.Load())
-    assert isinstance(node, ast.Constant)
-    return constant(node.value, origin)
-
-
-def is_constant(node: ast.expr) -> bool:
-    """A constant or a tuple of constants, put in for a name."""
-    if isinstance(node, ast.Tuple):
-        return bool(node.elts) and all(map(is_constant, node.elts))
-    return isinstance(node, ast.Constant) and bool(getattr(node, "origin", ""))
-
-
-def origins(nodes: Iterable[ast.AST], handed: Collection[int] = ()) -> set[str]:
-    """The names whose numbers stand as plain numbers in code: a reader could not tell what they are.
-
-    Args:
-      handed: ids of nodes that do not count.
-    """
-    found = set()
-    for top in nodes:
-        for node in walk(top):
-            origin = getattr(node, "origin", "")
-            if (
-                origin
-                and isinstance(node, ast.Constant)
-                and _is_number(node.value)
-                and id(node) not in handed
-            ):
-                found.add(origin)
-    return found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def truth(node: ast.expr, known: Known) -> bool | None:
-    """Whether a test holds; None when only a run tells."""
-    values = _values(node, known)
-    if values is None or PRESENT in values:
-        return None
-    found = {bool(value) for value in values}
-    return found.pop() if len(found) == 1 else None
-
-
-def _values(node: ast.expr, known: Known) -> tuple[Any, ...] | None:
-    if isinstance(node, ast.Constant):
-        return (node.value,)
-    if isinstance(node, ast.Name):
-        return known.values.get(node.id)
-    if isinstance(node, ast.Attribute) and is_own(node):
-        return known.attribute_values.get(node.attr)
-    return None
-
-
-def is_own(node: ast.Attribute) -> bool:
-    """``self.name``"""
-    return isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
 def is_present(node: ast.expr) -> bool:
     """Whether an expression is an array or a Variable, and so not None."""
-    text = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-    return text.startswith(("jnp.", "lax.", "jax.nn.")) or text in (
+    name = text(node.func) if isinstance(node, ast.Call) else ""
+    return name.startswith(("jnp.", "lax.", "jax.nn.")) or name in (
         "nnx.Param",
         "nnx.BatchStat",
         "nnx.Variable",
     )
 
 
+@kept
 def is_pure(node: ast.AST) -> bool:
     """Whether leaving an expression out changes nothing else: it calls nothing that may draw, write or raise on purpose."""
     for one in walk(node):
         if isinstance(one, ast.Call):
-            text = ast.unparse(one.func)
-            known = text.split(".")[0] in ("jnp", "lax", "jax", "math", "np")
+            name = text(one.func)
+            known = name.split(".")[0] in ("jnp", "lax", "jax", "math", "np")
             if (
-                text not in _PURE
+                name not in _PURE
                 and not known
-                and not text.startswith(("rngs.params.", "nnx.initializers."))
+                and not name.startswith(("rngs.params.", "nnx.initializers."))
             ):
                 return False
         elif isinstance(one, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
@@ -192,7 +100,8 @@ def expression(node: Any, known: Known) -> Any:
 def _children(node: Any, known: Known) -> Any:
     """A node with its children folded."""
     changes = {}
-    for name, value in ast.iter_fields(node):
+    for name in fields(type(node)):
+        value = getattr(node, name, None)
         if isinstance(value, ast.AST):
             new: Any = expression(value, known)
         elif isinstance(value, list):
@@ -270,7 +179,7 @@ def _bool(node: ast.BoolOp, known: Known) -> ast.expr:
 def _compare(node: ast.Compare, known: Known) -> ast.expr:
     made = _children(node, known)
     if len(made.ops) == 1 and type(made.ops[0]) in _COMPARE:
-        left, right = _values(made.left, known), _values(made.comparators[0], known)
+        left, right = possible(made.left, known), possible(made.comparators[0], known)
         if left is not None and right is not None:
             if PRESENT in (*left, *right) and not isinstance(made.ops[0], ast.Is | ast.IsNot):
                 return made
@@ -298,7 +207,7 @@ def _call(node: ast.Call, known: Known) -> ast.expr:
     if name == "isinstance" and len(made.args) == 2:
         kinds = made.args[1].elts if isinstance(made.args[1], ast.Tuple) else [made.args[1]]
         types = tuple(_TYPES.get(one.id) if isinstance(one, ast.Name) else None for one in kinds)
-        values = _values(made.args[0], known)
+        values = possible(made.args[0], known)
         if values is not None and PRESENT not in values and None not in types:
             found = {isinstance(value, types) for value in values}  # type: ignore[arg-type]
             if len(found) == 1:
@@ -315,7 +224,7 @@ def _call(node: ast.Call, known: Known) -> ast.expr:
         if argument is not None:
             param = inner.args.args[0].arg
             found_value = expression(value, Known({param: argument}, {param: (argument,)}))
-            return renamed(found_value, made.args[0].origin) if _is_plain(found_value) else made
+            return renamed(found_value, made.args[0].origin) if is_plain(found_value) else made
     if any(isinstance(a, ast.Starred) and isinstance(a.value, ast.Tuple) for a in made.args):
         flat = [
             one
@@ -330,17 +239,10 @@ def _call(node: ast.Call, known: Known) -> ast.expr:
     return _without_nothing(made)
 
 
-def _is_plain(node: ast.expr) -> bool:
-    """A constant, or a tuple of them."""
-    if isinstance(node, ast.Tuple):
-        return all(map(_is_plain, node.elts))
-    return isinstance(node, ast.Constant)
-
-
 def _without_nothing(node: ast.Call) -> ast.Call:
     """``jnp.ones(n, None)`` → ``jnp.ones(n)``: a dtype of None is JAX's default, as are one group and no dilation."""
-    text = ast.unparse(node.func) if isinstance(node.func, ast.Attribute) else ""
-    if not text.startswith(("jnp.", "rngs.", "lax.conv")):
+    name = text(node.func) if isinstance(node.func, ast.Attribute) else ""
+    if not name.startswith(("jnp.", "rngs.", "lax.conv")):
         return node
     args = list(node.args)
     while len(args) > 1 and _is_nothing(args[-1]):
@@ -374,7 +276,7 @@ def _arithmetic(node: ast.BinOp, known: Known) -> ast.expr:
         if type(left.value) is int and type(right.value) is int and type(made.op) in _ARITHMETIC:
             value = _ARITHMETIC[type(made.op)](left.value, right.value)
             return ast.Constant(value) if value >= 0 else made
-    if isinstance(made.op, ast.Mult) and isinstance(left, ast.Tuple) and _is_plain(left):
+    if isinstance(made.op, ast.Mult) and isinstance(left, ast.Tuple) and is_plain(left):
         if isinstance(right, ast.Constant) and type(right.value) is int and len(left.elts) == 1:
             return ast.Tuple(left.elts * right.value, ast.Load())
     if isinstance(made.op, ast.FloorDiv) and isinstance(right, ast.Constant) and right.value == 1:
@@ -430,7 +332,7 @@ def statements(body: list[ast.stmt], known: Known) -> list[ast.stmt]:
     """
     made: list[ast.stmt] = []
     for one in body:
-        made += _statement(one, known)
+        made += _statement(one, known) if concerns(known, one) else _alone(one)
         bound = stored(one)
         if bound & (known.constants.keys() | known.values.keys() | known.functions.keys()):
             known = known.without(bound)
@@ -442,21 +344,29 @@ def statements(body: list[ast.stmt], known: Known) -> list[ast.stmt]:
     return made
 
 
+_NOTHING = Known()
+
+
+@kept
+def _alone(node: ast.stmt) -> list[ast.stmt]:
+    """A statement folded with nothing known."""
+    return _statement(node, _NOTHING)
+
+
 def _learned(known: Known, node: ast.stmt) -> Known:
     """What is known behind a statement: a name of an array is not None, and a function of one line is at hand."""
-    found = Known(**vars(known))
     if isinstance(node, ast.FunctionDef):
         if (
             len(node.body) == 1
             and isinstance(node.body[0], ast.Return)
             and len(node.args.args) == 1
         ):
-            found.functions = {**known.functions, node.name: node}
-        return found
+            return replace(known, functions={**known.functions, node.name: node})
+        return known
     pairs = _single(node)
     if pairs is not None and isinstance(pairs[0], ast.Name) and is_present(pairs[1]):
-        found.values = {**known.values, pairs[0].id: (PRESENT,)}
-    return found
+        return replace(known, values={**known.values, pairs[0].id: (PRESENT,)})
+    return known
 
 
 def _single(node: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
@@ -497,7 +407,8 @@ def _statement(node: ast.stmt, known: Known) -> list[ast.stmt]:
 
 def _compound(node: Any, known: Known) -> Any:
     changes: dict[str, Any] = {}
-    for name, value in ast.iter_fields(node):
+    for name in fields(type(node)):
+        value = getattr(node, name, None)
         if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
             new: Any = statements(value, known)
             new = new or [ast.Pass()]

@@ -14,7 +14,7 @@ from migrator.convert.trim.nodes import (
     with_arguments,
 )
 from migrator.convert.trim.uses import bound
-from migrator.convert.trim.walking import changed, walk
+from migrator.convert.trim.walking import changed, names_of, text, walk
 
 if TYPE_CHECKING:
     from migrator.convert.trim.trim import Work
@@ -24,11 +24,10 @@ def join_bases(work: Work) -> bool:
     """A base and its only subclass are one class."""
     for one in list(work.classes()):
         names = [b.id for b in one.bases if isinstance(b, ast.Name)]
-        if len(names) != 1 or names[0] not in work.uses.names or work.uses.read[names[0]] != 1:
+        if len(names) != 1 or names[0] not in work.uses.names or work.uses.read(names[0]) != 1:
             continue
         base = work.definition(names[0])
-        inner = [n for s in one.body for n in walk(s)]
-        if any(isinstance(n, ast.Name) and n.id == "super" for n in inner):
+        if "super" in names_of(one.body):
             continue
         members = {name for s in one.body for name in bound_by(s)}
         theirs = [s for s in base.body if not is_docstring(s)]
@@ -56,7 +55,7 @@ def join_forwarders(work: Work) -> bool:
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             continue
         name = call.func.id
-        if name not in work.uses.names or name in work.uses.values or work.uses.read[name] != 1:
+        if name not in work.uses.names or name in work.uses.values or work.uses.read(name) != 1:
             continue
         other = work.definition(name)
         if not isinstance(other, ast.FunctionDef) or other.decorator_list or other is one:
@@ -85,7 +84,7 @@ def inline(work: Work) -> bool:
         if value is None or not sites or any(site.own for site in sites) or one.decorator_list:
             continue
         params, args = parameters(one), one.args
-        if args.vararg or args.kwarg or args.kwonlyargs or len(ast.unparse(value)) > 40:
+        if args.vararg or args.kwarg or args.kwonlyargs or len(text(value)) > 40:
             continue
         given = [bound(site.call, params) for site in sites]
         counts = Counter(n.id for n in walk(value) if isinstance(n, ast.Name))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.convert.trim import fold, walking
-from migrator.convert.trim.fold import Known
+from migrator.convert.trim.known import Known, is_own
 from migrator.convert.trim.uses import Definition
-from migrator.convert.trim.walking import changed, walk
+from migrator.convert.trim.walking import changed, copied, fields, kept, names, names_of, walk
 
 
 def has_method(node: ast.ClassDef, method: str) -> bool:
@@ -25,10 +24,6 @@ def is_docstring(node: ast.stmt) -> bool:
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
     )
-
-
-def names_in(node: ast.AST) -> set[str]:
-    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def bound_by(node: ast.stmt) -> set[str]:
@@ -48,8 +43,8 @@ def bound_by(node: ast.stmt) -> set[str]:
 def completed_by(node: ast.stmt) -> set[str]:
     """The names that a statement adds to: ``f.defjvp(g)``, or a definition under ``@f.defjvp``."""
     if isinstance(node, Definition):
-        return {n for decorator in node.decorator_list for n in names_in(decorator)}
-    return set() if bound_by(node) else names_in(node)
+        return names_of(node.decorator_list)
+    return set() if bound_by(node) else set(names(node))
 
 
 def parameters(function: ast.FunctionDef, owner: ast.ClassDef | None = None) -> list[str]:
@@ -106,7 +101,7 @@ def constants_of(found: list[ast.expr | None]) -> tuple[Any, ...] | None:
 
 
 def reads(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in walk(node))
+    return name in names(node)
 
 
 def is_read_inside(function: ast.FunctionDef, name: str) -> bool:
@@ -149,38 +144,75 @@ class Attributes:
     foreign: Counter[str] = field(default_factory=Counter)
     foreign_stores: Counter[str] = field(default_factory=Counter)
 
-    @classmethod
-    def of(cls, top: ast.stmt) -> Attributes:
-        """Those of one helper."""
-        found = cls()
-        for node in walk(top):
-            if isinstance(node, ast.Attribute):
-                load, own = isinstance(node.ctx, ast.Load), fold.is_own(node)
-                found.loads[node.attr] += load
-                found.foreign[node.attr] += not own
-                if not load:
-                    (found.stores if own else found.foreign_stores)[node.attr] += 1
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.loads[node.value] += 1
-                found.foreign[node.value] += 1
-        for member in top.body if isinstance(top, ast.ClassDef) else ():
-            if isinstance(member, ast.Assign) or (
-                isinstance(member, ast.AnnAssign) and member.value is not None
-            ):
-                found.stores.update(bound_by(member))
-        return found
+    def count(self, node: ast.AST) -> None:
+        """Take in a node."""
+        if isinstance(node, ast.Attribute):
+            load, own = isinstance(node.ctx, ast.Load), is_own(node)
+            self.loads[node.attr] += load
+            self.foreign[node.attr] += not own
+            if not load:
+                (self.stores if own else self.foreign_stores)[node.attr] += 1
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            self.loads[node.value] += 1
+            self.foreign[node.value] += 1
 
-    @classmethod
-    def together(cls, family: list[Attributes], others: list[Attributes]) -> Attributes:
-        """Those of all helpers; ``stores`` counts what may write to instances of the family."""
-        found = cls()
-        for part in (*family, *others):
-            found.loads.update(part.loads)
-            found.foreign.update(part.foreign)
-            found.stores.update(part.foreign_stores)
-        for part in family:
-            found.stores.update(part.stores)
-        return found
+    def join(self, other: Attributes) -> None:
+        """Take in those of another piece of code."""
+        for mine, theirs in (
+            (self.loads, other.loads),
+            (self.stores, other.stores),
+            (self.foreign, other.foreign),
+            (self.foreign_stores, other.foreign_stores),
+        ):
+            for name, count in theirs.items():
+                mine[name] += count
+
+
+@kept
+def _attributes_below(node: ast.stmt) -> Attributes:
+    found = Attributes()
+    own, inner = walking.parts(node)
+    for one in own:
+        found.count(one)
+    for statement in inner:
+        found.join(_attributes_below(statement))
+    return found
+
+
+@kept
+def attributes_of(top: ast.stmt) -> Attributes:
+    """Those of one helper."""
+    below = _attributes_below(top)
+    if not isinstance(top, ast.ClassDef):
+        return below
+    found = Attributes()
+    found.join(below)
+    for member in top.body:
+        if isinstance(member, ast.Assign) or (
+            isinstance(member, ast.AnnAssign) and member.value is not None
+        ):
+            found.stores.update(bound_by(member))
+    return found
+
+
+class Everywhere:
+    """The attributes of all helpers, as instances of a family of classes meet them."""
+
+    def __init__(self, family: list[Attributes], others: list[Attributes]) -> None:
+        self._family, self._every = family, [*family, *others]
+
+    def loads(self, name: str) -> int:
+        """How often it is read."""
+        return sum(part.loads.get(name, 0) for part in self._every)
+
+    def foreign(self, name: str) -> int:
+        """How often it is asked of others than ``self``."""
+        return sum(part.foreign.get(name, 0) for part in self._every)
+
+    def stores(self, name: str) -> int:
+        """How often it may be written to instances of the family."""
+        own = sum(part.stores.get(name, 0) for part in self._family)
+        return own + sum(part.foreign_stores.get(name, 0) for part in self._every)
 
 
 def assignments(
@@ -210,24 +242,30 @@ def in_method(node: ast.stmt, known: Known) -> ast.stmt:
     return node if body is node.body else changed(node, body=body or [ast.Pass()])
 
 
-def with_arguments(value: ast.expr, given: dict[str, ast.expr]) -> ast.expr:
-    """An expression with arguments in the place of parameters."""
-
-    class Put(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.expr:
-            return given.get(node.id, node)
-
-    made = Put().visit(copy.deepcopy(value))
-    assert isinstance(made, ast.expr)
+def with_arguments(value: Any, given: Mapping[str, ast.expr]) -> Any:
+    """A copy of an expression with arguments in the place of parameters."""
+    if isinstance(value, ast.Name):
+        return given[value.id] if value.id in given else copied(value)
+    made = copied(value)
+    for name in fields(type(value)):
+        part = getattr(value, name, None)
+        if isinstance(part, list):
+            items = [with_arguments(v, given) if isinstance(v, ast.AST) else v for v in part]
+            setattr(made, name, items)
+        elif isinstance(part, ast.AST):
+            setattr(made, name, with_arguments(part, given))
     return made
 
 
 def substituted(node: Any, calls: Mapping[int, ast.expr]) -> Any:
     """A tree with some calls replaced."""
+    if isinstance(node, ast.stmt) and calls.keys().isdisjoint(map(id, walking.calls(node))):
+        return node
     if id(node) in calls:
         node = changed(calls[id(node)])
     changes: dict[str, Any] = {}
-    for name, value in ast.iter_fields(node):
+    for name in fields(type(node)):
+        value = getattr(node, name, None)
         new: Any = value
         if isinstance(value, ast.AST):
             new = substituted(value, calls)
@@ -248,9 +286,7 @@ def without_unread(node: Any) -> Any:
         return node if same else changed(node, body=body)
     if not isinstance(node, ast.FunctionDef):
         return node
-    loads = Counter(
-        n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-    )
+    loads = walking.loads(node)
     kept: list[ast.stmt] = []
     for one in node.body:
         if isinstance(one, ast.FunctionDef) and not loads[one.name]:

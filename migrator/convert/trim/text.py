@@ -1,4 +1,7 @@
-"""Changed definitions as text: what is as it was keeps its lines, comments and breaks."""
+"""Changed definitions as text: what is as it was keeps its lines, comments and breaks.
+
+A node without ``changed`` is as it was read, in the lines that it has with it.
+"""
 
 from __future__ import annotations
 
@@ -12,103 +15,99 @@ _ANNOTATED = re.compile(r"(: [\w.\[\]| ]+)=")
 _EXPONENT = re.compile(r"(?<=[\d.])e([+-])0+(?=\d)")
 
 
-class Text:
-    """The text that a tree was read from, and how its changed nodes are written.
+def definition(node: Any) -> str:
+    """A definition at the left margin."""
+    return "\n".join(statement(node, 0)) + "\n"
 
-    A node without ``changed`` is as it was read.
-    """
 
-    def __init__(self, text: str) -> None:
-        self.lines = text.splitlines()
+def statement(node: Any, indent: int) -> list[str]:
+    """The lines of a statement."""
+    if hasattr(node, "lines") and not getattr(node, "changed", False):
+        return _as_it_was(node, indent)
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [*_header(node, indent), *suite(node.body, indent + 4)]
+    if isinstance(node, ast.If):
+        return _branches(node, indent, "if")
+    if isinstance(node, ast.For):
+        made = fitted(f"{' ' * indent}for {_plain(node.target)} in {_plain(node.iter)}:")
+        return [*made, *suite(node.body, indent + 4)]
+    if hasattr(node, "body"):
+        return [" " * indent + line for line in _tidy(ast.unparse(node)).splitlines()]
+    return _simple(node, indent)
 
-    def definition(self, node: Any) -> str:
-        """A definition at the left margin."""
-        return "\n".join(self.statement(node, 0)) + "\n"
 
-    def statement(self, node: Any, indent: int) -> list[str]:
-        """The lines of a statement."""
-        if not getattr(node, "changed", False):
-            return self._as_it_was(node, indent)
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            return [*self._header(node, indent), *self.suite(node.body, indent + 4)]
-        if isinstance(node, ast.If):
-            return self._branches(node, indent, "if")
-        if isinstance(node, ast.For):
-            made = fitted(f"{' ' * indent}for {_plain(node.target)} in {_plain(node.iter)}:")
-            return [*made, *self.suite(node.body, indent + 4)]
-        if hasattr(node, "body"):
-            return [" " * indent + line for line in _tidy(ast.unparse(node)).splitlines()]
-        return self._simple(node, indent)
+def suite(body: list[ast.stmt], indent: int) -> list[str]:
+    """The lines of statements, with the comments and blank lines that stood before each."""
+    made: list[str] = []
+    for place, one in enumerate(body):
+        lead = _before(one)
+        apart = isinstance(one, ast.FunctionDef) or isinstance(body[place - 1], ast.FunctionDef)
+        if place == 0:
+            lead = [line for line in lead if line.strip()]
+        elif apart and not any(not line.strip() for line in lead):
+            lead = ["", *lead]
+        made += [" " * indent + line.strip() if line.strip() else "" for line in lead]
+        made += statement(one, indent)
+    return made
 
-    def suite(self, body: list[ast.stmt], indent: int) -> list[str]:
-        """The lines of statements, with the comments and blank lines that stood before each."""
-        made: list[str] = []
-        for place, one in enumerate(body):
-            lead = self._before(one)
-            apart = isinstance(one, ast.FunctionDef) or isinstance(body[place - 1], ast.FunctionDef)
-            if place == 0:
-                lead = [line for line in lead if line.strip()]
-            elif apart and not any(not line.strip() for line in lead):
-                lead = ["", *lead]
-            made += [" " * indent + line.strip() if line.strip() else "" for line in lead]
-            made += self.statement(one, indent)
-        return made
 
-    def _as_it_was(self, node: Any, indent: int) -> list[str]:
-        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-        shift = indent - node.col_offset
-        found = self.lines[first - 1 : node.end_lineno]
-        if isinstance(node, ast.If):
-            found[0] = found[0].replace("elif ", "if ", 1)
-        if shift == 0:
-            return found
-        moved = [line[-shift:] if shift < 0 else " " * shift + line for line in found]
-        return [line if line.strip() else "" for line in moved]
+def _as_it_was(node: Any, indent: int) -> list[str]:
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    shift = indent - node.col_offset
+    found = node.lines[first - 1 : node.end_lineno]
+    if isinstance(node, ast.If):
+        found[0] = found[0].replace("elif ", "if ", 1)
+    if shift == 0:
+        return found
+    moved = [line[-shift:] if shift < 0 else " " * shift + line for line in found]
+    return [line if line.strip() else "" for line in moved]
 
-    def _before(self, node: Any) -> list[str]:
-        """The comments and blank lines right above a statement."""
-        line = getattr(node, "lineno", 0)
-        if not line:
-            return []
-        line = min([line, *(d.lineno for d in getattr(node, "decorator_list", []))])
-        start = line - 1
-        while start > 0 and (
-            not self.lines[start - 1].strip() or self.lines[start - 1].lstrip().startswith("#")
-        ):
-            start -= 1
-        return self.lines[start : line - 1]
 
-    def _header(self, node: Any, indent: int) -> list[str]:
-        decorators = [f"{' ' * indent}@{_plain(d)}" for d in node.decorator_list]
-        if isinstance(node, ast.ClassDef):
-            bases = ", ".join(map(_plain, node.bases))
-            return [*decorators, f"{' ' * indent}class {node.name}({bases}):"]
-        returns = f" -> {_plain(node.returns)}" if node.returns is not None else ""
-        params = _ANNOTATED.sub(r"\1 = ", _tidy(ast.unparse(node.args)))
-        line = f"{' ' * indent}def {node.name}({params}){returns}:"
-        return [*decorators, *fitted(line)]
+def _before(node: Any) -> list[str]:
+    """The comments and blank lines right above a statement."""
+    line = getattr(node, "lineno", 0)
+    if not line:
+        return []
+    line = min([line, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    start, lines = line - 1, node.lines
+    while start > 0 and (not lines[start - 1].strip() or lines[start - 1].lstrip().startswith("#")):
+        start -= 1
+    return lines[start : line - 1]
 
-    def _branches(self, node: ast.If, indent: int, word: str) -> list[str]:
-        made = fitted(f"{' ' * indent}{word} {_plain(node.test)}:")
-        made += self.suite(node.body, indent + 4)
-        orelse = node.orelse
-        if len(orelse) == 1 and isinstance(orelse[0], ast.If):
-            return [*made, *self._branches(orelse[0], indent, "elif")]
-        if orelse:
-            made += [f"{' ' * indent}else:", *self.suite(orelse, indent + 4)]
-        return made
 
-    def _simple(self, node: Any, indent: int) -> list[str]:
-        if isinstance(node, ast.Assign):
-            targets = [_plain(t) for t in node.targets]
-            text = " = ".join([*targets, _plain(node.value)])
-        elif isinstance(node, ast.Return) and node.value is not None:
-            text = f"return {_plain(node.value)}"
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            text = f'"""{node.value.value!s}"""'
-        else:
-            text = _tidy(ast.unparse(node))
-        return fitted(" " * indent + text)
+def _header(node: Any, indent: int) -> list[str]:
+    decorators = [f"{' ' * indent}@{_plain(d)}" for d in node.decorator_list]
+    if isinstance(node, ast.ClassDef):
+        bases = ", ".join(map(_plain, node.bases))
+        return [*decorators, f"{' ' * indent}class {node.name}({bases}):"]
+    returns = f" -> {_plain(node.returns)}" if node.returns is not None else ""
+    params = _ANNOTATED.sub(r"\1 = ", _tidy(ast.unparse(node.args)))
+    line = f"{' ' * indent}def {node.name}({params}){returns}:"
+    return [*decorators, *fitted(line)]
+
+
+def _branches(node: ast.If, indent: int, word: str) -> list[str]:
+    made = fitted(f"{' ' * indent}{word} {_plain(node.test)}:")
+    made += suite(node.body, indent + 4)
+    orelse = node.orelse
+    if len(orelse) == 1 and isinstance(orelse[0], ast.If):
+        return [*made, *_branches(orelse[0], indent, "elif")]
+    if orelse:
+        made += [f"{' ' * indent}else:", *suite(orelse, indent + 4)]
+    return made
+
+
+def _simple(node: Any, indent: int) -> list[str]:
+    if isinstance(node, ast.Assign):
+        targets = [_plain(t) for t in node.targets]
+        text = " = ".join([*targets, _plain(node.value)])
+    elif isinstance(node, ast.Return) and node.value is not None:
+        text = f"return {_plain(node.value)}"
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        text = f'"""{node.value.value!s}"""'
+    else:
+        text = _tidy(ast.unparse(node))
+    return fitted(" " * indent + text)
 
 
 def _plain(node: ast.AST) -> str:

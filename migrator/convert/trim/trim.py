@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from migrator.convert.trim import fold, walking
-from migrator.convert.trim.fold import Known
 from migrator.convert.trim.joins import inline, join_bases, join_forwarders
+from migrator.convert.trim.known import PRESENT, Known, is_constant, is_own, origins
 from migrator.convert.trim.nodes import (
     Attributes,
+    Everywhere,
     assignments,
+    attributes_of,
     bound_by,
     completed_by,
     constants_of,
@@ -23,16 +25,23 @@ from migrator.convert.trim.nodes import (
     is_attribute,
     is_read_inside,
     keyword_only,
-    names_in,
     parameters,
     reads,
     reads_unbound,
     substituted,
     without_unread,
 )
-from migrator.convert.trim.text import Text
-from migrator.convert.trim.uses import Definition, Uses, bound, without
-from migrator.convert.trim.walking import changed, walk
+from migrator.convert.trim.text import definition
+from migrator.convert.trim.uses import (
+    Definition,
+    Together,
+    Uses,
+    bound,
+    used_by_file,
+    used_by_helper,
+    without,
+)
+from migrator.convert.trim.walking import changed, names, parsed
 
 _ROUNDS = 12
 _MODES = frozenset({"deterministic", "use_running_average", "rngs"})
@@ -42,23 +51,21 @@ _OF_MODULES = frozenset(
 )
 
 
-def trimmed(own: str, helpers: str) -> str:
+def trimmed(own: str, helpers: Sequence[str]) -> str:
     """The helpers with only what a file uses of them.
 
     Args:
       own: the text of the file without them.
       helpers: definitions, those that others use first.
     """
-    tree = ast.parse(helpers)
-    if not any(isinstance(one, Definition) for one in tree.body):
-        return helpers
-    work = Work(ast.parse(own), tree.body)
+    body = [one for text in helpers for one in parsed(text)]
+    if not any(isinstance(one, Definition) for one in body):
+        return "\n\n".join(helpers)
+    work = Work(ast.parse(own), body)
     for _ in range(_ROUNDS):
         if not work.round():
             break
-    text = Text(helpers)
-    made = [text.definition(one) for one in work.body]
-    return "\n\n".join(made) if work.touched else helpers
+    return "\n\n".join(map(definition, work.body) if work.touched else helpers)
 
 
 class Work:
@@ -68,26 +75,25 @@ class Work:
         self.body = body
         self.touched = False
         self._names = frozenset(one.name for one in body if isinstance(one, Definition))
-        self._own = Uses(self._names)
-        self._own.add(own, True)
-        self._own_names = names_in(own)
-        self._attributes: tuple[list[ast.stmt], dict[str, Attributes]] = body, {}
-        self._counted: dict[int, tuple[ast.stmt, Attributes]] = {}
+        self._own = used_by_file(own, self._names)
+        self._own_names = {one.id for one in walking.walk(own) if isinstance(one, ast.Name)}
+        self._attributes: tuple[list[ast.stmt], dict[str, Everywhere]] = body, {}
+        self._defined: tuple[list[ast.stmt], dict[str, Any]] = [], {}
         self._tried: dict[int, tuple[Any, ...]] = {}
         self._parts: dict[int, tuple[ast.stmt, Uses]] = {}
-        self.uses = self._uses()
+        self._idle: dict[int, list[ast.stmt]] = {}
+        self._used = body, Together([self._own, *map(self._part, body)])
+        self.uses = self._used[1]
 
-    def _uses(self) -> Uses:
-        return Uses.together([self._own, *map(self._part, self.body)])
+    def _uses(self) -> Together:
+        if self._used[0] is not self.body:
+            self._used = self.body, Together([self._own, *map(self._part, self.body)])
+        return self._used[1]
 
     def _part(self, node: ast.stmt) -> Uses:
         """What one helper uses; a changed one is another node."""
         if id(node) not in self._parts:
-            uses = Uses(self._names)
-            uses.add(node, False)
-            if isinstance(node, Definition) and node.decorator_list:
-                uses.values.add(node.name)
-            self._parts[id(node)] = node, uses
+            self._parts[id(node)] = node, used_by_helper(node, self._names)
         return self._parts[id(node)][1]
 
     def round(self) -> bool:
@@ -105,10 +111,11 @@ class Work:
         )
         alone = (self._drop_attributes, *joining)
         any_made = False
-        for step in steps:
-            while True:
+        for place, step in enumerate(steps):
+            while self._idle.get(place) is not self.body:
                 self.uses = self._uses()
                 if not step():
+                    self._idle[place] = self.body  # nothing to be done for it until that changes
                     break
                 any_made = self.touched = True
                 if step not in alone:
@@ -118,7 +125,10 @@ class Work:
     # --- finding one's way ---------------------------------------------------------------------------------------
 
     def definition(self, name: str) -> Any:
-        return next(one for one in self.body if isinstance(one, Definition) and one.name == name)
+        if self._defined[0] is not self.body:
+            named = [one for one in reversed(self.body) if isinstance(one, Definition)]
+            self._defined = self.body, {one.name: one for one in named}
+        return self._defined[1][name]
 
     def replace(self, old: ast.AST, new: ast.AST | None) -> None:
         self.body = [
@@ -127,25 +137,18 @@ class Work:
             if one is not old or new is not None
         ]
 
-    def _attributes_of(self, owner: ast.ClassDef) -> Attributes:
+    def _attributes_of(self, owner: ast.ClassDef) -> Everywhere:
         if self._attributes[0] is not self.body:
             self._attributes = self.body, {}
         known = self._attributes[1]
         if owner.name not in known:
             family = self.uses.family(owner.name)
-            near = [
-                one for one in self.body if isinstance(one, ast.ClassDef) and one.name in family
-            ]
-            others = [one for one in self.body if one not in near]
-            known[owner.name] = Attributes.together(
-                list(map(self._attributes_in, near)), list(map(self._attributes_in, others))
-            )
+            near, others = list[Attributes](), list[Attributes]()
+            for one in self.body:
+                is_near = isinstance(one, ast.ClassDef) and one.name in family
+                (near if is_near else others).append(attributes_of(one))
+            known[owner.name] = Everywhere(near, others)
         return known[owner.name]
-
-    def _attributes_in(self, node: ast.stmt) -> Attributes:
-        if id(node) not in self._counted:
-            self._counted[id(node)] = node, Attributes.of(node)
-        return self._counted[id(node)][1]
 
     def _is_fixed(self, name: str) -> bool:
         """Whether it is not known how a helper, or one of its family, is called."""
@@ -156,7 +159,7 @@ class Work:
         for one in list(self.body):
             if isinstance(one, ast.ClassDef) and not self._is_fixed(one.name):
                 family = [self.definition(name) for name in self.uses.family(one.name)]
-                bases = {ast.unparse(b) for member in family for b in member.bases}
+                bases = {walking.text(b) for member in family for b in member.bases}
                 by_name = any(member.name in self.uses.by_name for member in family)
                 if bases - self.uses.names <= {"nnx.Module"} and not by_name:
                     yield one
@@ -195,7 +198,7 @@ class Work:
         everywhere = sum(
             has_method(one, name) for one in self.body if isinstance(one, ast.ClassDef)
         )
-        if everywhere > 1 or uses.methods[name] != uses.methods[f"self.{name}"]:
+        if everywhere > 1 or uses.methods(name) != uses.methods(f"self.{name}"):
             return None
         return found
 
@@ -214,10 +217,11 @@ class Work:
                 break
             for one in more:
                 kept.add(id(one))
-                read |= names_in(one)
-        fewer = len(kept) < len(self.body)
+                read |= names(one)
+        if len(kept) == len(self.body):
+            return False
         self.body = [one for one in self.body if id(one) in kept]
-        return fewer
+        return True
 
     def _empty_unbuilt(self) -> bool:
         """A class that is only asked for, in ``isinstance`` or an annotation."""
@@ -227,7 +231,7 @@ class Work:
                 continue
             if any(key.startswith(f"{one.name}.") for key in self.uses.calls) and len(one.body) < 2:
                 continue
-            if len(one.body) == 1 or not self.uses.read[one.name]:
+            if len(one.body) == 1 or not self.uses.read(one.name):
                 continue
             words = ast.Expr(ast.Constant("Only asked for: nothing here builds one."))
             words.changed = True  # type: ignore[attr-defined]
@@ -253,8 +257,10 @@ class Work:
         key = (function, owner, *(site.call for site in sites))
         if self._tried.get(id(function)) == key:
             return False  # nothing of it has changed since it was last tried
-        within = {id(n) for n in walk(function)}
-        if not sites or any(id(site.call) in within for site in sites):
+        if not sites:
+            return False
+        within = set(map(id, walking.calls(function)))
+        if any(id(site.call) in within for site in sites):
             return False
         made = self._fewer(owner, function, sites)
         if made is None:
@@ -311,7 +317,7 @@ class Work:
         while True:
             body = fold.statements(function.body, Known(single, values, {}, present))
             lasting = self._lasting(owner, function, body)
-            numbers = fold.origins(lasting, self._handed(lasting)) - stated
+            numbers = origins(lasting, self._handed(lasting)) - stated
             bad = numbers | {p for p in single if reads_unbound(body, p)}
             silent = {
                 p
@@ -339,25 +345,27 @@ class Work:
 
     def _present(self, owner: ast.ClassDef) -> dict[str, tuple[Any, ...]]:
         """Attributes that hold an array, or one of a few values, in every instance."""
-        stores = self._attributes_of(owner).stores
+        every = self._attributes_of(owner)
         found: dict[str, tuple[Any, ...]] = {}
         for name in self.uses.family(owner.name):
             member = self.definition(name)
             options = self._option_values(member)
             for function, _, attribute, value in assignments(member):
-                if function is None or stores[attribute] != 1 or attribute in self.uses.written:
+                if function is None or every.stores(attribute) != 1:
+                    continue
+                if attribute in self.uses.written:
                     continue
                 if attribute in _MODES or self.uses.dynamic:
                     continue
                 if fold.is_present(value):
-                    found[attribute] = (fold.PRESENT,)
+                    found[attribute] = (PRESENT,)
                 elif isinstance(value, ast.Name) and value.id in options:
                     found[attribute] = options[value.id]
         return found
 
     def _option_values(self, owner: ast.ClassDef) -> dict[str, tuple[Any, ...]]:
         """The values that the parameters of a class's constructor have, where all are constants."""
-        for one, function, sites in self._callables():
+        for one, function, sites in self._callables(owner.name, "__init__"):
             if one is owner and function.name == "__init__" and sites:
                 positional, defaults = parameters(function, owner), defaults_of(function)
                 found = {}
@@ -404,10 +412,8 @@ class Work:
         return {
             id(argument)
             for top in code
-            for node in walk(top)
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in inner
+            for node in walking.calls(top)
+            if isinstance(node.func, ast.Name) and node.func.id in inner
             for argument in (*node.args, *(k.value for k in node.keywords))
         }
 
@@ -430,22 +436,22 @@ class Work:
     def _vanishes(self, owner: ast.ClassDef, target: ast.Attribute, value: ast.expr) -> bool:
         """Whether an attribute of a constant is one that nothing would read."""
         name = target.attr
-        if not fold.is_own(target) or not fold.is_constant(value):
+        if not is_own(target) or not is_constant(value):
             return False
         every = self._attributes_of(owner)
-        if every.stores[name] != 1:
+        if every.stores(name) != 1:
             return False
         if (
             name in self.uses.mentioned
             or self.uses.dynamic
-            or every.foreign[name]
+            or every.foreign(name)
             or name in _MODES
         ):
             return False
         known = Known(attributes={name: value})
         family = [self.definition(one) for one in self.uses.family(owner.name)]
         bodies = [in_method(s, known) for member in family for s in member.body]
-        return bool(every.loads[name]) and f"self.{name}" not in fold.origins(bodies)
+        return bool(every.loads(name)) and f"self.{name}" not in origins(bodies)
 
     def _drop_locals(self) -> bool:
         """Names that a function computes and nothing reads, and functions in it that nothing calls."""
@@ -468,20 +474,20 @@ class Work:
             every = self._attributes_of(one)
             for member in one.body:
                 if isinstance(member, ast.AnnAssign) and member.value is None:
-                    name = ast.unparse(member.target)
-                    if not every.loads[name] and name not in self.uses.mentioned:
+                    name = walking.text(member.target)
+                    if not every.loads(name) and name not in self.uses.mentioned:
                         self._forget(one, None, member, name)
                         return True
             for function, statement, name, value in assignments(one):
-                if name in _MODES or name in self.uses.mentioned or every.stores[name] != 1:
+                if name in _MODES or name in self.uses.mentioned or every.stores(name) != 1:
                     continue
-                if not every.loads[name] and (fold.is_pure(value) or function is None):
+                if not every.loads(name) and (fold.is_pure(value) or function is None):
                     self._forget(one, function, statement, name)
                     return True
                 plain = function is None and isinstance(value, ast.Constant)
-                if not (plain or fold.is_constant(value)):
+                if not (plain or is_constant(value)):
                     continue
-                if every.foreign[name] or not every.loads[name]:
+                if every.foreign(name) or not every.loads(name):
                     continue
                 if self._fold_attribute(family, name, value, plain):
                     return True
@@ -495,7 +501,7 @@ class Work:
         known = Known(attributes={name: value})
         for member in family:
             body = [in_method(s, known) for s in member.body]
-            if f"self.{name}" in fold.origins(body) and not plain:
+            if f"self.{name}" in origins(body) and not plain:
                 return False
             if any(a is not b for a, b in zip(body, member.body, strict=True)):
                 made[member] = changed(member, body=body)
@@ -539,7 +545,7 @@ class Work:
         return (
             node.name not in _OF_MODULES
             and node.name not in uses.mentioned
-            and not uses.methods[node.name]
+            and not uses.methods(node.name)
             and not any(key.endswith(f".{node.name}") for key in uses.calls)
         )
 

@@ -1,19 +1,20 @@
-"""What a file asks of the helpers it carries."""
+"""What a file and its helpers ask of the helpers it carries."""
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from migrator.convert.trim.walking import walk
+from migrator.convert.trim.walking import fields, kept, walk
 
 Definition = ast.FunctionDef | ast.ClassDef
+_BY_NAME = ("getattr", "setattr", "hasattr", "delattr", "vars")
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(NamedTuple):
     """A call of a helper; ``own``: it stands in the file's own code, which stays as it is."""
 
     call: ast.Call
@@ -44,27 +45,49 @@ class Uses:
     written: set[str] = field(default_factory=set)
     """Attributes that the file's own code assigns."""
     by_name: set[str] = field(default_factory=set)
-    _class: str = ""
 
-    @classmethod
-    def together(cls, parts: Sequence[Uses]) -> Uses:
-        """What several pieces of code use."""
-        found = cls(parts[0].names)
+    def site(self, name: str, call: ast.Call, own: bool) -> None:
+        """Take in a call of a helper, or of a method of one."""
+        if any(isinstance(a, ast.Starred) for a in call.args) or any(
+            k.arg is None for k in call.keywords
+        ):
+            self.values.add(name)
+        self.calls.setdefault(name, []).append(Site(call, own))
+
+
+class Together:
+    """What several pieces of code use: the file's own first, which alone mentions and writes attributes."""
+
+    def __init__(self, parts: Sequence[Uses]) -> None:
+        self._parts = parts
+        self._families: dict[str, set[str]] = {}
+        own = parts[0]
+        self.names, self.mentioned, self.written = own.names, own.mentioned, own.written
+        self.dynamic = any(part.dynamic for part in parts)
+        self.values = set[str]().union(*(part.values for part in parts))
+        self.by_name = set[str]().union(*(part.by_name for part in parts))
+        self.calls: dict[str, list[Site]] = {}
+        self.bases: dict[str, list[str]] = {}
         for part in parts:
             for name, sites in part.calls.items():
-                found.calls.setdefault(name, []).extend(sites)
-            found.values |= part.values
-            found.mentioned |= part.mentioned
-            found.written |= part.written
-            found.by_name |= part.by_name
-            found.methods.update(part.methods)
-            found.read.update(part.read)
-            found.bases.update(part.bases)
-            found.dynamic = found.dynamic or part.dynamic
-        return found
+                self.calls[name] = self.calls[name] + sites if name in self.calls else sites
+            self.bases.update(part.bases)
+
+    def methods(self, name: str) -> int:
+        """How often an attribute is read, or called as ``self.name(…)``."""
+        return sum(part.methods.get(name, 0) for part in self._parts)
+
+    def read(self, name: str) -> int:
+        """How often a helper is read."""
+        return sum(part.read.get(name, 0) for part in self._parts)
 
     def family(self, name: str) -> set[str]:
         """A class with the helpers it inherits from and those that inherit from it."""
+        if name not in self._families:
+            self._families[name] = self._family(name)
+        return self._families[name]
+
+    def _family(self, name: str) -> set[str]:
         found, queue = {name}, [name]
         while queue:
             one = queue.pop()
@@ -74,99 +97,268 @@ class Uses:
             found.update(near)
         return found
 
-    def add(self, node: ast.AST, own: bool) -> None:
+
+# --- the file's own code ---------------------------------------------------------------------------------------------
+
+
+def used_by_file(tree: ast.Module, names: frozenset[str]) -> Uses:
+    """What the file's own code uses."""
+    found = _File(names)
+    found.add(tree)
+    return found.uses
+
+
+class _File:
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+        self.uses = Uses(names)
+        self.mention = self.uses.mentioned.add
+        self.count = self.uses.methods
+
+    def add(self, node: ast.AST) -> None:
         """Take in what a piece of code uses."""
-        if isinstance(node, ast.Call):
-            self._call(node, own)
+        special = _OWN.get(type(node))
+        if special is not None:
+            special(self, node)
+        else:
+            self.children(node)
+
+    def children(self, node: ast.AST) -> None:
+        for name in fields(type(node)):
+            value = getattr(node, name, None)
+            if type(value) is list:
+                self.each(value)
+            elif isinstance(value, ast.AST):
+                self.add(value)
+
+    def each(self, nodes: Iterable[ast.AST | None]) -> None:
+        for node in nodes:
+            if isinstance(node, ast.AST):
+                self.add(node)
+
+    def name(self, node: ast.Name) -> None:
+        if node.id in self.names:
+            self.uses.values.add(node.id)
+            self.uses.read[node.id] += 1
+
+    def constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str):
+            self.mention(node.value)
+            if node.value in self.names:
+                self.uses.values.add(node.value)
+
+    def attribute(self, node: ast.Attribute) -> None:
+        if _asks_type(node.value):
+            self.add(node.value.args[0])  # type: ignore[attr-defined]
+            return
+        self.count[node.attr] += 1
+        if node.attr == "__class__":
+            self.uses.values |= self.names
+        self.mention(node.attr)
+        if not isinstance(node.ctx, ast.Load):
+            self.uses.written.add(node.attr)
+        self.add(node.value)
+
+    def compare(self, node: ast.Compare) -> None:
+        for part in [node.left, *node.comparators]:
+            # type(layer) == Linear, type(layer).__name__: none is built
+            self.add(part.args[0] if _asks_type(part) else part)  # type: ignore[attr-defined]
+
+    def annotation(self, node: ast.AST | None) -> None:
+        """A helper in an annotation is only named."""
+        for one in walk(node) if node is not None else ():
+            if isinstance(one, ast.Name) and one.id in self.names:
+                self.uses.read[one.id] += 1
+
+    def argument(self, node: ast.arg) -> None:
+        self.annotation(node.annotation)
+
+    def declaration(self, node: ast.AnnAssign) -> None:
+        self.annotation(node.annotation)
+        self.each((node.target, node.value))
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.annotation(node.returns)
+        self.each((*node.decorator_list, node.args, *node.body))
+
+    def definition(self, node: ast.ClassDef) -> None:
+        self.each((*node.bases, *node.decorator_list, *node.keywords, *node.body))
+
+    def call(self, node: ast.Call) -> None:
+        func = node.func
+        given: list[ast.AST] = [*node.args, *node.keywords]
+        name = func.id if isinstance(func, ast.Name) else ""
+        if name in self.names:
+            self.uses.site(name, node, True)
+            self.uses.read[name] += 1
+        elif name == "isinstance" and len(node.args) == 2:
+            self.annotation(node.args[1])
+            given = [node.args[0]]
+        elif name in _BY_NAME:
+            if not _is_named(node):
+                self.uses.dynamic = True
+            elif name != "getattr":
+                self.uses.written.add(str(node.args[1].value))  # type: ignore[attr-defined]
+        else:
+            if name in ("globals", "eval", "exec") or _asks_type(node):
+                # globals()[name](…) or type(layer)(…) may build any of them
+                self.uses.values |= self.names
+            self.add(func)
+        self.each(given)
+
+
+_OWN: dict[type, Callable[[_File, Any], None]] = {
+    ast.Name: _File.name,
+    ast.Constant: _File.constant,
+    ast.Attribute: _File.attribute,
+    ast.Compare: _File.compare,
+    ast.Call: _File.call,
+    ast.arg: _File.argument,
+    ast.AnnAssign: _File.declaration,
+    ast.FunctionDef: _File.function,
+    ast.AsyncFunctionDef: _File.function,
+    ast.ClassDef: _File.definition,
+}
+
+
+# --- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def used_by_helper(node: ast.stmt, names: frozenset[str]) -> Uses:
+    """What one helper uses of all."""
+    seen, found = _outside(node), Uses(names)
+    for name, call in seen.sites:
+        if name in names:
+            found.site(name, call, False)
+            found.read[name] += 1
+    for key, call in seen.own_sites:
+        found.site(key, call, False)
+    for name, count in seen.plain.items():
+        if name in names:
+            found.values.add(name)
+            found.read[name] += count
+    for name, count in seen.named.items():
+        if name in names:
+            found.read[name] += count
+    found.methods, found.bases = seen.methods, seen.bases
+    found.dynamic, found.by_name = seen.dynamic, seen.by_name
+    if isinstance(node, Definition) and node.decorator_list:
+        found.values.add(node.name)
+    return found
+
+
+@dataclass
+class _Seen:
+    """What a piece of a helper asks for, whichever helpers there are.
+
+    Attributes:
+      inside: whether it stands in a class.
+      sites: calls by name.
+      own_sites: calls through ``self`` and ``super()``: by the method's name, behind its class's where that is known.
+      plain: how often a name is read elsewhere; ``named``: in annotations and the like.
+    """
+
+    inside: bool
+    sites: list[tuple[str, ast.Call]] = field(default_factory=list)
+    own_sites: list[tuple[str, ast.Call]] = field(default_factory=list)
+    plain: Counter[str] = field(default_factory=Counter)
+    named: Counter[str] = field(default_factory=Counter)
+    methods: Counter[str] = field(default_factory=Counter)
+    bases: dict[str, list[str]] = field(default_factory=dict)
+    dynamic: bool = False
+    by_name: set[str] = field(default_factory=set)
+
+    def add(self, node: ast.AST) -> None:
+        """Take in what a piece of code asks for."""
+        if isinstance(node, ast.stmt):
+            self.join((_within if self.inside else _outside)(node))
+        else:
+            self.enter(node)
+
+    def join(self, other: _Seen) -> None:
+        """Take in what a statement asks for."""
+        self.sites += other.sites
+        self.own_sites += other.own_sites
+        self.dynamic = self.dynamic or other.dynamic
+        self.by_name |= other.by_name
+        self.bases.update(other.bases)
+        for mine, theirs in (
+            (self.plain, other.plain),
+            (self.named, other.named),
+            (self.methods, other.methods),
+        ):
+            for name, count in theirs.items():
+                mine[name] += count
+
+    def enter(self, node: ast.AST) -> None:
+        """Take in a node of no statement but this one."""
+        if isinstance(node, ast.Name):
+            self.plain[node.id] += 1
+        elif isinstance(node, ast.Call):
+            self._call(node)
         elif isinstance(node, ast.ClassDef):
-            self._definition(node, own)
-        elif isinstance(node, ast.Name):
-            if node.id in self.names:
-                self.values.add(node.id)
-                self.read[node.id] += 1
+            self._definition(node)
         elif isinstance(node, ast.arg):
             self._annotation(node.annotation)
         elif isinstance(node, ast.AnnAssign):
             self._annotation(node.annotation)
-            self._each((node.target, node.value), own)
+            self._each((node.target, node.value))
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             self._annotation(node.returns)
-            self._each((*node.decorator_list, node.args, *node.body), own)
+            self._each((*node.decorator_list, node.args, *node.body))
         elif isinstance(node, ast.Compare | ast.Attribute) and any(map(_asks_type, _parts(node))):
             for part in _parts(node):  # type(layer) == Linear, type(layer).__name__: none is built
-                self._each([part.args[0]] if _asks_type(part) else [part], own)  # type: ignore[attr-defined]
+                self._each([part.args[0]] if _asks_type(part) else [part])  # type: ignore[attr-defined]
         else:
             if isinstance(node, ast.Attribute):
                 self.methods[node.attr] += 1
-                if own and node.attr == "__class__":
-                    self.values |= self.names
-                if own:
-                    self.mentioned.add(node.attr)
-                    if not isinstance(node.ctx, ast.Load):
-                        self.written.add(node.attr)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and own:
-                self.mentioned.add(node.value)
-                self.values |= {node.value} & self.names
-            self._each(ast.iter_child_nodes(node), own)
+            self._each(ast.iter_child_nodes(node))
 
-    def _each(self, nodes: Iterable[ast.AST | None], own: bool) -> None:
+    def _each(self, nodes: Iterable[ast.AST | None]) -> None:
         for node in nodes:
             if node is not None:
-                self.add(node, own)
+                self.add(node)
 
     def _annotation(self, node: ast.AST | None) -> None:
         """A helper in an annotation is only named."""
         for one in walk(node) if node is not None else ():
-            if isinstance(one, ast.Name) and one.id in self.names:
-                self.read[one.id] += 1
+            if isinstance(one, ast.Name):
+                self.named[one.id] += 1
 
-    def _definition(self, node: ast.ClassDef, own: bool) -> None:
+    def _definition(self, node: ast.ClassDef) -> None:
+        body = _Seen(inside=True)
+        body._each((*node.decorator_list, *node.keywords, *node.body))
         for base in node.bases:
-            if own:
-                self.add(base, own)
-            elif isinstance(base, ast.Name):
+            if isinstance(base, ast.Name):
                 self.bases.setdefault(node.name, []).append(base.id)
-                self.read[base.id] += 1
-        outer, self._class = self._class, "" if own else node.name
-        self._each((*node.decorator_list, *node.keywords, *node.body), own)
-        self._class = outer
+                self.named[base.id] += 1
+        for name, _ in body.own_sites:
+            if "." not in name:
+                body.methods[f"self.{name}"] += 1
+        body.own_sites = [
+            (name if "." in name else f"{node.name}.{name}", call) for name, call in body.own_sites
+        ]
+        body.by_name = {name or node.name for name in body.by_name}
+        self.join(body)
 
-    def _call(self, node: ast.Call, own: bool) -> None:
+    def _call(self, node: ast.Call) -> None:
         func = node.func
-        given = [*node.args, *node.keywords]
-        if isinstance(func, ast.Name) and func.id in self.names:
-            self._site(func.id, node, own)
-            self.read[func.id] += 1
-        elif isinstance(func, ast.Name) and func.id == "isinstance" and len(node.args) == 2:
-            self._annotation(node.args[1])
-            given = [node.args[0]]
-        elif isinstance(func, ast.Name) and func.id in (
-            "getattr",
-            "setattr",
-            "hasattr",
-            "delattr",
-            "vars",
-        ):
-            named = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
-            on_self = (
-                bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == "self"
-            )
-            if not named and not own and on_self:
-                self.by_name.add(self._class)
-            elif not named:
-                self.dynamic = True
-            if own and named and func.id != "getattr":
-                self.written.add(str(node.args[1].value))  # type: ignore[attr-defined]
-        elif isinstance(func, ast.Attribute) and self._class and not own:
+        given: list[ast.AST] = [*node.args, *node.keywords]
+        if isinstance(func, ast.Name):
+            self.sites.append((func.id, node))
+            if func.id == "isinstance" and len(node.args) == 2:
+                self._annotation(node.args[1])
+                given = [node.args[0]]
+            elif func.id in _BY_NAME and not _is_named(node):
+                if node.args and isinstance(node.args[0], ast.Name) and node.args[0].id == "self":
+                    self.by_name.add("")
+                else:
+                    self.dynamic = True
+        elif isinstance(func, ast.Attribute) and self.inside:
             self._own_call(node, func)
         else:
-            by_text = isinstance(func, ast.Name) and func.id in ("globals", "eval", "exec")
-            if own and (by_text or _asks_type(node)):
-                self.values |= (
-                    self.names
-                )  # globals()[name](…) or type(layer)(…) may build any of them
-            self.add(func, own)
-        self._each(given, own)
+            self.add(func)
+        self._each(given)
 
     def _own_call(self, node: ast.Call, func: ast.Attribute) -> None:
         """``self.method(…)`` and ``super().method(…)`` within a helper."""
@@ -179,17 +371,29 @@ class Uses:
         )
         self.methods[func.attr] += 1
         if is_self or is_super:
-            self._site(f"{self._class}.{func.attr}", node, False)
-            self.methods[f"self.{func.attr}"] += 1
+            self.own_sites.append((func.attr, node))
         else:
-            self._each([value], False)
+            self._each([value])
 
-    def _site(self, name: str, node: ast.Call, own: bool) -> None:
-        if any(isinstance(a, ast.Starred) for a in node.args) or any(
-            k.arg is None for k in node.keywords
-        ):
-            self.values.add(name)
-        self.calls.setdefault(name, []).append(Site(node, own))
+
+@kept
+def _outside(node: ast.stmt) -> _Seen:
+    """What a statement outside of classes asks for."""
+    found = _Seen(inside=False)
+    found.enter(node)
+    return found
+
+
+@kept
+def _within(node: ast.stmt) -> _Seen:
+    """What a statement of a class asks for."""
+    found = _Seen(inside=True)
+    found.enter(node)
+    return found
+
+
+def _is_named(call: ast.Call) -> bool:
+    return len(call.args) > 1 and isinstance(call.args[1], ast.Constant)
 
 
 def _asks_type(node: ast.AST) -> bool:

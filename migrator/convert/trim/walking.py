@@ -1,49 +1,164 @@
-"""Walks over Python's syntax trees, whose nodes are never changed here but copied."""
+"""Walks over Python's syntax trees, whose nodes are never changed here but copied.
+
+What is asked of a node is kept with it. The helpers are the same from file to file and are read once, so that only what
+a file changes of them is looked at anew.
+"""
 
 from __future__ import annotations
 
 import ast
-import copy
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 _FIELDS: dict[type, tuple[str, ...]] = {}
+
+
+@lru_cache(maxsize=1024)
+def parsed(text: str) -> tuple[ast.stmt, ...]:
+    """The statements of a helper's text, each with the lines it stands in."""
+    lines = text.splitlines()
+    body = ast.parse(text).body
+    for top in body:
+        for node in ast.walk(top):
+            if isinstance(node, ast.stmt):
+                node.lines = lines  # type: ignore[attr-defined]
+    return tuple(body)
+
+
+def fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields of a type of node that hold others which matter here."""
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(
+            f for f in kind._fields if f not in ("ctx", "op", "ops", "type_comment", "kind")
+        )
+    return _FIELDS[kind]
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
     """A node and those below it, in no order that matters; several times faster than ``ast.walk``."""
     found = [node]
+    known, of_type = _FIELDS, ast.AST
     for one in found:  # grows as it goes
         kind = type(one)
-        if kind not in _FIELDS:
-            _FIELDS[kind] = tuple(
-                f for f in kind._fields if f not in ("ctx", "op", "ops", "type_comment", "kind")
-            )
-        for name in _FIELDS[kind]:
+        for name in known[kind] if kind in known else fields(kind):
             value = getattr(one, name, None)
             if type(value) is list:
-                found += [v for v in value if isinstance(v, ast.AST)]
-            elif isinstance(value, ast.AST):
+                found += [v for v in value if isinstance(v, of_type)]
+            elif isinstance(value, of_type):
                 found.append(value)
     return found
 
 
 def changed(node: Any, **changes: Any) -> Any:
     """A copy of a node with other fields, marked as no longer what the text says."""
-    made = copy.copy(node)
-    for kept in ("stored", "asked"):
-        made.__dict__.pop(kept, None)
-    for name, value in changes.items():
-        setattr(made, name, value)
+    made = copied(node)
+    vars(made).update(changes)
     made.changed = True
     return made
 
 
-def stored(node: Any) -> frozenset[str]:
-    """The names that a statement binds in the scope it stands in; kept with the node, which never changes."""
-    found: frozenset[str] | None = node.__dict__.get("stored")
-    if found is None:
-        found = node.stored = frozenset(_stored(node))
+def copied(node: Any) -> Any:
+    """A copy of a node, of which nothing has been asked yet."""
+    kind: Any = type(node)
+    made = kind.__new__(kind)
+    content = vars(made)
+    content.update(vars(node))
+    content.pop("kept", None)
+    return made
+
+
+def kept(question: Callable[[Any], T]) -> Callable[[Any], T]:
+    """A question about a node that is answered once."""
+    name = question.__name__
+
+    @wraps(question)
+    def answer(node: Any) -> T:
+        answers: dict[str, Any] | None = vars(node).get("kept")
+        if answers is None:
+            answers = node.kept = {}
+        if name not in answers:
+            answers[name] = question(node)
+        return answers[name]
+
+    return answer
+
+
+@kept
+def parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.stmt]]:
+    """The nodes of a statement or expression without the statements in it, and those statements."""
+    found, inner = [node], list[ast.stmt]()
+    for one in found:
+        for name in fields(type(one)):
+            value = getattr(one, name, None)
+            if type(value) is list:
+                if value and isinstance(value[0], ast.stmt):
+                    inner += value
+                else:
+                    found += [v for v in value if isinstance(v, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return found, inner
+
+
+@kept
+def names(node: ast.AST) -> frozenset[str]:
+    """The names that stand in a node."""
+    own, inner = parts(node)
+    here = frozenset(one.id for one in own if isinstance(one, ast.Name))
+    return here.union(*map(names, inner)) if inner else here
+
+
+def names_of(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that stand in some nodes."""
+    return set[str]().union(*map(names, nodes))
+
+
+@kept
+def loads(node: ast.AST) -> Counter[str]:
+    """How often a node reads each name."""
+    own, inner = parts(node)
+    found = Counter(
+        one.id for one in own if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+    )
+    for one in inner:
+        found.update(loads(one))
     return found
+
+
+@kept
+def asked(node: Any) -> frozenset[str]:
+    """The attributes that a node asks for."""
+    own, inner = parts(node)
+    here = frozenset(one.attr for one in own if isinstance(one, ast.Attribute))
+    return here.union(*map(asked, inner)) if inner else here
+
+
+@kept
+def calls(node: ast.AST) -> list[ast.Call]:
+    """The calls in a node."""
+    own, inner = parts(node)
+    found = [one for one in own if isinstance(one, ast.Call)]
+    for one in inner:
+        found += calls(one)
+    return found
+
+
+@kept
+def text(node: ast.AST) -> str:
+    """A node as Python writes it."""
+    return ast.unparse(node)
+
+
+@kept
+def stored(node: Any) -> frozenset[str]:
+    """The names that a statement binds in the scope it stands in."""
+    return frozenset(_stored(node))
+
+
+_APART = (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
 
 
 def _stored(node: ast.AST) -> list[str]:
@@ -53,16 +168,8 @@ def _stored(node: ast.AST) -> list[str]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del):
             found.append(child.id)
-        elif not isinstance(
-            child, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
-        ):
+        elif isinstance(child, ast.stmt):
             found += stored(child)
-    return found
-
-
-def asked(node: Any) -> frozenset[str]:
-    """The attributes that a definition asks for; kept with the node."""
-    found: frozenset[str] | None = node.__dict__.get("asked")
-    if found is None:
-        found = node.asked = frozenset(n.attr for n in walk(node) if isinstance(n, ast.Attribute))
+        elif not isinstance(child, _APART):
+            found += _stored(child)
     return found
