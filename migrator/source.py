@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import io
-from abc import ABCMeta
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import libcst as cst
@@ -18,25 +16,9 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from migrator.errors import UserError
 from migrator.findings import UNREADABLE, Finding
 from migrator.lines import assigned, split
+from migrator.nodes import trusted_parser
 from migrator.tree import Tree
 from migrator.wrappers import written_out
-
-
-class _Node(ABCMeta):
-    """The type of libcst's classes of nodes, asked for instances as plain classes are.
-
-    Nobody registers another class as a node, which is what an abstract class looks for, three times as long.
-    """
-
-    __instancecheck__ = type.__instancecheck__
-    __subclasscheck__ = type.__subclasscheck__
-
-
-for _kind in vars(cst).values():
-    if isinstance(_kind, type) and issubclass(_kind, cst.CSTNode):
-        # by identity like libcst's own, which calls id() in Python at every lookup
-        _kind.__hash__ = object.__hash__  # type: ignore[method-assign]
-        _kind.__class__ = _Node  # type: ignore[assignment]
 
 
 class SourceError(UserError):
@@ -56,34 +38,6 @@ class SourceError(UserError):
         where = (line, column, line, column + 1, str(path))
         made.finding = Finding(UNREADABLE, reason, "error", *where, advice, blocks=True)
         return made
-
-
-class _TrustedParser:
-    """Within it libcst does not check the nodes it builds.
-
-    The checks are for nodes made by hand; after the parser they take a sixth of its time and find nothing. Other
-    threads that build nodes meanwhile go unchecked as well, which changes nothing for them either.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._inside = 0
-        self._node: Any = cst.CSTNode
-        self._check = self._node.__post_init__
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._inside += 1
-            self._node.__post_init__ = lambda node: None
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._node.__post_init__ = self._check
-
-
-_trusted_parser = _TrustedParser()
 
 
 @dataclass(frozen=True)
@@ -139,7 +93,7 @@ class Source:
         self.path = str(path) if path is not None else "<string>"
         self.module = module
         try:
-            with _trusted_parser:
+            with trusted_parser:
                 self.tree = written_out(assigned(split(cst.parse_module(text)), text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
@@ -203,6 +157,9 @@ class Source:
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node of this tree stands; the statement around it is written once more to find out."""
+        if type(node) is cst.SimpleStatementLine:
+            start, end = self.span(node.body[0]), self.span(node.body[-1])
+            return Span(start.line, start.column, end.end_line, end.end_column)
         known = self._statements.get(node)
         if known is None:
             return self._positions.get(node, Span(1, 1, 1, 1))

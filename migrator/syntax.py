@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_origin
 
 import libcst as cst
 
+from migrator.nodes import copier
 from migrator.writing import code as code
 from migrator.writing import module_code as module_code
 
@@ -194,17 +195,6 @@ def _multiline(node: cst.CSTNode) -> bool:
     return "\n" in code(node)
 
 
-@cache
-def _copier(kind: type[cst.CSTNode]) -> Callable[[Any], Any]:
-    """A function that copies a node of this type field by field, without the checks of its constructor."""
-    lines = [f"    put(made, {f.name!r}, node.{f.name})" for f in fields(kind)]
-    text = "\n".join(["def copied(node):", "    made = new(kind)", *lines, "    return made"])
-    namespace: dict[str, Any] = {"put": object.__setattr__, "new": object.__new__, "kind": kind}
-    exec(text, namespace)
-    made: Callable[[Any], Any] = namespace["copied"]
-    return made
-
-
 _SPACED = frozenset(
     {
         cst.Assert,
@@ -259,10 +249,9 @@ def changed(node: N, **changes: Any) -> N:
         except cst.CSTValidationError:
             new = {n: v for n, v in changes.items() if v is not getattr(node, n)}
             return node.with_changes(**{n: _enclosed(value) for n, value in new.items()})
-    made: N = _copier(kind)(node)
-    put = object.__setattr__
+    made: N = copier(kind)(node)
     for name, value in changes.items():
-        put(made, name, value)
+        setattr(made, name, value)
     return made
 
 
