@@ -132,3 +132,12 @@ def test_what_is_chosen_is_exact_and_so_is_its_gradient(
 
 
 INDEX = torch.tensor([0, 0, 1, 2])[:, None].expand(-1, 8)
+
+
+def test_a_mean_of_equal_terms_moves_by_what_adding_them_in_their_order_loses() -> None:
+    equal = torch.full((1, 343), 0.7)
+    moved = []
+    for seed in range(8):
+        with RoundingNoise(seed):
+            moved.append(float(equal.clone().double().float().mean(1)) / float(equal[0, 0]) - 1)
+    assert EPS < max(map(abs, moved)) < 8 * EPS
