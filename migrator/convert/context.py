@@ -81,6 +81,8 @@ class Context:
         self.iterates_dicts: bool | None = None
         self.narrow: bool | None = None
         """Whether the file names a dtype of fewer digits than float32 and int32."""
+        self.half: bool | None = None
+        """Whether it names a float dtype of fewer digits than float32."""
         self.extended: set[str] | None = None
         self.named: dict[bool, set[str]] | None = None
         """The names that Sequentials are assigned to, by whether their children have names."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_definition
 from migrator.infer.facts import ClassInfo, FunctionInfo
@@ -37,7 +38,8 @@ class Construction(Python):
             role = "param" if name == "torch.nn.Parameter" else "buffer"
             first = args[0][1] if args else k.UNKNOWN
             tensor = first if isinstance(first, k.Tensor) else k.TENSOR
-            return k.Tensor(tensor.rank, tensor.dtype, role)
+            rank = 0 if node is not None and node.args and _one_number(node.args[0].value) else None
+            return k.Tensor(rank if tensor.rank is None else tensor.rank, tensor.dtype, role)
         if name == "torch.autograd.Variable" and args:
             return args[0][1]
         if name in PARAMETERS:
@@ -197,3 +199,37 @@ def surely_affine(args: Args, starred: bool) -> bool:
         if keyword in ("affine", "elementwise_affine"):
             return kind == k.Const(True)
     return not starred and sum(keyword is None for keyword, _ in args) < 3
+
+
+_FILLED = frozenset("ones zeros empty randn rand full".split())
+
+
+def _one_number(node: cst.BaseExpression) -> bool:
+    """Whether an expression makes a tensor of no dimensions: ``torch.tensor(1.5)``, ``torch.ones([]) * s``."""
+    if isinstance(node, cst.BinaryOperation):
+        sides = (node.left, node.right)
+        numbers = [isinstance(side, (cst.Integer, cst.Float)) or _math(side) for side in sides]
+        return any(numbers) and any(map(_one_number, sides))
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or not node.args:
+        return False
+    name, first = node.func.attr.value, node.args[0].value
+    if name == "tensor":
+        inner = first.expression if isinstance(first, cst.UnaryOperation) else first
+        return isinstance(inner, (cst.Integer, cst.Float)) or _math(first)
+    empty = isinstance(first, (cst.List, cst.Tuple)) and not first.elements
+    return name in _FILLED and empty
+
+
+def _math(node: cst.BaseExpression) -> bool:
+    """``math.log(10)``, ``np.log(1 / 0.07)`` of numbers."""
+    return (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and isinstance(node.func.value, cst.Name)
+        and node.func.value.value in ("math", "np", "numpy")
+        and not any(isinstance(part, (cst.Name, cst.List)) for a in node.args for part in _names(a))
+    )
+
+
+def _names(arg: cst.Arg) -> list[cst.CSTNode]:
+    return [part for part in syntax.walk(arg.value) if isinstance(part, (cst.Name, cst.List))]

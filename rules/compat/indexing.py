@@ -29,10 +29,10 @@ def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Arra
 
 def with_item(input, index, value):
     """``input[index] = value`` for an array, or a list, which is written to; returns what holds the value."""
-    if isinstance(input, list):
-        input[index] = value
-        return input
-    return input.at[index].set(value)
+    if isinstance(input, jax.Array):
+        return input.at[index].set(value)
+    input[index] = value
+    return input
 
 
 def first_nonzero(x: jax.Array, size: int, fill_value: int = -1) -> jax.Array:

@@ -193,3 +193,18 @@ def test_what_is_the_same_everywhere_is_not_measured() -> None:
     assert [d.ok for d in found] == [True, False]
     assert [d.values for d in found] == [41, 41]
     assert found[0].ratio == 0
+
+
+@pytest.mark.parametrize(("kind", "eps"), [("float16", 2.0**-10), ("bfloat16", 2.0**-7)])
+def test_float32_numbers_that_have_passed_half_precision_have_its_digits(
+    kind: str, eps: float
+) -> None:
+    base = np.array([1.0 + 2 * eps, -1.0 - 5 * eps])
+    moved = base + [0, eps]
+    runs = [base, moved, base]
+    assert compare("x", base, runs, base - [3 * eps, 0]).ok, kind
+    assert not compare("x", base, runs, base - [12 * eps, 0]).ok
+    # whole numbers do not move, and numbers with more digits are float32's own
+    assert not compare("x", base, [base, base], base - [3 * eps, 0]).ok
+    fine = base + 2.0**-20
+    assert not compare("x", fine, [fine, fine + 2.0**-22], fine - [3 * eps, 0]).ok

@@ -18,6 +18,7 @@ ORDER = (
     "large_numbers",
     "selected_rows",
     "casting",
+    "zero_dims",
     "functions",
     "loops",
     "strides",

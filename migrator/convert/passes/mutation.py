@@ -16,14 +16,14 @@ from migrator.convert.alias import (
 )
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
-from migrator.convert.passes import targets
+from migrator.convert.passes import targets, unknown_items
 from migrator.convert.passes.state_alias import with_state
 from migrator.convert.passes.walked import check_written
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.sharing import inplace_argument
 from migrator.infer import kinds as k
 from rules import definitions
-from rules.definitions import Rule, module_file
+from rules.definitions import Rule
 
 
 def in_place_name(rw: Rewriter, node: cst.CSTNode) -> str | None:
@@ -387,17 +387,13 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if type(target) is not cst.Subscript:
         return None
+    if unknown_items.may_be_either(rw, target):
+        return unknown_items.written(rw, node, target, node.value)
     if not isinstance(rw.ctx.kind(target.value), k.Tensor):
         return None
     check_mutation(rw.ctx, node, target)
-    if _may_be_a_list(rw, target):
-        name = rw.ctx.helpers.need(module_file("rules.compat.indexing"), "with_item")
-        index = target.slice[0].slice
-        assert isinstance(index, cst.Index)
-        assert isinstance(target.value, cst.Name)
-        given = [cst.Arg(rw.visit(one)) for one in (target.value, index.value, node.value)]
-        made = syntax.with_args(cst.Call(cst.Name(name)), given)
-        return cst.Assign([cst.AssignTarget(target.value)], made)
+    if unknown_items.may_be_a_list(rw, target):
+        return unknown_items.with_item(rw, target, rw.visit(node.value))
     from migrator.convert.passes.indexing import selects_the_same, set_items
 
     # what a mask selects from another tensor has no shape of its own: it is not converted by itself
@@ -427,21 +423,6 @@ def _one_by_one(rw: Rewriter, node: cst.Assign) -> list[Any]:
         written = with_state(rw, item, set_items(rw, item, names[0]))
         made += written if isinstance(written, list) else [written]
     return made
-
-
-def _may_be_a_list(rw: Rewriter, target: cst.Subscript) -> bool:
-    """``features[i] = …`` of an argument that is only ever asked for an item: a tensor, or a list of them."""
-    frame, ctx = rw.ctx.frame, rw.ctx
-    if frame is None or type(target.value) is not cst.Name or len(target.slice) != 1:
-        return False
-    index, name, info = target.slice[0].slice, target.value.value, frame.info
-    if not isinstance(index, cst.Index) or isinstance(ctx.kind(index.value), k.Tensor):
-        return False
-    every = {p.name.value: p for p in info.node.params.params}
-    if name not in every or every[name].annotation is not None:
-        return False
-    told = info.sites.get(name, k.UNKNOWN) != k.UNKNOWN or name in info.evidence
-    return not told and (info.uses or {}).get(name) == {"indexed"}
 
 
 @converts(cst.AugAssign)
@@ -531,6 +512,13 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         from migrator.convert.passes.indexing import update_items
 
         return update_items(rw, target, node)
+    if unknown_items.may_be_either(rw, target):
+        operator = cst.parse_expression(f"a {syntax.code(node.operator).strip()[:-1]} b")
+        assert isinstance(operator, cst.BinaryOperation)
+        assert isinstance(target, cst.Subscript)
+        right = syntax.fitted(operator, "right", node.value)
+        whole = syntax.changed(operator, left=target, right=right)
+        return unknown_items.written(rw, node, target, whole)
     if isinstance(target, cst.Subscript) and _may_hold_tensor(rw, target):
         check_mutation(ctx, node, target)  # feats[i] += x writes to the tensor that feats holds
     if isinstance(target, cst.Name) and isinstance(ctx.kind(target), (k.Unknown, k.Optional)):

@@ -1,0 +1,94 @@
+"""A tensor of no dimensions beside one that has some: torch lets the other's dtype win, JAX takes the wider one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from rules.definitions import module_file
+
+_NARROW = frozenset("half bfloat16 float16 HalfTensor BFloat16Tensor".split())
+_ARITHMETIC = {
+    cst.Add: "add",
+    cst.Subtract: "subtract",
+    cst.Multiply: "multiply",
+    cst.Divide: "divide",
+    cst.FloorDivide: "floor_divide",
+    cst.Modulo: "remainder",
+    cst.Power: "power",
+}
+
+
+@converts(cst.BinaryOperation)
+def beside_a_narrow_tensor(rw: Rewriter, node: cst.BinaryOperation) -> Any:
+    """``y * self.scale`` of a y in half precision stays in it: ``y * beside(y, self.scale)``.
+
+    All floats of a file that names no narrow type are of one."""
+    ctx = rw.ctx
+    if type(node.operator) not in _ARITHMETIC or not names_half(ctx):
+        return None
+    left, right = (_float_rank(ctx, side) for side in (node.left, node.right))
+    if (left == 0) == (right == 0) or "none" in (left, right):
+        return None
+    number, other = (node.left, node.right) if left == 0 else (node.right, node.left)
+    if set(syntax.names(number)) <= set(syntax.names(other)):
+        return None  # x / x.max() has one dtype
+    file = module_file("rules.compat.dtypes")
+    a, b = (rw.visit(side) for side in (node.left, node.right))
+    if syntax.is_cheap(other):
+        made = syntax.parse(f"{ctx.helpers.need(file, 'beside')}(__x__, __n__)")
+        number, other = (a, b) if left == 0 else (b, a)
+        fitting = syntax.substitute(made, {"__x__": other, "__n__": number})
+        return syntax.changed(
+            node,
+            **{"left" if left == 0 else "right": fitting, "right" if left == 0 else "left": other},
+        )
+    function = f"jnp.{_ARITHMETIC[type(node.operator)]}"
+    made = syntax.parse(f"{ctx.helpers.need(file, 'in_torch_dtype')}({function}, __a__, __b__)")
+    return syntax.substitute(made, {"__a__": a, "__b__": b})
+
+
+def names_half(ctx: Context) -> bool:
+    """Whether a file names a float type of fewer digits than float32."""
+    if ctx.half is None:
+        ctx.half = any(n.value in _NARROW for n in ctx.source.index.of_type(cst.Name))
+    return ctx.half
+
+
+_ELEMENTWISE = frozenset("abs clamp exp log neg relu sigmoid softplus sqrt square tanh".split())
+
+
+def _float_rank(ctx: Context, node: cst.BaseExpression) -> int | str | None:
+    """The number of dimensions of a float tensor, None where it is not known; "none" for anything else."""
+    kind = ctx.kind(node)
+    if not isinstance(kind, k.Tensor) or kind.dtype not in ("float", None):
+        return "none"
+    return kind.rank if kind.rank is not None else 0 if _one_number(ctx, node) else None
+
+
+def _one_number(ctx: Context, node: cst.BaseExpression) -> bool:
+    """``self.scale.exp()`` of a parameter without dimensions, and a name for it."""
+    if isinstance(node, cst.Call):
+        short = (ctx.facts.callee(node) or "").rpartition(".")[2]
+        method = (ctx.facts.callee(node) or "").startswith("Tensor.")
+        given = (
+            [node.func.value] if method and isinstance(node.func, cst.Attribute) else node.args[:1]
+        )
+        inner = [one.value if isinstance(one, cst.Arg) else one for one in given]
+        return short in _ELEMENTWISE and bool(inner) and _float_rank(ctx, inner[0]) == 0
+    if not isinstance(node, cst.Name) or ctx.frame is None:
+        return False
+    body = ctx.frame.info.node.body
+    params = {p.name.value for p in ctx.frame.info.node.params.params}
+    written = [
+        one.value
+        for one in ctx.facts.tree.within(body, cst.Assign)
+        if any(syntax.names(target.target).get(node.value) for target in one.targets)
+    ]
+    fresh = node.value not in params and not any(syntax.names(v).get(node.value) for v in written)
+    return bool(written) and fresh and all(_float_rank(ctx, value) == 0 for value in written)

@@ -1,0 +1,67 @@
+"""``x[i] = v`` of an argument that may be an array or a list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from tests.convert.tools import HEADER, convert
+
+WRITES = {
+    "index": "x[0] = 2 * v",
+    "name": "x[i] = v",
+    "mask": "x[x > 0.5] = v",
+    "slice": "x[1:] = v",
+    "augmented": "x[:-1] *= v + 1",
+    "loop": "for j in range(2):\n        x[j] = x[j + 1] + v",
+}
+
+
+def run(write: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    source = f"def f(x, i, v):\n    {write}\n    return x\n"
+    result = convert(source)
+    assert result.complete, result.findings
+    theirs: dict[str, Any] = {}
+    ours: dict[str, Any] = {}
+    exec(HEADER + source, theirs)
+    exec(result.code, ours)
+    return theirs, ours
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_an_argument_of_which_nothing_is_known_is_written_as_what_it_is(write: str) -> None:
+    theirs, ours = run(write)
+    x = np.linspace(0, 1, 12, dtype=np.float32).reshape(4, 3)
+    expected = theirs["f"](torch.from_numpy(x.copy()), 1, 3.0).numpy()
+    np.testing.assert_array_equal(ours["f"](jnp.asarray(x), 1, 3.0), expected)
+    np.testing.assert_array_equal(ours["f"](host := x.copy(), 1, 3.0), expected)
+    np.testing.assert_array_equal(host, expected)  # the caller's numpy array is written to
+
+
+def test_a_list_gets_its_item() -> None:
+    theirs, ours = run(WRITES["name"])
+    given = [1, 2, 3]
+    assert ours["f"](given, 1, 9) is given
+    assert given == theirs["f"]([1, 2, 3], 1, 9)
+
+
+def test_what_another_name_still_reads_is_a_finding() -> None:
+    source = "def f(x, i, v):\n    y = x\n    x[i] = v\n    return x, y\n"
+    assert [found.rule for found in convert(source).findings if found.blocks] == ["MUT001"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x, v):\n    x['a'] = v\n    return x\n",
+        "def f(x, i, v):\n    x[i] = v\n    return x.items()\n",
+        "def f(x, i, v):\n    x[i] = v\n",
+        "class A:\n    def f(self, i, v):\n        self[i] = v\n        return self\n",
+    ],
+)
+def test_what_is_a_dict_or_an_own_class_stays(source: str) -> None:
+    assert "with_item" not in convert(source).code

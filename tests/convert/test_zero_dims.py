@@ -1,0 +1,42 @@
+"""A tensor of no dimensions beside one in half precision, whose dtype torch keeps."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from tests.convert.tools import both
+
+SCALED = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(1.7))
+        self.log = nn.Parameter(torch.ones([]) * 0.3)
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = self.fc(x).to(torch.DTYPE)
+        s = self.log.exp()
+        a = y * self.scale
+        b = s * self.fc(x).to(torch.DTYPE)
+        whole = (y * self.scale.half()).sum() * self.scale
+        return a, b - self.scale, a / a.abs().max(), whole, s * self.fc(x)
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_the_dtype_of_the_tensor_with_dimensions_is_kept(dtype: str) -> None:
+    module, port, code = both(SCALED.replace("DTYPE", dtype))
+    x = torch.linspace(-1, 1, 12).reshape(3, 4)
+    for ours, theirs in zip(port(jnp.asarray(x.numpy())), module(x), strict=True):
+        assert str(ours.dtype) == str(theirs.dtype).removeprefix("torch.")
+        expected = theirs.detach().float().numpy()
+        np.testing.assert_allclose(np.asarray(ours, np.float32), expected, rtol=0.02, atol=0.02)
+    assert "y * beside(y, self.scale[...])" in code
+
+
+def test_files_of_one_float_type_stay_as_they_are() -> None:
+    assert "beside" not in both(SCALED.replace(".to(torch.DTYPE)", "").replace(".half()", ""))[2]
