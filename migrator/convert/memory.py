@@ -39,6 +39,7 @@ from migrator.convert.sharing import (
     inplace_argument,
     is_view_index,
     kept_as,
+    of_copy,
     operands,
 )
 from migrator.convert.trips import surely_runs
@@ -452,7 +453,7 @@ class Aliases:
             return self._new()
         if name.startswith(LIBRARIES):
             overlap = {OVERLAP} if short in OVERLAPPING or name == "einops.repeat" else set()
-            new = makes_new(ctx, node, name)
+            new = makes_new(ctx, node, name) or (short == "from_numpy" and of_copy(node))
             return (self._new() if new else self._arguments(node, state)) | overlap
         kind, info = ctx.kind(node.func), self._called(node)
         held = frozenset[str]()
@@ -474,7 +475,7 @@ class Aliases:
                 return self._new()
             method = name.startswith("numpy.ndarray.") and isinstance(node.func, cst.Attribute)
             return self.memory(node.func.value, state) if method else arguments  # type: ignore[attr-defined]
-        if name.startswith(("builtins.len", "builtins.int", "builtins.range", "math.")):
+        if name.startswith(_PLAIN):
             return frozenset()
         if name in _CONTAINERS:
             arguments |= self._box()
@@ -507,6 +508,7 @@ class Aliases:
         return [frozenset().union(*map(syntax.reads, parts)) for _, parts, _ in self.order]
 
 
+_PLAIN = ("builtins.len", "builtins.int", "builtins.range", "math.")
 _CONTAINERS = frozenset(
     f"builtins.{name}" for name in "list dict set tuple reversed sorted zip enumerate map".split()
 ) | frozenset({"collections.deque", "collections.OrderedDict", "collections.defaultdict"})

@@ -82,3 +82,10 @@ def is_view_index(ctx: Context, node: cst.Subscript) -> bool:
             if isinstance(kind, k.Tensor) or isinstance(index.value, cst.List):
                 return False
     return True
+
+
+def of_copy(node: cst.Call) -> bool:
+    """``torch.from_numpy(w.copy())``: only numpy's arrays are taken, and their method copies the numbers."""
+    made = node.args[0].value if len(node.args) == 1 else None
+    func = made.func if isinstance(made, cst.Call) and not made.args else None
+    return isinstance(func, cst.Attribute) and func.attr.value == "copy"

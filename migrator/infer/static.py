@@ -10,6 +10,7 @@ import libcst as cst
 from migrator.infer import devices
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts
+from migrator.infer.guards import asked_texts
 from migrator.infer.symbols import TORCH_VERSION, canonical, of_torch
 from migrator.source import dotted
 from migrator.syntax import is_docstring
@@ -65,13 +66,17 @@ def asked_name(facts: Facts, call: cst.Call) -> tuple[str, str] | None:
 def choices(facts: Facts, call: cst.Call) -> list[str]:
     """Names that ``getattr(nn, f"Conv{dims}d")`` may mean: all of the namespace that are written so, but for the hole.
 
-    Empty where the namespace is not torch's, or where little of the name is written.
+    Those that a branch or an assertion has asked for, where it has; empty where the namespace is not torch's, or
+    where little of the name is written.
     """
     if len(call.args) != 2 or any(a.star or a.keyword is not None for a in call.args):
         return []
     namespace, written = facts.kind(call.args[0].value), call.args[1].value
     if not isinstance(namespace, k.Namespace) or not of_torch(namespace.name):
         return []
+    asked = asked_texts(facts.tree, written)
+    if asked:
+        return asked if all(exists(namespace.name, one) for one in asked) else []
     for hole in (r"\d+", r"\w+"):
         pattern = _pattern(facts, written, hole)
         if pattern is None:

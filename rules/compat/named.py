@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import jax.numpy as jnp
 from flax import nnx
 
 _TORCH_NAMES = {"kernel": "weight", "scale": "weight", "embedding": "weight"}
@@ -71,6 +72,12 @@ def named_parameters(module, prefix=""):
 def parameters(module):
     """Yield every parameter of a module once."""
     return (value for _, value in named_parameters(module))
+
+
+def any_parameters(module):
+    """Yield the float arrays of a module's state in any order, for those who ask for their type."""
+    values = (value for _, value in nnx.iter_graph(module) if isinstance(value, nnx.Variable))
+    return (value for value in values if jnp.issubdtype(value.dtype, jnp.floating))
 
 
 def deepcopy(value):

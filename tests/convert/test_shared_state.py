@@ -46,6 +46,10 @@ BUFFERS = 'self.register_buffer("a", v)\nself.register_buffer("b", v.view(2, 2))
         ("self.a = nn.Parameter(self.fc.weight)", "pass"),
         ('for i in range(2):\n    self.register_parameter(f"a{i}", nn.Parameter(v))', "pass"),
         ("self.a = nn.ParameterList([nn.Parameter(v) for _ in range(2)])", "pass"),
+        (
+            "import scipy.linalg as la\np, q = la.qr(given)\nself.a = nn.Parameter(torch.from_numpy(p))\nself.b = nn.Parameter(torch.from_numpy(q))",
+            "pass",
+        ),
     ],
 )
 def test_made_of_one_tensor_and_written(init: str, forward: str) -> None:
@@ -56,6 +60,11 @@ def test_made_of_one_tensor_and_written(init: str, forward: str) -> None:
     ("init", "forward"),
     [
         (BUFFERS, "x = x + self.a"),
+        (
+            "import scipy.linalg as la\np, q = la.qr(given)\nself.a = nn.Parameter(torch.from_numpy(p.copy()))\n"
+            "self.b = nn.Parameter(torch.from_numpy(q.copy()))",
+            "pass",
+        ),
         (BUFFERS.replace("v.view(2, 2)", "v.clone()"), "self.b[0] = 1"),
         ("self.a = nn.Parameter(v)\nself.b = nn.Parameter(v.clone())", "pass"),
         ("p = nn.Parameter(v)\nself.a = p\nself.b = p", "pass"),

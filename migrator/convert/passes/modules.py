@@ -17,7 +17,7 @@ from migrator.convert.passes.classes import is_mixed_in, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch
 from migrator.convert.passes.redrawing import is_torchs, reset_layer
-from migrator.convert.passes.unordered import in_any_order
+from migrator.convert.passes.unordered import asks_for_type, in_any_order
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
 from migrator.infer import ClassInfo, FunctionInfo
@@ -360,6 +360,9 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
     assert isinstance(node.func, cst.Attribute)
     receiver = node.func.value
     ordered = "parameters" not in method
+    if method == "parameters" and asks_for_type(ctx, node) and not node.args:
+        name = ctx.helpers.need(module_file("rules.compat.named"), "any_parameters")
+        return cst.Call(cst.Name(name), [cst.Arg(rw.visit(receiver))])
     if ordered and ctx.frame is not None and sets_mode(ctx, ctx.frame.info):
         ordered = not in_any_order(ctx, node)  # ``for m in self.modules(): … m.eval()``
     if ordered and not ctx.in_init and in_forward(ctx.frame.info if ctx.frame else None):

@@ -173,6 +173,9 @@ def assign(
             return [_assign(read, past_gradient(rw, target, read, value, data))]
     if isinstance(target, cst.Subscript) and is_variable(ctx, target):
         return [_assign(dereferenced(rw.rebuild(target)), value)]
+    if _own_by_name(ctx, target):
+        read = dereferenced(rw.visit(target))
+        return [_assign(read, past_gradient(rw, target, read, value, data))]
     if isinstance(target, cst.Subscript) and isinstance(ctx.kind(target.value), k.Tensor):
         from migrator.convert.passes.indexing import set_items
 
@@ -183,6 +186,13 @@ def assign(
         f"`{' '.join(syntax.code(target).split())[:60]}` is written through a view",
         "assign the new value to the tensor it is a view of",
     )
+
+
+def _own_by_name(ctx: Context, target: cst.BaseExpression) -> bool:
+    """``getattr(self, f"pos_{i}")`` of a class of the file, where all that may be meant is registered."""
+    if not isinstance(target, cst.Call) or ctx.facts.callee(target) != "builtins.getattr":
+        return False
+    return is_variable(ctx, target) and ctx.is_self(target.args[0].value)
 
 
 def past_gradient(

@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.passes.zero_dims import names_half
 from migrator.infer import kinds as k
 
 _FOLDS = frozenset("sum max min any all len set".split())
@@ -32,6 +33,36 @@ def in_any_order(ctx: Context, call: cst.Call) -> bool:
         elif isinstance(node, cst.BaseSmallStatement):
             return False
     return False
+
+
+_OF_TYPE = frozenset(
+    "dtype device is_cuda is_floating_point get_device new_zeros new_ones new_empty new_full new_tensor".split()
+)
+
+
+def asks_for_type(ctx: Context, call: cst.Call) -> bool:
+    """``next(self.parameters())`` that is asked for its dtype alone: all have one in files that name no half."""
+    around = list(ctx.facts.tree.around(call))[::-1]
+    taken = around[1] if len(around) > 2 and isinstance(around[0], cst.Arg) else None
+    if not isinstance(taken, cst.Call) or not isinstance(taken.func, cst.Name):
+        return False
+    if taken.func.value != "next" or len(taken.args) != 1 or names_half(ctx):
+        return False
+    above = around[2]
+    if isinstance(above, cst.Assign) and len(above.targets) == 1 and ctx.frame is not None:
+        name = above.targets[0].target
+        if not isinstance(name, cst.Name):
+            return False
+        body = ctx.frame.info.node.body
+        uses = [n for n in ctx.facts.tree.within(body, cst.Name) if n.value == name.value]
+        rest = [ctx.facts.tree.around(use)[-1] for use in uses if use is not name]
+        return all(map(_is_type, rest, (use for use in uses if use is not name)))
+    return _is_type(above, taken)
+
+
+def _is_type(above: cst.CSTNode, value: cst.CSTNode) -> bool:
+    named = isinstance(above, cst.Attribute) and above.value is value
+    return named and above.attr.value in _OF_TYPE  # type: ignore[attr-defined]
 
 
 def _alike(ctx: Context, together: cst.Call, call: cst.Call) -> bool:

@@ -1,0 +1,100 @@
+"""Classes of torch by a name of which a branch or an assertion says what it is, and parameters asked for their type."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from tests.convert.tools import X, both, rules_of
+
+RECURRENT = """
+class M(nn.Module):
+    def __init__(self, kind="LSTM"):
+        super().__init__()
+        self.kind = kind
+        if kind in ["LSTM", "GRU"]:
+            self.rnn = getattr(nn, kind)(3, 4, 1, batch_first=True)
+        else:
+            self.rnn = nn.RNN(3, 4, 1, batch_first=True, nonlinearity={"TANH": "tanh"}[kind])
+
+    def begin(self, n):
+        weight = next(self.parameters())
+        h = weight.new_zeros(1, n, 4)
+        return (h, weight.new_zeros(1, n, 4)) if self.kind == "LSTM" else h
+
+    def forward(self, x):
+        return self.rnn(x, self.begin(x.size(0)))[0].to(next(self.parameters()).dtype)
+"""
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "TANH"])
+def test_a_branch_says_which_layers_a_name_may_mean(kind: str) -> None:
+    module, port, code = both(RECURRENT, kind)
+    x = torch.linspace(-1, 1, 30).reshape(2, 5, 3)
+    np.testing.assert_allclose(port(jnp.asarray(x.numpy())), module(x).detach(), atol=1e-6)
+    assert '{"LSTM": LSTM, "GRU": GRU}[kind]' in code
+
+
+CHOSEN = """
+class M(nn.Module):
+    def __init__(self, kind="Tanh"):
+        super().__init__()
+        CHECK
+        self.act = getattr(nn, kind)()
+
+    def forward(self, x):
+        return self.act(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        'assert kind in ("PReLU", "Tanh"), kind',
+        'if kind not in ("PReLU", "Tanh"):\n            raise ValueError(kind)',
+        'assert kind == "PReLU" or kind == "Tanh"',
+        'if not (kind == "PReLU" or kind == "Tanh"):\n            raise ValueError(kind)',
+    ],
+)
+def test_an_assertion_says_it_too(check: str) -> None:
+    for kind in ("PReLU", "Tanh"):
+        module, port, _ = both(CHOSEN.replace("CHECK", check), kind)
+        np.testing.assert_allclose(port(X.numpy()), module(X).detach(), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        'print("PReLU")',
+        'assert kind in ("PReLU", "Tanh")\n        kind = kind.title()',
+        'assert kind in ("PReLU", "Tanh", "NoSuchLayer")',
+        'assert kind in ("PReLU", "Tanh") or not kind',
+        'if kind not in ("PReLU", "Tanh"):\n            print(kind)',
+    ],
+)
+def test_what_says_nothing_is_not_believed(check: str) -> None:
+    assert rules_of(CHOSEN.replace("CHECK", check)) == ["API001"]
+
+
+OF_TYPE = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.other = nn.Linear(4, 4)
+
+    def forward(self, x):
+        first = next(self.parameters())
+        return self.fc(x) * USE
+"""
+
+
+@pytest.mark.parametrize("use", ["first.sum()", "first.new_zeros(first.shape).sum()", "first"])
+def test_which_parameter_comes_first_is_not_known_where_its_numbers_count(use: str) -> None:
+    assert rules_of(OF_TYPE.replace("USE", use)) == ["API007"]
+    typed = OF_TYPE.replace("USE", "torch.ones(4, dtype=first.dtype)")
+    assert rules_of(typed) == []
+    # with halves in the file, parameters may be of several types
+    assert rules_of(typed.replace("self.fc = nn.Linear(4, 4)", "self.fc = nn.Linear(4, 4).half()"))
