@@ -151,6 +151,7 @@ class Context:
         self.libraries: frozenset[str] | None = None
         """The libraries beside torch that the file imports, once they are asked for."""
         self.tied_heads: dict[str, dict[str, cst.Attribute]] = {}
+        self.loose_heads: dict[str, frozenset[str]] = {}
         self.large: object | None = None
         """Whole numbers beyond 32 bits, once they are asked for."""
         self.selected: object | None = None

@@ -102,6 +102,8 @@ class SettledClass:
     constructor: bool = False
     tied: tuple[tuple[str, str], ...] = ()
     """Tied output layers and the source of the weight they share."""
+    loose: frozenset[str] = frozenset()
+    """Output layers that may be tied in a branch, or with a bias."""
     named: bool = False
     """Of a class derived from Sequential: its children have names."""
 

@@ -16,7 +16,7 @@ from migrator.convert.kept import kept
 from migrator.convert.memory import returns_argument, returns_state
 from migrator.convert.passes.classes import needs_constructor
 from migrator.convert.passes.initializers import writes_first_parameter
-from migrator.convert.passes.tying import tied_heads
+from migrator.convert.passes.tying import loose_heads, tied_heads
 from migrator.convert.updates import updates
 from migrator.convert.writers import holders, told
 from migrator.infer import ClassInfo, FunctionInfo
@@ -167,6 +167,7 @@ class ForeignClass(ClassInfo):
             data["stores"],
             data["constructor"],
             tuple((head, weight) for head, weight in data["tied"]),
+            frozenset(data["loose"]),
             data["named"],
         )
 
@@ -215,6 +216,7 @@ def _class(ctx: Context, info: ClassInfo) -> Data:
         "stores": ctx.plan.stores(info),
         "constructor": info.torch_base is not None and needs_constructor(ctx, info),
         "named": is_named(ctx, info),
+        "loose": sorted(loose_heads(ctx, info)) if info.torch_base else [],
         "tied": [[head, syntax.code(weight)] for head, weight in sorted(tied.items())],
     }
 

@@ -250,8 +250,10 @@ def found_at_run_time(ctx: Context, target: cst.BaseExpression) -> cst.Attribute
     """``m.weight`` of a module whose class is not known, or of several classes that differ in names."""
     if not isinstance(target, cst.Attribute) or target.attr.value not in ("weight", "bias"):
         return None
+    from migrator.convert.passes.tying import loosely_tied
+
     kind = ctx.kind(target.value)
-    if isinstance(kind, k.Unknown) or kind == k.Module():
+    if isinstance(kind, k.Unknown) or kind == k.Module() or loosely_tied(ctx, target.value):
         return target
     if isinstance(kind, k.Module) and "|" in kind.cls:
         try:

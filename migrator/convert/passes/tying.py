@@ -2,6 +2,9 @@
 
 ``self.head.weight = self.embed.weight`` with a Linear head without bias becomes ``self.head = self.embed`` and
 ``self.head(x)`` becomes ``self.head.attend(x)``: one object under two names, both keys in the state_dict.
+
+A head with a bias, and one that is tied in a branch only, becomes ``self.head = TiedLinear(self.embed, self.head)``, a
+layer with the embedding's parameter for its own.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 _REASON = "a Linear and an Embedding share one matrix in a way that cannot be kept"
 
@@ -85,6 +89,9 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
         raise Failure(node, "API009", _REASON, "")
     heads = tied_heads(rw.ctx, owner)
     pair = _pair(rw.ctx, target, value)
+    if (target.attr.value == value.attr.value == "weight") and _head(rw.ctx, target) is not None:
+        if pair is None or pair[0] not in heads:
+            return _replaced(rw, node, target, value)
     if pair is None or pair[0] not in heads:
         raise Failure(
             node,
@@ -95,6 +102,83 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
     embed = rw.visit(pair[1].value)
     head = cst.Attribute(cst.Name("self"), cst.Name(pair[0]))
     return syntax.changed(node, targets=[syntax.changed(node.targets[0], target=head)], value=embed)
+
+
+def _head(ctx: Context, node: cst.CSTNode) -> str | None:
+    """``head`` for ``self.head.weight`` of a Linear that a class of the file has, and that it may tie."""
+    layer = node.value if type(node) is cst.Attribute and node.attr.value == "weight" else None
+    if type(layer) is not cst.Attribute or not ctx.is_self(layer.value) or ctx.owner is None:
+        return None
+    kind = ctx.kind(layer)
+    linear = isinstance(kind, k.Module) and kind.cls == "torch.nn.Linear"
+    return layer.attr.value if linear else None
+
+
+def _replaced(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attribute) -> Any:
+    """``self.head = TiedLinear(self.embed, self.head)``."""
+    ctx = rw.ctx
+    assert ctx.owner is not None
+    if not _is_embedding(ctx, value.value) or not ctx.in_init:
+        raise Failure(node, "API009", _REASON, "tie them where the module is built")
+    if _asked_for(ctx, ctx.owner):
+        advice = "tie them at the top level of __init__, with a Linear without bias"
+        raise Failure(node, "API009", _REASON, advice)
+    name = ctx.helpers.need(module_file("rules.compat.tied"), "TiedLinear")
+    head = target.value
+    made = syntax.with_args(
+        cst.Call(cst.Name(name)), [cst.Arg(rw.visit(value.value)), cst.Arg(rw.visit(head))]
+    )
+    return syntax.changed(node, targets=[syntax.changed(node.targets[0], target=head)], value=made)
+
+
+_ASKING = ("isinstance(", ".apply(", ".modules()", "type(")
+
+
+def _asked_for(ctx: Context, info: ClassInfo) -> bool:
+    """Whether a file or class may go through the layers by their classes: the tied one is no Linear any more."""
+    return any(word in ctx.source.text for word in _ASKING) or len(info.lineage()) > 1
+
+
+def loosely_tied(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether ``m.head`` is a Linear that its class may tie to an embedding, in a branch or with its bias."""
+    if type(node) is not cst.Attribute:
+        return False
+    kind = ctx.kind(node.value)
+    info = ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None
+    every = [] if info is None else info.lineage()
+    return any(node.attr.value in loose_heads(ctx, one) for one in every)
+
+
+def loose_heads(ctx: Context, info: ClassInfo) -> frozenset[str]:
+    """The Linears that a class ties to an embedding in a branch, or with their bias."""
+    if info.settled is not None:
+        return info.settled.loose
+    if info.name not in ctx.loose_heads:
+        strict = tied_heads(ctx, info)
+        found = {
+            target.value.attr.value
+            for method in info.methods.values()
+            for target, value in _assigned(method)
+            if target.attr.value == value.attr.value == "weight"
+            and isinstance(target.value, cst.Attribute)
+            and _is_embedding(ctx, value.value)
+        }
+        ctx.loose_heads[info.name] = frozenset(found - set(strict))
+    return ctx.loose_heads[info.name]
+
+
+def _assigned(method: FunctionInfo) -> Iterator[tuple[cst.Attribute, cst.Attribute]]:
+    """``a.b = c.d`` of a method: the two attributes."""
+    for node in syntax.walk(method.node.body):
+        for target in node.targets if isinstance(node, cst.Assign) else ():
+            both = target.target, node.value
+            if isinstance(both[0], cst.Attribute) and isinstance(both[1], cst.Attribute):
+                yield both[0], both[1]
+
+
+def _is_embedding(ctx: Context, node: cst.CSTNode) -> bool:
+    kind = ctx.kind(node)
+    return isinstance(kind, k.Module) and kind.cls == "torch.nn.Embedding"
 
 
 def head_of(rw: Rewriter, node: cst.CSTNode) -> str | None:
@@ -127,6 +211,9 @@ def call(rw: Rewriter, node: cst.Call) -> Any:
 
 def attribute(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.head.weight`` is the embedding's table."""
+    if node.attr.value == "weight" and loosely_tied(rw.ctx, node.value):
+        name = rw.ctx.helpers.need(module_file("rules.compat.initialize"), "weight_of")
+        return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.value))])
     if node.attr.value == "weight" and head_of(rw, node.value) is not None:
         return syntax.substitute(syntax.parse("__a__.embedding[...]"), {"__a__": node.value})
     return None

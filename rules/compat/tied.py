@@ -1,0 +1,19 @@
+"""A Linear whose weight is the table of an embedding."""
+
+from __future__ import annotations
+
+import jax
+from flax import nnx
+
+
+class TiedLinear(nnx.Module):
+    """``linear`` with an embedding's table as its weight, (out_features, in_features): one parameter, two names."""
+
+    def __init__(self, embed: nnx.Embed, linear: nnx.Linear):
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self.weight = embed.embedding
+        self.bias = linear.bias
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        output = x @ self.weight[...].T
+        return output if self.bias is None else output + self.bias[...]
