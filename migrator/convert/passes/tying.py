@@ -170,7 +170,9 @@ def loose_heads(ctx: Context, info: ClassInfo) -> frozenset[str]:
 def _assigned(method: FunctionInfo) -> Iterator[tuple[cst.Attribute, cst.Attribute]]:
     """``a.b = c.d`` of a method: the two attributes."""
     for node in syntax.walk(method.node.body):
-        for target in node.targets if isinstance(node, cst.Assign) else ():
+        if not isinstance(node, cst.Assign):
+            continue
+        for target in node.targets:
             both = target.target, node.value
             if isinstance(both[0], cst.Attribute) and isinstance(both[1], cst.Attribute):
                 yield both[0], both[1]
