@@ -181,9 +181,31 @@ def unparenthesized(node: cst.BaseExpression) -> cst.BaseExpression:
 
 def on_one_line(node: cst.BaseExpression) -> cst.BaseExpression:
     """The expression, in parentheses where a line break in it hangs on those of the call it stood in."""
+    if type(node) in _CHAINED:
+        return _chain_on_one_line(node)
     if type(node) not in _OPERATIONS or node.lpar or not _multiline(node):
         return node
     return parenthesized(node)  # type: ignore[return-value]
+
+
+_CHAINED: dict[type, str] = {cst.Call: "func", cst.Subscript: "value", cst.Attribute: "value"}
+"""What stands one after another in ``a.b(c)[d]``, and the field that holds what is before it."""
+
+
+def _chain_on_one_line(node: Any) -> Any:
+    """``a\\n.b(c)`` with nothing between its links: a comment there keeps its line, within parentheses."""
+    if type(node) not in _CHAINED or node.lpar:
+        return node
+    field = _CHAINED[type(node)]
+    before = getattr(node, field)
+    made = changed(node, **{field: _chain_on_one_line(before)})
+    if type(node) is cst.Attribute:
+        spaces = [node.dot.whitespace_before, node.dot.whitespace_after]
+        if any(isinstance(space, cst.ParenthesizedWhitespace) for space in spaces):
+            if any("#" in code(space) for space in spaces):
+                return parenthesized(node)
+            return changed(made, dot=cst.Dot())
+    return made
 
 
 _OPERATIONS = frozenset(
@@ -346,6 +368,16 @@ def _double_quotes(node: cst.CSTNode) -> cst.CSTNode:
             return node.with_changes(value=f'"{text[1:-1]}"')
         return node
     return rebuild(node, _double_quotes)
+
+
+def requoted(node: cst.CSTNode, end: str) -> cst.CSTNode:
+    """What stands between the braces of an f-string, its strings in quotes that do not end it."""
+    if isinstance(node, cst.SimpleString) and end in node.value:
+        other = "'" if end == '"' else '"'
+        prefix, _, text = node.value.partition(end)
+        if len(end) == 1 and text.endswith(end) and not set(text[:-1]) & {"'", '"', "\\"}:
+            return node.with_changes(value=f"{prefix}{other}{text[:-1]}{other}")
+    return rebuild(node, lambda child: requoted(child, end))
 
 
 def from_ast(node: ast.expr) -> cst.BaseExpression:

@@ -30,8 +30,9 @@ def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
     standard = [needed.pop(n) for n in _STANDARD if n in needed]
     lines = [needed.pop(n) for n in _ORDER if n in needed]
     lines += sorted(needed.values())
-    if ctx.helpers.wanted and ctx.helpers.elsewhere:
-        lines.append(ctx.helpers.import_line())
+    brought = ctx.helpers.import_line()
+    if brought:
+        lines.append(brought)
     made = [_line(text) for text in lines]
     if made:
         made[0] = syntax.changed(made[0], leading_lines=leading)

@@ -141,6 +141,8 @@ class Helpers:
         """The import of what another module carries; empty when nothing is needed of it."""
         parts = []
         for local, (file, name) in sorted(self.wanted.items()) if self.elsewhere else ():
+            if name == LAYER_CLASS:  # it stands above what is imported
+                continue
             there = _unique_names()[file.path, name]
             parts.append(there if there == local else f"{there} as {local}")
         line = f"from {self.elsewhere} import {', '.join(parts)}" if parts else ""
@@ -173,9 +175,22 @@ class Helpers:
                     text = re.sub(rf"(?<![\w.\"']){old}(?!\w)", new, text)
             order[output] = text
 
-        for output in list(self.wanted):
+        above = next((o for o, (_, name) in self.wanted.items() if name == LAYER_CLASS), None)
+        for output in [above, *self.wanted] if above else list(self.wanted):
             place(output)
+            if above and self._makes_layers(output):
+                order[output] = f"@{above}\n{order[output]}"
         return list(order.values())
+
+    def _makes_layers(self, output: str) -> bool:
+        """Whether a helper is a function that stands for one of torch's classes of layers."""
+        file, name = self.wanted[output]
+        made = isinstance(file.definitions[name], ast.FunctionDef)
+        return made and (output in self.factories or name in self.factories)
+
+
+LAYER_CLASS = "layer_class"
+"""The helper that stands above functions which are classes in torch, where code asks what they are."""
 
 
 @cache

@@ -104,7 +104,10 @@ def handed_on(
 
 def either_or(ctx: Context, one: cst.CSTNode, other: cst.CSTNode) -> bool:
     """Whether of two expressions only one runs: they stand in branches of one ``if``, or one leaves before the other."""
-    ours, theirs = (ctx.facts.tree.around(node) for node in (one, other))
+    tree = ctx.facts.tree
+    if not tree.has(one) or not tree.has(other):  # a class derived from it in another file
+        return False
+    ours, theirs = (tree.around(node) for node in (one, other))
     common = [a for a, b in zip(ours, theirs, strict=False) if a is b]
     if isinstance(common[-1], cst.If):
         return True

@@ -171,9 +171,10 @@ class _Region:
         """Whether an ``if`` leaves the turn of a loop where nothing is selected."""
         if node.orelse is not None or not isinstance(node.body, cst.IndentedBlock):
             return False
-        small = [s for line in node.body.body for s in getattr(line, "body", [line])]
+        lines = node.body.body
+        small = [s for one in lines if isinstance(one, cst.SimpleStatementLine) for s in one.body]
         loop = self.ctx.source.index.around(node)[-2]
-        leaves = len(small) == 1 and isinstance(small[0], cst.Continue)
+        leaves = len(lines) == len(small) == 1 and isinstance(small[0], cst.Continue)
         return leaves and isinstance(loop, cst.For) and self._asks_empty(node.test)
 
     def _asks_empty(self, test: cst.BaseExpression) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flax import nnx
 
+from rules.compat.factories import LayerClass
 from rules.compat.layer_functions import identity
 from rules.compat.named import named_children, named_modules
 
@@ -24,8 +25,11 @@ def is_identity_layer(layer):
 
 
 def stateless(layer):
-    """A layer's constructor whose results are modules."""
-    return lambda *args, **kwargs: Stateless(layer(*args, **kwargs))
+    """A layer's constructor whose results are modules: a class, as it is in torch."""
+    made = {"__new__": lambda cls, *args, **kwargs: Stateless(layer(*args, **kwargs))}
+    return type(
+        layer.__name__, (LayerClass,), {**made, "__init__": layer, "__doc__": layer.__doc__}
+    )
 
 
 def named_child_modules(module):

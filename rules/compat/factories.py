@@ -22,6 +22,22 @@ def build(make, *args, rngs, **kwargs):
     return make(*args, **kwargs)
 
 
+class LayerClass:
+    """What classes of torch derive from where functions make the layers."""
+
+
+def layer_class(make):
+    """A class that makes what a function makes: a layer of torch is a class, which code may ask for."""
+    names = {
+        "__new__": lambda cls, *args, **kwargs: make(*args, **kwargs),
+        "__init__": make,
+        "__signature__": inspect.signature(make),
+        "__doc__": make.__doc__,
+        "__module__": make.__module__,
+    }
+    return type(make.__name__, (LayerClass,), names)
+
+
 def declared(layer):
     """What is assigned where an attribute may be None: Flax asks that a layer which comes later is declared."""
     return nnx.data(layer) if nnx.is_data(layer) else layer

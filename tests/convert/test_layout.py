@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from flax import nnx
 
 from migrator.convert.layout import LIMIT, wrapped
-from tests.convert.tools import function
+from tests.convert.tools import convert, function
 
 LONG = "value_" + "x" * 32
 
@@ -96,3 +100,40 @@ def test_meaning_and_limit() -> None:
 )
 def test_brackets_stay_where_a_keyword_has_no_space(source: str, expected: str) -> None:
     assert function(source) == expected
+
+
+CHAIN = """\
+def f(x):
+    y = (
+        torch.distributions.Normal(x, 1.0)
+        .log_prob(x)
+        .sum(-1)
+    )
+    z = (
+        torch.distributions.Normal(x, 1.0)  # a unit
+        .log_prob(x)
+        .sum(-1)
+    )
+    return y, z
+"""
+
+
+def test_a_chain_over_lines_keeps_no_line_break_that_parentheses_held() -> None:
+    code = convert(CHAIN).code
+    scope: dict[str, Any] = {"torch": torch}
+    exec(CHAIN, scope)
+    x = torch.linspace(-1, 1, 6).reshape(2, 3)
+    want = scope["f"](x)
+    exec(code, scope)
+    for ours, theirs in zip(scope["f"](x.numpy(), rngs=nnx.Rngs(0)), want, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    assert "# a unit" in code
+
+
+def test_strings_in_an_f_string_do_not_end_it() -> None:
+    source = "def f(x):\n    a = f\"{torch.__version__} {x.shape!s:>9}\"\n    return a, f'{torch.__version__}'\n"
+    code = convert(source).code
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    number = scope["f"](np.zeros(2))
+    assert number == ("2.13.0      (2,)", "2.13.0")

@@ -196,3 +196,17 @@ def test_a_row_that_a_mask_may_find_twice_is_said(write: str, said: list[str]) -
     result = migrator.convert_source(source)
     assert result.complete
     assert [f.rule for f in result.findings] == said
+
+
+def test_a_block_before_a_selection_may_hold_blocks() -> None:
+    source = """
+    def f(x, mask, loud: bool):
+        for i in range(2):
+            if mask.any():
+                with torch.no_grad():
+                    x = x + 1
+            rows = torch.where(mask)[0]
+            x[rows] = x[rows] * 2
+        return x
+    """
+    assert "INT001" not in rules_of(source)

@@ -86,3 +86,69 @@ class Net(Mixin, nn.Module):
 
 def test_a_forward_that_a_module_of_another_file_inherits(tmp_path: Path) -> None:
     compare(tmp_path, {"mixin.py": MIXIN, "net.py": HEIR})
+
+
+ASKED = """
+import torch
+
+
+def is_class(value):
+    return isinstance(value, type)
+"""
+ASKER = """
+from torch import nn
+
+from .tools import is_class
+
+
+class Net(nn.Module):
+    def __init__(self, act=nn.GELU, other=None):
+        super().__init__()
+        self.act = act() if is_class(act) else act
+        self.l = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.act(self.l(x))
+"""
+
+
+def test_a_file_asks_whether_what_another_one_hands_over_is_a_class(tmp_path: Path) -> None:
+    compare(tmp_path, {"tools.py": ASKED, "net.py": ASKER})
+    assert "layer_class" not in (tmp_path / "out/flaxed/net.py").read_text()
+    assert "@layer_class" in (tmp_path / "out/flaxed/_torch_compat.py").read_text()
+
+
+BASE = """
+import torch
+from torch import nn
+
+if False:
+    from . import derived
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+        self.seen = torch.zeros(4)
+
+    def forward(self, x):
+        y = self.l(x)
+        if x.shape[0] > 1:
+            self.seen = y.mean(0)
+        return y + self.seen
+"""
+DERIVED = """
+from .net import Net
+
+
+class Loud(Net):
+    def forward(self, x):
+        self.seen = {}
+        return self.l(x)
+"""
+
+
+def test_a_class_in_a_file_of_the_same_circle_keeps_something_else_there(tmp_path: Path) -> None:
+    found = convert(tmp_path, {"net.py": BASE, "derived.py": DERIVED})
+    assert not [one for one in blocking(found) if "INT001" in one]

@@ -7,6 +7,7 @@ from importlib import import_module
 ORDER = (
     "imports",
     "classes",
+    "class_questions",
     "state_reads",
     "shared_state",
     "plain_state",

@@ -416,3 +416,12 @@ def scoped(rw: Rewriter, node: Any) -> Any:
     """Bodies of lambdas and comprehensions run elsewhere or often: nothing is hoisted out of them."""
     with rw.ctx.no_hoisting():
         return rw.rebuild(node)
+
+
+@converts(cst.FormattedString)
+def formatted(rw: Rewriter, node: cst.FormattedString) -> cst.CSTNode:
+    """What is put between the braces of an f-string must not end it, as its own quotes do before Python 3.12."""
+    made = rw.rebuild(node)
+    if made is node:
+        return node
+    return syntax.requoted(made, node.end)

@@ -1,0 +1,65 @@
+"""Questions whether something is a class, or a function.
+
+A layer of torch that is handed around is a class, and some are functions here: where code asks, those become classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.helpers import LAYER_CLASS
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from rules.definitions import module_file
+
+_ASKS = frozenset(f"inspect.{name}" for name in "isfunction isclass isroutine isbuiltin".split())
+_CLASSES = frozenset(["type", "builtins.type", "types.FunctionType", "types.LambdaType"])
+
+
+@converts(cst.Call)
+def asked_for_class(rw: Rewriter, node: cst.Call) -> Any:
+    """``isfunction(default)``, ``isinstance(act, type)`` and ``issubclass(norm, nn.Module)``."""
+    classes = _classes(node)
+    of_layers = _is_name(node.func, "issubclass") and len(classes) == 1
+    of_layers = of_layers and rw.ctx.facts.qualified_name(classes[0]) == "torch.nn.Module"
+    if not of_layers and not _asks(rw, node, classes):
+        return None
+    if not node.args or not _may_be_layer(rw.ctx.kind(node.args[0].value)):
+        return None
+    file = module_file("rules.compat.factories")
+    if not rw.ctx.traverses:  # else they are classes already
+        rw.ctx.helpers.need(file, LAYER_CLASS)
+    if not of_layers:
+        return None
+    rw.ctx.helpers.use("nnx")
+    both = f"(nnx.Module, {rw.ctx.helpers.need(file, 'LayerClass')})"
+    args = [rw.visit(node.args[0]), syntax.changed(node.args[1], value=syntax.parse(both))]
+    return syntax.changed(node, args=args)
+
+
+def _asks(rw: Rewriter, node: cst.Call, classes: list[cst.BaseExpression]) -> bool:
+    """Whether a call asks for what kind of thing that is called something is."""
+    if rw.ctx.facts.qualified_name(node.func) in _ASKS:
+        return True
+    names = {syntax.code(c) for c in classes} | {rw.ctx.facts.qualified_name(c) for c in classes}
+    return _is_name(node.func, "isinstance") and not names.isdisjoint(_CLASSES)
+
+
+def _classes(node: cst.Call) -> list[cst.BaseExpression]:
+    """The classes that ``isinstance`` or ``issubclass`` asks for."""
+    if len(node.args) != 2:
+        return []
+    wanted = node.args[1].value
+    return [e.value for e in wanted.elements] if isinstance(wanted, cst.Tuple) else [wanted]
+
+
+def _is_name(node: cst.BaseExpression, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
+
+
+def _may_be_layer(kind: k.Kind) -> bool:
+    """Whether a value may be a class of torch's layers."""
+    return isinstance(kind, (k.Unknown, k.Class, k.Function, k.Optional))
