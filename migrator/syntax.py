@@ -445,8 +445,8 @@ def literal(node: cst.Integer | cst.Float | cst.SimpleString) -> Any:
         return int(text.replace("_", ""), 0)
     if isinstance(node, cst.Float):
         return float(text.replace("_", ""))
-    if text[0] in "\"'" and "\\" not in text and text[:3] not in ('"""', "'''"):
-        return text[1:-1]
+    if text[0] in "\"'" and "\\" not in text and "\r" not in text:
+        return text[3:-3] if text[:3] in ('"""', "'''") else text[1:-1]
     return node.evaluated_value
 
 

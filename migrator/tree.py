@@ -108,6 +108,10 @@ class Tree:
         start, place = self._index.get(id(outer)), self._index.get(id(inner))
         return start is not None and place is not None and start <= place < self.ends[start]
 
+    def parent(self, node: cst.CSTNode) -> Any:
+        """The node right above another one of the tree, which is not the root."""
+        return self.nodes[self.parents[self._index[id(node)]]]
+
     def around(self, node: cst.CSTNode) -> list[Any]:
         """The nodes around a node of the tree, the root first."""
         return self.ancestors(self._index[id(node)])

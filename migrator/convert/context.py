@@ -63,7 +63,9 @@ class Context:
         self.source = source
         self.facts = facts
         self.findings: list[Finding] = []
-        self.helpers = Helpers(used_names(source.index), bound_in_file(source.index))
+        self.words = used_names(source.index)
+        """Every name and name of an attribute that the file holds."""
+        self.helpers = Helpers(self.words, bound_in_file(source.index))
         self.plan = plan if plan is not None else RngPlan(facts)
         self.blocked: dict[cst.CSTNode, tuple[str, str, str]] = {}
         self.dropped: set[cst.CSTNode] = set()

@@ -6,7 +6,6 @@ or an attribute holds is known by how it is spelled, everywhere in a file.
 
 from __future__ import annotations
 
-import ast
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +16,7 @@ from migrator import syntax
 from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context
 from migrator.infer import kinds as k
+from migrator.tree import Tree
 
 HIGHEST = 2**31 - 1
 _MOST = 10**40  # nobody's number, and quick to reckon with
@@ -37,8 +37,7 @@ _SHORTEST = 10
 def value_of(node: cst.CSTNode) -> int | None:
     """The whole number that an expression of written numbers is; None for any other."""
     if isinstance(node, cst.Integer):
-        found = ast.literal_eval(node.value)
-        return found if isinstance(found, int) else None
+        return int(syntax.literal(node))
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         inner = value_of(node.expression)
         return None if inner is None else -inner
@@ -110,7 +109,7 @@ class LargeNumbers:
         """The largest expressions of written numbers that are beyond 32 bits."""
         tree = self.ctx.source.index
         for node in tree.of_type(cst.Integer, cst.Float):
-            if len(node.value) < _SHORTEST and not _is_reckoned(tree.around(node)[-1]):
+            if len(node.value) < _SHORTEST and not _is_reckoned(tree, node):
                 continue
             whole: cst.CSTNode = node
             for around in reversed(tree.around(node)):
@@ -164,13 +163,17 @@ class LargeNumbers:
 _SAME = frozenset("enumerate zip reversed sorted list tuple max min sum abs int".split())
 
 
-def _is_reckoned(node: cst.CSTNode) -> bool:
-    operators = (cst.Power, cst.LeftShift, cst.Multiply)
-    if isinstance(node, cst.UnaryOperation):
-        return True
-    return isinstance(node, (cst.BinaryOperation, cst.Arg)) and (
-        isinstance(node, cst.Arg) or isinstance(node.operator, operators)
-    )
+def _is_reckoned(tree: Tree, node: cst.CSTNode) -> bool:
+    """Whether a short number may be part of a larger one: ``2**40``, ``-2**40``, ``int(1e10)``."""
+    around = tree.parent(node)
+    if isinstance(around, cst.BinaryOperation):
+        return isinstance(around.operator, (cst.Power, cst.LeftShift, cst.Multiply))
+    if isinstance(around, cst.Arg):
+        return isinstance(node, cst.Float)
+    signed = around
+    while isinstance(signed, cst.UnaryOperation):
+        signed = tree.parent(signed)
+    return signed is not around and isinstance(signed, cst.BinaryOperation)
 
 
 def large_numbers(ctx: Context) -> LargeNumbers:

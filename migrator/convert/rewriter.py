@@ -12,15 +12,24 @@ from migrator.convert.context import Context, Failure, Statement
 
 Handler = Callable[["Rewriter", Any], Any]
 HANDLERS: dict[type, list[Handler]] = {}
+_CONDITIONS: dict[Handler, Callable[[Context], bool]] = {}
 
 
-def converts(*types: type) -> Callable[[Handler], Handler]:
+def converts(
+    *types: type, when: Callable[[Context], bool] | None = None
+) -> Callable[[Handler], Handler]:
     """Register a pass for node types.
 
     The handler gets the rewriter and the original node; it returns what the node becomes, or None when the
-    node is not its business. Passes are asked in the order of ``passes.ORDER``."""
+    node is not its business. Passes are asked in the order of ``passes.ORDER``.
+
+    Args:
+      when: whether a file has anything that could be its business; it is asked once a file, since most passes have
+        nothing to do in most files, and there are many passes."""
 
     def register(handler: Handler) -> Handler:
+        if when is not None:
+            _CONDITIONS[handler] = when
         for kind in types:
             HANDLERS.setdefault(kind, []).append(handler)
         return handler
@@ -34,17 +43,22 @@ class Rewriter:
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
         self.pending: list[cst.EmptyLine] = []
+        idle = {handler for handler, when in _CONDITIONS.items() if not when(ctx)}
+        self._handlers = {
+            kind: tuple(handler for handler in every if handler not in idle)
+            for kind, every in HANDLERS.items()
+        }
 
     def visit(self, node: cst.CSTNode) -> Any:
         """What an expression or clause of the original tree becomes."""
-        if self.ctx.blocked and node in self.ctx.blocked:
-            rule, message, advice = self.ctx.blocked[node]
-            raise Failure(node, rule, message, advice)
-        for handler in HANDLERS.get(type(node), ()):
+        blocked = self.ctx.blocked
+        if blocked and node in blocked:
+            raise Failure(node, *blocked[node])
+        for handler in self._handlers.get(type(node), ()):
             new = handler(self, node)
             if new is not None:
                 return new
-        return self.rebuild(node)
+        return syntax.rebuild(node, self.visit)
 
     def rebuild(self, node: cst.CSTNode) -> Any:
         """The node with its children converted."""
@@ -91,7 +105,7 @@ class Rewriter:
         return [first, *rest, *made]
 
     def _statement(self, node: cst.BaseStatement) -> list[cst.BaseStatement]:
-        for handler in HANDLERS.get(type(node), ()):
+        for handler in self._handlers.get(type(node), ()):
             new = handler(self, node)
             if new is not None:
                 return new if isinstance(new, list) else [new]

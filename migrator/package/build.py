@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import re
@@ -262,6 +263,7 @@ def start(setting: Setting) -> None:
     """Prepare a worker process."""
     global _builder
     _builder = Builder(setting)
+    gc.freeze()  # what is there stays to the end: the collector need not look at it time and again
 
 
 def work(job: Job) -> list[Outcome]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import heapq
 import json
@@ -260,14 +261,28 @@ class _Schedule:
 
 def _alone(schedule: _Schedule, setting: Setting) -> Iterator[Outcome]:
     builder: Builder | None = None
-    while (item := schedule.next()) is not None:
-        if isinstance(item, list):
-            yield from item
-            continue
-        builder = builder if builder is not None else Builder(setting)
-        done = _named(builder.build, item[1])
-        schedule.finish(item[0], done, fresh=True)
-        yield from done
+    with settled():
+        while (item := schedule.next()) is not None:
+            if isinstance(item, list):
+                yield from item
+                continue
+            builder = builder if builder is not None else Builder(setting)
+            done = _named(builder.build, item[1])
+            schedule.finish(item[0], done, fresh=True)
+            yield from done
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """What is there at the start of a run stays: the garbage collector need not look at it time and again."""
+    if gc.get_freeze_count():  # the caller's business
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _named(build: Callable[[Job], list[Outcome]], job: Job) -> list[Outcome]:

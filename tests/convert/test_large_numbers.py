@@ -23,6 +23,10 @@ HEAD = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()
         ("return x.float().clamp(max=2**33)", "clamp(x.astype(jnp.float32), max=float(2**33))"),
         ("return mask.long() / 2**32", "mask.astype(jnp.int32) / float(2**32)"),
         ("return x * int(1e12)", "x * as_element(int(1e12), x)"),
+        (
+            "return torch.sigmoid(x) + (-999999999 - 999999999 - 999999999)",
+            "jax.nn.sigmoid(x) + float(-999999999 - 999999999 - 999999999)",
+        ),
         ("return torch.ones_like(x) * -2**33", "jnp.ones_like(x) * as_element(-2**33, x)"),
     ],
 )

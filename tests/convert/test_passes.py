@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import libcst as cst
 import pytest
 
-from migrator.convert import convert_source
+from migrator.convert import convert_source, rewriter
 from migrator.convert.rewriter import HANDLERS
 from tests.convert.tools import HEADER, body, convert, function, module, rules_of
 
@@ -244,6 +246,29 @@ def test_one_pass_is_asked_before_another(first: str, second: str) -> None:
     convert_source("import torch\n")
     asked = [handler.__module__.rpartition(".")[2] for handler in HANDLERS[cst.Call]]
     assert max(i for i, name in enumerate(asked) if name == first) < asked.index(second)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            path.read_text()
+            for path in sorted((Path(__file__).parents[2] / "samples").glob("*.py"))
+        ),
+        HEADER
+        + "def f(x: torch.Tensor):\n    return torch.sigmoid(x) + 2**40, x.data, x.detach()\n",
+        HEADER
+        + "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        + "        self.w = nn.Parameter(torch.ones(2))\n\n    def keep(self):\n"
+        + "        self.shown = [p.data for p in self.parameters()]\n",
+    ],
+)
+def test_a_pass_is_left_out_where_it_would_do_nothing(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = convert_source(text)
+    monkeypatch.setattr(rewriter, "_CONDITIONS", {})
+    assert convert_source(text) == made
 
 
 def test_a_torch_name_in_a_string() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -174,9 +175,15 @@ _BYTES = re.compile(r"\b(?:uint8|byte|ByteTensor)\b")
 _OTHERS = frozenset({"long", "int", "bool"})
 
 
+@lru_cache(maxsize=8)
+def _names_bytes(text: str) -> bool:
+    """Whether a file says so of anything."""
+    return _BYTES.search(text) is not None
+
+
 def _of_bytes(rw: Rewriter, node: cst.BaseExpression) -> bool:
     """Whether an index, or what the file keeps under a name in it, is said to be of uint8."""
-    if _BYTES.search(rw.ctx.source.text) is None:
+    if not _names_bytes(rw.ctx.source.text):
         return False
     index = rw.ctx.source.index
     read = {syntax.code(n) for n in syntax.walk(node) if isinstance(n, (cst.Name, cst.Attribute))}

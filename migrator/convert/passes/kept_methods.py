@@ -69,7 +69,13 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
       Failure: a module is built with such a method, which it would keep.
     """
     ctx, func = rw.ctx, node.func
-    if isinstance(func, cst.Attribute) and ctx.is_self(func.value) and ctx.owner is not None:
+    keeping = _names(ctx) or _functions(ctx)
+    if (
+        keeping
+        and isinstance(func, cst.Attribute)
+        and ctx.is_self(func.value)
+        and ctx.owner is not None
+    ):
         if any((one.name, func.attr.value) in _names(ctx) for one in _family(ctx, ctx.owner)):
             both = [cst.Arg(func.value), cst.Arg(func)]
             made = syntax.with_args(cst.Call(cst.Name("getattr")), both)

@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.large import large_numbers
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -23,13 +23,17 @@ _COMPARED = frozenset("eq ne lt le gt ge equal".split())
 _MADE = frozenset("tensor as_tensor full arange scalar_tensor LongTensor IntTensor".split())
 
 
-@converts(cst.Integer, cst.UnaryOperation, cst.BinaryOperation, cst.Call)
+def _has_large(ctx: Context) -> bool:
+    return bool(large_numbers(ctx).written)
+
+
+@converts(cst.Integer, cst.UnaryOperation, cst.BinaryOperation, cst.Call, when=_has_large)
 @converts(cst.Name, cst.Attribute, cst.Subscript)
 def beside_tensor(rw: Rewriter, node: Any) -> Any:
     """``scores * (-2**32 + 1)``: jnp takes no whole number beyond 32 bits, whatever the array's dtype is."""
     tree = rw.ctx.source.index
     found = large_numbers(rw.ctx)
-    if not found.written or node in rw.ctx.as_float or not tree.has(node) or not found.holds(node):
+    if node in rw.ctx.as_float or not tree.has(node) or not found.holds(node):
         return None
     parent = tree.around(node)[-1]
     if isinstance(parent, cst.Arg):
@@ -83,7 +87,7 @@ def _dtype(rw: Rewriter, node: cst.BaseExpression) -> str | None:
     return kind.dtype if isinstance(kind, k.Tensor) else None
 
 
-@converts(cst.Call)
+@converts(cst.Call, when=_has_large)
 def made_of(rw: Rewriter, node: cst.Call) -> None:
     """``torch.tensor([1, 2**40])`` has 64 bits in torch."""
     name = rw.ctx.facts.callee(node) or ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import libcst as cst
@@ -253,15 +253,31 @@ def _name_in_flax(ctx: Context, layer: str, name: str, written: bool) -> str | N
             return name
         own_forward = info.torch_base is None or info.method("forward") is not None
         layer = "" if own_forward or name not in info.attributes else info.torch_base or ""
+    given = not written and not _taking(layer, name) and _is_given(ctx, name)
+    return _of_layer(layer, name, written, given)
+
+
+@lru_cache(maxsize=4096)
+def _taking(layer: str, name: str) -> list[Rule]:
+    """The definitions of a layer that have an argument of a name."""
+    return [rule for rule in definitions.layers(layer) if name in rule.by_name]
+
+
+@lru_cache(maxsize=4096)
+def _of_layer(layer: str, name: str, written: bool, given: bool) -> str | None:
+    """What one of torch's layers calls an attribute in Flax.
+
+    ``given``: the file gives something an attribute of that name.
+    """
     if name == "dropout" and layer.startswith("torch.nn.") and layer not in _BY_NAME:
         return None  # a number in torch, a layer in the classes that take one
     weights = _weights(layer)
     if name in weights:
         return name if not written or weights[name] == name else None  # read by other passes
-    rules = [rule for rule in definitions.layers(layer) if name in rule.by_name]
+    rules = _taking(layer, name)
     if name in _SAME.get(layer, ()) or any(name in {*rule.weights, "bias"} for rule in rules):
         return name
-    if not rules and (written or name.startswith("__") or _is_given(ctx, name)):
+    if not rules and (written or name.startswith("__") or given):
         return name
     rules = rules or list(definitions.layers(layer))  # a method of torch's, or what it computes
     if all(_keeps(rule.file, rule.returns.strip("'\""), name) for rule in rules):
@@ -275,7 +291,7 @@ _BY_NAME = frozenset({"torch.nn.ModuleDict", "torch.nn.Module"})
 
 def _is_asked_for_class(ctx: Context, node: cst.BaseExpression) -> bool:
     """Whether a test around an expression says that it is of a class that is not known: not what it seemed to be."""
-    if not ctx.facts.tree.has(node):
+    if "isinstance" not in ctx.words or not ctx.facts.tree.has(node):
         return False
     for outer in ctx.facts.tree.around(node):
         test = outer.test if type(outer) is cst.If or type(outer) is cst.IfExp else None

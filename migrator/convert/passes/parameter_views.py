@@ -26,7 +26,13 @@ _WRITING = frozenset({"step", "load_state_dict", "reset_parameters", "apply"})
 """Methods of optimizers and modules that write to parameters."""
 
 
-@converts(cst.Assign, cst.AnnAssign, cst.Return, cst.Call)
+@converts(
+    cst.Assign,
+    cst.AnnAssign,
+    cst.Return,
+    cst.Call,
+    when=lambda ctx: not _BARE.isdisjoint(ctx.words),
+)
 def kept(rw: Rewriter, node: cst.CSTNode) -> None:
     """Raise a Failure for what outlives a later write to the parameters it shows."""
     ctx = rw.ctx

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from migrator.convert.trim import fold, walking
 from migrator.convert.trim.known import Known, is_own
 from migrator.convert.trim.uses import Definition
-from migrator.convert.trim.walking import changed, copied, fields, kept, names, names_of, walk
+from migrator.convert.trim.walking import add, changed, copied, fields, kept, names, names_of, walk
 
 
 def has_method(node: ast.ClassDef, method: str) -> bool:
@@ -139,33 +138,32 @@ def is_attribute(node: ast.expr, name: str) -> bool:
 class Attributes:
     """How often each attribute is read, is written to ``self`` and to others, and is asked of others than ``self``."""
 
-    loads: Counter[str] = field(default_factory=Counter)
-    stores: Counter[str] = field(default_factory=Counter)
-    foreign: Counter[str] = field(default_factory=Counter)
-    foreign_stores: Counter[str] = field(default_factory=Counter)
+    loads: dict[str, int] = field(default_factory=dict)
+    stores: dict[str, int] = field(default_factory=dict)
+    foreign: dict[str, int] = field(default_factory=dict)
+    foreign_stores: dict[str, int] = field(default_factory=dict)
 
     def count(self, node: ast.AST) -> None:
         """Take in a node."""
         if isinstance(node, ast.Attribute):
             load, own = isinstance(node.ctx, ast.Load), is_own(node)
-            self.loads[node.attr] += load
-            self.foreign[node.attr] += not own
-            if not load:
-                (self.stores if own else self.foreign_stores)[node.attr] += 1
+            one = {node.attr: 1}
+            if load:
+                add(self.loads, one)
+            else:
+                add(self.stores if own else self.foreign_stores, one)
+            if not own:
+                add(self.foreign, one)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            self.loads[node.value] += 1
-            self.foreign[node.value] += 1
+            add(self.loads, {node.value: 1})
+            add(self.foreign, {node.value: 1})
 
     def join(self, other: Attributes) -> None:
         """Take in those of another piece of code."""
-        for mine, theirs in (
-            (self.loads, other.loads),
-            (self.stores, other.stores),
-            (self.foreign, other.foreign),
-            (self.foreign_stores, other.foreign_stores),
-        ):
-            for name, count in theirs.items():
-                mine[name] += count
+        add(self.loads, other.loads)
+        add(self.stores, other.stores)
+        add(self.foreign, other.foreign)
+        add(self.foreign_stores, other.foreign_stores)
 
 
 @kept
@@ -191,7 +189,7 @@ def attributes_of(top: ast.stmt) -> Attributes:
         if isinstance(member, ast.Assign) or (
             isinstance(member, ast.AnnAssign) and member.value is not None
         ):
-            found.stores.update(bound_by(member))
+            add(found.stores, dict.fromkeys(bound_by(member), 1))
     return found
 
 
@@ -289,14 +287,14 @@ def without_unread(node: Any) -> Any:
     loads = walking.loads(node)
     kept: list[ast.stmt] = []
     for one in node.body:
-        if isinstance(one, ast.FunctionDef) and not loads[one.name]:
+        if isinstance(one, ast.FunctionDef) and one.name not in loads:
             continue
         pairs = fold.pairs(one)
         if pairs is not None and isinstance(one, ast.Assign):
             live = [
                 (t, v)
                 for t, v in pairs
-                if not isinstance(t, ast.Name) or loads[t.id] or not fold.is_pure(v)
+                if not isinstance(t, ast.Name) or t.id in loads or not fold.is_pure(v)
             ]
             kept += [one] if len(live) == len(pairs) else fold.assigned(one, live)
         else:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from migrator.convert.trim.walking import fields, kept, walk
+from migrator.convert.trim.walking import add, fields, kept, walk
 
 Definition = ast.FunctionDef | ast.ClassDef
 _BY_NAME = ("getattr", "setattr", "hasattr", "delattr", "vars")
@@ -38,9 +37,9 @@ class Uses:
     calls: dict[str, list[Site]] = field(default_factory=dict)
     values: set[str] = field(default_factory=set)
     mentioned: set[str] = field(default_factory=set)
-    methods: Counter[str] = field(default_factory=Counter)
+    methods: dict[str, int] = field(default_factory=dict)
     bases: dict[str, list[str]] = field(default_factory=dict)
-    read: Counter[str] = field(default_factory=Counter)
+    read: dict[str, int] = field(default_factory=dict)
     dynamic: bool = False
     written: set[str] = field(default_factory=set)
     """Attributes that the file's own code assigns."""
@@ -113,7 +112,6 @@ class _File:
         self.names = names
         self.uses = Uses(names)
         self.mention = self.uses.mentioned.add
-        self.count = self.uses.methods
 
     def add(self, node: ast.AST) -> None:
         """Take in what a piece of code uses."""
@@ -139,7 +137,7 @@ class _File:
     def name(self, node: ast.Name) -> None:
         if node.id in self.names:
             self.uses.values.add(node.id)
-            self.uses.read[node.id] += 1
+            add(self.uses.read, {node.id: 1})
 
     def constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, str):
@@ -151,7 +149,7 @@ class _File:
         if _asks_type(node.value):
             self.add(node.value.args[0])  # type: ignore[attr-defined]
             return
-        self.count[node.attr] += 1
+        add(self.uses.methods, {node.attr: 1})
         if node.attr == "__class__":
             self.uses.values |= self.names
         self.mention(node.attr)
@@ -168,7 +166,7 @@ class _File:
         """A helper in an annotation is only named."""
         for one in walk(node) if node is not None else ():
             if isinstance(one, ast.Name) and one.id in self.names:
-                self.uses.read[one.id] += 1
+                add(self.uses.read, {one.id: 1})
 
     def argument(self, node: ast.arg) -> None:
         self.annotation(node.annotation)
@@ -190,7 +188,7 @@ class _File:
         name = func.id if isinstance(func, ast.Name) else ""
         if name in self.names:
             self.uses.site(name, node, True)
-            self.uses.read[name] += 1
+            add(self.uses.read, {name: 1})
         elif name == "isinstance" and len(node.args) == 2:
             self.annotation(node.args[1])
             given = [node.args[0]]
@@ -230,16 +228,16 @@ def used_by_helper(node: ast.stmt, names: frozenset[str]) -> Uses:
     for name, call in seen.sites:
         if name in names:
             found.site(name, call, False)
-            found.read[name] += 1
+            add(found.read, {name: 1})
     for key, call in seen.own_sites:
         found.site(key, call, False)
     for name, count in seen.plain.items():
         if name in names:
             found.values.add(name)
-            found.read[name] += count
+            add(found.read, {name: count})
     for name, count in seen.named.items():
         if name in names:
-            found.read[name] += count
+            add(found.read, {name: count})
     found.methods, found.bases = seen.methods, seen.bases
     found.dynamic, found.by_name = seen.dynamic, seen.by_name
     if isinstance(node, Definition) and node.decorator_list:
@@ -261,9 +259,9 @@ class _Seen:
     inside: bool
     sites: list[tuple[str, ast.Call]] = field(default_factory=list)
     own_sites: list[tuple[str, ast.Call]] = field(default_factory=list)
-    plain: Counter[str] = field(default_factory=Counter)
-    named: Counter[str] = field(default_factory=Counter)
-    methods: Counter[str] = field(default_factory=Counter)
+    plain: dict[str, int] = field(default_factory=dict)
+    named: dict[str, int] = field(default_factory=dict)
+    methods: dict[str, int] = field(default_factory=dict)
     bases: dict[str, list[str]] = field(default_factory=dict)
     dynamic: bool = False
     by_name: set[str] = field(default_factory=set)
@@ -282,18 +280,14 @@ class _Seen:
         self.dynamic = self.dynamic or other.dynamic
         self.by_name |= other.by_name
         self.bases.update(other.bases)
-        for mine, theirs in (
-            (self.plain, other.plain),
-            (self.named, other.named),
-            (self.methods, other.methods),
-        ):
-            for name, count in theirs.items():
-                mine[name] += count
+        add(self.plain, other.plain)
+        add(self.named, other.named)
+        add(self.methods, other.methods)
 
     def enter(self, node: ast.AST) -> None:
         """Take in a node of no statement but this one."""
         if isinstance(node, ast.Name):
-            self.plain[node.id] += 1
+            add(self.plain, {node.id: 1})
         elif isinstance(node, ast.Call):
             self._call(node)
         elif isinstance(node, ast.ClassDef):
@@ -311,7 +305,7 @@ class _Seen:
                 self._each([part.args[0]] if _asks_type(part) else [part])  # type: ignore[attr-defined]
         else:
             if isinstance(node, ast.Attribute):
-                self.methods[node.attr] += 1
+                add(self.methods, {node.attr: 1})
             self._each(ast.iter_child_nodes(node))
 
     def _each(self, nodes: Iterable[ast.AST | None]) -> None:
@@ -323,7 +317,7 @@ class _Seen:
         """A helper in an annotation is only named."""
         for one in walk(node) if node is not None else ():
             if isinstance(one, ast.Name):
-                self.named[one.id] += 1
+                add(self.named, {one.id: 1})
 
     def _definition(self, node: ast.ClassDef) -> None:
         body = _Seen(inside=True)
@@ -331,10 +325,10 @@ class _Seen:
         for base in node.bases:
             if isinstance(base, ast.Name):
                 self.bases.setdefault(node.name, []).append(base.id)
-                self.named[base.id] += 1
+                add(self.named, {base.id: 1})
         for name, _ in body.own_sites:
             if "." not in name:
-                body.methods[f"self.{name}"] += 1
+                add(body.methods, {f"self.{name}": 1})
         body.own_sites = [
             (name if "." in name else f"{node.name}.{name}", call) for name, call in body.own_sites
         ]
@@ -369,7 +363,7 @@ class _Seen:
             and isinstance(value.func, ast.Name)
             and value.func.id == "super"
         )
-        self.methods[func.attr] += 1
+        add(self.methods, {func.attr: 1})
         if is_self or is_super:
             self.own_sites.append((func.attr, node))
         else:

@@ -7,13 +7,13 @@ a file changes of them is looked at anew.
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 _FIELDS: dict[type, tuple[str, ...]] = {}
+_KEPT = "kept: "
 
 
 @lru_cache(maxsize=1024)
@@ -64,24 +64,23 @@ def copied(node: Any) -> Any:
     """A copy of a node, of which nothing has been asked yet."""
     kind: Any = type(node)
     made = kind.__new__(kind)
-    content = vars(made)
-    content.update(vars(node))
-    content.pop("kept", None)
+    vars(made).update(
+        {name: value for name, value in vars(node).items() if not name.startswith(_KEPT)}
+    )
     return made
 
 
 def kept(question: Callable[[Any], T]) -> Callable[[Any], T]:
     """A question about a node that is answered once."""
-    name = question.__name__
+    name = f"{_KEPT}{question.__module__}.{question.__name__}"
 
     @wraps(question)
     def answer(node: Any) -> T:
-        answers: dict[str, Any] | None = vars(node).get("kept")
-        if answers is None:
-            answers = node.kept = {}
-        if name not in answers:
-            answers[name] = question(node)
-        return answers[name]
+        content = node.__dict__
+        if name in content:
+            return content[name]
+        found = content[name] = question(node)
+        return found
 
     return answer
 
@@ -117,15 +116,22 @@ def names_of(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 @kept
-def loads(node: ast.AST) -> Counter[str]:
+def loads(node: ast.AST) -> dict[str, int]:
     """How often a node reads each name."""
     own, inner = parts(node)
-    found = Counter(
-        one.id for one in own if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
-    )
-    for one in inner:
-        found.update(loads(one))
+    found: dict[str, int] = {}
+    for one in own:
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
+            found[one.id] = found.get(one.id, 0) + 1
+    for statement in inner:
+        add(found, loads(statement))
     return found
+
+
+def add(counts: dict[str, int], more: Mapping[str, int]) -> None:
+    """Count more of each; a ``Counter`` is asked for in Python for what it has not yet."""
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count
 
 
 @kept
