@@ -7,6 +7,8 @@ from typing import Any
 
 import libcst as cst
 
+from migrator import syntax
+
 _LEAVING = (cst.Return, cst.Raise, cst.Break, cst.Continue, cst.Pass)
 
 
@@ -90,27 +92,32 @@ def assigned(tree: cst.Module, text: str) -> cst.Module:
     """``setattr(self, "act", layer)`` as the assignment that it is: ``self.act = layer``."""
     if "setattr(" not in text or "def setattr" in text:
         return tree
+    if not any(type(node) is cst.Expr and _assignment(node) for node in syntax.walk(tree)):
+        return tree
     return tree.visit(_Assigned())
 
 
 class _Assigned(cst.CSTTransformer):
     def leave_Expr(self, original_node: cst.Expr, updated_node: cst.Expr) -> cst.Expr | cst.Assign:
-        call = updated_node.value
-        if not isinstance(call, cst.Call) or len(call.args) != 3:
-            return updated_node
-        if not isinstance(call.func, cst.Name) or call.func.value != "setattr":
-            return updated_node
-        if any(one.keyword is not None or one.star for one in call.args):
-            return updated_node
-        owner, name, value = (one.value for one in call.args)
-        if not isinstance(owner, cst.Name) or not isinstance(name, cst.SimpleString):
-            return updated_node
-        word = name.evaluated_value
-        if not isinstance(word, str) or not word.isidentifier() or keyword.iskeyword(word):
-            return updated_node
-        if (
-            word.startswith("__") or word == "forward"
-        ):  # a class would rename it; the other is no state
-            return updated_node
-        target = cst.AssignTarget(cst.Attribute(owner, cst.Name(word)))
-        return cst.Assign([target], value, semicolon=updated_node.semicolon)
+        return _assignment(updated_node) or updated_node
+
+
+def _assignment(node: cst.Expr) -> cst.Assign | None:
+    """The assignment that a call of ``setattr`` is."""
+    call = node.value
+    if not isinstance(call, cst.Call) or len(call.args) != 3:
+        return None
+    if not isinstance(call.func, cst.Name) or call.func.value != "setattr":
+        return None
+    if any(one.keyword is not None or one.star for one in call.args):
+        return None
+    owner, name, value = (one.value for one in call.args)
+    if not isinstance(owner, cst.Name) or not isinstance(name, cst.SimpleString):
+        return None
+    word = name.evaluated_value
+    if not isinstance(word, str) or not word.isidentifier() or keyword.iskeyword(word):
+        return None
+    if word.startswith("__") or word == "forward":  # a class would rename it; the other is no state
+        return None
+    target = cst.AssignTarget(cst.Attribute(owner, cst.Name(word)))
+    return cst.Assign([target], value, semicolon=node.semicolon)

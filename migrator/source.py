@@ -129,7 +129,7 @@ class Source:
 
     @cached_property
     def _statements(self) -> dict[cst.CSTNode, tuple[cst.CSTNode, int, int]]:
-        """Every node → the innermost statement it stands in, its first line and column, by Python's own parser.
+        """Every statement, with its first line and column, by Python's own parser.
 
         libcst finds positions by writing the file once more with bookkeeping, ten times the cost. The two
         trees hold the same statements in the same order; empty where they do not.
@@ -138,7 +138,7 @@ class Source:
             theirs = list(_in_order(ast.parse(self.text)))
         except (SyntaxError, ValueError):
             return {}
-        nodes, ends = self.index.nodes, self.index.ends
+        nodes = self.index.nodes
         kinds = {kind for kind in map(type, nodes) if issubclass(kind, _STATEMENTS)}
         ours = [i for i, node in enumerate(nodes) if type(node) in kinds]
         if len(ours) != len(theirs):
@@ -148,19 +148,25 @@ class Source:
         for mine, other in zip(ours, theirs, strict=True):
             first = min([other.lineno, *[d.lineno for d in getattr(other, "decorator_list", [])]])
             before = lines[first - 1][: other.col_offset].decode(errors="replace")
-            place = nodes[mine], first, len(before)
             if hasattr(other, "body"):
                 self._compound[nodes[mine]] = _span_of(other, lines)
-            # inner statements come later and overwrite
-            found.update(dict.fromkeys(nodes[mine : ends[mine]], place))
+            found[nodes[mine]] = nodes[mine], first, len(before)
         return found
+
+    def _statement_of(self, node: cst.CSTNode) -> tuple[cst.CSTNode, int, int] | None:
+        """The innermost statement that a node of this tree stands in, with its first line and column."""
+        places = self._statements
+        if node in places or not self.index.has(node):
+            return places.get(node)
+        around = (places[one] for one in reversed(self.index.around(node)) if one in places)
+        return next(around, None)
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node of this tree stands; the statement around it is written once more to find out."""
         if type(node) is cst.SimpleStatementLine:
             start, end = self.span(node.body[0]), self.span(node.body[-1])
             return Span(start.line, start.column, end.end_line, end.end_column)
-        known = self._statements.get(node)
+        known = self._statement_of(node)
         if known is None:
             return self._positions.get(node, Span(1, 1, 1, 1))
         if node in self._compound:

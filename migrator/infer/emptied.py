@@ -8,13 +8,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from migrator.python_tree import children, walk
+
 _EMPTYING = frozenset("pop popleft popitem clear remove __delitem__".split())
 _PLAIN_BASES = frozenset("Module object".split())
 
 
 def emptied(tree: ast.AST) -> frozenset[str]:
     """The last names of the containers that a file may take something out of, also under another name."""
-    nodes = list(ast.walk(tree))
+    nodes = walk(tree)
     found = {word for node in nodes for word in _shrinks(node)}
     if not found:
         return frozenset()
@@ -49,15 +51,16 @@ def replaced(tree: ast.AST) -> frozenset[str]:
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, derived = waiting.pop()
-        for target in _targets(node):
-            if isinstance(target, ast.Attribute) and (derived or not _is_self(target)):
-                found.add(target.attr)
-        if isinstance(node, ast.Call) and _word(node.func) in ("setattr", "delattr"):
+        if isinstance(node, ast.stmt):
+            for target in _targets(node):
+                if isinstance(target, ast.Attribute) and (derived or not _is_self(target)):
+                    found.add(target.attr)
+            if isinstance(node, ast.ClassDef):
+                derived = derived or any(_word(base) not in _PLAIN_BASES for base in node.bases)
+        elif isinstance(node, ast.Call) and _word(node.func) in ("setattr", "delattr"):
             texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
             found |= {text for text in texts if isinstance(text, str)}
-        if isinstance(node, ast.ClassDef):
-            derived = derived or any(_word(base) not in _PLAIN_BASES for base in node.bases)
-        waiting.extend((child, derived) for child in ast.iter_child_nodes(node))
+        waiting += [(child, derived) for child in children(node)]
     return frozenset(found)
 
 
@@ -105,5 +108,5 @@ def _words(node: ast.AST) -> Iterator[str]:
             return
     elif isinstance(node, ast.Name):
         yield node.id
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         yield from _words(child)

@@ -15,6 +15,8 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
+from migrator.python_tree import children
+
 SOURCE = "!"
 """Stands for a layer, class or function that is made to work in place."""
 _FLAG = {
@@ -38,7 +40,7 @@ def handed(tree: ast.Module) -> list[tuple[str, str]]:
     while waiting:
         node = waiting.pop()
         owner = _Class(node) if isinstance(node, ast.ClassDef) else None
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, _Function):
                 scope = owner.scope(child) if owner is not None else _Scope(child, child, None)
                 found.update(scope.pairs())
@@ -144,10 +146,10 @@ class _Scope:
     @cached_property
     def own(self) -> list[ast.AST]:
         """The nodes of this function, or of the top of the file, without those of functions in it."""
-        found: list[ast.AST] = list(ast.iter_child_nodes(self.node))
+        found = children(self.node)
         for node in found:
             if not isinstance(node, _Function):
-                found.extend(ast.iter_child_nodes(node))
+                found += children(node)
         return found
 
     @cached_property

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
 from migrator.infer.facts import Facts, FunctionInfo
@@ -54,7 +53,7 @@ def looked_up(
       kept: follow a local name to the entry that it was given.
     """
     if isinstance(node, cst.Name):
-        value = _given(function, node.value) if kept else None
+        value = _given(facts, function, node.value) if kept else None
         return looked_up(facts, function, value, False) if value is not None else None
     if isinstance(node, cst.Subscript):
         return _entries(facts, function, node.value)
@@ -69,15 +68,14 @@ def looked_up(
     return None
 
 
-def _given(function: FunctionInfo, name: str) -> cst.BaseExpression | None:
+def _given(facts: Facts, function: FunctionInfo, name: str) -> cst.BaseExpression | None:
     """The one value that a function gives a name of its own."""
     if name in function.params:
         return None
     values: list[cst.BaseExpression | None] = []
-    for node in syntax.walk(function.node.body):
-        targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else []
+    for node in facts.tree.within(function.node.body, cst.Assign):
+        targets = [t.target for t in node.targets]
         if any(isinstance(one, cst.Name) and one.value == name for one in targets):
-            assert isinstance(node, cst.Assign)
             values.append(node.value)
     return values[0] if len(values) == 1 else None
 

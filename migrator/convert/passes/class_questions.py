@@ -22,6 +22,9 @@ _CLASSES = frozenset(["type", "builtins.type", "types.FunctionType", "types.Lamb
 @converts(cst.Call)
 def asked_for_class(rw: Rewriter, node: cst.Call) -> Any:
     """``isfunction(default)``, ``isinstance(act, type)`` and ``issubclass(norm, nn.Module)``."""
+    asks = isinstance(node.func, cst.Name) and node.func.value in ("isinstance", "issubclass")
+    if not asks and rw.ctx.facts.qualified_name(node.func) not in _ASKS:
+        return None
     classes = _classes(node)
     of_layers = _is_name(node.func, "issubclass") and len(classes) == 1
     of_layers = of_layers and rw.ctx.facts.qualified_name(classes[0]) == "torch.nn.Module"

@@ -20,7 +20,8 @@ from migrator.convert.trim.known import (
     renamed,
     truth,
 )
-from migrator.convert.trim.walking import changed, fields, kept, stored, text, walk
+from migrator.convert.trim.walking import changed, kept, stored, text
+from migrator.python_tree import fields, walk
 
 _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
     ast.Is: operator.is_,

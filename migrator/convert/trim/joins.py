@@ -14,7 +14,8 @@ from migrator.convert.trim.nodes import (
     with_arguments,
 )
 from migrator.convert.trim.uses import bound
-from migrator.convert.trim.walking import changed, names_of, text, walk
+from migrator.convert.trim.walking import changed, names_of, text
+from migrator.python_tree import walk
 
 if TYPE_CHECKING:
     from migrator.convert.trim.trim import Work

@@ -10,7 +10,8 @@ from typing import Any
 from migrator.convert.trim import fold, walking
 from migrator.convert.trim.known import Known, is_own
 from migrator.convert.trim.uses import Definition
-from migrator.convert.trim.walking import add, changed, copied, fields, kept, names, names_of, walk
+from migrator.convert.trim.walking import add, changed, copied, kept, names, names_of
+from migrator.python_tree import fields, walk
 
 
 def has_method(node: ast.ClassDef, method: str) -> bool:

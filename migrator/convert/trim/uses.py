@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from migrator.convert.trim.walking import add, fields, kept, walk
+from migrator.convert.trim.walking import add, kept
+from migrator.python_tree import fields, walk
 
 Definition = ast.FunctionDef | ast.ClassDef
 _BY_NAME = ("getattr", "setattr", "hasattr", "delattr", "vars")

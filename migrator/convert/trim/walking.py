@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
+from migrator.python_tree import children, walk
+
 T = TypeVar("T")
-_FIELDS: dict[type, tuple[str, ...]] = {}
 _KEPT = "kept: "
 
 
@@ -22,34 +23,10 @@ def parsed(text: str) -> tuple[ast.stmt, ...]:
     lines = text.splitlines()
     body = ast.parse(text).body
     for top in body:
-        for node in ast.walk(top):
+        for node in walk(top):
             if isinstance(node, ast.stmt):
                 node.lines = lines  # type: ignore[attr-defined]
     return tuple(body)
-
-
-def fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    """The fields of a type of node that hold others which matter here."""
-    if kind not in _FIELDS:
-        _FIELDS[kind] = tuple(
-            f for f in kind._fields if f not in ("ctx", "op", "ops", "type_comment", "kind")
-        )
-    return _FIELDS[kind]
-
-
-def walk(node: ast.AST) -> list[ast.AST]:
-    """A node and those below it, in no order that matters; several times faster than ``ast.walk``."""
-    found = [node]
-    known, of_type = _FIELDS, ast.AST
-    for one in found:  # grows as it goes
-        kind = type(one)
-        for name in known[kind] if kind in known else fields(kind):
-            value = getattr(one, name, None)
-            if type(value) is list:
-                found += [v for v in value if isinstance(v, of_type)]
-            elif isinstance(value, of_type):
-                found.append(value)
-    return found
 
 
 def changed(node: Any, **changes: Any) -> Any:
@@ -90,15 +67,11 @@ def parts(node: ast.AST) -> tuple[list[ast.AST], list[ast.stmt]]:
     """The nodes of a statement or expression without the statements in it, and those statements."""
     found, inner = [node], list[ast.stmt]()
     for one in found:
-        for name in fields(type(one)):
-            value = getattr(one, name, None)
-            if type(value) is list:
-                if value and isinstance(value[0], ast.stmt):
-                    inner += value
-                else:
-                    found += [v for v in value if isinstance(v, ast.AST)]
-            elif isinstance(value, ast.AST):
-                found.append(value)
+        for child in children(one):
+            if isinstance(child, ast.stmt):
+                inner.append(child)
+            else:
+                found.append(child)
     return found, inner
 
 
