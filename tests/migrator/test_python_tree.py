@@ -24,7 +24,7 @@ async def f(x: int = 1, /, *y, z=2, **w) -> str:
         del x[1:2:3], y.z
     except* (A, B) as error:
         raise C from error
-    return (lambda *a, b=1: a)(*x, **y), {u for u in v if u}, (t := yield)
+    return (lambda *a, b=1: a)(*x, **y), {u for u in v if u}, (t := (yield))
 """
 
 
