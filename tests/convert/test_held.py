@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
+import torch
+from flax import nnx
 
 import migrator
 from tests.convert.tools import X, body, both, check, module, rules_of
@@ -440,3 +443,39 @@ class M(Base):
 def test_a_layer_that_comes_later_and_is_declared_by_its_class() -> None:
     """What a class says of its attributes: an own module there is a module."""
     assert check(DECLARED).count("nnx.data(None)") == 2
+
+
+MAY_BE_NONE = """
+class Encoder(nn.Module):
+    def __init__(self, dim, groups=None):
+        super().__init__()
+        self.groups = groups
+        self.last = groups
+        if self.groups is None:
+            self.groups = torch.eye(dim)
+        self.l = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        y = self.l(x)
+        if self.last is None:
+            self.last = y.mean(0)
+        return y @ self.groups + self.last
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Encoder(4, torch.ones(4, 4))
+        self.b = Encoder(4)
+
+    def forward(self, x):
+        return self.a(x[:, :4].repeat(2, 1)[:4]) + self.b(x[:, :4].repeat(2, 1)[:4])
+"""
+
+
+def test_a_tensor_where_an_argument_may_have_been_none() -> None:
+    model, port, _ = both(MAY_BE_NONE)
+    want = model.eval()(X).detach().numpy()
+    port.eval()
+    found = nnx.jit(lambda m, x: m(x))(port, jnp.asarray(X.numpy()))
+    np.testing.assert_allclose(found, want, atol=1e-5)

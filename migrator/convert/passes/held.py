@@ -523,11 +523,13 @@ def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
         ctx.helpers.use("nnx")
         return syntax.changed(node, value=_data(rw.visit(node.value)))
     if not ctx.in_init and holds_arrays(kind):
-        if all(_is_none(v) or holds_arrays(ctx.kind(v)) for v in others):
+        if all(_is_none(v) or holds_arrays(ctx.facts.kind(v)) for v in others):
             return None  # declared there
         ctx.helpers.use("nnx")
         return syntax.changed(node, value=_data(rw.visit(node.value)))
-    before = [v for v in others if not _is_array(ctx, v) and not _is_none(v)]
+    before = [
+        v for v in others if not _is_array(ctx, v) and not _is_none(v) or _may_be_none(ctx, v)
+    ]
     before = [v for v in before if not either_or(ctx, node.value, v)]
     if not before or any(isinstance(ctx.kind(v), k.Module) for v in before):
         return None
@@ -550,6 +552,11 @@ def _data(value: cst.BaseExpression) -> cst.Call:
 def _is_array(ctx: Context, node: cst.BaseExpression) -> bool:
     kind = ctx.kind(node)
     return isinstance(kind, k.Tensor) and kind.role != "param"
+
+
+def _may_be_none(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether an attribute is not declared as data by this value, for it may be None."""
+    return isinstance(ctx.facts.kind(node), k.Optional)
 
 
 def _is_none(node: cst.BaseExpression) -> bool:
