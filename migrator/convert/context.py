@@ -152,6 +152,8 @@ class Context:
         """Body of a loop over parameters → what goes by their axes, and where."""
         self.libraries: frozenset[str] | None = None
         """The libraries beside torch that the file imports, once they are asked for."""
+        self.brought: dict[str, str] = {}
+        """The names that imports bring from them, and the library of each."""
         self.tied_heads: dict[str, dict[str, cst.Attribute]] = {}
         self.loose_heads: dict[str, frozenset[str]] = {}
         self.large: object | None = None

@@ -316,3 +316,39 @@ def test_a_tensor_of_the_forward_pass_may_be_looked_at() -> None:
         "        return x * t\n"
     )
     assert "assert" not in convert(source).code
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "self.part = somelib.Attention(4) if deep else nn.Identity()",
+        "self.part = part or Attention(4)",
+        "self.part = layers.Attention(4)",
+        "self.part = nn.Identity()\n        if deep:\n            self.part = Attention(4)",
+        "self.part = Own()\n        if deep:\n            self.part = layers.Attention(4)",
+    ],
+)
+def test_an_object_of_a_library_among_what_an_attribute_may_be(made: str) -> None:
+    source = f"""
+import somelib
+from somelib import Attention, layers
+import einops.layers.torch as other
+
+
+class Own(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+class M(nn.Module):
+    def __init__(self, deep: bool = False, part=None):
+        super().__init__()
+        {made}
+
+    def forward(self, x):
+        return self.part(x)
+"""
+    assert rules_of(source) == ["API004"]
+    for own in ("somelib.Attention", "layers.Attention", "Attention"):
+        source = source.replace(f" {own}(4)", " Own()")
+    assert rules_of(source) == []

@@ -13,6 +13,7 @@ from typing import Any
 import libcst as cst
 
 from migrator.convert.context import Failure
+from migrator.convert.passes.held import assigned
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.symbols import BASED_ON_TORCH, of_torch
@@ -70,6 +71,9 @@ def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
     """The library that a function or the class of an object comes from; whether the object itself is called."""
+    held = _held(rw, func)
+    if held is not None:
+        return held, True
     kind = rw.ctx.facts.kind(func)
     instance = isinstance(kind, k.Other)
     if isinstance(kind, k.Unknown) and isinstance(func, cst.Attribute):
@@ -81,6 +85,34 @@ def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
         return None, False
     head = name.partition(".")[0]
     return (None if head in _NEUTRAL or head in BASED_ON_TORCH else head), instance
+
+
+def _held(rw: Rewriter, func: cst.BaseExpression) -> str | None:
+    """The library of an object that ``self.attn`` is in one of several cases: what it may be else tells nothing."""
+    ctx, owner = rw.ctx, rw.ctx.owner
+    if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Attribute):
+        func = func.value
+    if owner is None or not isinstance(func, cst.Attribute) or not ctx.is_self(func.value):
+        return None
+    if not _outside(rw) or isinstance(ctx.facts.kind(func), k.Other):
+        return None
+    kin = [c for c in ctx.facts.classes.values() if owner in c.lineage() or c in owner.lineage()]
+    for value in {id(v): v for c in kin for v in assigned(ctx, c, func.attr.value)}.values():
+        for one in _cases(value):
+            head = (dotted(one.func) or "").partition(".")[0] if isinstance(one, cst.Call) else ""
+            library = ctx.brought.get(head)
+            if library is not None and library not in _NEUTRAL | BASED_ON_TORCH:
+                return library
+    return None
+
+
+def _cases(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a conditional expression may give."""
+    if isinstance(value, cst.IfExp):
+        return _cases(value.body) + _cases(value.orelse)
+    if isinstance(value, cst.BooleanOperation):
+        return _cases(value.left) + _cases(value.right)
+    return [value]
 
 
 def _tensor(kind: k.Kind, unknown: bool) -> bool:
@@ -97,20 +129,32 @@ def _tensor(kind: k.Kind, unknown: bool) -> bool:
 def _outside(rw: Rewriter) -> frozenset[str]:
     """The libraries that the file imports, which are neither torch nor of the project."""
     if rw.ctx.libraries is None:
-        rw.ctx.libraries = frozenset(_imported(rw))
+        rw.ctx.brought = _imported(rw)
+        rw.ctx.libraries = frozenset(rw.ctx.brought.values())
     return rw.ctx.libraries
 
 
-def _imported(rw: Rewriter) -> set[str]:
+def _imported(rw: Rewriter) -> dict[str, str]:
+    """The names that imports bring from outside, and the library of each."""
     linked, here = rw.ctx.facts.linked, rw.ctx.source.module
-    found = set()
+    found = {}
     for node in rw.ctx.source.index.of_type(cst.Import, cst.ImportFrom):
         if isinstance(node, cst.Import):
-            modules = [dotted(alias.name) or "" for alias in node.names]
+            modules = [(_bound(alias), dotted(alias.name) or "") for alias in node.names]
+        elif node.relative or node.module is None:
+            continue
         else:
-            modules = [] if node.relative or node.module is None else [dotted(node.module) or ""]
-        for module in modules:
+            aliases = [] if isinstance(node.names, cst.ImportStar) else node.names
+            names = [_bound(alias) for alias in aliases] or ["*"]
+            modules = [(name, dotted(node.module) or "") for name in names]
+        for name, module in modules:
             own = linked is not None and linked.place(here, module, 0, None) != "outside"
             if not own and not of_torch(module):
-                found.add(module.partition(".")[0])
+                found[name] = module.partition(".")[0]
     return found
+
+
+def _bound(alias: cst.ImportAlias) -> str:
+    """The name that an import binds."""
+    name = alias.asname.name if alias.asname is not None else alias.name
+    return (dotted(name) or "").partition(".")[0]

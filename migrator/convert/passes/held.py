@@ -241,7 +241,7 @@ def changing_layer(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if not is_function(rw, node.value) or not ctx.is_self(target.value) or ctx.owner is None:
         return None
-    values = _assigned(ctx, ctx.owner, target.attr.value)
+    values = assigned(ctx, ctx.owner, target.attr.value)
     if not _set_by_name(rw, ctx.owner, target.attr.value):
         if all(is_function(rw, v) or _is_plain(v) for v in values):
             return None
@@ -315,7 +315,7 @@ def switched_off(rw: Rewriter, node: cst.Assign) -> Any:
     if not ctx.is_self(target.value):
         return None
     name = target.attr.value
-    others = [v for v in _assigned(ctx, ctx.owner, name) if v is not node.value]
+    others = [v for v in assigned(ctx, ctx.owner, name) if v is not node.value]
     layers = [v for v in others if isinstance(ctx.kind(v), k.Module) and not is_function(rw, v)]
     if not layers or len(layers) != len(others) or _compared(ctx, name):
         return None
@@ -336,7 +336,7 @@ def layer_after_none(rw: Rewriter, node: cst.Assign) -> Any:
     if not ctx.in_init or not ctx.is_self(target.value) or not _may_be_layer(ctx, node.value):
         return None
     name = target.attr.value
-    values = [v for c in ctx.owner.lineage() for v in _assigned(ctx, c, name)]
+    values = [v for c in ctx.owner.lineage() for v in assigned(ctx, c, name)]
     before = [v for v in values if isinstance(v, cst.Name) and _is_plain(v)]
     if all(either_or(ctx, node.value, v) for v in before) or not _is_called(ctx, name):
         return None
@@ -397,7 +397,7 @@ def _may_hold_function(rw: Rewriter, target: cst.CSTNode) -> bool:
         info = ctx.class_of(ctx.kind(target.value))
         if info is None or ctx.is_self(target.value):
             return False
-        values = [v for c in info.lineage() for v in _assigned(ctx, c, target.attr.value)]
+        values = [v for c in info.lineage() for v in assigned(ctx, c, target.attr.value)]
         return any(is_function(rw, value) for value in values)
     owner = ctx.kind(target.value) if isinstance(target, cst.Subscript) else k.UNKNOWN
     if not isinstance(owner, k.Module) or owner.cls not in _LISTS:
@@ -447,7 +447,7 @@ def becomes_function(name: str) -> bool:
 def only_functions(rw: Rewriter, name: str) -> bool:
     """Whether everything that a class assigns to an attribute is a constant or a function in the output."""
     owner = rw.ctx.owner
-    values = _assigned(rw.ctx, owner, name) if owner is not None else []
+    values = assigned(rw.ctx, owner, name) if owner is not None else []
     return all(_is_plain(v) or is_function(rw, v) for v in values)
 
 
@@ -472,7 +472,7 @@ def _is_plain(value: cst.BaseExpression) -> bool:
     )
 
 
-def _assigned(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpression]:
+def assigned(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpression]:
     """What the methods of a class and of classes derived from it assign to ``self.name``."""
     if owner not in ctx.assigned:
         found: dict[str, list[cst.BaseExpression]] = {}
@@ -498,7 +498,7 @@ def set_again(rw: Rewriter, node: cst.Assign, name: str) -> bool:
     ctx, owner = rw.ctx, rw.ctx.owner
     if owner is None:
         return False
-    others = [v for v in _assigned(ctx, owner, name) if v is not node.value and not _is_none(v)]
+    others = [v for v in assigned(ctx, owner, name) if v is not node.value and not _is_none(v)]
     return any(not either_or(ctx, node.value, v) for v in others)
 
 
@@ -508,7 +508,7 @@ def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
     if owner is None or owner.torch_base is None or not ctx.is_self(target.value):
         return None
     name = target.attr.value
-    others = [v for v in _assigned(ctx, owner, name) if v is not node.value]
+    others = [v for v in assigned(ctx, owner, name) if v is not node.value]
     kind = ctx.facts.kind(node.value)
     if ctx.in_init and is_number(node.value):
         later = [v for v in others if not either_or(ctx, node.value, v)]
@@ -528,7 +528,7 @@ def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
         ctx.helpers.use("nnx")
         return syntax.changed(node, value=_data(rw.visit(node.value)))
     before = [
-        v for v in others if not _is_array(ctx, v) and not _is_none(v) or _may_be_none(ctx, v)
+        v for v in others if (not _is_array(ctx, v) and not _is_none(v)) or _may_be_none(ctx, v)
     ]
     before = [v for v in before if not either_or(ctx, node.value, v)]
     if not before or any(isinstance(ctx.kind(v), k.Module) for v in before):
