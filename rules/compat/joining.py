@@ -39,3 +39,10 @@ def combine(x: jax.Array, r: int = 2, with_replacement: bool = False) -> jax.Arr
     pick = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     index = np.array(list(pick(range(len(x)), r)), int).reshape(-1, r)
     return x[index] if r else jnp.zeros((0,), x.dtype)
+
+
+def joined(tensors, axis=0):
+    """``concatenate`` as in torch, where an empty vector joins anything and only counts for the dtype."""
+    parts = [one for one in tensors if one.shape != (0,)]
+    made = jnp.concatenate(parts, axis=axis) if parts else tensors[0]
+    return made.astype(jnp.result_type(*(one.dtype for one in tensors)))

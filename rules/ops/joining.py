@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rules.compat.joining import cartesian_product, chunk, combine, concatenate_chunks
+from rules.compat.joining import cartesian_product, chunk, combine, concatenate_chunks, joined
 from rules.registry import is_tensor, op, surely, unsupported
 
 
@@ -22,7 +22,7 @@ from rules.registry import is_tensor, op, surely, unsupported
 def cat(tensors, dim=0) -> Tensor:
     """Joined along an axis; torch ignores empty 1-d tensors."""
     if surely(any(t.shape == (0,) for t in tensors)):
-        tensors = [t for t in tensors if t.shape != (0,)] or [tensors[0]]
+        return joined(tensors, dim)
     return jnp.concatenate(tensors, axis=dim)
 
 

@@ -48,6 +48,7 @@ ORDER = (
     "sizes",
     "foreign",
     "ranges",
+    "empty_parts",
     "calls",
     "names",
 )

@@ -5,11 +5,13 @@ A layer of torch that is handed around is a class, and some are functions here: 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.context import Context
 from migrator.convert.helpers import LAYER_CLASS
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -19,7 +21,14 @@ _ASKS = frozenset(f"inspect.{name}" for name in "isfunction isclass isroutine is
 _CLASSES = frozenset(["type", "builtins.type", "types.FunctionType", "types.LambdaType"])
 
 
-@converts(cst.Call)
+_WORDS = re.compile(r"\b(?:isfunction|isclass|isroutine|isbuiltin|isinstance|issubclass)\b")
+
+
+def _may_ask(ctx: Context) -> bool:
+    return _WORDS.search(ctx.source.text) is not None
+
+
+@converts(cst.Call, when=_may_ask)
 def asked_for_class(rw: Rewriter, node: cst.Call) -> Any:
     """``isfunction(default)``, ``isinstance(act, type)`` and ``issubclass(norm, nn.Module)``."""
     asks = isinstance(node.func, cst.Name) and node.func.value in ("isinstance", "issubclass")
