@@ -140,8 +140,11 @@ class Context:
         self.aliases: dict[FunctionInfo, object | None] = {}
         self.class_values = class_values(source.index, facts)
         linked = facts.linked
-        asked = ASKS_FOR_MODULES.search(source.text) is not None
-        self.traverses = linked.traverses if linked is not None else asked
+        self.traverses = (
+            linked.traverses
+            if linked is not None
+            else ASKS_FOR_MODULES.search(source.text) is not None
+        )
         """Whether layers without state must be modules, to be found among the children of one."""
         if facts.linked is not None:
             self.class_values |= facts.linked.handed_on

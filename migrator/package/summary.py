@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cached_property
 from typing import Any
@@ -248,28 +248,26 @@ def _signature(info: FunctionInfo) -> str:
     short = info.owner is None and len(node.body.body) <= 2
     text = syntax.code(node.body) if short else ""
     if len(text) > 200 or not text:
-        body: cst.BaseSuite = cst.SimpleStatementSuite([cst.Expr(cst.Ellipsis())])
-    else:
-        body = node.body
-    params = _bare(node.params)
-    made = cst.FunctionDef(node.name, params, body)
-    return syntax.code(made).strip("\n") + "\n"
+        text = " ...\n"
+    head = f"def {node.name.value}({', '.join(_parameters(node.params))}):"
+    return (head + text).strip("\n") + "\n"
 
 
-def _bare(params: cst.Parameters) -> cst.Parameters:
-    def one(param: cst.Param) -> cst.Param:
-        default = cst.Ellipsis() if param.default is not None else None
-        return cst.Param(param.name, default=default, star=param.star)
+def _parameters(params: cst.Parameters) -> Iterator[str]:
+    def plain(several: Iterable[cst.Param]) -> list[str]:
+        return [
+            f"{one.name.value} = ..." if one.default is not None else one.name.value
+            for one in several
+        ]
 
-    star: Any = params.star_arg
-    if isinstance(star, cst.Param):
-        star = cst.Param(star.name)
-    elif isinstance(star, cst.ParamStar):
-        star = cst.ParamStar()
-    return cst.Parameters(
-        params=[one(p) for p in params.params],
-        posonly_params=[one(p) for p in params.posonly_params],
-        kwonly_params=[one(p) for p in params.kwonly_params],
-        star_arg=star,
-        star_kwarg=cst.Param(params.star_kwarg.name) if params.star_kwarg is not None else None,
-    )
+    yield from plain(params.posonly_params)
+    if params.posonly_params:
+        yield "/"
+    yield from plain(params.params)
+    if isinstance(params.star_arg, cst.Param):
+        yield f"*{params.star_arg.name.value}"
+    elif isinstance(params.star_arg, cst.ParamStar):
+        yield "*"
+    yield from plain(params.kwonly_params)
+    if params.star_kwarg is not None:
+        yield f"**{params.star_kwarg.name.value}"

@@ -158,7 +158,7 @@ def loose_heads(ctx: Context, info: ClassInfo) -> frozenset[str]:
         found = {
             target.value.attr.value
             for method in info.methods.values()
-            for target, value in _assigned(method)
+            for target, value in _assigned(ctx, method)
             if target.attr.value == value.attr.value == "weight"
             and isinstance(target.value, cst.Attribute)
             and _is_embedding(ctx, value.value)
@@ -167,11 +167,9 @@ def loose_heads(ctx: Context, info: ClassInfo) -> frozenset[str]:
     return ctx.loose_heads[info.name]
 
 
-def _assigned(method: FunctionInfo) -> Iterator[tuple[cst.Attribute, cst.Attribute]]:
+def _assigned(ctx: Context, method: FunctionInfo) -> Iterator[tuple[cst.Attribute, cst.Attribute]]:
     """``a.b = c.d`` of a method: the two attributes."""
-    for node in syntax.walk(method.node.body):
-        if not isinstance(node, cst.Assign):
-            continue
+    for node in ctx.facts.tree.within(method.node.body, cst.Assign):
         for target in node.targets:
             both = target.target, node.value
             if isinstance(both[0], cst.Attribute) and isinstance(both[1], cst.Attribute):

@@ -75,13 +75,13 @@ class Work:
         self.body = body
         self.touched = False
         self._names = frozenset(one.name for one in body if isinstance(one, Definition))
-        self._own = used_by_file(own, self._names)
-        self._own_names = {one.id for one in walking.walk(own) if isinstance(one, ast.Name)}
+        self._own, self._own_names = used_by_file(own, self._names)
         self._attributes: tuple[list[ast.stmt], dict[str, Everywhere]] = body, {}
         self._defined: tuple[list[ast.stmt], dict[str, Any]] = [], {}
         self._tried: dict[int, tuple[Any, ...]] = {}
         self._parts: dict[int, tuple[ast.stmt, Uses]] = {}
         self._idle: dict[int, list[ast.stmt]] = {}
+        self._put_in: dict[tuple[int, str, int], tuple[ast.stmt, ast.stmt, ast.expr]] = {}
         self._used = body, Together([self._own, *map(self._part, body)])
         self.uses = self._used[1]
 
@@ -448,9 +448,8 @@ class Work:
             or name in _MODES
         ):
             return False
-        known = Known(attributes={name: value})
         family = [self.definition(one) for one in self.uses.family(owner.name)]
-        bodies = [in_method(s, known) for member in family for s in member.body]
+        bodies = [self._with(s, name, value) for member in family for s in member.body]
         return bool(every.loads(name)) and f"self.{name}" not in origins(bodies)
 
     def _drop_locals(self) -> bool:
@@ -498,9 +497,8 @@ class Work:
     ) -> bool:
         """Put an attribute's value where it is read."""
         made: dict[ast.ClassDef, ast.ClassDef] = {}
-        known = Known(attributes={name: value})
         for member in family:
-            body = [in_method(s, known) for s in member.body]
+            body = [self._with(s, name, value) for s in member.body]
             if f"self.{name}" in origins(body) and not plain:
                 return False
             if any(a is not b for a, b in zip(body, member.body, strict=True)):
@@ -508,6 +506,14 @@ class Work:
         for old, new in made.items():
             self.replace(old, new)
         return bool(made)
+
+    def _with(self, node: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
+        """A method with an attribute's value put in; first it is asked whether that would do, then it is done."""
+        key = id(node), name, id(value)
+        if key not in self._put_in:
+            made = in_method(node, Known(attributes={name: value}))
+            self._put_in[key] = made, node, value  # which live as long as their ids are asked for
+        return self._put_in[key][0]
 
     def _forget(
         self, owner: ast.ClassDef, function: ast.FunctionDef | None, statement: ast.stmt, name: str

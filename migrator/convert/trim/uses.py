@@ -101,17 +101,18 @@ class Together:
 # --- the file's own code ---------------------------------------------------------------------------------------------
 
 
-def used_by_file(tree: ast.Module, names: frozenset[str]) -> Uses:
-    """What the file's own code uses."""
+def used_by_file(tree: ast.Module, names: frozenset[str]) -> tuple[Uses, set[str]]:
+    """What the file's own code uses, and every name that stands in it."""
     found = _File(names)
     found.add(tree)
-    return found.uses
+    return found.uses, found.every
 
 
 class _File:
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
         self.uses = Uses(names)
+        self.every: set[str] = set()
         self.mention = self.uses.mentioned.add
 
     def add(self, node: ast.AST) -> None:
@@ -136,6 +137,7 @@ class _File:
                 self.add(node)
 
     def name(self, node: ast.Name) -> None:
+        self.every.add(node.id)
         if node.id in self.names:
             self.uses.values.add(node.id)
             add(self.uses.read, {node.id: 1})
@@ -148,6 +150,7 @@ class _File:
 
     def attribute(self, node: ast.Attribute) -> None:
         if _asks_type(node.value):
+            self.every.add("type")
             self.add(node.value.args[0])  # type: ignore[attr-defined]
             return
         add(self.uses.methods, {node.attr: 1})
@@ -160,14 +163,18 @@ class _File:
 
     def compare(self, node: ast.Compare) -> None:
         for part in [node.left, *node.comparators]:
-            # type(layer) == Linear, type(layer).__name__: none is built
-            self.add(part.args[0] if _asks_type(part) else part)  # type: ignore[attr-defined]
+            if _asks_type(part):  # type(layer) == Linear, type(layer).__name__: none is built
+                self.every.add("type")
+                part = part.args[0]  # type: ignore[attr-defined]
+            self.add(part)
 
     def annotation(self, node: ast.AST | None) -> None:
         """A helper in an annotation is only named."""
         for one in walk(node) if node is not None else ():
-            if isinstance(one, ast.Name) and one.id in self.names:
-                add(self.uses.read, {one.id: 1})
+            if isinstance(one, ast.Name):
+                self.every.add(one.id)
+                if one.id in self.names:
+                    add(self.uses.read, {one.id: 1})
 
     def argument(self, node: ast.arg) -> None:
         self.annotation(node.annotation)
@@ -187,6 +194,7 @@ class _File:
         func = node.func
         given: list[ast.AST] = [*node.args, *node.keywords]
         name = func.id if isinstance(func, ast.Name) else ""
+        self.every.add(name)
         if name in self.names:
             self.uses.site(name, node, True)
             add(self.uses.read, {name: 1})

@@ -144,7 +144,7 @@ def _stored(node: ast.AST) -> list[str]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return [node.name]
     found = []
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store | ast.Del):
             found.append(child.id)
         elif isinstance(child, ast.stmt):
