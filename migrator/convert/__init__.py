@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -124,22 +125,38 @@ def _rewritten(source: Source, ctx: Context) -> ConvertResult:
     _unblock_selected(ctx)
     rewriter = Rewriter(ctx)
     body = rewriter.body(source.tree.body)
+    tree = syntax.changed(source.tree, body=body)
     texts = ctx.helpers.texts()
     whole = helpers = "\n\n".join(texts)
-    own = assemble(ctx, syntax.changed(source.tree, body=body), helpers)
-    if helpers:
-        helpers = trimmed(own, texts)
-        if not helpers:
-            own = assemble(ctx, syntax.changed(source.tree, body=body), helpers)
-        own = without_imports(own, ctx.helpers.imports, whole, helpers)
-    made = wrapped(own, source.text)
-    if not parses(made):
-        made = own
-        ast.parse(made)  # what the passes made always parses: an error here is ours
+    own = assemble(ctx, tree, whole)
+    made = ""
+    if whole:
+        made, parsed = _parsed(own, source.text)
+        helpers = trimmed(parsed, texts)
+        fewer = own if helpers else assemble(ctx, tree, helpers)
+        fewer = without_imports(fewer, ctx.helpers.imports, whole, helpers)
+        if fewer != own:
+            own, made = fewer, ""
+    if not made:
+        made = wrapped(own, source.text)
+        if not parses(made):
+            made = own
+            ast.parse(made)  # what the passes made always parses: an error here is ours
     code = with_helpers(made, helpers)
     check_leftovers(ctx, own, code)
     findings = ordered(ctx.findings)
     return ConvertResult(code, findings, not any(f.blocks for f in findings))
+
+
+def _parsed(own: str, source: str) -> tuple[str, ast.Module]:
+    """What the passes made with its long lines broken where it still parses then, and its syntax tree."""
+    made = wrapped(own, source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return made, ast.parse(made)
+        except (SyntaxError, ValueError):
+            return own, ast.parse(own)
 
 
 def _block_flagged(ctx: Context) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -30,11 +31,21 @@ def converts(
     def register(handler: Handler) -> Handler:
         if when is not None:
             _CONDITIONS[handler] = when
+        _without.cache_clear()
         for kind in types:
             HANDLERS.setdefault(kind, []).append(handler)
         return handler
 
     return register
+
+
+@lru_cache(maxsize=64)
+def _without(idle: frozenset[Handler]) -> dict[type, tuple[Handler, ...]]:
+    """The passes of each type of node but for some."""
+    return {
+        kind: tuple(handler for handler in every if handler not in idle)
+        for kind, every in HANDLERS.items()
+    }
 
 
 class Rewriter:
@@ -43,11 +54,7 @@ class Rewriter:
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
         self.pending: list[cst.EmptyLine] = []
-        idle = {handler for handler, when in _CONDITIONS.items() if not when(ctx)}
-        self._handlers = {
-            kind: tuple(handler for handler in every if handler not in idle)
-            for kind, every in HANDLERS.items()
-        }
+        self._handlers = _without(frozenset(h for h, when in _CONDITIONS.items() if not when(ctx)))
 
     def visit(self, node: cst.CSTNode) -> Any:
         """What an expression or clause of the original tree becomes."""

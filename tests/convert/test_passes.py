@@ -267,7 +267,13 @@ def test_a_pass_is_left_out_where_it_would_do_nothing(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = convert_source(text)
-    monkeypatch.setattr(rewriter, "_CONDITIONS", {})
+    always = {
+        handler: when
+        for handler, when in rewriter._CONDITIONS.items()
+        if not handler.__module__.endswith((".large_numbers", ".parameter_views"))
+    }
+    assert len(always) < len(rewriter._CONDITIONS)
+    monkeypatch.setattr(rewriter, "_CONDITIONS", always)
     assert convert_source(text) == made
 
 

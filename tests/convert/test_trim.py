@@ -171,7 +171,7 @@ def test_functions_do_as_torchs(call: str) -> None:
 
 def test_text_that_is_not_touched_stays_as_it_is() -> None:
     helpers = 'def f(x):\n    """Doc."""\n    return x  # why\n'
-    assert trimmed("f(1)\n", [helpers]) == helpers
+    assert trimmed(ast.parse("f(1)"), [helpers]) == helpers
 
 
 def test_comments_and_blank_lines_stay_with_their_statements() -> None:
@@ -179,7 +179,7 @@ def test_comments_and_blank_lines_stay_with_their_statements() -> None:
         "def f(x, scale=None):\n    # first\n    y = x + 1\n\n    # second\n    if scale is not None:\n"
         "        y = y * scale\n    # third\n    return y\n"
     )
-    assert trimmed("f(1)\n", [helpers]) == (
+    assert trimmed(ast.parse("f(1)"), [helpers]) == (
         "def f(x):\n    # first\n    y = x + 1\n    # third\n    return y\n"
     )
 
@@ -220,7 +220,7 @@ def test_comments_and_blank_lines_stay_with_their_statements() -> None:
     ],
 )
 def test_folding(own: str, helpers: str, expected: str | None) -> None:
-    assert trimmed(own + "\n", [helpers]) == (helpers if expected is None else expected)
+    assert trimmed(ast.parse(own), [helpers]) == (helpers if expected is None else expected)
 
 
 def test_what_one_file_leaves_out_is_there_for_the_next() -> None:
@@ -232,7 +232,8 @@ def test_what_one_file_leaves_out_is_there_for_the_next() -> None:
         "def f(x, p=None):\n    return x if p is None else g(x, p)\n",
         "def g(x, p):\n    return x**p\n",
     )
-    files = ("A(2, rngs=r)\nf(1)\n", "A(2, 3.0, rngs=r)\nf(1, 2)\n", "A(2, rngs=r)\nf(1, 2)\n")
+    texts = ("A(2, rngs=r)\nf(1)", "A(2, 3.0, rngs=r)\nf(1, 2)", "A(2, rngs=r)\nf(1, 2)")
+    files = tuple(map(ast.parse, texts))
     alone = []
     for own in files:
         parsed.cache_clear()

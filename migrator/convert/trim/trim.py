@@ -51,17 +51,17 @@ _OF_MODULES = frozenset(
 )
 
 
-def trimmed(own: str, helpers: Sequence[str]) -> str:
+def trimmed(own: ast.Module, helpers: Sequence[str]) -> str:
     """The helpers with only what a file uses of them.
 
     Args:
-      own: the text of the file without them.
+      own: the file without them.
       helpers: definitions, those that others use first.
     """
     body = [one for text in helpers for one in parsed(text)]
     if not any(isinstance(one, Definition) for one in body):
         return "\n\n".join(helpers)
-    work = Work(ast.parse(own), body)
+    work = Work(own, body)
     for _ in range(_ROUNDS):
         if not work.round():
             break
