@@ -246,17 +246,29 @@ def _single_target(node: cst.CSTNode) -> str | None:
 
 
 def _says_nothing(node: cst.CSTNode, made: object) -> bool:
-    """Whether a statement became ``x = x``, as ``x = x.contiguous()`` does."""
+    """Whether a statement became ``x = x``, as ``x = x.contiguous()`` and ``self.h = self.h.cuda()`` do."""
+    if not isinstance(node, cst.Assign):
+        return False
     target = _single_target(node)
+    if target is None:
+        return _keeps_value(made)
     return (
-        target is not None
-        and isinstance(node, cst.Assign)
-        and not isinstance(node.value, cst.Name)
+        not isinstance(node.value, cst.Name)
         and isinstance(made, cst.Assign)
         and _single_target(made) == target
         and isinstance(made.value, cst.Name)
         and made.value.value == target
     )
+
+
+def _keeps_value(made: object) -> bool:
+    """Whether a Variable gets the value that it has: ``self.h.set_value(self.h[...])``."""
+    call = made.value if isinstance(made, cst.Expr) else None
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return False
+    if call.func.attr.value != "set_value" or len(call.args) != 1:
+        return False
+    return syntax.code(call.args[0].value).strip() == f"{syntax.code(call.func.value).strip()}[...]"
 
 
 PASS = cst.SimpleStatementLine([cst.Pass()])

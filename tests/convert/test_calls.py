@@ -62,6 +62,44 @@ def test_an_assignment_that_says_nothing_goes_away() -> None:
     )
 
 
+def test_a_state_that_is_given_its_own_value_is_left_alone() -> None:
+    """``self.h = self.h.to(x.device)`` moves a tensor: JAX computes where the arrays are."""
+    model, port, code = both("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("h", torch.linspace(0, 1, 4))
+        self.kept = torch.linspace(1, 2, 4)
+
+    def forward(self, x):
+        self.h = self.h.to(x.device)
+        self.kept = self.kept.cpu()
+        self.h = self.h * x.mean()
+        return x + self.h + self.kept
+""")
+    assert code.count("set_value") == 1
+    assert "self.h.set_value(self.h[...] * x.mean())" in code
+    x = torch.linspace(-1, 3, 12).reshape(3, 4)
+    for _ in range(2):
+        np.testing.assert_allclose(port(jnp.asarray(x.numpy())), model(x).numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x (torch.Tensor): of shape (N, C).", "x (jax.Array): of shape (N, C)."),
+        (":param x: a :class:`torch.LongTensor`.", ":param x: a :class:`jax.Array`."),
+        ("list[th.Tensor]", "list[jax.Array]"),
+        (">>> f(torch.Tensor(3, 4))", ">>> f(torch.Tensor(3, 4))"),
+        ("As torch.Tensor.view does.", "As torch.Tensor.view does."),
+        ("a pytorch.Tensor or torch.SparseTensor", "a pytorch.Tensor or torch.SparseTensor"),
+    ],
+)
+def test_types_that_a_docstring_names(text: str, expected: str) -> None:
+    """They are those of the hints; code in a docstring is no type."""
+    assert function(f'"""{text}"""', "return x + 1") == f'"""{expected}"""\nreturn x + 1'
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

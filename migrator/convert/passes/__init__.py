@@ -14,6 +14,7 @@ ORDER = (
     "parameter_views",
     "layer_classes",
     "library",
+    "annotations",
     "switches",
     "handing",
     "large_numbers",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
-from migrator.convert.rewriter import Rewriter
+from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.annotations import TENSOR_CLASSES
 from migrator.infer.symbols import of_torch
@@ -29,9 +31,27 @@ _CLASSES = {
     **dict.fromkeys(TENSOR_CLASSES, "jax.Array"),
 }
 
+_TOLD_TYPE = re.compile(r"(?<![\w.])(?:torch|th)\.\w*Tensor\b(?!\(|\.\w)")
+"""A class of tensors that a text names: neither a call of it nor something of it."""
+
 
 class _Drop(Exception):
     """A hint that has no counterpart."""
+
+
+@converts(cst.Expr)
+def docstring(rw: Rewriter, node: cst.Expr) -> Any:
+    """``x (torch.Tensor): …`` in a docstring says what the hint says that becomes ``jax.Array``."""
+    text = node.value
+    if type(text) is not cst.SimpleString or "Tensor" not in text.value:
+        return None
+    told = _TOLD_TYPE.sub(_told_type, text.value)
+    return syntax.changed(node, value=cst.SimpleString(told)) if told != text.value else None
+
+
+def _told_type(found: re.Match[str]) -> str:
+    name = found.group()
+    return _CLASSES.get(f"torch.{name.partition('.')[2]}", name)
 
 
 def convert_hint(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression | None:
