@@ -182,6 +182,8 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
                 for item in node.args:
                     if item.keyword is None and not item.star:
                         note(item.value, "int")
+            for item in _bounds(node, maker):
+                note(item.value, "int")
             if isinstance(node.func, cst.Name) and node.func.value == "range":
                 for item in node.args:
                     note(item.value, "int")
@@ -222,6 +224,20 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             for one in _either(copy.value):
                 note(one, "option")
     return found
+
+
+def _bounds(call: cst.Call, maker: str) -> list[cst.Arg]:
+    """The bounds of ``torch.arange`` and the number of steps of ``torch.linspace``."""
+    places, names = _BOUNDS.get(maker, ((), ()))
+    return [
+        item
+        for place, item in enumerate(call.args)
+        if (item.keyword is None and place in places and not item.star)
+        or (item.keyword is not None and item.keyword.value in names)
+    ]
+
+
+_BOUNDS = {"arange": ((0, 1), ("start", "end")), "linspace": ((2,), ("steps",))}
 
 
 def _is_option(call: cst.Call, place: int) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 import migrator
-from tests.convert.tools import both, check, rules_of
+from tests.convert.tools import both, check, convert, rules_of
 
 
 @pytest.mark.parametrize("mode", ["zeros", "reflect", "replicate", "circular"])
@@ -167,3 +167,42 @@ def test_a_method_that_a_plain_base_has_is_found_there() -> None:
     source = "class A:\n    def forward(self, x):\n        return x\n"
     source += "class M(A, nn.Linear):\n    def forward(self, x):\n        return nn.Linear.forward(self, x)\n"
     assert "API001" in rules_of(source)
+
+
+@pytest.mark.parametrize(
+    ("bases", "told"),
+    [
+        ("nn.Module, metaclass=Meta", True),
+        ("Base, nn.Module", True),
+        ("nn.Module, metaclass=abc.ABCMeta", False),
+        ("nn.Module, abc.ABC", False),
+    ],
+)
+def test_a_metaclass_of_its_own_has_no_place_beside_that_of_flax(bases: str, told: bool) -> None:
+    source = f"""
+import abc
+
+
+class Meta(type):
+    def __call__(cls, *args):
+        return type.__call__(cls, *args)
+
+
+class Base(metaclass=Meta):
+    pass
+
+
+class M({bases}):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.l(x)
+"""
+    if not told:
+        check(source)
+        return
+    result = convert(source)
+    assert [f.rule for f in result.findings if f.blocks] == ["API001"]
+    exec(result.code, {})  # the rest of the file can be imported

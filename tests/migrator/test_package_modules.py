@@ -152,3 +152,40 @@ class Loud(Net):
 def test_a_class_in_a_file_of_the_same_circle_keeps_something_else_there(tmp_path: Path) -> None:
     found = convert(tmp_path, {"net.py": BASE, "derived.py": DERIVED})
     assert not [one for one in blocking(found) if "INT001" in one]
+
+
+ROTARY = """
+import torch
+from torch import nn
+
+
+class Rotary(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.register_buffer("freqs", 1.0 / (torch.arange(dim).float() + 1))
+
+    def forward(self, n, m, device):
+        seq = torch.arange(n, device=device)
+        steps = torch.linspace(-1.0, 1.0, steps=m, device=device)
+        return (seq[:, None] * self.freqs).sin() + steps.sum()
+"""
+ROTATED = """
+from torch import nn
+
+from .rotary import Rotary
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 3)
+        self.rotary = Rotary(3)
+
+    def forward(self, x):
+        n, _, device = *x.shape, x.device
+        return self.l(x) + self.rotary(n, n + 1, device=device)
+"""
+
+
+def test_a_number_of_positions_is_no_tensor_to_a_module_of_another_file(tmp_path: Path) -> None:
+    compare(tmp_path, {"rotary.py": ROTARY, "net.py": ROTATED})

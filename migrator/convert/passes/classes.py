@@ -40,6 +40,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     info = next((c for c in ctx.facts.classes.values() if c.node is node), None)
     if info is None:
         return rw.rebuild(node)
+    _check_metaclass(ctx, info)
     ctx.class_being_read = info
     bases = [_base(rw, base) for base in node.bases if not _is_dataset(rw, base)]
     keywords = [rw.visit(keyword) for keyword in node.keywords]
@@ -58,6 +59,18 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     if len(bases) < len(node.bases):
         return _host_class(info, node, bases, decorators, body)
     return syntax.changed(node, bases=bases, keywords=keywords, decorators=decorators, body=body)
+
+
+def _check_metaclass(ctx: Context, info: ClassInfo) -> None:
+    """A module of Flax has a metaclass already, which wraps how it is built; Python allows no second one."""
+    for one in info.lineage() if info.torch_base is not None else ():
+        for keyword in one.node.keywords:
+            if keyword.keyword is None or keyword.keyword.value != "metaclass":
+                continue
+            if (dotted(keyword.value) or "").rpartition(".")[2] not in ("ABCMeta", "type"):
+                what = "the class has a metaclass, and modules of Flax have one of their own"
+                advice = "do what it does in a class decorator or in `__init_subclass__`"
+                raise Failure(info.node, "API001", what, advice)
 
 
 def is_mixed_in(ctx: Context, info: ClassInfo) -> bool:
