@@ -217,6 +217,8 @@ class ClassInfo:
     """Plain tensor attributes that methods of the forward pass write: buffers without a key."""
     asks_training: bool = False
     """Whether a method of its own reads ``self.training``."""
+    declared: set[str] = field(default_factory=set)
+    """Attributes of which methods have said only what they are, ``self.bank: Tensor``."""
     gradient: bool = False
     """A torch.autograd.Function: what its methods get first is taken for an instance of it."""
     torch_base: str | None = None
@@ -248,10 +250,11 @@ class ClassInfo:
     def attribute(self, name: str) -> k.Kind | None:
         """The kind of an instance or class attribute, None when nothing assigns it."""
         found: k.Kind | None = None
-        for info in self.lineage():
-            for table in (info.attributes, info.statics):
-                if name in table:
-                    found = table[name] if found is None else k.join(found, table[name])
+        for table in [c.attributes for c in self.lineage()] + [c.statics for c in self.lineage()]:
+            if name in table:
+                # a class that says ``bank: Tensor`` of a buffer gives it no value
+                one = table[name] if found is None else k.in_role_of(table[name], found)
+                found = one if found is None else k.join(found, one)
         return found
 
 

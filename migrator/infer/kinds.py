@@ -209,6 +209,16 @@ def join(a: Kind, b: Kind) -> Kind:
     return UNKNOWN
 
 
+def in_role_of(kind: Kind, other: Kind) -> Kind:
+    """A plain tensor as the parameter or buffer that ``other`` is; anything else as it is."""
+    plain = kind.inner if isinstance(kind, Optional) else kind
+    told = other.inner if isinstance(other, Optional) else other
+    if not isinstance(plain, Tensor) or plain.role or not isinstance(told, Tensor):
+        return kind
+    made = Tensor(plain.rank, plain.dtype, told.role)
+    return Optional(made) if isinstance(kind, Optional) else made
+
+
 def in_place(kind: Kind | None) -> bool | None:
     """Whether a layer was made with ``inplace=True``; None if it may have been."""
     found = dict(kind.args).get("inplace", False) if isinstance(kind, Module) else False

@@ -145,7 +145,18 @@ class Statements(Narrowing):
             kind = self._declared(hinted) if in_class else hinted
             told = kind.inner if isinstance(kind, k.Optional) else kind
             if not in_class or not isinstance(told, k.Unknown):  # of a class that comes later
-                self.bind_target(node.target, kind)
+                self._declare(node.target, kind)
+
+    def _declare(self, target: cst.CSTNode, kind: k.Kind) -> None:
+        """``self.bank: Tensor`` gives no value: what it says of a tensor holds until one is registered."""
+        name = target.attr.value if isinstance(target, cst.Attribute) else ""
+        receiver = self.eval(target.value) if isinstance(target, cst.Attribute) else None
+        cls = receiver.cls if isinstance(receiver, k.Module) else ""
+        info = self.facts.classes.get(cls)
+        new = info is not None and name not in info.attributes
+        self.bind_target(target, kind)
+        if info is not None and new:
+            info.declared.add(name)
 
     def _declared(self, hinted: k.Kind) -> k.Kind:
         """What a class says of an attribute, ``encoder: Encoder | None``: instances of own classes may be modules."""
@@ -281,6 +292,8 @@ class Statements(Narrowing):
     def _joined(info: ClassInfo, name: str, kind: k.Kind) -> None:
         known = info.attributes.get(name)
         kind = widen(kind)
+        if known is not None and name in info.declared:
+            known = k.in_role_of(known, kind)
         if info.state and name in info.state and isinstance(kind, k.Tensor) and not kind.role:
             kind = k.Tensor(kind.rank, kind.dtype, "buffer")
         if known is None or (isinstance(known, k.Unknown)):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import textwrap
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
+from flax import nnx
 
-from tests.convert.tools import rules_of
+import migrator
+from tests.convert.tools import X, both, rules_of
 
 NORM = """
 class M(nn.Module):
@@ -74,3 +78,55 @@ def test_read_before_and_used_after_the_update(head: str, lines: str) -> None:
 )
 def test_no_update_between(head: str, lines: str) -> None:
     assert _rules(head, lines) == []
+
+
+DECLARED = """
+from typing import Optional
+
+
+class Base(nn.Module):
+    mean: torch.Tensor
+    scale: Optional[torch.Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.bank: torch.Tensor
+        self.register_buffer("bank", torch.empty(4, 4))
+        self.steps: torch.Tensor
+        self.register_buffer("steps", torch.empty(1, dtype=torch.long))
+        self.register_buffer("mean", torch.zeros(4))
+        self.scale = nn.Parameter(torch.ones(4))
+        self.shift: torch.Tensor
+        self.shift = nn.Parameter(torch.ones(4))
+        self.start()
+
+    def start(self):
+        self.bank = torch.ones(4, 4).type_as(self.bank)
+        self.steps = torch.zeros(1).type_as(self.steps)
+
+    def forward(self, x):
+        self.mean = 0.5 * self.mean + 0.5 * x.mean(0).detach()
+        self.steps += 1
+        return (x - self.mean) * self.scale + self.shift
+
+
+class M(Base):
+    bank: torch.Tensor
+
+    def forward(self, x):
+        y = super().forward(x) @ self.bank
+        self.bank = self.bank * 2
+        self.bank[0] = x[0].detach()
+        return y * self.steps
+"""
+
+
+def test_what_a_class_says_a_buffer_is_gives_it_no_value() -> None:
+    model, port, _ = both(DECLARED)
+    assert set(migrator.to_state_dict(port)) == set(model.state_dict())
+    run = nnx.jit(lambda m, x: m(x))
+    for _ in range(3):
+        found, want = run(port, jnp.asarray(X.numpy())), model(X)
+        np.testing.assert_allclose(found, want.detach(), rtol=1e-5)
+    for name, value in migrator.to_state_dict(port).items():
+        np.testing.assert_allclose(value, model.state_dict()[name].numpy(), rtol=1e-5)

@@ -189,3 +189,34 @@ class Net(nn.Module):
 
 def test_a_number_of_positions_is_no_tensor_to_a_module_of_another_file(tmp_path: Path) -> None:
     compare(tmp_path, {"rotary.py": ROTARY, "net.py": ROTATED})
+
+
+STATE = """
+import torch
+from torch import nn
+
+
+class Bank(nn.Module):
+    bank: torch.Tensor
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("bank", torch.ones(4, 3))
+        self.count: torch.Tensor
+        self.register_buffer("count", torch.zeros(1))
+"""
+STATED = """
+from .bank import Bank
+
+
+class Net(Bank):
+    def forward(self, x):
+        self.count = self.count + 1
+        self.bank = self.bank * 2
+        return x @ self.bank + self.count
+"""
+
+
+def test_buffers_that_a_class_of_another_file_declares(tmp_path: Path) -> None:
+    compare(tmp_path, {"bank.py": STATE, "net.py": STATED})
+    assert "self.bank[...] = " in (tmp_path / "out/flaxed/net.py").read_text()

@@ -64,7 +64,8 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
 def _check_metaclass(ctx: Context, info: ClassInfo) -> None:
     """A module of Flax has a metaclass already, which wraps how it is built; Python allows no second one."""
     for one in info.lineage() if info.torch_base is not None else ():
-        for keyword in one.node.keywords:
+        keywords = one.node.keywords if one.settled is None else ()  # another file's says nothing
+        for keyword in keywords:
             if keyword.keyword is None or keyword.keyword.value != "metaclass":
                 continue
             if (dotted(keyword.value) or "").rpartition(".")[2] not in ("ABCMeta", "type"):
