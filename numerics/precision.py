@@ -15,6 +15,7 @@ from flax import nnx
 
 from numerics.parameters import copied
 from numerics.spec import Array, Constant, Group, InputSpec, Item
+from numerics.states import put
 from numerics.tree import mapped
 
 PRECISIONS = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
@@ -30,7 +31,7 @@ def lowered(
     module = copied(module).to(getattr(torch, dtype))
     port = nnx.clone(port)
     state = nnx.state(port, nnx.Not(nnx.RngState))
-    nnx.update(port, jax.tree.map(lambda value: _cast(value, jnp.dtype(dtype)), state))
+    put(port, jax.tree.map(lambda value: _cast(value, jnp.dtype(dtype)), state))
     for _, layer in nnx.iter_modules(port):
         if getattr(layer, "dtype", None) in _WIDE:  # nnx.Embed keeps what it was built in
             layer.dtype = jnp.dtype(dtype)

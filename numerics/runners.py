@@ -23,6 +23,7 @@ from numerics.parameters import copied
 from numerics.randomness import Draw, Recorder, Replayer, replaying
 from numerics.rounding import Float64, RoundingNoise
 from numerics.sharding import Placement
+from numerics.states import put
 from numerics.tree import dtype_name, flatten, tensors
 
 Load = Callable[[nnx.Module, Mapping[str, Any]], Any]
@@ -537,10 +538,10 @@ class FlaxRunner:
         """The numbers of a state of this module: what a state_dict has, and the rest."""
         before = nnx.state(self.module, nnx.Not(nnx.RngState))
         before = jax.tree.map(lambda x: x, before)
-        nnx.update(self.module, _shared(after, before))
+        put(self.module, _shared(after, before))
         found = {name: to_numpy(value) for name, value in self._dump(self.module).items()}
         rest = self._unstored()
-        nnx.update(self.module, before)
+        put(self.module, before)
         return found, rest
 
     def _unstored(self) -> dict[str, np.ndarray]:
