@@ -342,6 +342,8 @@ _REPEATED = (cst.BaseComp, cst.Lambda)
 
 def _between(ctx: Context, outer: cst.CSTNode, inner: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes around a node that lie within another one."""
+    if not ctx.facts.tree.has(inner):  # of another file in the same circle
+        return [one for one in syntax.walk(outer)[1:] if inner in syntax.walk(one)[1:]]
     around = ctx.facts.tree.around(inner)
     return around[around.index(outer) + 1 :] if outer in around else []
 

@@ -220,3 +220,41 @@ class Net(Bank):
 def test_buffers_that_a_class_of_another_file_declares(tmp_path: Path) -> None:
     compare(tmp_path, {"bank.py": STATE, "net.py": STATED})
     assert "self.bank[...] = " in (tmp_path / "out/flaxed/net.py").read_text()
+
+
+WRITES = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 3)
+
+    def start(self, x):
+        x[0] = 0.0
+        return x
+
+    def forward(self, x):
+        from .derived import Loud
+
+        return self.l(x) if not isinstance(self, Loud) else self.start(self.l(x))
+"""
+LOUD = """
+from .net import Net
+
+
+class Loud(Net):
+    def twice(self, x):
+        y = self.l(x)
+        z = [self.start(y) for _ in range(2)]
+        w = self.start(y) + y
+        return z[0] + y + w
+"""
+
+
+def test_an_argument_is_written_by_a_call_in_a_file_of_the_same_circle(tmp_path: Path) -> None:
+    found = blocking(convert(tmp_path, {"net.py": WRITES, "derived.py": LOUD}))
+    assert found
+    assert not [one for one in found if "INT001" in one]
