@@ -295,3 +295,9 @@ class M(nn.Module):
         np.testing.assert_allclose(got, want.detach().numpy(), atol=1e-5)
     if equal is not None:
         assert ("p, q, r = jnp.split(" in code) == equal
+
+
+def test_no_tensor_to_write_to_is_what_torch_takes_without_one() -> None:
+    lines = ("z = torch.mean(x, dim=-1, out=None)", "return z + torch.add(x, y, out=None).sum()")
+    plain = [line.replace(", out=None", "") for line in lines]
+    assert function(*lines) == function(*plain)

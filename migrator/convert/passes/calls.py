@@ -55,7 +55,10 @@ def torch_call(rw: Rewriter, node: cst.Call, only: int | None = None) -> Result 
     rules = definitions.ops(name)
     if not rules:
         raise Failure(node, "API001", f"{name} has no conversion", advice_for(name))
-    if any(a.keyword is not None and a.keyword.value == "out" for a in node.args):
+    given = [a for a in node.args if not (_is_out(a) and syntax.code(a.value) == "None")]
+    if len(given) < len(node.args):  # the default, written down
+        node = syntax.changed(node, args=given)
+    if any(map(_is_out, node.args)):
         raise Failure(
             node,
             "MUT002",
@@ -67,6 +70,10 @@ def torch_call(rw: Rewriter, node: cst.Call, only: int | None = None) -> Result 
     if any(rule.draws for rule in rules):
         rw.ctx.effect(node)
     return convert_call(rw, node, name, rules, args, only)
+
+
+def _is_out(item: cst.Arg) -> bool:
+    return item.keyword is not None and item.keyword.value == "out"
 
 
 def _arguments(rw: Rewriter, node: cst.Call, name: str, kind: k.Function) -> list[CallArg]:

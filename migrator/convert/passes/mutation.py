@@ -223,7 +223,7 @@ def _out_argument(rw: Rewriter, call: cst.Call) -> cst.BaseExpression | None:
         return None
     for item in call.args:
         if item.keyword is not None and item.keyword.value == "out":
-            return item.value
+            return None if syntax.code(item.value) == "None" else item.value
     return None
 
 
