@@ -22,7 +22,7 @@ _SIZED = _LAYERS | frozenset("zeros ones empty randn rand Tensor FloatTensor".sp
 _TENSOR_CALLS = frozenset("size view numel dim flatten transpose repeat permute".split())
 _NUMPY = ("np", "numpy")
 _OPTIONS = frozenset(
-    "size output_size dim dims kernel_size stride padding dilation groups mode align_corners reduction eps dtype".split()
+    "size output_size dim dims kernel_size stride padding dilation groups mode align_corners reduction eps dtype device".split()
 )
 """Arguments of torch's functions that are never tensors."""
 _RESIZING = frozenset(

@@ -167,7 +167,8 @@ class Rotary(nn.Module):
     def forward(self, n, m, device):
         seq = torch.arange(n, device=device)
         steps = torch.linspace(-1.0, 1.0, steps=m, device=device)
-        return (seq[:, None] * self.freqs).sin() + steps.sum()
+        freqs = self.freqs.to(device)
+        return (seq[:, None] * freqs).sin() + steps.sum()
 """
 ROTATED = """
 from torch import nn
