@@ -195,7 +195,7 @@ _FUSED = ("native_", "_scaled_dot_product", "rnn", "lstm", "gru", "_softmax", "l
 """Many operations in one, by a part of their names."""
 
 
-_AMONG_EQUALS = {"topk": 2, "kthvalue": 2, "median": 1, "nanmedian": 1, "mode": 1}
+_AMONG_EQUALS = {"topk": 2, "kthvalue": 2, "median": 1, "nanmedian": 1, "mode": 1, "sort": 1}
 """Operations that may return the index of any of several equal values, and the place of ``dim`` in the arguments."""
 
 
@@ -205,7 +205,8 @@ class RoundingNoise(TorchDispatchMode):
     What comes out differs from the plain run by as much as another correct implementation in the same
     precision may (Monte Carlo arithmetic). A sum moves by an ulp of the root of the sum of its squared terms,
     since any order of adding is correct. Whole numbers stay, since counts and masks are exact, and so do
-    infinities. Where torch's documentation leaves open which of several equal values is meant, another is.
+    infinities. Where torch's documentation leaves open which of several equal values is meant, or which comes first,
+    another is.
     """
 
     def __init__(self, seed: int) -> None:
@@ -218,7 +219,7 @@ class RoundingNoise(TorchDispatchMode):
     ) -> Any:
         kwargs = kwargs or {}
         name = func.overloadpacket.__name__
-        if name in _AMONG_EQUALS:
+        if name in _AMONG_EQUALS and not kwargs.get("stable"):
             return self._among_equals(func, _AMONG_EQUALS[name], args, kwargs)
         if (
             name in _EXACT

@@ -21,7 +21,7 @@ def computed_with(
     """Whether ``float(x)`` takes part in arithmetic and nothing else: ``1.0 / float(self.num_batches_tracked)``.
 
     The result meets a tensor, is the momentum of a batch norm, or the value of a local name of which the same holds
-    wherever it is read.
+    wherever it is read; or it is put into a list that nobody reads.
 
     Args:
       parents: the nodes around ``node``, the file first.
@@ -37,6 +37,8 @@ def computed_with(
         if not isinstance(other, _NUMBERS):
             return False
         inner = above.pop()
+    if above and isinstance(above[-1], cst.Arg) and _into_unread(above):
+        return True
     if not above or not isinstance(assign := above[-1], cst.Assign) or len(assign.targets) != 1:
         return False
     target = assign.targets[0].target
@@ -44,6 +46,41 @@ def computed_with(
     if not isinstance(target, cst.Name) or not functions:
         return False
     return _read_for_arithmetic(target.value, functions[0].body, is_tensor, callee)
+
+
+def names_half(file: cst.CSTNode) -> bool:
+    """Whether a file names a float type of fewer digits than float32: a Python number would not widen it, an array does."""
+    return any(isinstance(one, cst.Name) and one.value in HALF for one in _below(file))
+
+
+HALF = frozenset("half bfloat16 float16 HalfTensor BFloat16Tensor".split())
+
+
+def _into_unread(above: Sequence[cst.CSTNode]) -> bool:
+    """``log.append(1.0 - dice.item())`` with a local ``log = []`` of which nothing else is ever asked."""
+    call = above[-2] if len(above) > 1 else None
+    func = call.func if isinstance(call, cst.Call) else None
+    if not isinstance(func, cst.Attribute) or func.attr.value != "append":
+        return False
+    functions = [one for one in above if isinstance(one, cst.FunctionDef)]
+    if not isinstance(func.value, cst.Name) or not functions:
+        return False
+    name, body = func.value.value, functions[-1].body
+    allowed: set[int] = set()
+    found: set[int] = set()
+    made = False
+    for node in _below(body):
+        if isinstance(node, cst.Name) and node.value == name:
+            found.add(id(node))
+        elif isinstance(node, cst.Assign) and isinstance(node.value, cst.List):
+            if not node.value.elements and isinstance(node.targets[0].target, cst.Name):
+                allowed.add(id(node.targets[0].target))
+                made = made or node.targets[0].target.value == name
+        elif isinstance(node, cst.Expr) and isinstance(node.value, cst.Call):
+            inner = node.value.func
+            if isinstance(inner, cst.Attribute) and inner.attr.value == "append":
+                allowed.add(id(inner.value))
+    return made and found <= allowed
 
 
 def _read_for_arithmetic(

@@ -9,7 +9,7 @@ import libcst as cst
 
 from rules.flags import _lines as lines
 from rules.flags._guards import guards, is_guard
-from rules.flags._numbers import computed_with
+from rules.flags._numbers import computed_with, names_half
 from rules.registry import Advice, FlagContext, flag
 
 _TRUTH = frozenset(
@@ -378,7 +378,9 @@ def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     if x is None or not ctx.in_forward:
         return None
     counted = name == "builtins.float" and ctx.dtype(x) == "int"
-    if counted and computed_with(node, ctx.parents, ctx.is_tensor, ctx.callee):
+    measured = name in ("builtins.float", "Tensor.item") and ctx.dtype(x) in ("float", None)
+    measured = measured and not names_half(ctx.parents[0])
+    if (counted or measured) and computed_with(node, ctx.parents, ctx.is_tensor, ctx.callee):
         return None
     return _use(node, name, x, ctx)
 

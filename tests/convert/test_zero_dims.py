@@ -40,3 +40,21 @@ def test_the_dtype_of_the_tensor_with_dimensions_is_kept(dtype: str) -> None:
 
 def test_files_of_one_float_type_stay_as_they_are() -> None:
     assert "beside" not in both(SCALED.replace(".to(torch.DTYPE)", "").replace(".half()", ""))[2]
+
+
+def test_the_function_that_computes_is_imported() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(2.0))
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.scale * self.fc(x).half()
+"""
+    module, port, code = both(source)
+    assert "in_torch_dtype(jnp.multiply" in code
+    x = torch.linspace(-1, 1, 12).reshape(3, 4)
+    expected = module(x).detach().float()
+    np.testing.assert_allclose(port(jnp.asarray(x.numpy())).astype("float32"), expected, rtol=0.01)

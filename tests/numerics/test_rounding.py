@@ -95,6 +95,8 @@ def test_float64_reaches_what_the_program_writes_as_float32() -> None:
         lambda x: x.kthvalue(2),
         lambda x: x.median(1),
         lambda x: x.mode(0),
+        lambda x: x.sort(1),
+        lambda x: x.sort(0, descending=True),
     ],
 )
 def test_any_of_equal_values_may_be_meant(function: Callable[[torch.Tensor], Any]) -> None:
@@ -129,6 +131,13 @@ def test_what_is_chosen_is_exact_and_so_is_its_gradient(
     with RoundingNoise(0):
         moved = gradient(X)
     assert (gradient(X) - moved).abs().max() < 4 * EPS
+
+
+def test_a_stable_sort_keeps_the_order_of_equal_values() -> None:
+    equal = torch.zeros(4, 6)
+    with RoundingNoise(0):
+        moved = equal.sort(dim=1, stable=True).indices
+    assert torch.equal(moved, equal.sort(dim=1, stable=True).indices)
 
 
 INDEX = torch.tensor([0, 0, 1, 2])[:, None].expand(-1, 8)

@@ -27,7 +27,7 @@ from migrator.infer.tables import looked_up
 from rules import definitions
 from rules.definitions import module_file
 from rules.elsewhere import advice_for
-from rules.flags._numbers import computed_with
+from rules.flags._numbers import computed_with, names_half
 
 _DIFFERENT = frozenset(
     "max min std var sort repeat transpose take put nonzero argsort flatten clip view".split()
@@ -222,13 +222,20 @@ def compiled(rw: Rewriter, node: cst.Call) -> Any:
 
 @converts(cst.Call)
 def counted(rw: Rewriter, node: cst.Call) -> Any:
-    """``float(n)`` of an integer tensor, where it is only computed with → ``1.0 * n``, whose dtype is as weak."""
+    """``float(n)`` of an integer tensor, where it is only computed with → ``1.0 * n``, whose dtype is as weak.
+
+    ``x.item()`` of a float tensor is x without its gradient, in files that name no type of fewer digits."""
     facts = rw.ctx.facts
-    if facts.callee(node) != "builtins.float" or len(node.args) != 1 or node.args[0].keyword:
+    name, x = facts.callee(node), None
+    if name == "builtins.float" and len(node.args) == 1 and not node.args[0].keyword:
+        x = node.args[0].value
+    elif name == "Tensor.item" and isinstance(node.func, cst.Attribute) and not rw.ctx.concrete:
+        x = node.func.value
+    kind = facts.kind(x) if x is not None else None
+    if x is None or not isinstance(kind, k.Tensor) or not rw.ctx.source.index.has(node):
         return None
-    x = node.args[0].value
-    kind = facts.kind(x)
-    if not isinstance(kind, k.Tensor) or kind.dtype != "int" or not rw.ctx.source.index.has(node):
+    counts = name == "builtins.float" and kind.dtype == "int"
+    if not counts and (kind.dtype not in ("float", None) or names_half(rw.ctx.source.tree)):
         return None
 
     def is_tensor(other: cst.BaseExpression) -> bool:
@@ -236,9 +243,14 @@ def counted(rw: Rewriter, node: cst.Call) -> Any:
 
     if not computed_with(node, rw.ctx.source.index.around(node), is_tensor, facts.callee):
         return None
-    wanted = "1.0 * x" if kind.rank == 0 else "1.0 * x.reshape(())"
-    made = syntax.parse(wanted)
-    return syntax.substitute(made, {"x": rw.visit(x)})
+    number = "__x__" if kind.rank == 0 else "__x__.reshape(())"
+    wanted = f"1.0 * {number}" if counts else f"lax.stop_gradient({number})"
+    if not counts:
+        rw.ctx.helpers.use("lax")
+    if name == "builtins.float" and kind.dtype is None:
+        rw.ctx.helpers.use("jnp")
+        wanted += ".astype(jnp.float32)"
+    return syntax.substitute(syntax.parse(wanted), {"__x__": rw.visit(x)})
 
 
 COMPILERS = frozenset("torch.compile torch.jit.script torch.jit.export torch.jit.ignore".split())

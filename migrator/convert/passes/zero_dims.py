@@ -11,8 +11,8 @@ from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
+from rules.flags._numbers import HALF
 
-_NARROW = frozenset("half bfloat16 float16 HalfTensor BFloat16Tensor".split())
 _ARITHMETIC = {
     cst.Add: "add",
     cst.Subtract: "subtract",
@@ -48,6 +48,7 @@ def beside_a_narrow_tensor(rw: Rewriter, node: cst.BinaryOperation) -> Any:
             node,
             **{"left" if left == 0 else "right": fitting, "right" if left == 0 else "left": other},
         )
+    ctx.helpers.use("jnp")
     function = f"jnp.{_ARITHMETIC[type(node.operator)]}"
     made = syntax.parse(f"{ctx.helpers.need(file, 'in_torch_dtype')}({function}, __a__, __b__)")
     return syntax.substitute(made, {"__a__": a, "__b__": b})
@@ -56,7 +57,7 @@ def beside_a_narrow_tensor(rw: Rewriter, node: cst.BinaryOperation) -> Any:
 def names_half(ctx: Context) -> bool:
     """Whether a file names a float type of fewer digits than float32."""
     if ctx.half is None:
-        ctx.half = any(n.value in _NARROW for n in ctx.source.index.of_type(cst.Name))
+        ctx.half = any(n.value in HALF for n in ctx.source.index.of_type(cst.Name))
     return ctx.half
 
 

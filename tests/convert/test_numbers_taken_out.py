@@ -1,0 +1,59 @@
+"""``x.item()`` and ``float(x)`` in a forward pass, where a 0-d array without gradient does instead."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.convert.tools import X, both, rules_of
+
+MODEL = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = self.fc(x)
+        LINE
+        return y * y
+"""
+
+COMPUTED = {
+    "item": "y = y / y.abs().max().item()",
+    "float": "scale = float((y * y).mean())\n        y = y * scale",
+    "one element": "y = y * self.fc.weight[0, :1].item()",
+    "name": "most = y.max().item()\n        y = y - most",
+    "count": "y = y * float((x > 0).sum())",
+    "unread list": "log = []\n        log.append(1.0 - y.mean().item())",
+}
+
+
+@pytest.mark.parametrize("line", COMPUTED.values(), ids=COMPUTED)
+def test_what_is_computed_with_stays_an_array_that_has_no_gradient(line: str) -> None:
+    module, port, _ = both(MODEL.replace("LINE", line))
+    x = X.clone().requires_grad_()
+    expected = module(x)
+    np.testing.assert_allclose(jax.jit(port)(X.numpy()), expected.detach(), rtol=1e-5, atol=1e-6)
+    expected.sum().backward()
+    gradient = jax.grad(lambda x: port(x).sum())(jnp.asarray(X.numpy()))
+    np.testing.assert_allclose(gradient, x.grad, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if y.max().item() > 3:\n            y = y + 1",
+        "y = y + torch.zeros(int(y.max().item()), 4).sum()",
+        "log = []\n        log.append(y.mean().item())\n        y = y + len(log)",
+        "log = []\n        log.append(y.mean().item())\n        y = y + sum(log)",
+        "log = x\n        log.append(y.mean().item())",
+        "scale = y.max().item()\n        y = y * max(scale, 1.0)",
+        # a Python number would leave a half as it is
+        "y = y.half() * y.max().item()",
+    ],
+)
+def test_what_needs_the_number_is_a_finding(line: str) -> None:
+    assert rules_of(MODEL.replace("LINE", line))
