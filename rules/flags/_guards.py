@@ -13,16 +13,39 @@ _FILLS = frozenset({"Tensor.masked_fill", "torch.masked_fill", "Tensor.masked_fi
 
 
 def is_guard(node: cst.If, ctx: FlagContext) -> bool:
-    """Whether an ``if`` may be left out: its body changes only what its own mask selects."""
-    mask = _tested(node.test, ctx)
+    """Whether a test of a mask may be left out: the body changes only what that mask selects.
+
+    The mask's is the whole test, or the last of several: ``if mask is not None and mask.any():``."""
+    mask = _tested(last_test(node), ctx)
     if mask is None or node.orelse is not None or not ctx.is_tensor(mask):
         return False
-    small = [
-        s
-        for line in node.body.body
-        for s in (line.body if isinstance(line, cst.SimpleStatementLine) else [line])
-    ]
-    return bool(small) and all(_fills(one, mask, ctx) for one in small)
+    return _only_fills(node.body, mask, ctx)
+
+
+def last_test(node: cst.If) -> cst.BaseExpression:
+    """``b`` of ``if a and b:``."""
+    test = node.test
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return test.right
+    return test
+
+
+def _only_fills(body: cst.BaseSuite, mask: cst.BaseExpression, ctx: FlagContext) -> bool:
+    """Whether statements, also in branches that ask for something else, fill what a mask selects."""
+    small: list[Any] = []
+    for line in body.body:
+        if isinstance(line, cst.If):
+            orelse = line.orelse
+            inner = [line.body]
+            while orelse is not None:
+                inner.append(orelse.body)
+                orelse = orelse.orelse if isinstance(orelse, cst.If) else None
+            if not all(_only_fills(one, mask, ctx) for one in inner):
+                return False
+            continue
+        small += line.body if isinstance(line, cst.SimpleStatementLine) else [line]
+    fills = all(_fills(one, mask, ctx) for one in small)
+    return fills and bool(body.body)
 
 
 def guards(node: cst.CSTNode, ctx: FlagContext) -> bool:
@@ -30,10 +53,13 @@ def guards(node: cst.CSTNode, ctx: FlagContext) -> bool:
     inner = node
     for parent in reversed(ctx.parents):
         if isinstance(parent, cst.If):
-            return parent.test is inner and is_guard(parent, ctx)
-        if not isinstance(parent, (cst.Call, cst.Attribute, cst.Arg)):
+            tests = last_test(parent) is inner or parent.test is inner
+            return tests and is_guard(parent, ctx)
+        both = isinstance(parent, cst.BooleanOperation) and parent.right is inner
+        if not both and not isinstance(parent, (cst.Call, cst.Attribute, cst.Arg)):
             return False
-        inner = parent
+        if not both:
+            inner = parent
     return False
 
 
@@ -74,14 +100,57 @@ def _fills(small: Any, mask: cst.BaseExpression, ctx: FlagContext) -> bool:
 def _is_fill(
     call: cst.BaseExpression, target: cst.BaseExpression, mask: cst.BaseExpression, ctx: FlagContext
 ) -> bool:
+    call = _uncast(call, target, ctx)
     if not isinstance(call, cst.Call) or ctx.callee(call) not in _FILLS:
         return False
     given = [a.value for a in call.args if a.keyword is None and not a.star]
     if isinstance(call.func, cst.Attribute) and str(ctx.callee(call)).startswith("Tensor."):
         given = [call.func.value, *given]
-    if len(given) != 3 or len(call.args) > 3 or not _same(given[0], target):
+    if len(given) != 3 or len(call.args) > 3 or not _same(_plain(given[0], ctx), target):
         return False
-    return _same(given[1], mask) and _is_filled(target, given[2], mask, ctx)
+    return _same(_unviewed(given[1], ctx), mask) and _is_filled(target, given[2], mask, ctx)
+
+
+def _uncast(
+    call: cst.BaseExpression, target: cst.BaseExpression, ctx: FlagContext
+) -> cst.BaseExpression:
+    """``x.float().masked_fill(mask, v)`` of ``x.float().masked_fill(mask, v).type_as(x)``."""
+    func = call.func if isinstance(call, cst.Call) else None
+    if not isinstance(call, cst.Call) or not isinstance(func, cst.Attribute) or len(call.args) != 1:
+        return call
+    back = ctx.callee(call) in ("Tensor.type_as", "Tensor.to") and _same(call.args[0].value, target)
+    return func.value if back else call
+
+
+def _plain(node: cst.BaseExpression, ctx: FlagContext) -> cst.BaseExpression:
+    """``x`` of ``x.float()``, which loses no digit."""
+    plain = isinstance(node, cst.Call) and ctx.callee(node) == "Tensor.float"
+    return node.func.value if plain else node  # type: ignore[attr-defined]
+
+
+def _unviewed(node: cst.BaseExpression, ctx: FlagContext) -> cst.BaseExpression:
+    """The mask of ``mask[None, :, :, None]``, ``mask.unsqueeze(1)``, ``mask.bool()``: empty where that is."""
+    while True:
+        if isinstance(node, cst.Subscript) and all(map(_is_whole, node.slice)):
+            node = node.value
+        elif isinstance(node, cst.Call) and ctx.callee(node) in _VIEWS:
+            assert isinstance(node.func, cst.Attribute)
+            node = node.func.value
+        else:
+            return node
+
+
+_VIEWS = frozenset(f"Tensor.{name}" for name in "unsqueeze bool view reshape expand".split())
+
+
+def _is_whole(element: cst.SubscriptElement) -> bool:
+    """``None``, ``:`` and ``...``, which select everything."""
+    part = element.slice
+    if isinstance(part, cst.Slice):
+        return part.lower is part.upper is part.step is None
+    index = part.value if isinstance(part, cst.Index) else None
+    none = isinstance(index, cst.Name) and index.value == "None"
+    return none or isinstance(index, cst.Ellipsis)
 
 
 def _same(one: cst.BaseExpression, other: cst.BaseExpression) -> bool:

@@ -104,12 +104,12 @@ code(
     example=(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.embed = nn.Embedding(8, 4)\n        self.head = nn.Linear(4, 8)\n"
-        "        self.head.weight = self.embed.weight\n\n"
+        "        self.embed.weight = self.head.weight\n\n"
         "    def forward(self, i: torch.Tensor):\n        return self.head(self.embed(i))"
     ),
     instead=(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.embed = nn.Embedding(8, 4)\n        self.head = nn.Linear(4, 8, bias=False)\n"
+        "        self.embed = nn.Embedding(8, 4)\n        self.head = nn.Linear(4, 8)\n"
         "        self.head.weight = self.embed.weight\n\n"
         "    def forward(self, i: torch.Tensor):\n        return self.head(self.embed(i))"
     ),

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from rules.flags import _lines as lines
-from rules.flags._guards import guards, is_guard
+from rules.flags._guards import guards, is_guard, last_test
 from rules.flags._numbers import computed_with, names_half
 from rules.registry import Advice, FlagContext, flag
 
@@ -59,8 +59,12 @@ def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
         return None
     test = _array_test(node.test, ctx)
     if isinstance(node, cst.If):
-        if _only_raises(node) or is_guard(node, ctx):
+        if _only_raises(node):
             return None
+        if is_guard(node, ctx):
+            rest = node.test.left if last_test(node) is not node.test else None  # type: ignore[attr-defined]
+            if rest is None or not _reads_value(rest, ctx):
+                return None
         return Advice(
             _if(node, test, ctx), node=node.test, effort=0.1 if _only_checks(node) else 0.5
         )
@@ -356,8 +360,8 @@ def check(node: cst.Assert | cst.If, ctx: FlagContext) -> str | None:
     cst.Call,
     what="a tensor becomes a Python number",
     why="While JAX traces a function no value is known, so there is no number to take out.",
-    example="def scale(x: torch.Tensor):\n    return x / x.max().item()",
-    instead="def scale(x: torch.Tensor):\n    return x / x.max()",
+    example="def scale(x: torch.Tensor):\n    return x * math.sqrt(x.max().item())",
+    instead="def scale(x: torch.Tensor):\n    return x * x.max().sqrt()",
 )
 def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     """``.item()``, ``.tolist()``, ``int(x)``, ``float(x)``."""

@@ -27,6 +27,9 @@ def _source(lines: str) -> str:
         "if mask.any().item():\n    x.masked_fill_(mask, -1)",
         "if bool((x > 1).any()):\n    pass",
         "y = x\nif (y > 1).any():\n    x = torch.masked_fill(x, y > 1, 1e4)",
+        "if mask is not None and mask.any().item():\n    x = x.float().masked_fill(mask[:, :], 0.0).type_as(x)",
+        "if mask.any():\n    if x.dim() == 2:\n        x = x.masked_fill(mask, 1.0)\n    elif x.dim() == 3:\n"
+        "        x = x.masked_fill(mask.unsqueeze(0), 2.0)\n    else:\n        x.masked_fill_(mask.bool(), 3)",
     ],
 )
 def test_the_body_runs_and_changes_what_the_mask_selects(lines: str) -> None:
@@ -49,6 +52,12 @@ def test_the_body_runs_and_changes_what_the_mask_selects(lines: str) -> None:
     "lines",
     [
         "if mask.any():\n    x = x + 1",
+        "if x.sum() > 0 and mask.any():\n    x = x.masked_fill(mask, 0)",
+        "if mask is None or mask.any():\n    x = x.masked_fill(mask, 0)",
+        "if mask.any() and x.dim() == 2:\n    x = x.masked_fill(mask, 0)",
+        "if mask.any():\n    x = x.masked_fill(mask[:, ::-1], 0)",
+        "if mask.any():\n    x = x.abs().masked_fill(mask, 0)",
+        "if mask.any():\n    if x.dim() == 2:\n        x = x.masked_fill(mask, 1.0)\n    else:\n        x = x * 2",
         "if mask.any():\n    x = x.masked_fill(~mask, 0)",
         "if mask.any():\n    x = x.masked_fill(mask, x.mean())",
         "if mask.any():\n    x = x.masked_fill(mask, 0)\nelse:\n    x = x + 1",

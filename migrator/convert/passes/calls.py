@@ -234,7 +234,8 @@ def counted(rw: Rewriter, node: cst.Call) -> Any:
     kind = facts.kind(x) if x is not None else None
     if x is None or not isinstance(kind, k.Tensor) or not rw.ctx.source.index.has(node):
         return None
-    counts = name == "builtins.float" and kind.dtype == "int"
+    made_float = name == "builtins.float"
+    counts = made_float and kind.dtype == "int"
     if not counts and (kind.dtype not in ("float", None) or names_half(rw.ctx.source.tree)):
         return None
 
@@ -244,12 +245,10 @@ def counted(rw: Rewriter, node: cst.Call) -> Any:
     if not computed_with(node, rw.ctx.source.index.around(node), is_tensor, facts.callee):
         return None
     number = "__x__" if kind.rank == 0 else "__x__.reshape(())"
-    wanted = f"1.0 * {number}" if counts else f"lax.stop_gradient({number})"
+    wanted = f"1.0 * {number}" if made_float and kind.dtype != "float" else number
     if not counts:
         rw.ctx.helpers.use("lax")
-    if name == "builtins.float" and kind.dtype is None:
-        rw.ctx.helpers.use("jnp")
-        wanted += ".astype(jnp.float32)"
+        wanted = f"lax.stop_gradient({wanted})"
     return syntax.substitute(syntax.parse(wanted), {"__x__": rw.visit(x)})
 
 

@@ -18,6 +18,7 @@ from migrator.infer.static import present, truth, undecided_version
 from migrator.infer.switches import OFF, kept
 from rules import definitions
 from rules.elsewhere import CONTEXT
+from rules.flags._guards import last_test
 
 _NEUTRAL = frozenset(
     "torch.profiler.record_function torch.autograd.profiler.record_function "
@@ -141,7 +142,12 @@ def asked_of_torch(rw: Rewriter, node: cst.If) -> Any:
 @converts(cst.If)
 def of_a_mask(rw: Rewriter, node: cst.If) -> Any:
     """``if mask.any(): x = x.masked_fill(mask, 0)`` → the body, which does nothing where the mask is empty."""
-    return opened(rw, node) if rw.ctx.guards(node) else None
+    if not rw.ctx.guards(node):
+        return None
+    if last_test(node) is node.test:
+        return opened(rw, node)
+    assert isinstance(node.test, cst.BooleanOperation)
+    return if_(rw, syntax.changed(node, test=node.test.left))
 
 
 @converts(cst.If)

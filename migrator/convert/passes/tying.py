@@ -97,7 +97,7 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
             node,
             "API009",
             _REASON,
-            "tie them at the top level of __init__ or of a method it calls, with a Linear without bias",
+            "write `self.head.weight = self.embed.weight` of the class's own layers, where the module is built",
         )
     embed = rw.visit(pair[1].value)
     head = cst.Attribute(cst.Name("self"), cst.Name(pair[0]))

@@ -36,7 +36,8 @@ def beside_a_narrow_tensor(rw: Rewriter, node: cst.BinaryOperation) -> Any:
     if (left == 0) == (right == 0) or "none" in (left, right):
         return None
     number, other = (node.left, node.right) if left == 0 else (node.right, node.left)
-    if set(syntax.names(number)) <= set(syntax.names(other)):
+    state = any(getattr(ctx.kind(one), "role", "") for one in syntax.walk(number))
+    if not state and set(syntax.names(number)) <= set(syntax.names(other)):
         return None  # x / x.max() has one dtype
     file = module_file("rules.compat.dtypes")
     a, b = (rw.visit(side) for side in (node.left, node.right))
