@@ -39,7 +39,7 @@ class RngPlan:
         self._needs |= {f for f in functions if self._overridden(f) == "param"}
         changed = True
         while changed:
-            changed = False
+            changed = self._take_around(functions)
             for function in functions:
                 if function in self._needs:
                     continue
@@ -57,7 +57,7 @@ class RngPlan:
         self._init = self._build_time(functions)
         changed = True
         while changed:
-            changed = False
+            changed = self._take_around(functions)
             for function in functions:
                 if function in self._needs:
                     continue
@@ -66,13 +66,17 @@ class RngPlan:
                         if not self._is_init(callee):
                             self._needs.add(function)
                             changed = True
-        for function in functions:
-            if function.outer is not None and function in self._needs:
-                outer: FunctionInfo | None = function.outer
-                while outer is not None:
-                    self._needs.add(outer)
-                    outer = outer.outer
         self._building = self._builders(functions)
+
+    def _take_around(self, functions: list[FunctionInfo]) -> bool:
+        """Give what stands around a function that needs a generator one too; whether there was any without."""
+        before = len(self._needs)
+        for function in functions:
+            outer = function.outer if function in self._needs else None
+            while outer is not None:
+                self._needs.add(outer)
+                outer = outer.outer
+        return len(self._needs) > before
 
     def _needy(self, function: FunctionInfo) -> bool:
         settled = function.settled

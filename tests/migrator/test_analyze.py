@@ -82,7 +82,7 @@ TWO = "x: torch.Tensor, mask: torch.BoolTensor, n: torch.Tensor"
             "lax.fori_loop(0, n, body, state)",
         ),
         ("return torch.arange(n)", "DYN003", "`jnp.arange(n) < n`"),
-        ("return x / x.max().item()", "DYN004", "keep the 0-d array: `x.max()`"),
+        ("return x * math.sqrt(x.max().item())", "DYN004", "keep the 0-d array: `x.max()`"),
         ("return torch.zeros(int(n.max()), 3)", "DYN004", "Python int"),
         ("if x.sum().item() > 0:\n    return x\nreturn n", "DYN004", "compare `x.sum()` itself"),
         ("return torch.nonzero(x > 0)", "DYN005", "jnp.where(x > 0, …, 0)"),
