@@ -6,10 +6,12 @@ import ast
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.emptied import emptied
+from migrator.source import dotted
 
 _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.ParameterList"})
 _SAME_LENGTH = frozenset(f"builtins.{name}" for name in ("enumerate", "reversed", "list", "tuple"))
@@ -42,13 +44,46 @@ def _is_filled(ctx: Context, info: FunctionInfo, node: cst.BaseExpression) -> bo
 
 
 def _counts(ctx: Context, info: FunctionInfo, args: list[cst.BaseExpression]) -> bool:
-    """``range(3)``, ``range(len(self.layers))``."""
+    """``range(3)``, ``range(len(self.layers))``; ``range(1, n)`` where one of n has returned."""
+    if len(args) == 2 and ctx.facts.kind(args[0]) == k.Const(1):
+        return _returned_for_one(info, args[1])
     if len(args) != 1:
         return False
     if isinstance(args[0], cst.Call) and ctx.facts.callee(args[0]) == "builtins.len":
         return bool(args[0].args) and _is_filled(ctx, info, args[0].args[0].value)
     kind = ctx.facts.kind(args[0])
     return isinstance(kind, k.Const) and isinstance(kind.value, int) and kind.value > 0
+
+
+def _returned_for_one(info: FunctionInfo, count: cst.BaseExpression) -> bool:
+    """Whether a function begins with ``if n == 1: return …`` and leaves n as it is: n is a number of things, above 1.
+
+    A number of none is taken for no case: who has no branches has nothing to go through."""
+    name = dotted(count) if isinstance(count, (cst.Name, cst.Attribute)) else None
+    if name is None:
+        return False
+    for statement in info.node.body.body:
+        if isinstance(statement, cst.If) and statement.orelse is None:
+            test, last = statement.test, statement.body.body[-1]
+            leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(
+                last.body[-1], (cst.Return, cst.Raise)
+            )
+            if leaves and isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+                limit = syntax.code(test.comparisons[0]).replace(" ", "")
+                if dotted(test.left) == name and limit in ("==1", "<=1", "<2"):
+                    written = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)
+                    return not any(
+                        _binds(node, name)
+                        for node in syntax.walk(info.node.body)
+                        if isinstance(node, written)
+                    )
+    return False
+
+
+def _binds(node: cst.CSTNode, name: str) -> bool:
+    targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else [node.target]  # type: ignore[attr-defined]
+    parts = [part for target in targets for part in syntax.walk(target)]
+    return any(isinstance(p, (cst.Name, cst.Attribute)) and dotted(p) == name for p in parts)
 
 
 def _emptied(ctx: Context) -> frozenset[str]:
