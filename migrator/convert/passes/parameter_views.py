@@ -45,7 +45,7 @@ def kept(rw: Rewriter, node: cst.CSTNode) -> None:
         if isinstance(holder, cst.Name):
             lasts = _is_read_after_write(ctx, holder.value)
         else:
-            lasts = not _is_replaced(ctx, node, shown)
+            lasts = not (_is_itself(node, shown) or _is_replaced(ctx, node, shown))
         if lasts:
             text = " ".join(syntax.code(shown).split())[:40]
             raise Failure(
@@ -122,6 +122,14 @@ def _view(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
             break
     variable = isinstance(node, (cst.Name, cst.Attribute)) and is_variable(ctx.kind(node))
     return whole if variable and bare and isinstance(whole, cst.BaseExpression) else None
+
+
+def _is_itself(node: cst.CSTNode, shown: cst.BaseExpression) -> bool:
+    """``self.weight.data = self.weight.data.t()``: the parameter is given its own memory in another shape."""
+    if not isinstance(node, cst.Assign) or len(node.targets) != 1:
+        return False
+    target = syntax.code(node.targets[0].target)
+    return target.endswith(".data") and syntax.code(shown).startswith(f"{target}.")
 
 
 def _is_replaced(ctx: Context, node: cst.CSTNode, shown: cst.BaseExpression) -> bool:

@@ -326,7 +326,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     ctx = rw.ctx
     target = node.targets[0].target
     if target.attr.value == "data" and isinstance(ctx.kind(target.value), k.Tensor):
-        return targets.assign(rw, target, rw.visit(node.value))
+        return targets.replace(rw, target, rw.visit(node.value), node.value)
     kind = ctx.facts.kind(node.value)
     owner = ctx.class_of(ctx.kind(target.value))
     if owner is not None and owner.torch_base == "torch.nn.Sequential":
@@ -468,7 +468,7 @@ def _new_weight(rw: Rewriter, target: cst.Attribute, made: cst.Call) -> list[Any
     ctx = rw.ctx
     value = rw.visit(made.args[0].value)
     ctx.facts.kinds[target] = k.Tensor(role="param")
-    statements: list[Any] = [*targets.assign(rw, target, value)]
+    statements: list[Any] = [*targets.replace(rw, target, value, made.args[0].value)]
     given = [a.value for a in made.args[1:] if a.keyword is None or "grad" in a.keyword.value]
     trained = given[0] if given else cst.Name("True")
     if freezes(ctx.source.text) or not syntax.is_true(trained):

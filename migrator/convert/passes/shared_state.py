@@ -214,7 +214,7 @@ def another_name(rw: Rewriter, node: cst.Assign) -> None:
     if line not in facts.before or holds_parameter(ctx, node.value):
         return
     memory = facts.memory(node.value, facts.before[line])
-    own = syntax.code(target)
+    own = syntax.code(target).removesuffix(".data")
     if any(path != own for path, _, _ in state_in(ctx, ctx.frame.info, memory)):
         raise _second_name(node, target, "as a view or under a condition")
 

@@ -188,6 +188,57 @@ def assign(
     )
 
 
+def replace(
+    rw: Rewriter, target: cst.BaseExpression, value: cst.BaseExpression, original: cst.CSTNode
+) -> list[cst.BaseSmallStatement]:
+    """The statements for ``p.data = value`` and ``layer.weight = nn.Parameter(value)``: another shape and dtype may come.
+
+    ``p[...] = value`` would cast and broadcast the value, or raise: ``p.set_value(value)`` does neither.
+    """
+    made = assign(rw, target, value)
+    last = made[-1]
+    base = target
+    while isinstance(base, cst.Attribute) and base.attr.value == "data":
+        base = base.value
+    if not isinstance(last, cst.Assign) or _keeps_form(syntax.code(base).strip(), original):
+        return made
+    place = last.targets[0].target
+    if not isinstance(place, cst.Subscript) or not place.deep_equals(dereferenced(place.value)):
+        return made
+    func = cst.Attribute(place.value, cst.Name("set_value"))
+    call = syntax.with_args(cst.Call(func), [cst.Arg(syntax.unparenthesized(last.value))])
+    return [*made[:-1], cst.Expr(call)]
+
+
+_ELEMENTWISE = frozenset(
+    "abs add add_ clamp clamp_ clone contiguous copy_ detach div div_ exp fill_ mul mul_ neg normal_ sub sub_ uniform_ "
+    "zero_".split()
+)
+
+
+def _keeps_form(param: str, node: cst.CSTNode) -> bool:
+    """Whether a value has the shape and dtype of the parameter: ``0.9 * p.data``, ``torch.zeros_like(p)``."""
+    if isinstance(node, (cst.Name, cst.Attribute)):
+        text = syntax.code(node).strip()
+        return text in (param, f"{param}.data")
+    if isinstance(node, cst.UnaryOperation):
+        return _keeps_form(param, node.expression)
+    if isinstance(node, cst.BinaryOperation):
+        sides = (node.left, node.right)
+        number = any(isinstance(side, (cst.Integer, cst.Float)) for side in sides)
+        kept = [_keeps_form(param, side) for side in sides]
+        return all(kept) or (number and any(kept))
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return False
+    name = node.func.attr.value
+    if name.endswith("_like"):
+        return len(node.args) == 1 and _keeps_form(param, node.args[0].value)
+    plain = all(
+        isinstance(a.value, (cst.Integer, cst.Float, cst.UnaryOperation)) for a in node.args
+    )
+    return name in _ELEMENTWISE and plain and _keeps_form(param, node.func.value)
+
+
 def _own_by_name(ctx: Context, target: cst.BaseExpression) -> bool:
     """``getattr(self, f"pos_{i}")`` of a class of the file, where all that may be meant is registered."""
     if not isinstance(target, cst.Call) or ctx.facts.callee(target) != "builtins.getattr":
