@@ -191,6 +191,10 @@ _SUMS = frozenset(
     ]
 )
 """Sums of terms or of products: linear in each tensor."""
+_REDUCTIONS = frozenset({"mean", "sum"})
+"""Sums that may be computed one term after the other; products of matrices are computed in blocks."""
+_FEW = 64
+"""As many different values are taken for constants along what is reduced."""
 _FUSED = ("native_", "_scaled_dot_product", "rnn", "lstm", "gru", "_softmax", "linalg_", "cdist")
 """Many operations in one, by a part of their names."""
 
@@ -204,8 +208,8 @@ class RoundingNoise(TorchDispatchMode):
 
     What comes out differs from the plain run by as much as another correct implementation in the same
     precision may (Monte Carlo arithmetic). A sum moves by an ulp of the root of the sum of its squared terms,
-    since any order of adding is correct. Whole numbers stay, since counts and masks are exact, and so do
-    infinities. Where torch's documentation leaves open which of several equal values is meant, or which comes first,
+    since any order of adding is correct, and one of equal terms by what adding them in their order loses. Whole numbers
+    stay, since counts and masks are exact, and so do infinities. Where torch's documentation leaves open which of several equal values is meant, or which comes first,
     another is.
     """
 
@@ -230,7 +234,10 @@ class RoundingNoise(TorchDispatchMode):
             return func(*args, **kwargs)
         if name in _SUMS:
             terms = tree_map(_root, _on_squares(func, name, args, kwargs))
-            return tree_map(self._moved, func(*args, **kwargs), terms)
+            result = func(*args, **kwargs)
+            if name in _REDUCTIONS and _is_constant(args[0]):
+                terms = terms + _in_order(args[0].numel(), result)
+            return tree_map(self._moved, result, terms)
         result = func(*args, **kwargs)
         if name in _NORMALISATIONS:
             self._move_mean(name, args, result)
@@ -312,6 +319,22 @@ def _on_squares(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, A
     factors = {key: kwargs[key] ** 2 for key in ("alpha", "beta") if key in kwargs}
     result = func(*tree_map(squared, args), **{**tree_map(squared, kwargs), **factors})
     return result / (args[0].numel() / max(result.numel(), 1)) if name == "mean" else result
+
+
+def _is_constant(value: torch.Tensor) -> bool:
+    """Whether a tensor has few different values: equal terms are rounded alike, so that errors gather."""
+    if not value.is_floating_point() or not value.numel():
+        return False
+    most = min(_FEW, value.numel() // 8)
+    first = value.detach()[(0,) * (value.ndim - 1)] if value.ndim > 1 else value.detach()[:512]
+    return len(first.unique()) <= most and len(value.detach().unique()) <= most
+
+
+def _in_order(terms: int, result: torch.Tensor) -> torch.Tensor:
+    """The unit of a sum of equal signs, added term by term: the last partial sums are about as large as the result,
+    and each is rounded, so that ulps of it gather with the root of their number (four at most are granted)."""
+    gathered = (terms / max(result.numel(), 1)) ** 0.5 / 6
+    return result.abs() * min(1 + gathered, 4.0)
 
 
 def _root(value: Any) -> Any:
