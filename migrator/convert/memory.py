@@ -482,9 +482,7 @@ class Aliases:
         receiver: frozenset[str] = frozenset()
         if isinstance(node.func, cst.Attribute):
             # a layer that is an attribute gives memory of what it is handed, not of the module around it
-            if not isinstance(kind, k.Module) and not isinstance(
-                ctx.kind(node.func.value), k.Module
-            ):
+            if not any(isinstance(one, k.Module) for one in (kind, ctx.kind(node.func.value))):
                 receiver = self.memory(node.func.value, state)
         return held | arguments | receiver
 
