@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import libcst as cst
 
-from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_definition
 from migrator.infer.facts import ClassInfo, FunctionInfo
@@ -220,16 +219,24 @@ def _one_number(node: cst.BaseExpression) -> bool:
     return name in _FILLED and empty
 
 
+_OF_NUMBERS = frozenset("cos exp log log10 log2 sin sqrt tan".split())
+
+
 def _math(node: cst.BaseExpression) -> bool:
-    """``math.log(10)``, ``np.log(1 / 0.07)`` of numbers."""
-    return (
-        isinstance(node, cst.Call)
-        and isinstance(node.func, cst.Attribute)
-        and isinstance(node.func.value, cst.Name)
-        and node.func.value.value in ("math", "np", "numpy")
-        and not any(isinstance(part, (cst.Name, cst.List)) for a in node.args for part in _names(a))
-    )
+    """``math.log(10)``, ``np.log(1 / 0.07)``: a number of numbers that are written down."""
+    func = node.func if isinstance(node, cst.Call) else None
+    if not isinstance(func, cst.Attribute) or not isinstance(func.value, cst.Name):
+        return False
+    if func.value.value not in ("math", "np", "numpy") or func.attr.value not in _OF_NUMBERS:
+        return False
+    assert isinstance(node, cst.Call)
+    return all(_written(item.value) for item in node.args)
 
 
-def _names(arg: cst.Arg) -> list[cst.CSTNode]:
-    return [part for part in syntax.walk(arg.value) if isinstance(part, (cst.Name, cst.List))]
+def _written(node: cst.BaseExpression) -> bool:
+    """Whether an expression is made of number literals alone: ``1 / 0.07``."""
+    if isinstance(node, cst.BinaryOperation):
+        return _written(node.left) and _written(node.right)
+    if isinstance(node, cst.UnaryOperation):
+        return _written(node.expression)
+    return isinstance(node, (cst.Integer, cst.Float))

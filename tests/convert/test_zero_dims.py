@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import both
+from tests.convert.tools import both, convert
 
 SCALED = """
 class M(nn.Module):
@@ -58,3 +58,20 @@ class M(nn.Module):
     x = torch.linspace(-1, 1, 12).reshape(3, 4)
     expected = module(x).detach().float()
     np.testing.assert_allclose(port(jnp.asarray(x.numpy())).astype("float32"), expected, rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("made", "number"),
+    [
+        ("torch.ones([]) * np.log(1 / 0.07)", True),
+        ("torch.tensor(math.log(10))", True),
+        ("torch.tensor(-2.0)", True),
+        ("torch.tensor(np.zeros(3), dtype=torch.float32)", False),
+        ("torch.tensor(np.log(VALUES))", False),
+        ("torch.ones(1)", False),
+    ],
+)
+def test_which_parameters_have_no_dimensions(made: str, number: bool) -> None:
+    head = "import math\nimport numpy as np\n\nVALUES = np.ones(3, np.float32)\n\n"
+    source = head + SCALED.replace("DTYPE", "float16").replace("torch.tensor(1.7)", made)
+    assert ("y * beside(y, self.scale[...])" in convert(source).code) is number
