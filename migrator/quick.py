@@ -66,6 +66,8 @@ def parse_input(text: str) -> dict[str, Any]:
         entry["range"] = [_number(rest[1]), _number(rest[2])]
     elif len(rest) > 1:
         raise UserError(f"--input {text!r}: write SHAPE:DTYPE:LOW:HIGH, such as B,T:int64:0:100")
+    if not str(entry["dtype"]).isalnum():  # ``x:float32[2,8]``: no dtype that is merely misspelt
+        raise UserError(f"--input {text!r}: write SHAPE or SHAPE:DTYPE, such as 2,8:float32")
     return entry
 
 
