@@ -289,7 +289,10 @@ def test_debug_shows_the_traceback(here: Path) -> None:
         ("verify --torch masked.py:Net", "masked.py does not convert whole"),
         ("verify --torch net.py:Net --init 3=", "--init '3=': write constructor arguments"),
         ("verify --torch net.py:Net --input B:int64:0", "--input 'B:int64:0': write SHAPE"),
-        ("verify --torch net.py:Net --input x:float32[2,2]", "--input 'x:float32[2,2]': write SHAPE or"),
+        (
+            "verify --torch net.py:Net --input x:float32[2,2]",
+            "--input 'x:float32[2,2]': write SHAPE or",
+        ),
         ("verify --torch net.py:Net --input B --dim B=x", "--dim 'B=x': write NAME=LOW:HIGH"),
         ("verify", "no case to verify"),
         ("verify nothing", "no case 'nothing'"),
