@@ -455,6 +455,13 @@ def is_true(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Name) and node.value == "True"
 
 
+def is_number(node: cst.CSTNode) -> bool:
+    """Whether a node is a number that is written down, with a sign or without."""
+    if isinstance(node, cst.UnaryOperation):
+        node = node.expression
+    return isinstance(node, (cst.Integer, cst.Float))
+
+
 def is_docstring(node: cst.CSTNode) -> bool:
     """Whether a statement is just a text."""
     return (

@@ -159,6 +159,9 @@ class Context:
         """The names that imports bring from them, and the library of each."""
         self.tied_heads: dict[str, dict[str, cst.Attribute]] = {}
         self.loose_heads: dict[str, frozenset[str]] = {}
+        """The same for heads that are tied in a branch, or have a bias."""
+        self.assumed: set[cst.For] = set()
+        """Loops that are said to be taken to run."""
         self.large: object | None = None
         """Whole numbers beyond 32 bits, once they are asked for."""
         self.selected: object | None = None

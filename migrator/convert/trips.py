@@ -21,7 +21,7 @@ def surely_runs(ctx: Context, info: FunctionInfo, node: cst.For) -> bool:
     """Whether the body of a loop runs to its end at least once."""
     if ctx.facts.tree.within(node.body, cst.Break, cst.Continue):
         return False
-    return _is_filled(ctx, info, node.iter)
+    return _is_filled(ctx, info, node.iter) or _goes_on_from_one(ctx, info, node)
 
 
 def _is_filled(ctx: Context, info: FunctionInfo, node: cst.BaseExpression) -> bool:
@@ -44,9 +44,7 @@ def _is_filled(ctx: Context, info: FunctionInfo, node: cst.BaseExpression) -> bo
 
 
 def _counts(ctx: Context, info: FunctionInfo, args: list[cst.BaseExpression]) -> bool:
-    """``range(3)``, ``range(len(self.layers))``; ``range(1, n)`` where one of n has returned."""
-    if len(args) == 2 and ctx.facts.kind(args[0]) == k.Const(1):
-        return _returned_for_one(info, args[1])
+    """``range(3)``, ``range(len(self.layers))``."""
     if len(args) != 1:
         return False
     if isinstance(args[0], cst.Call) and ctx.facts.callee(args[0]) == "builtins.len":
@@ -55,33 +53,60 @@ def _counts(ctx: Context, info: FunctionInfo, args: list[cst.BaseExpression]) ->
     return isinstance(kind, k.Const) and isinstance(kind.value, int) and kind.value > 0
 
 
-def _returned_for_one(info: FunctionInfo, count: cst.BaseExpression) -> bool:
-    """Whether a function begins with ``if n == 1: return …`` and leaves n as it is: n is a number of things, above 1.
+def _goes_on_from_one(ctx: Context, info: FunctionInfo, loop: cst.For) -> bool:
+    """``for j in range(1, n)`` of a function that has returned where n is one or less, and leaves n as it is.
 
-    A number of none is taken for no case: who has no branches has nothing to go through."""
-    name = dotted(count) if isinstance(count, (cst.Name, cst.Attribute)) else None
-    if name is None:
+    ``if n == 1: return`` leaves the case of none open, in which nothing would run: that is said."""
+    call = loop.iter
+    if not isinstance(call, cst.Call) or ctx.facts.callee(call) != "builtins.range":
         return False
-    for statement in info.node.body.body:
-        if isinstance(statement, cst.If) and statement.orelse is None:
-            test, last = statement.test, statement.body.body[-1]
-            leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(
-                last.body[-1], (cst.Return, cst.Raise)
-            )
-            if leaves and isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-                limit = syntax.code(test.comparisons[0]).replace(" ", "")
-                if dotted(test.left) == name and limit in ("==1", "<=1", "<2"):
-                    written = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)
-                    return not any(
-                        _binds(node, name)
-                        for node in syntax.walk(info.node.body)
-                        if isinstance(node, written)
-                    )
+    if len(call.args) != 2 or ctx.facts.kind(call.args[0].value) != k.Const(1):
+        return False
+    count = call.args[1].value
+    name = dotted(count) if isinstance(count, (cst.Name, cst.Attribute)) else None
+    body = info.node.body
+    if name is None or any(_binds(node, name) for node in syntax.walk(body)):
+        return False
+    for statement in body.body:
+        if statement is loop or ctx.facts.tree.holds(statement, loop):
+            return False
+        limit = _limit(statement, name)
+        if limit == "==1" and loop not in ctx.assumed:
+            ctx.assumed.add(loop)
+            what = f"the loop is taken to run: one has returned, and `{name}` is a number of things"
+            advice = "return for `<= 1` if there may be none"
+            ctx.report(loop.iter, "MUT001", what, advice, severity="info", blocks=False)
+        if limit:
+            return True
     return False
 
 
+def _limit(statement: cst.CSTNode, name: str) -> str:
+    """``"<=1"`` of ``if n <= 1: return …``; empty for what is no such statement."""
+    if not isinstance(statement, cst.If) or statement.orelse is not None:
+        return ""
+    last = statement.body.body[-1]
+    leaves = isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], _LEAVING)
+    test = statement.test
+    if not leaves or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return ""
+    if not isinstance(test.left, (cst.Name, cst.Attribute)) or dotted(test.left) != name:
+        return ""
+    limit = syntax.code(test.comparisons[0]).replace(" ", "")
+    return limit if limit in ("==1", "<=1", "<2") else ""
+
+
+_LEAVING = (cst.Return, cst.Raise)
+
+
 def _binds(node: cst.CSTNode, name: str) -> bool:
-    targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else [node.target]  # type: ignore[attr-defined]
+    """Whether a node gives a name, or an attribute, another value."""
+    if isinstance(node, cst.Assign):
+        targets: list[cst.CSTNode] = [one.target for one in node.targets]
+    elif isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)):
+        targets = [node.target]
+    else:
+        return False
     parts = [part for target in targets for part in syntax.walk(target)]
     return any(isinstance(p, (cst.Name, cst.Attribute)) and dotted(p) == name for p in parts)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_definition
 from migrator.infer.facts import ClassInfo, FunctionInfo
@@ -201,42 +202,28 @@ def surely_affine(args: Args, starred: bool) -> bool:
 
 
 _FILLED = frozenset("ones zeros empty randn rand full".split())
+_OF_NUMBERS = frozenset("cos exp log log10 log2 sin sqrt tan".split())
 
 
 def _one_number(node: cst.BaseExpression) -> bool:
     """Whether an expression makes a tensor of no dimensions: ``torch.tensor(1.5)``, ``torch.ones([]) * s``."""
     if isinstance(node, cst.BinaryOperation):
         sides = (node.left, node.right)
-        numbers = [isinstance(side, (cst.Integer, cst.Float)) or _math(side) for side in sides]
-        return any(numbers) and any(map(_one_number, sides))
+        return any(map(_written, sides)) and any(map(_one_number, sides))
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or not node.args:
         return False
     name, first = node.func.attr.value, node.args[0].value
     if name == "tensor":
-        inner = first.expression if isinstance(first, cst.UnaryOperation) else first
-        return isinstance(inner, (cst.Integer, cst.Float)) or _math(first)
-    empty = isinstance(first, (cst.List, cst.Tuple)) and not first.elements
-    return name in _FILLED and empty
-
-
-_OF_NUMBERS = frozenset("cos exp log log10 log2 sin sqrt tan".split())
-
-
-def _math(node: cst.BaseExpression) -> bool:
-    """``math.log(10)``, ``np.log(1 / 0.07)``: a number of numbers that are written down."""
-    func = node.func if isinstance(node, cst.Call) else None
-    if not isinstance(func, cst.Attribute) or not isinstance(func.value, cst.Name):
-        return False
-    if func.value.value not in ("math", "np", "numpy") or func.attr.value not in _OF_NUMBERS:
-        return False
-    assert isinstance(node, cst.Call)
-    return all(_written(item.value) for item in node.args)
+        return _written(first)
+    return name in _FILLED and isinstance(first, (cst.List, cst.Tuple)) and not first.elements
 
 
 def _written(node: cst.BaseExpression) -> bool:
-    """Whether an expression is made of number literals alone: ``1 / 0.07``."""
+    """Whether an expression is a number made of numbers that are written down: ``1 / 0.07``, ``math.log(10)``."""
     if isinstance(node, cst.BinaryOperation):
         return _written(node.left) and _written(node.right)
-    if isinstance(node, cst.UnaryOperation):
-        return _written(node.expression)
-    return isinstance(node, (cst.Integer, cst.Float))
+    func = node.func if isinstance(node, cst.Call) else None
+    if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name):
+        known = func.value.value in ("math", "np", "numpy") and func.attr.value in _OF_NUMBERS
+        return known and all(_written(item.value) for item in node.args)  # type: ignore[attr-defined]
+    return syntax.is_number(node)

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 def beside(x: jax.Array, number: jax.Array) -> jax.Array:
     """A number of no dimensions as it is computed with beside ``x``, whose float type torch keeps."""
     floats = jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(number.dtype, jnp.floating)
-    return number.astype(x.dtype) if x.ndim and floats else number
+    return number.astype(x.dtype) if x.ndim and not number.ndim and floats else number
 
 
 def in_torch_dtype(function, a: jax.Array, b: jax.Array) -> jax.Array:
-    """``function(a, b)``; one of the two has no dimensions, and the float type of the other is kept."""
-    return function(beside(b, a), b) if a.ndim == 0 else function(a, beside(a, b))
+    """``function(a, b)``; where one of the two has no dimensions, the float type of the other is kept."""
+    return function(beside(b, a), beside(a, b))

@@ -100,13 +100,15 @@ def _fills(small: Any, mask: cst.BaseExpression, ctx: FlagContext) -> bool:
 def _is_fill(
     call: cst.BaseExpression, target: cst.BaseExpression, mask: cst.BaseExpression, ctx: FlagContext
 ) -> bool:
-    call = _uncast(call, target, ctx)
+    whole, call = call, _uncast(call, target, ctx)
     if not isinstance(call, cst.Call) or ctx.callee(call) not in _FILLS:
         return False
     given = [a.value for a in call.args if a.keyword is None and not a.star]
     if isinstance(call.func, cst.Attribute) and str(ctx.callee(call)).startswith("Tensor."):
         given = [call.func.value, *given]
-    if len(given) != 3 or len(call.args) > 3 or not _same(_plain(given[0], ctx), target):
+    if len(given) != 3 or len(call.args) > 3:
+        return False
+    if not _same(_plain(given[0], ctx) if call is not whole else given[0], target):
         return False
     return _same(_unviewed(given[1], ctx), mask) and _is_filled(target, given[2], mask, ctx)
 
@@ -123,9 +125,10 @@ def _uncast(
 
 
 def _plain(node: cst.BaseExpression, ctx: FlagContext) -> cst.BaseExpression:
-    """``x`` of ``x.float()``, which loses no digit."""
-    plain = isinstance(node, cst.Call) and ctx.callee(node) == "Tensor.float"
-    return node.func.value if plain else node  # type: ignore[attr-defined]
+    """``x`` of ``x.float()``, which loses no digit of a float."""
+    func = node.func if isinstance(node, cst.Call) and ctx.callee(node) == "Tensor.float" else None
+    plain = isinstance(func, cst.Attribute) and ctx.dtype(func.value) != "int"
+    return func.value if plain else node  # type: ignore[union-attr]
 
 
 def _unviewed(node: cst.BaseExpression, ctx: FlagContext) -> cst.BaseExpression:

@@ -9,7 +9,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import both, convert
+from tests.convert.tools import both, convert, rules_of
 
 GIVEN = """
 class M(nn.Module):
@@ -66,3 +66,32 @@ def test_own_memory_in_another_shape_is_shared_with_nobody() -> None:
     x = torch.linspace(-1, 1, 8).reshape(2, 4)
     np.testing.assert_allclose(port(jnp.asarray(x.numpy())), module(x).detach(), rtol=1e-5)
     assert port.w.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["self.k.data = self.k.data * 0.5", "self.k.data = self.k.data / 2", "self.k = self.k / 2"],
+)
+def test_whole_numbers_become_floats_as_in_torch(line: str) -> None:
+    line = f"self.register_buffer('k', torch.tensor([1, 3]))\n        {line}"
+    module, port, _ = both(GIVEN.replace("LINE", line).replace("self.b.sum()", "self.k.sum()"))
+    x = torch.linspace(-1, 1, 8).reshape(2, 4)
+    np.testing.assert_allclose(port(jnp.asarray(x.numpy())), module(x).detach(), rtol=1e-5)
+    fresh = migrator.to_state_dict(type(port)(rngs=nnx.Rngs(0)))
+    np.testing.assert_array_equal(fresh["k"], module.state_dict()["k"].numpy())
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['getattr(self, "w").data[0] = 1.5', 'nn.init.ones_(getattr(self, "w"))'],
+)
+def test_a_parameter_by_its_name_is_written(line: str) -> None:
+    module, port, _ = both(GIVEN.replace("LINE", line))
+    fresh = migrator.to_state_dict(type(port)(rngs=nnx.Rngs(0)))
+    np.testing.assert_array_equal(fresh["w"], module.state_dict()["w"].numpy())
+
+
+@pytest.mark.parametrize("write", ["data[0] = 1.0", "data *= 2", "data[:1] += 1", "data.fill_(2)"])
+def test_a_parameter_by_a_name_that_only_a_run_tells_is_a_finding(write: str) -> None:
+    line = f'for one in ("w", "b"):\n            getattr(self, one).{write}'
+    assert rules_of(GIVEN.replace("LINE", line)) == ["MUT001"]

@@ -57,6 +57,8 @@ def test_the_body_runs_and_changes_what_the_mask_selects(lines: str) -> None:
         "if mask.any() and x.dim() == 2:\n    x = x.masked_fill(mask, 0)",
         "if mask.any():\n    x = x.masked_fill(mask[:, ::-1], 0)",
         "if mask.any():\n    x = x.abs().masked_fill(mask, 0)",
+        "if mask.any():\n    x = x.float().masked_fill(mask, 0)",  # a half stays one where the mask is empty
+        "x = x.long()\nif mask.any():\n    x = x.float().masked_fill(mask, 0).type_as(x)",
         "if mask.any():\n    if x.dim() == 2:\n        x = x.masked_fill(mask, 1.0)\n    else:\n        x = x * 2",
         "if mask.any():\n    x = x.masked_fill(~mask, 0)",
         "if mask.any():\n    x = x.masked_fill(mask, x.mean())",

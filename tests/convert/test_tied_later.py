@@ -63,6 +63,7 @@ def test_a_bias_alone_asks_for_the_same() -> None:
         "for m in self.modules():\n            pass",
         "print(isinstance(self.head, nn.Linear))",
         "self.apply(print)",
+        "for name, m in self.named_children():\n            pass",
     ],
 )
 def test_who_goes_by_the_layers_classes_would_miss_the_linear(after: str) -> None:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.convert.tools import X, both, rules_of
+from tests.convert.tools import X, both, convert, rules_of
 
 FUSED = """
 class M(nn.Module):
@@ -30,7 +30,11 @@ class M(nn.Module):
 
 @pytest.mark.parametrize("first", ["== 1", "<= 1", "< 2"])
 def test_a_count_above_one_runs(first: str) -> None:
-    module, port, _ = both(FUSED.replace("FIRST", f"if self.n {first}:\n            return x"))
+    source = FUSED.replace("FIRST", f"if self.n {first}:\n            return x")
+    module, port, _ = both(source)
+    # where none is not ruled out, it is said that it is taken for no case
+    said = [found.rule for found in convert(source).findings if "taken to run" in found.message]
+    assert said == (["MUT001"] if first == "== 1" else [])
     np.testing.assert_allclose(port(jnp.asarray(X.numpy())), module(X.clone()).detach(), atol=1e-5)
 
 
@@ -45,3 +49,9 @@ def test_a_count_above_one_runs(first: str) -> None:
 )
 def test_a_count_that_may_be_one_may_not(first: str) -> None:
     assert "MUT001" in rules_of(FUSED.replace("FIRST", first))
+
+
+def test_who_returns_after_the_loop_has_not_returned_before_it() -> None:
+    late = "if self.n == 1:\n            return x\n        return found[0]"
+    source = FUSED.replace("FIRST", "pass").replace("return found[0]", late)
+    assert "MUT001" in rules_of(source)

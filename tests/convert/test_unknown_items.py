@@ -60,8 +60,15 @@ def test_what_another_name_still_reads_is_a_finding() -> None:
         "def f(x, v):\n    x['a'] = v\n    return x\n",
         "def f(x, i, v):\n    x[i] = v\n    return x.items()\n",
         "def f(x, i, v):\n    x[i] = v\n",
+        "def f(x, i):\n    x[i] += (1,)\n    return x\n",
         "class A:\n    def f(self, i, v):\n        self[i] = v\n        return self\n",
     ],
 )
 def test_what_is_a_dict_or_an_own_class_stays(source: str) -> None:
     assert "with_item" not in convert(source).code
+
+
+def test_an_index_that_is_computed_once_is_not_computed_twice() -> None:
+    source = "def f(x, it, v):\n    x[next(it)] += v\n    return x\n"
+    assert [found.rule for found in convert(source).findings if found.blocks] == ["MUT002"]
+    assert convert(source.replace("+= v", "= v")).complete

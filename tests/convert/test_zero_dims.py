@@ -75,3 +75,30 @@ def test_which_parameters_have_no_dimensions(made: str, number: bool) -> None:
     head = "import math\nimport numpy as np\n\nVALUES = np.ones(3, np.float32)\n\n"
     source = head + SCALED.replace("DTYPE", "float16").replace("torch.tensor(1.7)", made)
     assert ("y * beside(y, self.scale[...])" in convert(source).code) is number
+
+
+def test_names_that_are_made_of_one_another_and_what_gets_dimensions_later() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(0.3))
+
+    def forward(self, x):
+        a = self.scale
+        b = self.scale
+        for _ in range(2):
+            a = b.exp()
+            b = a.exp()
+        c = self.scale.exp()
+        c = c + x
+        d = self.scale.exp()
+        d = torch.stack([d, d, d, d])
+        y = x.half()
+        return y * a, y * c, y * d
+"""
+    module, port, _ = both(source)
+    x = torch.linspace(-1, 1, 4)
+    for ours, theirs in zip(port(jnp.asarray(x.numpy())), module(x), strict=True):
+        assert str(ours.dtype) == str(theirs.dtype).removeprefix("torch.")
+        np.testing.assert_allclose(ours.astype("float32"), theirs.detach().float(), rtol=0.01)

@@ -13,6 +13,7 @@ from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.functions import is_disabled_autocast
 from migrator.convert.passes.places import is_place
 from migrator.convert.passes.targets import current
+from migrator.convert.passes.zero_dims import names_half
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.surroundings import told
 from migrator.findings import UNCLEAR
@@ -27,7 +28,7 @@ from migrator.infer.tables import looked_up
 from rules import definitions
 from rules.definitions import module_file
 from rules.elsewhere import advice_for
-from rules.flags._numbers import computed_with, names_half
+from rules.flags._numbers import computed_with
 
 _DIFFERENT = frozenset(
     "max min std var sort repeat transpose take put nonzero argsort flatten clip view".split()
@@ -229,14 +230,16 @@ def counted(rw: Rewriter, node: cst.Call) -> Any:
     name, x = facts.callee(node), None
     if name == "builtins.float" and len(node.args) == 1 and not node.args[0].keyword:
         x = node.args[0].value
-    elif name == "Tensor.item" and isinstance(node.func, cst.Attribute) and not rw.ctx.concrete:
+    elif name == "Tensor.item" and isinstance(node.func, cst.Attribute):
         x = node.func.value
     kind = facts.kind(x) if x is not None else None
     if x is None or not isinstance(kind, k.Tensor) or not rw.ctx.source.index.has(node):
         return None
     made_float = name == "builtins.float"
     counts = made_float and kind.dtype == "int"
-    if not counts and (kind.dtype not in ("float", None) or names_half(rw.ctx.source.tree)):
+    if not counts and rw.ctx.concrete:
+        return None
+    if not counts and (kind.dtype not in ("float", None) or names_half(rw.ctx)):
         return None
 
     def is_tensor(other: cst.BaseExpression) -> bool:

@@ -510,7 +510,7 @@ def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
     name = target.attr.value
     others = [v for v in assigned(ctx, owner, name) if v is not node.value]
     kind = ctx.facts.kind(node.value)
-    if ctx.in_init and is_number(node.value):
+    if ctx.in_init and syntax.is_number(node.value):
         later = [v for v in others if not either_or(ctx, node.value, v)]
         later += _added(ctx, owner, name)
         if any(_is_array(ctx, one) for one in later):
@@ -534,11 +534,11 @@ def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
     if not before or any(isinstance(ctx.kind(v), k.Module) for v in before):
         return None
     if _is_array(ctx, node.value):
-        if all(is_number(v) for v in before):
+        if all(syntax.is_number(v) for v in before):
             return None  # declared there
         ctx.helpers.use("nnx")
         return syntax.changed(node, value=_data(rw.visit(node.value)))
-    if isinstance(kind, k.Unknown) and not ctx.in_init and any(is_number(v) for v in before):
+    if isinstance(kind, k.Unknown) and not ctx.in_init and any(syntax.is_number(v) for v in before):
         wrapper = ctx.helpers.need(module_file("rules.compat.factories"), "declared")
         value = syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(rw.visit(node.value))])
         return syntax.changed(node, value=value)
@@ -561,12 +561,6 @@ def _may_be_none(ctx: Context, node: cst.BaseExpression) -> bool:
 
 def _is_none(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Name) and node.value == "None"
-
-
-def is_number(node: cst.BaseExpression) -> bool:
-    if isinstance(node, cst.UnaryOperation):
-        node = node.expression
-    return isinstance(node, (cst.Integer, cst.Float))
 
 
 def _added(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpression]:

@@ -387,7 +387,8 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if type(target) is not cst.Subscript:
         return None
-    if unknown_items.may_be_either(rw, target):
+    targets.check_named(rw.ctx, target)
+    if unknown_items.may_be_either(rw, target, node.value):
         return unknown_items.written(rw, node, target, node.value)
     if not isinstance(rw.ctx.kind(target.value), k.Tensor):
         return None
@@ -512,13 +513,9 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         from migrator.convert.passes.indexing import update_items
 
         return update_items(rw, target, node)
-    if unknown_items.may_be_either(rw, target):
-        operator = cst.parse_expression(f"a {syntax.code(node.operator).strip()[:-1]} b")
-        assert isinstance(operator, cst.BinaryOperation)
-        assert isinstance(target, cst.Subscript)
-        right = syntax.fitted(operator, "right", node.value)
-        whole = syntax.changed(operator, left=target, right=right)
-        return unknown_items.written(rw, node, target, whole)
+    targets.check_named(ctx, target)
+    if isinstance(target, cst.Subscript) and unknown_items.may_be_either(rw, target, node.value):
+        return unknown_items.added_to(rw, node, target)
     if isinstance(target, cst.Subscript) and _may_hold_tensor(rw, target):
         check_mutation(ctx, node, target)  # feats[i] += x writes to the tensor that feats holds
     if isinstance(target, cst.Name) and isinstance(ctx.kind(target), (k.Unknown, k.Optional)):

@@ -18,7 +18,6 @@ from migrator.convert.passes.held import (
     after_another,
     given_by_others,
     holds_arrays,
-    is_number,
     only_functions,
     set_again,
 )
@@ -383,7 +382,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 targets=[syntax.changed(node.targets[0], target=_plain_target(rw, target))],
                 value=made,
             )
-        if inner_known.role == "buffer" and not _keeps_form(rw, target, node.value):
+        if inner_known.role == "buffer" and not targets.keeps_form(ctx, target, node.value):
             return _replaced(rw, target, value)
         return targets.assign(rw, _as_variable(rw, target, inner_known), value)
     if isinstance(kind, k.Tensor) and targets.registered_by_name(ctx, target):
@@ -435,23 +434,6 @@ def _is_registered(rw: Rewriter, target: cst.Attribute) -> bool:
                 if name.evaluated_value == target.attr.value:
                     return True
     return False
-
-
-def _keeps_form(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> bool:
-    """Whether a new value has the shape and dtype of the old one: ``self.count + 1``, ``0.9 * self.mean``."""
-    if not isinstance(value, cst.BinaryOperation):
-        return False
-    sides = [syntax.code(one).strip() for one in (value.left, value.right)]
-    number = next((one for one in (value.left, value.right) if is_number(one)), None)
-    if syntax.code(target).strip() not in sides or number is None:
-        return False
-    kind = rw.ctx.kind(target)
-    if not isinstance(kind, k.Tensor) or kind.dtype == "bool":
-        return False
-    if kind.dtype == "float":
-        return True
-    whole = isinstance(value.operator, (cst.Add, cst.Subtract, cst.Multiply))
-    return whole and isinstance(number, cst.Integer)
 
 
 def _replaced(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> cst.Expr:

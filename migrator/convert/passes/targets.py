@@ -180,12 +180,27 @@ def assign(
         from migrator.convert.passes.indexing import set_items
 
         return set_items(rw, target, value)
-    raise Failure(
-        target,
-        "MUT001",
-        f"`{' '.join(syntax.code(target).split())[:60]}` is written through a view",
-        "assign the new value to the tensor it is a view of",
-    )
+    raise _through_view(target)
+
+
+def _through_view(target: cst.BaseExpression) -> Failure:
+    what = f"`{' '.join(syntax.code(target).split())[:60]}` is written through a view"
+    return Failure(target, "MUT001", what, "assign the new value to the tensor it is a view of")
+
+
+def check_named(ctx: Context, target: cst.BaseExpression) -> None:
+    """Raise a Failure for ``getattr(self, name).data[0] = v`` where only a run tells which parameter it is."""
+    base, index = target, target.slice[0].slice if isinstance(target, cst.Subscript) else None
+    while isinstance(base, (cst.Subscript, cst.Attribute)):
+        if isinstance(base, cst.Attribute) and base.attr.value != "data":
+            return
+        base = base.value
+    if base is target or not isinstance(base, cst.Call) or not base.args:
+        return
+    of_self = ctx.facts.callee(base) == "builtins.getattr" and ctx.is_self(base.args[0].value)
+    word = isinstance(index, cst.Index) and k.scalar_type(ctx.kind(index.value)) == "str"
+    if of_self and not word and isinstance(ctx.kind(base), k.Unknown):
+        raise _through_view(target)
 
 
 def replace(
@@ -200,7 +215,7 @@ def replace(
     base = target
     while isinstance(base, cst.Attribute) and base.attr.value == "data":
         base = base.value
-    if not isinstance(last, cst.Assign) or _keeps_form(syntax.code(base).strip(), original):
+    if not isinstance(last, cst.Assign) or keeps_form(rw.ctx, base, original):
         return made
     place = last.targets[0].target
     if not isinstance(place, cst.Subscript) or not place.deep_equals(dereferenced(place.value)):
@@ -216,27 +231,44 @@ _ELEMENTWISE = frozenset(
 )
 
 
-def _keeps_form(param: str, node: cst.CSTNode) -> bool:
-    """Whether a value has the shape and dtype of the parameter: ``0.9 * p.data``, ``torch.zeros_like(p)``."""
-    if isinstance(node, (cst.Name, cst.Attribute)):
-        text = syntax.code(node).strip()
-        return text in (param, f"{param}.data")
-    if isinstance(node, cst.UnaryOperation):
-        return _keeps_form(param, node.expression)
-    if isinstance(node, cst.BinaryOperation):
-        sides = (node.left, node.right)
-        number = any(isinstance(side, (cst.Integer, cst.Float)) for side in sides)
-        kept = [_keeps_form(param, side) for side in sides]
-        return all(kept) or (number and any(kept))
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+def keeps_form(ctx: Context, target: cst.BaseExpression, value: cst.CSTNode) -> bool:
+    """Whether a new value has the shape and dtype of the old one: ``self.count + 1``, ``0.9 * p.data``, ``zeros_like(p)``."""
+    name = syntax.code(target).strip()
+    if isinstance(value, (cst.Name, cst.Attribute)):
+        return syntax.code(value).strip() in (name, f"{name}.data")
+    if isinstance(value, cst.UnaryOperation):
+        return keeps_form(ctx, target, value.expression)
+    if isinstance(value, cst.BinaryOperation):
+        sides = (value.left, value.right)
+        kept = [side for side in sides if keeps_form(ctx, target, side)]
+        number = next((one for one in sides if syntax.is_number(one)), None)
+        if len(kept) == 2 or (kept and number is not None):
+            whole = isinstance(value.operator, (cst.Add, cst.Subtract, cst.Multiply))
+            whole = whole and (number is None or isinstance(number, cst.Integer))
+            return _dtype_stays(ctx, target, kept[0], whole)
         return False
-    name = node.func.attr.value
-    if name.endswith("_like"):
-        return len(node.args) == 1 and _keeps_form(param, node.args[0].value)
-    plain = all(
-        isinstance(a.value, (cst.Integer, cst.Float, cst.UnaryOperation)) for a in node.args
-    )
-    return name in _ELEMENTWISE and plain and _keeps_form(param, node.func.value)
+    if not isinstance(value, cst.Call) or not isinstance(value.func, cst.Attribute):
+        return False
+    method = value.func.attr.value
+    if method.endswith("_like"):
+        return len(value.args) == 1 and keeps_form(ctx, target, value.args[0].value)
+    receiver = value.func.value
+    plain = method in _ELEMENTWISE and all(syntax.is_number(a.value) for a in value.args)
+    return plain and keeps_form(ctx, target, receiver) and _dtype_stays(ctx, target, receiver)
+
+
+def _dtype_stays(
+    ctx: Context, target: cst.BaseExpression, read: cst.BaseExpression, whole: bool = False
+) -> bool:
+    """Whether arithmetic with numbers leaves a tensor's dtype; ``whole``: it gives whole numbers of whole numbers.
+
+    The dtype is that of what is read: of the target it may be what the assignment gives it."""
+    kinds = [ctx.kind(one) for one in (read, target)]
+    dtypes = {kind.dtype for kind in kinds if isinstance(kind, k.Tensor) and kind.dtype is not None}
+    if "int" in dtypes:
+        return whole
+    trained = any(isinstance(kind, k.Tensor) and kind.role == "param" for kind in kinds)
+    return dtypes == {"float"} or (trained and not dtypes)
 
 
 def _own_by_name(ctx: Context, target: cst.BaseExpression) -> bool:

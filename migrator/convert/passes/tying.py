@@ -131,7 +131,7 @@ def _replaced(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.
     return syntax.changed(node, targets=[syntax.changed(node.targets[0], target=head)], value=made)
 
 
-_ASKING = ("isinstance(", ".apply(", ".modules()", "type(")
+_ASKING = ("isinstance(", ".apply(", "modules()", "children()", "type(")
 
 
 def _asked_for(ctx: Context, info: ClassInfo) -> bool:

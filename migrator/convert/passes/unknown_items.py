@@ -6,8 +6,10 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import check_mutation, innermost
+from migrator.convert.context import Failure
 from migrator.convert.memory import aliases
 from migrator.convert.rewriter import Rewriter
+from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.evidence import ASKED
 from rules.definitions import module_file
@@ -15,40 +17,45 @@ from rules.definitions import module_file
 
 def may_be_a_list(rw: Rewriter, target: cst.Subscript) -> bool:
     """``features[i] = …`` of a tensor, as it seems, that is only ever asked for an item: or a list of them."""
-    frame, ctx = rw.ctx.frame, rw.ctx
-    if frame is None or type(target.value) is not cst.Name or len(target.slice) != 1:
-        return False
-    index, name, info = target.slice[0].slice, target.value.value, frame.info
-    if not isinstance(index, cst.Index) or isinstance(ctx.kind(index.value), k.Tensor):
-        return False
-    every = {p.name.value: p for p in info.node.params.params}
-    if name not in every or every[name].annotation is not None:
+    name, info = _argument(rw, target)
+    index = target.slice[0].slice
+    if info is None or not isinstance(index, cst.Index):
         return False
     told = info.sites.get(name, k.UNKNOWN) != k.UNKNOWN or name in info.evidence
-    return not told and (info.uses or {}).get(name) == {"indexed"}
+    alone = not told and (info.uses or {}).get(name) == {"indexed"}
+    return alone and not isinstance(rw.ctx.kind(index.value), k.Tensor)
 
 
-def may_be_either(rw: Rewriter, target: cst.BaseExpression) -> bool:
+def may_be_either(rw: Rewriter, target: cst.BaseExpression, value: cst.BaseExpression) -> bool:
     """Whether an item is written of an argument of which nothing is known, and that is read afterwards.
 
     A name or number for an index tells nothing; who is asked for ``items()`` or a text is a dict."""
     ctx = rw.ctx
-    if type(target) is not cst.Subscript or len(target.slice) != 1 or not ctx.statements:
+    name, info = _argument(rw, target)
+    if info is None or not isinstance(target, cst.Subscript) or not ctx.statements:
         return False
-    index, name = target.slice[0].slice, target.value
-    if ctx.frame is None or type(name) is not cst.Name:
-        return False
-    info = ctx.frame.info
-    every = {p.name.value: p for p in info.node.params.params[info.owner is not None :]}
-    if name.value not in every or every[name.value].annotation is not None:
-        return False
-    if ctx.kind(name) != k.UNKNOWN:
+    index = target.slice[0].slice
+    itself = info.owner is not None and name == info.node.params.params[0].name.value
+    if itself or ctx.kind(target.value) != k.UNKNOWN or innermost(ctx) is not info:
         return False
     if isinstance(index, cst.Index) and k.scalar_type(ctx.kind(index.value)) == "str":
         return False
-    if (info.uses or {}).get(name.value, set()) & _TOLD or innermost(ctx) is not info:
+    if isinstance(ctx.kind(value), (k.Sequence, k.Tuple, k.Mapping)):
+        return False  # an item of a list of lists
+    if (info.uses or {}).get(name, set()) & _TOLD:
         return False
-    return name.value in aliases(ctx, info).read_after(ctx.statements[-1].node)
+    return name in aliases(ctx, info).read_after(ctx.statements[-1].node)
+
+
+def _argument(rw: Rewriter, target: cst.BaseExpression) -> tuple[str, FunctionInfo | None]:
+    """The parameter without a hint of which an item is meant, and its function."""
+    frame = rw.ctx.frame
+    if frame is None or type(target) is not cst.Subscript or len(target.slice) != 1:
+        return "", None
+    name = target.value.value if type(target.value) is cst.Name else ""
+    params = frame.info.node.params.params
+    plain = any(p.name.value == name and p.annotation is None for p in params)
+    return name, frame.info if plain else None
 
 
 _TOLD = {"container", "called", "attribute", ASKED}
@@ -62,6 +69,27 @@ def written(
     assert isinstance(target, cst.Subscript)
     check_mutation(rw.ctx, node, target.value)
     return with_item(rw, target, rw.visit(value))
+
+
+def added_to(rw: Rewriter, node: cst.AugAssign, target: cst.Subscript) -> cst.Assign:
+    """``x[i] += v`` → ``x = with_item(x, i, x[i] + v)``.
+
+    Raises:
+      Failure: the index would be computed twice, by a call.
+    """
+    if any(
+        isinstance(part, (cst.Call, cst.NamedExpr))
+        for one in target.slice
+        for part in syntax.walk(one)
+    ):
+        what = (
+            "the index is computed by a call, and only a run tells whether an array is written to"
+        )
+        raise Failure(node, "MUT002", what, "give the index a name first")
+    whole = cst.parse_expression(f"a {syntax.code(node.operator).strip()[:-1]} b")
+    assert isinstance(whole, cst.BinaryOperation)
+    right = syntax.fitted(whole, "right", node.value)
+    return written(rw, node, target, syntax.changed(whole, left=target, right=right))
 
 
 def with_item(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression) -> cst.Assign:

@@ -65,32 +65,39 @@ def names_half(ctx: Context) -> bool:
 _ELEMENTWISE = frozenset("abs clamp exp log neg relu sigmoid softplus sqrt square tanh".split())
 
 
-def _float_rank(ctx: Context, node: cst.BaseExpression) -> int | str | None:
-    """The number of dimensions of a float tensor, None where it is not known; "none" for anything else."""
+def _float_rank(
+    ctx: Context, node: cst.BaseExpression, seen: frozenset[str] = frozenset()
+) -> int | str | None:
+    """The number of dimensions of a float tensor, None where it is not known; "none" for anything else.
+
+    A number that turns out to have dimensions is left to the run, which looks."""
     kind = ctx.kind(node)
     if not isinstance(kind, k.Tensor) or kind.dtype not in ("float", None):
         return "none"
-    return kind.rank if kind.rank is not None else 0 if _one_number(ctx, node) else None
+    if kind.rank is not None:
+        return kind.rank
+    return 0 if _one_number(ctx, node, seen) else None
 
 
-def _one_number(ctx: Context, node: cst.BaseExpression) -> bool:
+def _one_number(ctx: Context, node: cst.BaseExpression, seen: frozenset[str]) -> bool:
     """``self.scale.exp()`` of a parameter without dimensions, and a name for it."""
     if isinstance(node, cst.Call):
-        short = (ctx.facts.callee(node) or "").rpartition(".")[2]
-        method = (ctx.facts.callee(node) or "").startswith("Tensor.")
-        given = (
-            [node.func.value] if method and isinstance(node.func, cst.Attribute) else node.args[:1]
-        )
-        inner = [one.value if isinstance(one, cst.Arg) else one for one in given]
-        return short in _ELEMENTWISE and bool(inner) and _float_rank(ctx, inner[0]) == 0
+        callee = ctx.facts.callee(node) or ""
+        method = callee.startswith("Tensor.") and isinstance(node.func, cst.Attribute)
+        given = [node.func.value] if method else [a.value for a in node.args[:1]]  # type: ignore[attr-defined]
+        if callee.rpartition(".")[2] not in _ELEMENTWISE:
+            return False
+        return bool(given) and _float_rank(ctx, given[0], seen) == 0
     if not isinstance(node, cst.Name) or ctx.frame is None:
         return False
-    body = ctx.frame.info.node.body
-    params = {p.name.value for p in ctx.frame.info.node.params.params}
+    if node.value in seen:
+        return True  # names that are made of one another are what else they are made of
+    info = ctx.frame.info
     written = [
         one.value
-        for one in ctx.facts.tree.within(body, cst.Assign)
+        for one in ctx.facts.tree.within(info.node.body, cst.Assign)
         if any(syntax.names(target.target).get(node.value) for target in one.targets)
     ]
-    fresh = node.value not in params and not any(syntax.names(v).get(node.value) for v in written)
-    return bool(written) and fresh and all(_float_rank(ctx, value) == 0 for value in written)
+    if not written or node.value in info.params:
+        return False
+    return all(_float_rank(ctx, value, seen | {node.value}) == 0 for value in written)
