@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
 
-from tests.convert.tools import HEADER, X, both, convert, function
+from tests.convert.tools import X, both, function, loaded
 
 EMPTY = [
     "torch.tensor([])",
@@ -31,12 +29,7 @@ def f(x, rows: bool):
         out = torch.cat([out, x * i], dim=0 if rows else -1)
     return out, torch.concat(({empty}, {empty})), torch.cat([{empty}, torch.ones(2, 2).long()], 1)
 """
-    result = convert(source)
-    assert result.complete, result.findings
-    theirs: dict[str, Any] = {}
-    ours: dict[str, Any] = {}
-    exec(HEADER + source, theirs)
-    exec(result.code, ours)
+    theirs, ours, _ = loaded(source)
     for rows in (True, False):
         wanted = theirs["f"](X, rows)
         for found, want in zip(ours["f"](jnp.asarray(X.numpy()), rows), wanted, strict=True):

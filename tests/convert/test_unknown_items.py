@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import HEADER, convert
+from tests.convert.tools import convert, loaded
 
 WRITES = {
     "index": "x[0] = 2 * v",
@@ -22,14 +22,7 @@ WRITES = {
 
 
 def run(write: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    source = f"def f(x, i, v):\n    {write}\n    return x\n"
-    result = convert(source)
-    assert result.complete, result.findings
-    theirs: dict[str, Any] = {}
-    ours: dict[str, Any] = {}
-    exec(HEADER + source, theirs)
-    exec(result.code, ours)
-    return theirs, ours
+    return loaded(f"def f(x, i, v):\n    {write}\n    return x\n")[:2]
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)

@@ -66,18 +66,24 @@ def rules_of(source: str) -> list[str]:
 X = torch.linspace(-1, 1, 12).reshape(3, 4)
 
 
-def both(source: str, *args: object) -> tuple[torch.nn.Module, Any, str]:
-    """``M`` of the source and of its conversion with the same weights, and the converted code."""
+def loaded(source: str) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """What a source and its conversion, which is complete, define; and the converted code."""
     result = migrator.convert_source(HEADER + source)
     assert result.complete, result.findings
-    theirs: dict = {}
+    theirs: dict[str, Any] = {}
     exec(HEADER + source, theirs)
-    ours: dict = {}
+    ours: dict[str, Any] = {}
     exec(result.code, ours)
+    return theirs, ours, result.code
+
+
+def both(source: str, *args: object) -> tuple[torch.nn.Module, Any, str]:
+    """``M`` of the source and of its conversion with the same weights, and the converted code."""
+    theirs, ours, code = loaded(source)
     torch.manual_seed(0)
     model, port = theirs["M"](*args), ours["M"](*args, rngs=nnx.Rngs(0))
     migrator.load_state_dict(port, model.state_dict())
-    return model, port, result.code
+    return model, port, code
 
 
 def check(source: str, *args: object) -> str:
