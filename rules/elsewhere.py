@@ -8,7 +8,7 @@ WEIGHTS = (
 """In place of reading a checkpoint of torch."""
 CONTEXT = "write out what it changes; mixed precision becomes explicit dtypes"
 """In place of a context manager."""
-BY_HAND = "write it by hand in JAX, or add a definition under rules/"
+BY_HAND = "write it by hand in JAX"
 
 _ELSEWHERE = {
     "torch.optim.lr_scheduler": "use a schedule of optax",
@@ -24,6 +24,7 @@ _ELSEWHERE = {
     "torch.profiler": "use jax.profiler",
     "torch.utils.tensorboard": "log numbers by a writer that does without torch",
     "torch.backends": "drop it; XLA chooses the algorithms",
+    "torch.Generator": "make a key with jax.random.key(seed), or nnx.Rngs(seed), and hand it on",
     "torch.save": "save nnx.state(model) with Orbax",
     "torch.load": WEIGHTS,
     "torch.hub": WEIGHTS,

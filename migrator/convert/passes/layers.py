@@ -21,6 +21,7 @@ from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
 from rules import definitions
 from rules.definitions import module_file
+from rules.elsewhere import BY_HAND
 
 
 @converts(cst.Assign)
@@ -53,7 +54,7 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
             node,
             "API001",
             f"{kind.name} has no Flax counterpart here",
-            "write it by hand, or add a layer rule",
+            BY_HAND,
         )
     made = convert_call(rw, node, kind.name, rules, call_args(rw, node.args)).node
     if ctx.traverses and layer_class(rw, kind.name) is None:

@@ -260,13 +260,13 @@ def keeps_form(ctx: Context, target: cst.BaseExpression, value: cst.CSTNode) -> 
 def _dtype_stays(
     ctx: Context, target: cst.BaseExpression, read: cst.BaseExpression, whole: bool = False
 ) -> bool:
-    """Whether arithmetic with numbers leaves a tensor's dtype; ``whole``: it gives whole numbers of whole numbers.
+    """Whether arithmetic leaves a tensor's dtype; ``whole``: it gives whole numbers of whole numbers, and floats of floats.
 
     The dtype is that of what is read: of the target it may be what the assignment gives it."""
     kinds = [ctx.kind(one) for one in (read, target)]
     dtypes = {kind.dtype for kind in kinds if isinstance(kind, k.Tensor) and kind.dtype is not None}
-    if "int" in dtypes:
-        return whole
+    if whole or "int" in dtypes:
+        return whole and "bool" not in dtypes
     trained = any(isinstance(kind, k.Tensor) and kind.role == "param" for kind in kinds)
     return dtypes == {"float"} or (trained and not dtypes)
 
