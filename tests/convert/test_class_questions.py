@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
+import torch
 
-from tests.convert.tools import check, convert
+from tests.convert.tools import both, check, convert
 
 DEFAULT = """from inspect import isfunction
 
@@ -62,3 +65,65 @@ class M(nn.Module):
 def test_code_that_asks_only_of_its_own_functions_carries_nothing() -> None:
     code = convert(DEFAULT + "y = default(None, lambda: 3)\n").code
     assert "layer_class" not in code
+
+
+DIMENSIONS = """from torch.nn.modules.conv import _ConvNd
+
+class Own(nn.Conv2d):
+    pass
+
+def dimensions(conv):
+    if issubclass(conv, nn.Conv1d):
+        return 1
+    if issubclass(conv, (nn.Conv2d, nn.ConvTranspose2d)):
+        return 2
+    if not issubclass(conv, _ConvNd):
+        return 0
+    return 3
+
+def scalars(conv, number):
+    return number if isinstance(number, (tuple, list)) else [number] * dimensions(conv)
+
+class Block(nn.Module):
+    def __init__(self, conv, norm=None, act=nn.ReLU):
+        super().__init__()
+        self.conv = conv(3, 3, scalars(conv, 3), padding=1)
+        self.norm = norm(3, affine=True) if norm is not None else nn.Identity()
+        self.scale = 2 if norm is not None and issubclass(norm, nn.BatchNorm2d) else 1
+        self.act = act(inplace=True) if issubclass(act, (nn.ReLU, nn.LeakyReLU)) else act()
+
+    def forward(self, x):
+        return self.act(self.norm(self.conv(x))) * self.scale
+
+"""
+
+
+def test_what_a_class_of_layers_derives_from() -> None:
+    model, port, code = both(
+        DIMENSIONS
+        + """class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        classes = (nn.Conv1d, nn.Conv2d, nn.Conv3d, Own, nn.ConvTranspose2d, nn.Linear)
+        self.numbers = [dimensions(c) for c in classes]
+        self.a = Block(nn.Conv2d, nn.BatchNorm2d)
+        self.b = Block(Own, nn.InstanceNorm2d, nn.GELU)
+        self.c = Block(nn.Conv3d, None, nn.LeakyReLU)
+
+    def forward(self, x):
+        y = self.c(self.b(self.a(x))[:, :, None].repeat(1, 1, 4, 1, 1))
+        for i, n in enumerate(self.numbers):
+            y = y + n * 10.0 ** -i
+        return y
+"""
+    )
+    x = torch.randn(2, 3, 8, 8)
+    port.eval()
+    want = model.eval()(x).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(x.numpy())), want, atol=1e-5)
+    assert "class LayerClass" in code
+
+
+def test_a_base_class_that_is_not_known_is_a_finding() -> None:
+    asked = "def plain(layer):\n    return issubclass(layer, nn.modules.lazy.LazyModuleMixin)\n"
+    assert [f.rule for f in convert(asked).findings if f.blocks] == ["API011"]

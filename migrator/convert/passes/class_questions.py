@@ -11,10 +11,12 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
+from migrator.convert.expand import make_tuple
 from migrator.convert.helpers import LAYER_CLASS
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules import definitions
 from rules.definitions import module_file
 
 _ASKS = frozenset(f"inspect.{name}" for name in "isfunction isclass isroutine isbuiltin".split())
@@ -49,6 +51,42 @@ def asked_for_class(rw: Rewriter, node: cst.Call) -> Any:
     rw.ctx.helpers.use("nnx")
     both = f"(nnx.Module, {rw.ctx.helpers.need(file, 'LayerClass')})"
     args = [rw.visit(node.args[0]), syntax.changed(node.args[1], value=syntax.parse(both))]
+    return syntax.changed(node, args=args)
+
+
+@converts(cst.Call, when=_may_ask)
+def derived_test(rw: Rewriter, node: cst.Call) -> Any:
+    """``issubclass(conv, nn.Conv2d)``: what makes such layers where the class is handed around, and what derives from it.
+
+    Raises:
+      Failure: nothing in the output stands for the class.
+    """
+    from migrator.convert.passes.annotations import layer_class
+    from migrator.convert.passes.instances import public_classes
+    from migrator.convert.passes.layers import factory
+
+    if not _is_name(node.func, "issubclass") or len(node.args) != 2:
+        return None
+    wanted = public_classes(rw, node.args[1].value)
+    nodes = [e.value for e in wanted.elements] if isinstance(wanted, cst.Tuple) else [wanted]
+    names = [rw.ctx.facts.qualified_name(one) or "" for one in nodes]
+    if not any(name.startswith("torch.") for name in names):
+        return None
+    found: list[cst.BaseExpression] = []
+    for one, name in zip(nodes, names, strict=True):
+        if not definitions.layers(name):
+            if name.startswith("torch."):
+                what = f"nothing in the output tells what derives from {name}"
+                raise Failure(node, "API011", what, "name the layers that it may be")
+            found.append(rw.visit(one))
+            continue
+        for made in (factory(rw, one, name), layer_class(rw, name)):
+            if made is not None and not any(made.deep_equals(other) for other in found):
+                found.append(made)
+    if not rw.ctx.traverses:  # else they are classes already
+        rw.ctx.helpers.need(module_file("rules.compat.factories"), LAYER_CLASS)
+    asked = found[0] if len(found) == 1 else make_tuple(found)
+    args = [rw.visit(node.args[0]), syntax.changed(node.args[1], value=asked)]
     return syntax.changed(node, args=args)
 
 

@@ -30,7 +30,7 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
     if rw.ctx.facts.qualified_name(node.args[1].value) == "torch.nn.Identity":
         return _is_identity(rw, node)
     _check_module_test(rw, node)
-    classes = _public_classes(rw, _written_out(rw, node.args[1].value))
+    classes = public_classes(rw, _written_out(rw, node.args[1].value))
     if isinstance(classes, cst.Tuple):
         elements = [syntax.changed(e, value=_class(rw, e.value)) for e in classes.elements]
         new: cst.BaseExpression = syntax.changed(classes, elements=elements)
@@ -205,12 +205,16 @@ _PRIVATE = {
     "torch.nn.modules.conv._ConvNd": (
         "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d"
     ),
+    "torch.nn.modules.conv._ConvTransposeNd": "ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    "torch.nn.modules.dropout._DropoutNd": (
+        "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout"
+    ),
 }
 """Base classes that torch does not document, and the layers that derive from them."""
 
 
-def _public_classes(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
-    """The classes of an isinstance, a private base class spelled as the layers that derive from it."""
+def public_classes(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    """The classes that are asked for, a private base class spelled as the layers that derive from it."""
     nodes = [e.value for e in node.elements] if isinstance(node, cst.Tuple) else [node]
     found: list[cst.BaseExpression] = []
     for one in nodes:
