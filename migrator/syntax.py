@@ -101,6 +101,15 @@ def walk(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
+def own_nodes(body: cst.CSTNode) -> list[cst.CSTNode]:
+    """The nodes of a function without those of functions inside it."""
+    found: list[cst.CSTNode] = [body]
+    for item in found:
+        if type(item) is not cst.FunctionDef and type(item) is not cst.Lambda:
+            found.extend(children(item))
+    return found
+
+
 _PRECEDENCE: dict[type, int] = {
     cst.Comparison: 6,
     cst.IfExp: 2,

@@ -77,7 +77,7 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
             )
         if one.startswith("param:"):
             param = whole(one).removeprefix("param:")
-            write = Write(node, param, innermost(ctx), element, is_part(one))
+            write = Write(node, param, innermost(ctx), element, is_part(one), root=name.value)
             check_calls(ctx, write)
 
 
@@ -178,7 +178,7 @@ def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
         for call, caller in info.call_sites.items():
             if caller is None or caller in seen or not _of_self(call, caller):
                 continue
-            found = _statement_of(aliases(ctx, caller), call)
+            found = statement_of(aliases(ctx, caller), call)
             if found is not None:
                 queue.append((caller, found, call))
 
@@ -203,7 +203,7 @@ def innermost(ctx: Context) -> FunctionInfo:
     return ctx.frames[-1].info
 
 
-def _is_value(ctx: Context, info: FunctionInfo) -> bool:
+def is_handed_on(ctx: Context, info: FunctionInfo) -> bool:
     """Whether a function is handed on, other than to ``Module.apply``: whoever gets it may call it."""
     tree = ctx.facts.tree
     for node in (*tree.of_type(cst.Name), *tree.of_type(cst.Attribute)):
@@ -242,10 +242,14 @@ class Write:
     element: bool
     part: bool
     way: tuple[FunctionInfo, ...] = ()
+    root: str = ""
+    """The name by which it is written, where a statement of the function does."""
 
 
 def check_calls(ctx: Context, write: Write) -> None:
     """A function that writes to its argument is safe when no caller reads that argument afterwards."""
+    from migrator.convert.procedures import written_parameters
+
     node, param, info = write.node, write.param, write.info
     known = ctx.mutated.setdefault(info, set())
     if info in write.way or (param in known and not write.part and info is not innermost(ctx)):
@@ -258,7 +262,7 @@ def check_calls(ctx: Context, write: Write) -> None:
             f"the gradient `{param}` is changed in place, and others may get the same tensor in torch",
             f"work on a copy (`{param} = {param}.clone()`)",
         )
-    if _is_value(ctx, info):
+    if is_handed_on(ctx, info):
         raise Failure(
             node,
             "MUT003",
@@ -272,6 +276,9 @@ def check_calls(ctx: Context, write: Write) -> None:
             f"{info.short}() changes its argument `{param}` in place and returns nothing: here its caller sees no change",
             f"return `{param}`, and take it back where it is called",
         )
+    returned = written_parameters(ctx, info)
+    if param in returned and write.root not in ("", param):
+        raise _seen(node, param, cst.Name(param), f"who calls {info.short}()")
     for call, caller in info.call_sites.items():
         if not isinstance(call, cst.Call):
             continue
@@ -283,14 +290,14 @@ def check_calls(ctx: Context, write: Write) -> None:
                     raise _seen(node, param, item.value, "the code around its call")
                 continue
             if not taken_back(ctx, call, info, item):
-                _check_call(ctx, write, caller, call, item)
+                _check_call(ctx, write, caller, call, item, param in returned)
 
 
 def _gives_nothing(ctx: Context, info: FunctionInfo, param: str) -> bool:
     """Whether a plain function has no result, in the output either: what it does to its arguments is all there is."""
     from migrator.convert.passes.initializers import returned_parameter
 
-    if info.owner is not None or info.outer is not None or info.generator:
+    if info.outer is not None or info.generator:
         return False
     if not isinstance(
         info.params.get(param), k.Tensor
@@ -303,11 +310,16 @@ def _gives_nothing(ctx: Context, info: FunctionInfo, param: str) -> bool:
 
 
 def _check_call(
-    ctx: Context, write: Write, caller: FunctionInfo, call: cst.Call, item: cst.Arg
+    ctx: Context,
+    write: Write,
+    caller: FunctionInfo,
+    call: cst.Call,
+    item: cst.Arg,
+    returned: bool = False,
 ) -> None:
-    """One caller of a function that writes to an argument."""
+    """One caller of a function that writes to an argument; ``returned``: the variable that it gives takes the result."""
     facts = aliases(ctx, caller)
-    statement = _statement_of(facts, call)
+    statement = statement_of(facts, call)
     seen = _seen(write.node, write.param, item.value, f"{caller.short}()")
     if statement is None:
         if root_name(item.value) is not None:
@@ -321,6 +333,8 @@ def _check_call(
         raise seen
     later = facts.read_after(statement) - rebound(statement)
     later |= _read_beside(facts, statement, call)
+    if returned and isinstance(item.value, cst.Name):
+        later -= {item.value.value}
     if write.info.outer is not None:  # a function within a function reads what is around it
         later |= set(syntax.names(write.info.node.body)) - set(write.info.params)
     for name, theirs in state.items():
@@ -417,7 +431,7 @@ def rebound(statement: cst.CSTNode) -> set[str]:
     return found
 
 
-def _statement_of(facts: Aliases, call: cst.CSTNode) -> cst.CSTNode | None:
+def statement_of(facts: Aliases, call: cst.CSTNode) -> cst.CSTNode | None:
     for statement, _, _ in facts.order:
         if call in set(syntax.walk(statement)) and isinstance(
             statement, (cst.SimpleStatementLine, cst.BaseSmallStatement)

@@ -132,6 +132,8 @@ class Context:
         """Layers that are made with ``inplace=True`` and handed around."""
         self.procedures: set[FunctionInfo] = set()
         """Functions without a result that write to their first argument: they return it in the output."""
+        self.written_parameters: dict[FunctionInfo, tuple[str, ...]] = {}
+        """Those that a function returns in the output as it writes to them."""
         self.mutated: dict[FunctionInfo, set[str]] = {}
         """Parameters whose memory a function writes to in torch."""
         self.narrowed: dict[str, str] = {}

@@ -133,7 +133,8 @@ class Calls(Construction):
             return
         starred = any(keyword == "*" for keyword, _ in args)
         saved = k.Sequence(k.TENSOR, "tuple") if starred else k.Tuple(tuple(a for _, a in args))
-        self.join_attribute(info, "saved_tensors", saved)
+        for name in ("saved_tensors", "saved_variables"):
+            self.join_attribute(info, name, saved)
 
     def join_attribute(self, info: ClassInfo, name: str, kind: k.Kind) -> None:
         """Join a kind into an attribute of a class."""

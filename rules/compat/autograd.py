@@ -45,6 +45,11 @@ class FunctionContext:
     def save_for_backward(self, *tensors: Any) -> None:
         self.saved_tensors = tensors
 
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The older name."""
+        return self.saved_tensors
+
     def mark_non_differentiable(self, *outputs: Any) -> None:
         self.non_differentiable = outputs
 

@@ -11,7 +11,7 @@ from migrator.convert.context import Context, Failure, Frame, bound_names
 from migrator.convert.own_modes import NAME, besides, sets_mode, with_base
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
-from migrator.convert.passes.initializers import returned_parameter
+from migrator.convert.passes.initializers import returned_parameters
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -59,10 +59,11 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     if sets:
         body = with_base(info, body)
     body = _without_dead_devices(ctx, node, body)
-    written = returned_parameter(ctx, info)
+    written = returned_parameters(ctx, info)
     if written is not None:
         returns = None
-        body = syntax.changed(body, body=[*body.body, syntax.statement(f"return {written}")])
+        last = cst.SimpleStatementLine([cst.Return(written)])
+        body = syntax.changed(body, body=[*body.body, last])
     if ctx.plan.how(info) == "param":
         ctx.helpers.use("nnx")
         params = with_rngs(params)
@@ -242,8 +243,8 @@ def return_(rw: Rewriter, node: cst.Return) -> Any:
     """Results of a function under ``no_grad`` carry no gradient."""
     frame = rw.ctx.frame
     if node.value is None:
-        written = returned_parameter(rw.ctx, frame.info) if frame is not None else None
-        return cst.Return(cst.Name(written)) if written is not None else node
+        written = returned_parameters(rw.ctx, frame.info) if frame is not None else None
+        return cst.Return(written) if written is not None else node
     value = rw.visit(node.value)
     if frame is not None and (frame.no_grad or rw.ctx.no_grad) and may_hold_tensor(rw, node.value):
         value = stopped(rw, value, node.value)

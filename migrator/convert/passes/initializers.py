@@ -11,6 +11,7 @@ from migrator.convert.alias import check_mutation, root_name
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets
+from migrator.convert.procedures import results, targets_of, written_parameters
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -140,6 +141,15 @@ def _current(rw: Rewriter, target: cst.BaseExpression, free: bool, arg: CallArg)
 
 
 @converts(cst.Expr)
+def procedure_statement(rw: Rewriter, node: cst.Expr) -> Any:
+    """``self.init_(weight, bias)`` with an own method that writes to several tensors and returns them."""
+    if not isinstance(node.value, cst.Call):
+        return None
+    taken = targets_of(rw.ctx, node.value)
+    return cst.Assign([cst.AssignTarget(taken)], rw.visit(node.value)) if taken else None
+
+
+@converts(cst.Expr)
 def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
     """``init_(self.weight)`` with an own function that writes to its first argument and returns it."""
     call = node.value
@@ -180,7 +190,7 @@ def writes_first_parameter(ctx: Context, info: FunctionInfo) -> bool:
         return False
     first = params[0].name.value
     wrote = False
-    own = _own_nodes(info.node.body)
+    own = syntax.own_nodes(info.node.body)
     procedure = not any(isinstance(item, cst.Return) and item.value is not None for item in own)
     for item in own:
         if isinstance(item, cst.Return) and not procedure:
@@ -193,6 +203,8 @@ def writes_first_parameter(ctx: Context, info: FunctionInfo) -> bool:
         elif isinstance(item, cst.AugAssign) and _root(item.target) == first:
             wrote = True
     if procedure:
+        if written_parameters(ctx, info):
+            return False
         tensor = isinstance(info.params.get(first, k.UNKNOWN), (k.Tensor, k.Unknown))
         ctx.writers[info] = wrote and tensor and "generator" not in info.decorators
         if ctx.writers[info]:
@@ -209,20 +221,17 @@ def writes_first_parameter(ctx: Context, info: FunctionInfo) -> bool:
     return ctx.writers[info]
 
 
-def _own_nodes(body: cst.CSTNode) -> list[cst.CSTNode]:
-    """The nodes of a function without those of functions inside it."""
-    found: list[cst.CSTNode] = [body]
-    for item in found:
-        if type(item) is not cst.FunctionDef and type(item) is not cst.Lambda:
-            found.extend(syntax.children(item))
-    return found
-
-
 def returned_parameter(ctx: Context, info: FunctionInfo) -> str | None:
     """The tensor that a function without a result writes to: its callers need the new value."""
     if info.owner is not None or not writes_first_parameter(ctx, info):
         return None
     return info.node.params.params[0].name.value if info in ctx.procedures else None
+
+
+def returned_parameters(ctx: Context, info: FunctionInfo) -> cst.BaseExpression | None:
+    """What a function returns that has no result in torch: what it writes to, which its callers need."""
+    first = returned_parameter(ctx, info)
+    return cst.Name(first) if first is not None else results(ctx, info)
 
 
 def _writes(ctx: Context, call: cst.Call, name: str) -> bool:

@@ -1,0 +1,153 @@
+"""Functions without a result that write to several tensors, or to one that is not the first: they return them.
+
+    self.init_(weight, bias, scale)      →      weight, bias = self.init_(weight, bias, scale)
+
+Functions of a module that write to their first argument alone, and are called with parameters as well, are those of
+``passes.initializers``.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.alias import bound_arguments, is_handed_on, root_name, statement_of
+from migrator.convert.context import Context
+from migrator.convert.memory import aliases
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+
+
+def written_parameters(ctx: Context, info: FunctionInfo) -> tuple[str, ...]:
+    """The parameters that a function returns in the output, as its callers go on with what it writes to them."""
+    if info.settled is not None:
+        return ()
+    if info not in ctx.written_parameters:
+        ctx.written_parameters[info] = ()  # of one that calls itself
+        ctx.written_parameters[info] = _found(ctx, info)
+    return ctx.written_parameters[info]
+
+
+def _found(ctx: Context, info: FunctionInfo) -> tuple[str, ...]:
+    own = syntax.own_nodes(info.node.body)
+    written = _written(ctx, info, own)
+    if not written or not _is_plain(ctx, info, own):
+        return ()
+    wanted: set[str] = set()
+    for call, caller in info.call_sites.items():
+        given = _names_given(ctx, call, info, written)
+        if caller is None or given is None or not isinstance(call, cst.Call):
+            return ()
+        facts = aliases(ctx, caller)
+        statement = statement_of(facts, call)
+        if statement is None:
+            return ()
+        later = facts.read_after(statement)
+        wanted |= {param for param, name in given.items() if name in later}
+    first = next(iter(info.node.params.params)).name.value
+    if info.owner is None and wanted == {first} and set(written) == wanted:
+        return ()  # those of passes.initializers
+    return tuple(name for name in written if name in wanted)
+
+
+def _written(ctx: Context, info: FunctionInfo, own: list[cst.CSTNode]) -> tuple[str, ...]:
+    """The tensors among the parameters that a function writes to by their names, and never gives another meaning."""
+    found, rebound = set(), set()
+    for node in own:
+        if isinstance(node, cst.AugAssign):
+            found.add(_root(node.target))
+        elif isinstance(node, cst.AssignTarget):
+            if isinstance(node.target, cst.Subscript):
+                found.add(_root(node.target))
+            else:
+                rebound |= set(syntax.names(node.target))
+        elif isinstance(node, (cst.For, cst.AnnAssign, cst.NamedExpr, cst.CompFor)):
+            rebound |= set(syntax.names(node.target))
+        elif isinstance(node, cst.AsName):
+            rebound |= set(syntax.names(node.name))
+        elif isinstance(node, cst.Expr) and isinstance(node.value, cst.Call):
+            found.add(_written_by(ctx, node.value))
+    params = [p for p in info.params if _is_tensor(info.params[p])]
+    return tuple(p for p in params if p in found and p not in rebound)
+
+
+def _written_by(ctx: Context, call: cst.Call) -> str:
+    """``x`` of ``x.zero_()`` and ``nn.init.zeros_(x)``."""
+    callee = ctx.facts.callee(call) or ""
+    if not callee.endswith("_"):
+        return ""
+    if callee.startswith("Tensor.") and isinstance(call.func, cst.Attribute):
+        return _root(call.func.value)
+    given = callee.startswith("torch.nn.init.") and bool(call.args)
+    return _root(call.args[0].value) if given else ""
+
+
+def _root(node: cst.CSTNode) -> str:
+    name = root_name(node)
+    return name.value if name is not None else ""
+
+
+def _is_tensor(kind: k.Kind) -> bool:
+    return isinstance(kind.inner if isinstance(kind, k.Optional) else kind, k.Tensor)
+
+
+def _is_plain(ctx: Context, info: FunctionInfo, own: list[cst.CSTNode]) -> bool:
+    """Whether a function has no result, stands for itself alone and is seen wherever it is called."""
+    if info.generator or info.outer is not None or info.nested or info.node.decorators:
+        return False
+    if any(isinstance(n, cst.Return) and n.value is not None for n in own) or not info.call_sites:
+        return False
+    if any(isinstance(n, (cst.FunctionDef, cst.Lambda)) for n in own) or is_handed_on(ctx, info):
+        return False
+    if info.owner is None:
+        return not info.shared
+    if info.short == "forward" or info.short.startswith("__"):
+        return False
+    named = [c for c in ctx.facts.classes.values() if info.short in c.methods]
+    asked = [n for n in ctx.facts.tree.of_type(cst.Attribute) if n.attr.value == info.short]
+    calls = {id(call.func) for call in info.call_sites if isinstance(call, cst.Call)}
+    return len(named) == 1 and all(id(node) in calls for node in asked)
+
+
+def _names_given(
+    ctx: Context, call: cst.CSTNode, info: FunctionInfo, written: tuple[str, ...]
+) -> dict[str, str] | None:
+    """The variable that a call, a statement of its own, gives for each parameter that is written to."""
+    if not isinstance(call, cst.Call) or any(a.star for a in call.args):
+        return None
+    if _called(call) != info.short:
+        return None
+    if not any(one.value is call for one in ctx.source.index.of_type(cst.Expr)):
+        return None
+    given = {name: item.value for name, item in bound_arguments(call, info) if name in written}
+    names = {p: v.value for p, v in given.items() if isinstance(v, cst.Name)}
+    distinct = len(set(names.values()) - {"None"}) == len(names)
+    return names if len(names) == len(written) and distinct else None
+
+
+def results(ctx: Context, info: FunctionInfo) -> cst.Name | cst.Tuple | None:
+    """What such a function returns; None for any other."""
+    return _names(list(written_parameters(ctx, info)))
+
+
+def targets_of(ctx: Context, call: cst.Call) -> cst.Name | cst.Tuple | None:
+    """The variables that take what a call of such a function returns; None for a call of any other."""
+    name = _called(call)
+    called = [f for f in ctx.facts.functions.values() if f.short == name and call in f.call_sites]
+    if len(called) != 1:
+        return None
+    info = called[0]
+    written = written_parameters(ctx, info)
+    given = _names_given(ctx, call, info, written) if written else None
+    names = [given[name] for name in written] if given else []
+    return _names(["_" if name == "None" else name for name in names])
+
+
+def _called(call: cst.Call) -> str:
+    func = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    return func.value if isinstance(func, cst.Name) else ""
+
+
+def _names(names: list[str]) -> cst.Name | cst.Tuple | None:
+    made = syntax.parse(", ".join(names)) if names else None
+    return made if isinstance(made, (cst.Name, cst.Tuple)) else None

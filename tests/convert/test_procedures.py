@@ -1,0 +1,80 @@
+"""Functions without a result that write to what they are handed: their callers take the new values."""
+
+from __future__ import annotations
+
+import pytest
+from flax import nnx
+
+from tests.convert.tools import check, loaded, rules_of
+
+LAYER = """class M(nn.Module):
+    def __init__(self, bias=True):
+        super().__init__()
+        self.gain = 3.0
+        weight = torch.zeros(5, 4)
+        shift = torch.zeros(5) if bias else None
+        self.begin(weight, shift, limit=2.0)
+        self.weight = nn.Parameter(weight)
+        self.shift = nn.Parameter(shift) if bias else None
+
+    def begin(self, weight, shift, limit):
+        weight.fill_(self.gain / limit)
+        if shift is not None:
+            shift.fill_(limit)
+
+    def forward(self, x):
+        return F.linear(x, self.weight, self.shift)
+"""
+SCALED = """def scaled(v, image, mask):
+    if v == 0:
+        return
+    image *= v
+    mask[:, 0] = 1.0
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y, m = self.l(x) * 2, torch.zeros_like(x)
+        OTHER
+        for i in range(3):
+            scaled(float(i), y, m)
+        return y + 10 * m
+"""
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_method_that_fills_the_tensors_it_is_handed(bias: bool) -> None:
+    code = check(LAYER, bias)
+    assert "weight, shift = self.begin(weight, shift, limit=2.0)" in code
+    assert "return weight, shift" in code
+
+
+def test_what_a_method_filled_is_what_the_parameter_begins_with() -> None:
+    theirs, ours, _ = loaded(LAYER)
+    assert (theirs["M"]().weight == 1.5).all()
+    assert (ours["M"](rngs=nnx.Rngs(0)).weight[...] == 1.5).all()
+
+
+def test_a_function_that_writes_to_others_than_its_first_argument() -> None:
+    code = check(SCALED.replace("        OTHER\n", ""))
+    assert "y, m = scaled(float(i), y, m)" in code
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SCALED.replace("OTHER", "y2 = y").replace("return y +", "return y2 +"),  # another name
+        SCALED.replace("OTHER", "f = scaled").replace("            scaled(", "            f("),
+        SCALED.replace("OTHER", "pass").replace(
+            "    image *=", "    image = image[:]\n    image *="
+        ),
+        SCALED.replace("OTHER", "pass").replace("i), y, m)", "i), y[1:], m)"),
+        LAYER + "\nclass N(M):\n    def begin(self, weight, shift, limit):\n        pass\n",
+        LAYER.replace("self.begin(", "getattr(self, 'begin')("),
+    ],
+)
+def test_what_others_see_or_may_call_is_a_finding(source: str) -> None:
+    assert rules_of(source)
