@@ -188,11 +188,9 @@ def _compared(facts: Facts, test: cst.Comparison) -> bool | None:
     if asked is not None:
         return asked
     if isinstance(target.operator, (cst.Is, cst.IsNot)):
-        if not isinstance(test.left, cst.Name) or test.left.value not in facts.settled:
-            return None
         none = isinstance(target.comparator, cst.Name) and target.comparator.value == "None"
-        is_none = facts.settled[test.left.value] is None
-        return is_none is isinstance(target.operator, cst.Is) if none else None
+        is_none = _is_none(facts, test.left) if none and isinstance(test.left, cst.Name) else None
+        return None if is_none is None else is_none is isinstance(target.operator, cst.Is)
     if isinstance(target.operator, (cst.In, cst.NotIn)):
         there = _listed(facts, test.left, target.comparator)
         return there if there is None or isinstance(target.operator, cst.In) else not there
@@ -208,6 +206,23 @@ def _compared(facts: Facts, test: cst.Comparison) -> bool | None:
     width = max(len(own), len(other))
     own, other = (v + (0,) * (width - len(v)) for v in (own, other))
     return order(own, other) if asks[0] else order(other, own)
+
+
+def _is_none(facts: Facts, name: cst.Name) -> bool | None:
+    """Whether what a library's absence leaves is None; a module of torch that ``try`` imports is there."""
+    if name.value in facts.settled:
+        return facts.settled[name.value] is None
+    kind = facts.kind(name)
+    if not isinstance(kind, k.Namespace) or not of_torch(kind.name):
+        return None
+    for one in facts.tree.of_type(cst.AssignTarget):
+        if isinstance(one.target, cst.Name) and one.target.value == name.value:
+            around = facts.tree.around(one)
+            handled = any(isinstance(node, cst.ExceptHandler) for node in around)
+            tries = [node for node in around if isinstance(node, cst.Try)]
+            if not handled or not facts.tree.within(tries[-1].body, cst.Import, cst.ImportFrom):
+                return None
+    return False
 
 
 def _devices(facts: Facts, left: cst.BaseExpression, target: cst.ComparisonTarget) -> bool | None:

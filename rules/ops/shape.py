@@ -296,7 +296,6 @@ def size_of(iterable=()) -> Shape:
 @op(
     "torch.broadcast_to",
     "torch.expand_copy",
-    "Tensor.broadcast_to",
     example={"torch.broadcast_to(x, (2, n))": "jnp.broadcast_to(x, (2, n))"},
 )
 def broadcast_to(input, size) -> Tensor:
@@ -311,7 +310,9 @@ def broadcast_to(input, size) -> Tensor:
 
 @op(
     "Tensor.expand",
+    "Tensor.broadcast_to",
     example={
+        "x.broadcast_to(2, n)": "jnp.broadcast_to(x, (2, n))",
         "x.expand(2, n)": "jnp.broadcast_to(x, (2, n))",
         "x.expand(n, -1, -1)": "jnp.broadcast_to(x, (n, *x.shape[-2:]))",
     },

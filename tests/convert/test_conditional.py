@@ -16,7 +16,7 @@ from migrator.infer.static import _OBJECTS, exists
 from migrator.project import convert_path
 from rules.compat.by_name import activation, activation_layer
 from rules.torch_names import VERSION
-from tests.convert.tools import HEADER, X, body, both, convert, rules_of
+from tests.convert.tools import HEADER, X, body, both, check, convert, rules_of
 
 
 def module_text(source: str) -> str:
@@ -282,3 +282,33 @@ def test_what_follows_the_branch_that_leaves_is_left_out() -> None:
     assert body(source, "def f").endswith("    return x + 1\n")
     kept = source.replace("return torch.nope(x)", "yield torch.nope(x)")
     assert rules_of(kept) == ["API001"]
+
+
+FFT = """try:
+    import torch.fft as fft
+except ImportError:
+    fft = None
+
+if fft is None:
+    def spectrum(x: torch.Tensor):
+        return torch.rfft(x, 1)
+else:
+    def spectrum(x: torch.Tensor):
+        return fft.rfft(x).real
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.l(x if fft is None else spectrum(x) if fft is not None else x)[:, :3]
+"""
+
+
+def test_a_module_of_torch_that_older_ones_had_not_is_there() -> None:
+    source = FFT.replace("spectrum(x) if", "F.pad(spectrum(x), (0, 1)) if")
+    code = check(source)
+    assert "fft is" not in code
+    assert "torch.rfft" not in code
+    assert rules_of(source + "\nfft = choose(fft)\n")
