@@ -121,12 +121,14 @@ class RngPlan:
             more |= {a for a, b in _overrides(methods) if b in reached and a not in reached}
             grown = bool(more)
             reached |= more
-        later = {f for f in methods if f not in reached}
+        later = {f for f in methods if f not in reached or f.short == "forward"}
         grown = True
         while grown:
             more = {
                 c for f in later for c in f.calls if isinstance(c, FunctionInfo) and c in reached
             }
+            for pair in _overrides(methods):  # one way for both: whoever calls them cannot tell
+                more |= set(pair) if not later.isdisjoint(pair) else set()
             more -= {f for f in more if f.short == "__init__" or f in later}
             grown = bool(more - later)
             later |= more

@@ -27,7 +27,7 @@ from migrator.infer.python import NAMED_TUPLES, PARTIAL, is_self, partial, parti
 from migrator.infer.signatures import Args, of_integers, signature_fits
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION
-from migrator.infer.tables import CREATING, note_lookup
+from migrator.infer.tables import CREATING, note_kept, note_lookup
 from rules import definitions
 from rules.definitions import Rule
 
@@ -552,6 +552,7 @@ class Calls(Construction):
                 )
                 made = grown(receiver, item, new)
                 self.bind_target(func.value, made)
+                note_kept(self.facts, self.function, node.args[-1].value)
                 return made if name != "insert" else k.UNKNOWN
         if isinstance(receiver, k.Module) and args:
             if name in ("register_buffer", "register_parameter") and self.owner is not None:
@@ -569,6 +570,7 @@ class Calls(Construction):
                 return k.NONE
             if name in ("add_module", "register_module") and len(args) > 1:
                 key = args[0][1]
+                note_kept(self.facts, self.function, node.args[-1].value)
                 if isinstance(key, k.Const) and self.owner is not None and is_self(func.value):
                     self.assign_attribute(str(key.value), args[1][1])
                 elif receiver.cls in CONTAINERS:

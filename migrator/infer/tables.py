@@ -44,6 +44,26 @@ def note_lookup(facts: Facts, function: FunctionInfo | None, node: cst.Call, arg
         function.builds |= not any(isinstance(kind, k.Tensor) for _, kind in args)
 
 
+def note_kept(facts: Facts, function: FunctionInfo | None, value: cst.BaseExpression) -> None:
+    """``layer = layer(*args)``, ``self.add_module(name, layer)``: what a function calls makes a module, which is kept."""
+    if function is None:
+        return
+    values: list[cst.BaseExpression] = [value]
+    if isinstance(value, cst.Name):
+        every = facts.tree.within(function.node.body, cst.Assign)
+        values = [a.value for a in every if any(_is_name(t.target, value.value) for t in a.targets)]
+    for made in values:
+        if not isinstance(made, cst.Call) or type(made.func) not in (cst.Name, cst.Subscript):
+            continue
+        kind = facts.kind(made.func)
+        if isinstance(kind, k.Unknown) or kind == k.NAMELESS:
+            function.builds |= not passes_on(function, made)
+
+
+def _is_name(node: cst.CSTNode, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
+
+
 def looked_up(
     facts: Facts, function: FunctionInfo, node: cst.BaseExpression, kept: bool = True
 ) -> LookedUp | None:

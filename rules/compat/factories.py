@@ -58,3 +58,29 @@ def signature_of(make):
         found = inspect.signature(make)
         own = list(found.parameters.values())
     return found.replace(parameters=[one for one in own if one.name != "rngs"])
+
+
+def argspec_of(make):
+    """``inspect.getfullargspec`` without ``rngs``; of a module, which torch calls through a wrapper, any arguments."""
+    if isinstance(make, nnx.Module):
+        return inspect.FullArgSpec(["self"], "args", "kwargs", None, [], None, {})
+    kinds: dict = {}
+    for one in signature_of(make).parameters.values():
+        kinds.setdefault(one.kind, []).append(one)
+    names = {kind: [one.name for one in found] for kind, found in kinds.items()}
+    one = inspect.Parameter
+    plain = [*kinds.get(one.POSITIONAL_ONLY, []), *kinds.get(one.POSITIONAL_OR_KEYWORD, [])]
+    only = kinds.get(one.KEYWORD_ONLY, [])
+    defaults = tuple(p.default for p in plain if p.default is not one.empty)
+    given = {p.name: p.default for p in only if p.default is not one.empty}
+    hints = {p.name: p.annotation for p in (*plain, *only) if p.annotation is not one.empty}
+    first = ["self"] if isinstance(make, type) else []
+    return inspect.FullArgSpec(
+        [*first, *(p.name for p in plain)],
+        (names.get(one.VAR_POSITIONAL) or [None])[0],
+        (names.get(one.VAR_KEYWORD) or [None])[0],
+        defaults or None,
+        [p.name for p in only],
+        given or None,
+        hints,
+    )

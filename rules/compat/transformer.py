@@ -57,22 +57,21 @@ class TransformerEncoderLayer(nnx.Module):
             nnx.Dropout(dropout, rngs=rngs) for _ in range(3)
         )
 
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        x = self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
+        return self.dropout1(x)
+
+    def _ff_block(self, x):
+        x = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return self.dropout2(x)
+
     def __call__(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
-        def attend(x):
-            x = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)[
-                0
-            ]
-            return self.dropout1(x)
-
-        def feed_forward(x):
-            x = self.linear2(self.dropout(self.activation(self.linear1(x))))
-            return self.dropout2(x)
-
+        masks = src_mask, src_key_padding_mask, is_causal
         if self.norm_first:
-            x = src + attend(self.norm1(src))
-            return x + feed_forward(self.norm2(x))
-        x = self.norm1(src + attend(src))
-        return self.norm2(x + feed_forward(x))
+            x = src + self._sa_block(self.norm1(src), *masks)
+            return x + self._ff_block(self.norm2(x))
+        x = self.norm1(src + self._sa_block(src, *masks))
+        return self.norm2(x + self._ff_block(x))
 
 
 class TransformerDecoderLayer(nnx.Module):
@@ -118,6 +117,19 @@ class TransformerDecoderLayer(nnx.Module):
             nnx.Dropout(dropout, rngs=rngs) for _ in range(4)
         )
 
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        x = self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
+        return self.dropout1(x)
+
+    def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+        attend = self.multihead_attn
+        x = attend(x, mem, mem, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
+        return self.dropout2(x)
+
+    def _ff_block(self, x):
+        x = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return self.dropout3(x)
+
     def __call__(
         self,
         tgt,
@@ -129,30 +141,15 @@ class TransformerDecoderLayer(nnx.Module):
         tgt_is_causal=False,
         memory_is_causal=False,
     ):
-        def attend(x):
-            found = self.self_attn(
-                x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal
-            )
-            return self.dropout1(found[0])
-
-        def attend_memory(x):
-            padding, causal = memory_key_padding_mask, memory_is_causal
-            found = self.multihead_attn(
-                x, memory, memory, padding, False, memory_mask, is_causal=causal
-            )
-            return self.dropout2(found[0])
-
-        def feed_forward(x):
-            x = self.linear2(self.dropout(self.activation(self.linear1(x))))
-            return self.dropout3(x)
-
+        masks = tgt_mask, tgt_key_padding_mask, tgt_is_causal
+        theirs = memory_mask, memory_key_padding_mask, memory_is_causal
         if self.norm_first:
-            x = tgt + attend(self.norm1(tgt))
-            x = x + attend_memory(self.norm2(x))
-            return x + feed_forward(self.norm3(x))
-        x = self.norm1(tgt + attend(tgt))
-        x = self.norm2(x + attend_memory(x))
-        return self.norm3(x + feed_forward(x))
+            x = tgt + self._sa_block(self.norm1(tgt), *masks)
+            x = x + self._mha_block(self.norm2(x), memory, *theirs)
+            return x + self._ff_block(self.norm3(x))
+        x = self.norm1(tgt + self._sa_block(tgt, *masks))
+        x = self.norm2(x + self._mha_block(x, memory, *theirs))
+        return self.norm3(x + self._ff_block(x))
 
 
 def copies(layer, number, rngs):

@@ -204,3 +204,39 @@ class M({bases}):
         check(source)
         return
     assert rules_of(source) == ["API001"]
+
+
+def test_layers_of_a_transformer_that_are_put_together_anew() -> None:
+    check("""class Half(nn.TransformerEncoderLayer):
+    def forward(self, src, src_mask=None, src_key_padding_mask=None):
+        x = self.norm1(src + 0.5 * self._sa_block(src, src_mask, src_key_padding_mask))
+        return self.norm2(x + 0.5 * self._ff_block(x))
+
+
+class Double(nn.TransformerDecoderLayer):
+    def _ff_block(self, x):
+        return 2 * super()._ff_block(x)
+
+    def forward(self, tgt, memory):
+        x = tgt + self._sa_block(self.norm1(tgt), None, None)
+        x = x + self._mha_block(self.norm2(x), memory, None, None)
+        return x + self._ff_block(self.norm3(x))
+
+
+class Own(nn.TransformerEncoderLayer):
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        return 3.0 * super()._sa_block(x, attn_mask, key_padding_mask, is_causal)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Half(8, 2, 16, batch_first=True)
+        self.b = Double(8, 2, 16, batch_first=True)
+        self.c = Own(8, 2, 16, batch_first=True, norm_first=True)
+        self.l = nn.Linear(4, 8)
+
+    def forward(self, x):
+        x = self.l(x)[:, None, :].repeat(1, 3, 1)
+        return self.c(self.b(self.a(x), x.flip(1)))
+""")

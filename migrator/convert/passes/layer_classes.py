@@ -332,6 +332,12 @@ def _renamed() -> dict[str, str]:
     return {name: flax for r in every for name, flax in r.weights.items() if name != flax}
 
 
+def is_kept(layer: str, name: str) -> bool:
+    """Whether what a layer of torch becomes has an attribute or method of this name."""
+    rules = definitions.layers(layer)
+    return all(_keeps(rule.file, rule.returns.strip("'\""), name) for rule in rules)
+
+
 def _keeps(file: RuleFile, made: str, name: str) -> bool:
     """Whether instances of a class that rules make have an attribute of this name."""
     module, attribute = file.imports.get(made, ("", None))
@@ -391,8 +397,7 @@ def method_of_the_layer(rw: Rewriter, node: cst.Call) -> Any:
     name = func.attr.value
     if name in INITIALISING or not _is_the_layers(rw.ctx, owner, func):
         return None
-    rules = definitions.layers(owner.torch_base or "")
-    if all(_keeps(rule.file, rule.returns.strip("'\""), name) for rule in rules):
+    if is_kept(owner.torch_base or "", name):
         return None
     raise Failure(node, "API001", f"`{name}` is {owner.torch_base}'s own", "write it out")
 

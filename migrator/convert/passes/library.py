@@ -226,9 +226,10 @@ def named_import(rw: Rewriter, node: cst.Call) -> Any:
 
 @converts(cst.Call)
 def signature(rw: Rewriter, node: cst.Call) -> Any:
-    """``inspect.signature(norm_layer)``: of a class of modules Python sees that of the metaclass of Flax."""
+    """``inspect.signature(norm_layer)``, ``inspect.getfullargspec(norm_layer)``: of a class of modules Python sees that of the metaclass of Flax."""
     ctx = rw.ctx
-    if ctx.facts.qualified_name(node.func) != "inspect.signature" or len(node.args) != 1:
+    asked = _SIGNATURES.get(ctx.facts.qualified_name(node.func) or "")
+    if asked is None or len(node.args) != 1:
         return None
     kind = ctx.kind(node.args[0].value)
     if isinstance(kind, k.Function) and kind.name:
@@ -236,10 +237,11 @@ def signature(rw: Rewriter, node: cst.Call) -> Any:
     if isinstance(kind, k.Class) and kind.name.startswith("torch."):
         what = f"what {kind.name} becomes takes other arguments"
         raise Failure(node, "API001", what, "write down the answer")
-    helper = ctx.helpers.need(module_file("rules.compat.factories"), "signature_of")
+    helper = ctx.helpers.need(module_file("rules.compat.factories"), asked)
     return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(node.args[0])])
 
 
+_SIGNATURES = {"inspect.signature": "signature_of", "inspect.getfullargspec": "argspec_of"}
 _OVERLOADS = frozenset(["torch.jit._overload", "torch.jit._overload_method"])
 
 

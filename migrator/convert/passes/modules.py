@@ -15,7 +15,7 @@ from migrator.convert.passes import transposed
 from migrator.convert.passes.casting import cast
 from migrator.convert.passes.classes import is_mixed_in, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
-from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch
+from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch, is_kept
 from migrator.convert.passes.redrawing import is_torchs, reset_layer
 from migrator.convert.passes.unordered import asks_for_type, in_any_order
 from migrator.convert.rewriter import Rewriter, converts
@@ -25,6 +25,7 @@ from migrator.infer import kinds as k
 from migrator.infer.calls import INITIALISING
 from migrator.infer.construction import passes_on
 from migrator.infer.symbols import LAYERS
+from rules import definitions
 from rules.definitions import module_file
 
 _SUPPORTED_API = frozenset(
@@ -167,7 +168,9 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
             moved = cast(rw, node, method) if owner.torch_base else None
             if moved is not None:
                 return moved
-            if owner.torch_base and method not in ("__init__", "train", "eval"):
+            layers = definitions.layers(owner.torch_base or "")
+            kept = bool(layers) and is_kept(owner.torch_base or "", method)
+            if owner.torch_base and method not in ("__init__", "train", "eval") and not kept:
                 raise Failure(node, "API001", f"super().{method} is torch's own", "write it out")
         if method == "__init__":
             return None
