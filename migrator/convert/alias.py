@@ -340,8 +340,9 @@ def _check_call(
     for name, theirs in state.items():
         if name in later and shared(theirs, memory) and not (write.element and theirs == memory):
             raise seen
+    given = f"attr:{syntax.code(item.value)}" if returned else ""
     for one in sorted(memory):
-        if one.startswith("attr:"):
+        if one.startswith("attr:") and one != given:
             raise seen
         if one.startswith("param:") and caller is not write.info:
             same = write.element and isinstance(item.value, cst.Name)

@@ -34,6 +34,7 @@ def _found(ctx: Context, info: FunctionInfo) -> tuple[str, ...]:
     if not written or not _is_plain(ctx, info, own):
         return ()
     wanted: set[str] = set()
+    formless = {p for p in written if _takes_any_form(own, p)}
     for call, caller in info.call_sites.items():
         given = _names_given(ctx, call, info, written)
         if caller is None or given is None or not isinstance(call, cst.Call):
@@ -43,7 +44,11 @@ def _found(ctx: Context, info: FunctionInfo) -> tuple[str, ...]:
         if statement is None:
             return ()
         later = facts.read_after(statement)
-        wanted |= {param for param, name in given.items() if name in later}
+        for param, value in given.items():
+            if isinstance(value, cst.Attribute) and param in formless:
+                return ()  # an assignment to what the parameter holds keeps its shape and dtype
+            if isinstance(value, cst.Attribute) or value.value in later:
+                wanted.add(param)
     first = next(iter(info.node.params.params)).name.value
     if info.owner is None and wanted == {first} and set(written) == wanted:
         return ()  # those of passes.initializers
@@ -57,7 +62,7 @@ def _written(ctx: Context, info: FunctionInfo, own: list[cst.CSTNode]) -> tuple[
         if isinstance(node, cst.AugAssign):
             found.add(_root(node.target))
         elif isinstance(node, cst.AssignTarget):
-            if isinstance(node.target, cst.Subscript):
+            if isinstance(node.target, cst.Subscript) or _is_data(node.target):
                 found.add(_root(node.target))
             else:
                 rebound |= set(syntax.names(node.target))
@@ -69,6 +74,16 @@ def _written(ctx: Context, info: FunctionInfo, own: list[cst.CSTNode]) -> tuple[
             found.add(_written_by(ctx, node.value))
     params = [p for p in info.params if _is_tensor(info.params[p])]
     return tuple(p for p in params if p in found and p not in rebound)
+
+
+def _is_data(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Attribute) and node.attr.value == "data"
+
+
+def _takes_any_form(own: list[cst.CSTNode], param: str) -> bool:
+    """Whether ``param.data`` is assigned to, which may give it another shape or dtype."""
+    targets = [node.target for node in own if isinstance(node, cst.AssignTarget)]
+    return any(_is_data(target) and _root(target) == param for target in targets)
 
 
 def _written_by(ctx: Context, call: cst.Call) -> str:
@@ -111,8 +126,10 @@ def _is_plain(ctx: Context, info: FunctionInfo, own: list[cst.CSTNode]) -> bool:
 
 def _names_given(
     ctx: Context, call: cst.CSTNode, info: FunctionInfo, written: tuple[str, ...]
-) -> dict[str, str] | None:
-    """The variable that a call, a statement of its own, gives for each parameter that is written to."""
+) -> dict[str, cst.Name | cst.Attribute] | None:
+    """The variable, or the parameter of a model being built, that a call gives for each parameter written to.
+
+    None where the call is no statement of its own, or gives anything else."""
     if not isinstance(call, cst.Call) or any(a.star for a in call.args):
         return None
     if _called(call) != info.short:
@@ -120,17 +137,34 @@ def _names_given(
     if not any(one.value is call for one in ctx.source.index.of_type(cst.Expr)):
         return None
     given = {name: item.value for name, item in bound_arguments(call, info) if name in written}
-    names = {p: v.value for p, v in given.items() if isinstance(v, cst.Name)}
-    distinct = len(set(names.values()) - {"None"}) == len(names)
+    builds = call in info.call_sites and _builds(ctx, info.call_sites[call])
+    names = {
+        p: v
+        for p, v in given.items()
+        if isinstance(v, cst.Name)
+        or (isinstance(v, cst.Attribute) and builds and _is_own_parameter(ctx, v))
+    }
+    texts = [syntax.code(v) for v in names.values()]
+    distinct = len(set(texts)) == len(names)
     return names if len(names) == len(written) and distinct else None
 
 
-def results(ctx: Context, info: FunctionInfo) -> cst.Name | cst.Tuple | None:
+def _builds(ctx: Context, caller: FunctionInfo | None) -> bool:
+    return caller is not None and ctx.plan.builds_time(caller)
+
+
+def _is_own_parameter(ctx: Context, node: cst.Attribute) -> bool:
+    kind = ctx.kind(node)
+    own = isinstance(node.value, cst.Name) and node.value.value == "self"
+    return own and isinstance(kind, k.Tensor) and kind.role in ("param", "buffer")
+
+
+def results(ctx: Context, info: FunctionInfo) -> cst.Name | cst.Subscript | cst.Tuple | None:
     """What such a function returns; None for any other."""
     return _names(list(written_parameters(ctx, info)))
 
 
-def targets_of(ctx: Context, call: cst.Call) -> cst.Name | cst.Tuple | None:
+def targets_of(ctx: Context, call: cst.Call) -> cst.Name | cst.Subscript | cst.Tuple | None:
     """The variables that take what a call of such a function returns; None for a call of any other."""
     name = _called(call)
     called = [f for f in ctx.facts.functions.values() if f.short == name and call in f.call_sites]
@@ -139,7 +173,8 @@ def targets_of(ctx: Context, call: cst.Call) -> cst.Name | cst.Tuple | None:
     info = called[0]
     written = written_parameters(ctx, info)
     given = _names_given(ctx, call, info, written) if written else None
-    names = [given[name] for name in written] if given else []
+    values = [given[name] for name in written] if given else []
+    names = [f"{syntax.code(v)}[...]" if isinstance(v, cst.Attribute) else v.value for v in values]
     return _names(["_" if name == "None" else name for name in names])
 
 
@@ -148,6 +183,6 @@ def _called(call: cst.Call) -> str:
     return func.value if isinstance(func, cst.Name) else ""
 
 
-def _names(names: list[str]) -> cst.Name | cst.Tuple | None:
+def _names(names: list[str]) -> cst.Name | cst.Subscript | cst.Tuple | None:
     made = syntax.parse(", ".join(names)) if names else None
-    return made if isinstance(made, (cst.Name, cst.Tuple)) else None
+    return made if isinstance(made, (cst.Name, cst.Subscript, cst.Tuple)) else None

@@ -543,14 +543,8 @@ class Calls(Construction):
                 self.bind_target(func.value, k.Sequence(new, "list"))
                 return k.NONE
             if isinstance(receiver, k.Module) and receiver.cls in CONTAINERS:
-                known_item = receiver.item
                 item = as_parameter(item) if receiver.cls in PARAMETERS else item
-                new = (
-                    item
-                    if known_item is None or isinstance(known_item, k.Unknown)
-                    else k.join(known_item, item)
-                )
-                made = grown(receiver, item, new)
+                made = grown(receiver, item, _with_item(receiver.item, item))
                 self.bind_target(func.value, made)
                 note_kept(self.facts, self.function, node.args[-1].value)
                 return made if name != "insert" else k.UNKNOWN
@@ -574,12 +568,7 @@ class Calls(Construction):
                 if isinstance(key, k.Const) and self.owner is not None and is_self(func.value):
                     self.assign_attribute(str(key.value), args[1][1])
                 elif receiver.cls in CONTAINERS:
-                    known_item = receiver.item
-                    new = (
-                        args[1][1]
-                        if known_item is None or isinstance(known_item, k.Unknown)
-                        else k.join(known_item, args[1][1])
-                    )
+                    new = _with_item(receiver.item, args[1][1])
                     self.bind_target(func.value, grown(receiver, args[1][1], new))
                 return k.NONE
         return None
@@ -587,6 +576,10 @@ class Calls(Construction):
     def assign_attribute(self, name: str, kind: k.Kind) -> None:
         """Join a kind into an attribute of the class being walked."""
         raise NotImplementedError
+
+
+def _with_item(known: k.Kind | None, item: k.Kind) -> k.Kind:
+    return item if known is None or isinstance(known, k.Unknown) else k.join(known, item)
 
 
 _WHOLE = frozenset("floor ceil prod gcd isqrt comb factorial".split())

@@ -78,3 +78,43 @@ def test_a_function_that_writes_to_others_than_its_first_argument() -> None:
 )
 def test_what_others_see_or_may_call_is_a_finding(source: str) -> None:
     assert rules_of(source)
+
+
+FILLED = """def begin(w, b):
+    w.fill_(0.25)
+    b.zero_()
+    b += 1
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.empty(4, 4))
+        self.b = nn.Parameter(torch.empty(4))
+        with torch.no_grad():
+            begin(self.w, self.b)
+
+    def forward(self, x):
+        return F.linear(x, self.w, self.b)
+"""
+
+
+def test_parameters_that_a_function_fills() -> None:
+    assert "self.w[...], self.b[...] = begin(self.w[...], self.b[...])" in check(FILLED)
+    _, ours, _ = loaded(FILLED)
+    model = ours["M"](rngs=nnx.Rngs(0))
+    assert (model.w[...] == 0.25).all()
+    assert (model.b[...] == 1).all()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        FILLED.replace("w.fill_(0.25)", "w.data = torch.ones(2, 4)"),  # of another shape
+        FILLED.replace("begin(self.w, self.b)", "pass")
+        + "\n    def again(self):\n        begin(self.w, self.b)\n",
+        "def begin(w):\n    w.data = torch.ones(2)\n",
+        "def begin(w: torch.Tensor):\n    w.data = w.data * 2\n",
+    ],
+)
+def test_parameters_that_a_function_gives_other_data_are_a_finding(source: str) -> None:
+    assert rules_of(source)

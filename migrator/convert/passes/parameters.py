@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.alias import check_mutation
 from migrator.convert.children import REGISTERING, is_named
 from migrator.convert.context import Failure
 from migrator.convert.hints import is_no_module
@@ -317,6 +318,13 @@ def mark(rw: Rewriter, node: cst.Assign) -> Any:
     return cst.Expr(syntax.with_args(cst.Call(func), args))
 
 
+def _may_be_tensor(rw: Rewriter, data: cst.Attribute) -> bool:
+    """Whether nothing is known of the variable whose ``data`` this is: it may be an object with data, too."""
+    name = data.value
+    unknown = isinstance(name, cst.Name) and isinstance(rw.ctx.kind(name), k.Unknown)
+    return unknown and not rw.ctx.is_self(name)
+
+
 @converts(cst.Assign)
 def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     """Assignments to attributes: new values of Variables, shared parameters, None before data."""
@@ -325,8 +333,13 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     ctx = rw.ctx
     target = node.targets[0].target
     if target.attr.value == "data" and isinstance(ctx.kind(target.value), k.Tensor):
+        if not targets.is_variable(ctx, target.value):
+            check_mutation(ctx, node, target)
         return targets.replace(rw, target, rw.visit(node.value), node.value)
     kind = ctx.facts.kind(node.value)
+    if target.attr.value == "data" and isinstance(kind, k.Tensor) and _may_be_tensor(rw, target):
+        what = f"`{syntax.code(target.value)}` may be a tensor, and its data is written"
+        raise Failure(node, "MUT001", what, "say what it is with a type hint")
     owner = ctx.class_of(ctx.kind(target.value))
     if owner is not None and owner.torch_base == "torch.nn.Sequential":
         child = _child_by_assignment(rw, node, target)
