@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.stand_ins import NAME
 from migrator.infer.symbols import of_torch
 from migrator.source import dotted
 
@@ -20,9 +21,13 @@ _ORDER = ("jax", "jnp", "np", "nnx", "lax")
 def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
     """The text of the module with the imports it needs and a mark where the helpers go."""
     body: list[cst.BaseStatement] = list(tree.body)
+    stand_in = ctx.helpers.has(NAME)
+    if stand_in:
+        body = _imports_first(body, stand_in)
     present = _bindings(body)
     needed = {n: line for n, line in ctx.helpers.imports.items() if n not in present}
     at, leading = _torch_import(ctx, body)
+    at = min(at, _first_use(body, stand_in))
     before_torch = _first_import(body)
     header: list[cst.BaseStatement] = []
     if ctx.module_rngs:
@@ -53,7 +58,7 @@ def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
             body[at] = syntax.changed(header[0], leading_lines=[cst.EmptyLine(indent=False)])
         body[place:place] = stdlib
     if helpers:
-        body = _with_mark(body)
+        body = _with_mark(body, _first_use(body, stand_in))
     if ctx.module_rngs:
         body = _with_rngs(body, ctx.rngs_by_definitions)
     return syntax.module_code(syntax.changed(tree, body=body))
@@ -188,12 +193,50 @@ def _last_import(body: Sequence[cst.CSTNode]) -> int:
     return at
 
 
+def _imports_first(body: list[cst.BaseStatement], name: str) -> list[cst.BaseStatement]:
+    """The names that stand for failed imports behind the other imports at the top of a file, as what they need is."""
+    at = 0
+    for i, node in enumerate(body):
+        if _is_import(node) or _is_stand_in(node, name):
+            at = i + 1
+        elif i >= max(at, _first_import(body)):
+            break
+    moved = [node for node in body[:at] if _is_stand_in(node, name)]
+    kept = [node for node in body[:at] if not _is_stand_in(node, name)]
+    if moved and kept:
+        moved[0] = _with_blank(moved[0])
+    return [*kept, *moved, *body[at:]]
+
+
+def _with_blank(node: cst.BaseStatement) -> cst.BaseStatement:
+    lines = [line for line in getattr(node, "leading_lines", ()) if line.comment is not None]
+    return syntax.changed(node, leading_lines=[cst.EmptyLine(indent=False), *lines])
+
+
+def _is_stand_in(node: cst.BaseStatement, name: str) -> bool:
+    """``DropPath = NotConverted(…)``."""
+    small = node.body[0] if isinstance(node, cst.SimpleStatementLine) else None
+    call = small.value if isinstance(small, cst.Assign) else None
+    return (
+        isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == name
+    )
+
+
+def _first_use(body: Sequence[cst.CSTNode], name: str) -> int:
+    """The index of the first statement that reads a name; behind the last one where there is none."""
+    if name:
+        for i, node in enumerate(body):
+            if syntax.names(node).get(name):
+                return i
+    return len(body)
+
+
 _MARK = "__migrator_helpers__"
 
 
-def _with_mark(body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
+def _with_mark(body: list[cst.BaseStatement], before: int) -> list[cst.BaseStatement]:
     """A line that stands for the helpers until the file is text: they need no parsing."""
-    at = _last_import(body)
+    at = min(_last_import(body), before)
     blank = cst.EmptyLine(indent=False)
     mark = cst.SimpleStatementLine([cst.Expr(cst.Name(_MARK))], leading_lines=[blank])
     rest = body[at:]

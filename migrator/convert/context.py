@@ -53,6 +53,8 @@ class Statement:
     before: list[cst.BaseStatement] = field(default_factory=list)
     effects: list[cst.CSTNode] = field(default_factory=list)
     may_hoist: bool = True
+    todo: list[cst.EmptyLine] = field(default_factory=list)
+    """Comments on parts of it that are not converted, while it is."""
     target: str | None = None
 
 
@@ -155,6 +157,8 @@ class Context:
         """Function body → the local names that hold a new parameter."""
         self.by_axes: dict[cst.CSTNode, tuple[str, cst.CSTNode] | None] = {}
         """Body of a loop over parameters → what goes by their axes, and where."""
+        self.stood_in: dict[str, tuple[str, str]] = {}
+        """Names at the top of the file that raise in the output, with rule and message."""
         self.libraries: frozenset[str] | None = None
         """The libraries beside torch that the file imports, once they are asked for."""
         self.brought: dict[str, str] = {}

@@ -75,6 +75,10 @@ class Helpers:
             self.library(name, module, attribute)
         return name
 
+    def has(self, name: str) -> str:
+        """What a wanted definition of the rules is called in the output; empty where it is not wanted."""
+        return next((new for new, (_, known) in self.wanted.items() if known == name), "")
+
     def library(self, name: str, module: str, attribute: str | None) -> None:
         """Import a library under the name the rules use for it."""
         line = LIBRARIES.get((module, attribute))

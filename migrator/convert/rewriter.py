@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure, Statement
+from migrator.convert.stand_ins import stand_ins
 
 Handler = Callable[["Rewriter", Any], Any]
 HANDLERS: dict[type, list[Handler]] = {}
@@ -99,9 +100,12 @@ class Rewriter:
             made = self._statement(node)
         except Failure as failure:
             ctx.helpers.restore(saved)
-            return [self.left_in_place(node, failure), *self._placeholders(node)]
+            return self.left_in_place(node, failure)
         finally:
             statement = ctx.statements.pop()
+        if statement.todo and made and hasattr(made[0], "leading_lines"):
+            lines = [*made[0].leading_lines, *statement.todo]
+            made = [syntax.changed(made[0], leading_lines=lines), *made[1:]]
         if not statement.before:
             return made
         first, *rest = statement.before
@@ -157,56 +161,23 @@ class Rewriter:
                 self.pending.append(cst.EmptyLine(comment=node.trailing_whitespace.comment))
         return lines
 
-    def left_in_place(self, node: cst.BaseStatement, failure: Failure) -> cst.BaseStatement:
-        """The statement as it was, under a comment that says why, with a finding."""
+    def told(self, failure: Failure) -> Failure:
+        """Report why something is not converted; a flag rule may know more about the very place."""
         ctx = self.ctx
-        if failure.node in ctx.blocked:  # a flag rule knows more about this very place
+        if failure.node in ctx.blocked:
             failure = Failure(failure.node, *ctx.blocked[failure.node])
         ctx.report(failure.node, failure.rule, failure.message, failure.advice)
-        text = f"# TODO(migrate): {failure.rule} {failure.message}"
-        if failure.advice:
-            text += f"; {failure.advice}"
-        comment = cst.EmptyLine(comment=cst.Comment(" ".join(text.split())))
-        lines = list(getattr(node, "leading_lines", ()))
-        instead = self._instead(node)
-        if instead is not None:
-            source = syntax.code(node.with_changes(leading_lines=[])).rstrip().splitlines()
-            left = [cst.EmptyLine(comment=cst.Comment(f"# {line}".rstrip())) for line in source]
-            return syntax.changed(instead, leading_lines=[*lines, comment, *left])
-        return syntax.changed(node, leading_lines=[*lines, comment])
+        return failure
 
-    def _instead(self, node: cst.BaseStatement) -> cst.BaseStatement | None:
-        """What stands for a statement that would keep a whole package from being imported; None to leave it.
-
-        An import or a call at the top of a file becomes a comment; of a class, function or method, whose head names
-        torch, a name is left that raises when it is used.
-        """
-        ctx = self.ctx
-        if ctx.facts.linked is None or ctx.frames:
-            return None
-        if isinstance(node, (cst.ClassDef, cst.FunctionDef)):
-            name = node.name.value
-            if isinstance(node, cst.ClassDef):
-                return _raising_class(name)
-            return syntax.statement(f"def {name}(*args, **kwargs):\n    {_not_converted(name)}\n")
-        kinds = (cst.Import, cst.ImportFrom, cst.Expr)
-        line = isinstance(node, cst.SimpleStatementLine) and not ctx.classes
-        if line and all(isinstance(small, kinds) for small in node.body):  # type: ignore[attr-defined]
-            return PASS
-        return None
-
-    def _placeholders(self, node: cst.BaseStatement) -> list[cst.BaseStatement]:
-        """Names of an import at the top of a file of a package that became a comment: what is used of it raises."""
-        if self.ctx.facts.linked is None or self.ctx.frames or self.ctx.classes:
-            return []
-        made: list[cst.BaseStatement] = []
-        for small in node.body if isinstance(node, cst.SimpleStatementLine) else ():
-            if not isinstance(small, cst.ImportFrom) or isinstance(small.names, cst.ImportStar):
-                continue
-            for alias in small.names:
-                name = alias.evaluated_alias or alias.evaluated_name
-                made.append(_raising_class(name))
-        return made
+    def left_in_place(self, node: cst.BaseStatement, failure: Failure) -> list[cst.BaseStatement]:
+        """The statement as it was, or names that raise, under a comment that says why, with a finding."""
+        failure = self.told(failure)
+        instead = stand_ins(self.ctx, node, failure)
+        if instead is None:
+            lines = [*getattr(node, "leading_lines", ()), comment(failure)]
+            return [syntax.changed(node, leading_lines=lines)]
+        first, *rest = instead or [PASS]
+        return [syntax.changed(first, leading_lines=with_source(node, failure)), *rest]
 
     def block(self, node: cst.BaseSuite) -> cst.BaseSuite:
         """Convert a suite; an empty one becomes ``pass``."""
@@ -224,14 +195,19 @@ class Rewriter:
         return syntax.changed(node, body=made or [PASS])
 
 
-def _not_converted(name: str) -> str:
-    return f'raise NotImplementedError("{name} is not converted")'
+def comment(failure: Failure) -> cst.EmptyLine:
+    """``# TODO(migrate): …``, the line that says what is left to do and how."""
+    text = f"# TODO(migrate): {failure.rule} {failure.message}"
+    if failure.advice:
+        text += f"; {failure.advice}"
+    return cst.EmptyLine(comment=cst.Comment(" ".join(text.split())))
 
 
-def _raising_class(name: str) -> cst.BaseStatement:
-    init = "def __init__(self, *args, **kwargs):"
-    made = syntax.statement(f"class {name}:\n    {init}\n        {_not_converted(name)}\n")
-    return made.with_changes(leading_lines=[])
+def with_source(node: cst.BaseStatement, failure: Failure) -> list[cst.EmptyLine]:
+    """The lines above what stands for a statement: why it is not converted, and its source."""
+    source = syntax.code(node.with_changes(leading_lines=[])).rstrip().splitlines()
+    lines = [cst.EmptyLine(comment=cst.Comment(f"# {line}".rstrip())) for line in source]
+    return [*getattr(node, "leading_lines", ()), comment(failure), *lines]
 
 
 def _alone(node: cst.BaseSmallStatement) -> cst.BaseSmallStatement:

@@ -54,12 +54,10 @@ _IGNORED = frozenset({"device", "dtype", "rngs"})
 def plain_class(rule: Rule) -> str | None:
     """The compat class that takes a layer rule's arguments as they stand; None where the rule does more than pass."""
     statements = [s for s in rule.node.body if not isinstance(s, ast.Expr)]
-    made = statements[0].value if isinstance(statements[0], ast.Return) else None
-    if (
-        len(statements) != 1
-        or not isinstance(made, ast.Call)
-        or not isinstance(made.func, ast.Name)
-    ):
+    if len(statements) != 1 or not isinstance(statements[0], ast.Return):
+        return None
+    made = statements[0].value
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name):
         return None
     init = _constructor(rule.file, made.func.id)
     if init is None:
@@ -77,6 +75,15 @@ def plain_class(rule: Rule) -> str | None:
         for p in wanted
     )
     return made.func.id if same and taken[: len(positional)] == positional else None
+
+
+def never(rule: Rule) -> str:
+    """Why a definition converts no call at all, in its own words; empty for those that do."""
+    last = rule.node.body[-1]
+    call = last.value if isinstance(last, ast.Expr) else None
+    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "unsupported":
+        return ""
+    return str(ast.literal_eval(call.args[0]))
 
 
 def _constructor(file: RuleFile, name: str) -> ast.arguments | None:

@@ -19,7 +19,7 @@ from rules.torch_names import ROOTS, VERSION, table
 
 _NEVER = frozenset(
     "torch.jit.is_scripting torch.jit.is_tracing torch.compiler.is_compiling "
-    "torch.compiler.is_dynamo_compiling torch._dynamo.is_compiling torch.onnx.is_in_onnx_export "
+    "torch.compiler.is_dynamo_compiling torch.compiler.is_exporting torch._dynamo.is_compiling torch.onnx.is_in_onnx_export "
     "torch.distributed.is_initialized torch.distributed.is_torchelastic_launched torch.cuda.is_initialized "
     "torch.xpu.is_available torch.mps.is_available torch.backends.mps.is_available torch.backends.mps.is_built".split()
 )

@@ -56,6 +56,7 @@ def get_device_capability(device=None) -> tuple[Int, Int]:
     "torch.jit.is_tracing",
     "torch.compiler.is_compiling",
     "torch.compiler.is_dynamo_compiling",
+    "torch.compiler.is_exporting",
     "torch._dynamo.is_compiling",
     "torch.onnx.is_in_onnx_export",
     example={"torch.jit.is_scripting()": "False"},

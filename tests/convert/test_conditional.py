@@ -14,6 +14,7 @@ from migrator.analyze import analyze_source
 from migrator.infer.named import NAMES
 from migrator.infer.static import _OBJECTS, exists
 from migrator.project import convert_path
+from migrator.usercode import UserCode
 from rules.compat.by_name import activation, activation_layer
 from rules.torch_names import VERSION
 from tests.convert.tools import HEADER, X, body, both, check, convert, rules_of
@@ -202,10 +203,9 @@ def test_what_is_left_of_torch_does_not_stop_the_import_of_a_package(tmp_path: P
         "        self.training = mode\n"
     )
     assert not convert_path([package], tmp_path / "out" / "net", cache=None).complete
-    scope: dict[str, object] = {}
-    exec((tmp_path / "out" / "net" / "__init__.py").read_text(), scope)
+    module = UserCode(tmp_path / "out").load(tmp_path / "out/net/__init__.py")
     with pytest.raises(NotImplementedError, match="Baz"):
-        scope["TABLE"]["baz"]()  # type: ignore[index]
+        module.TABLE["baz"]()
 
 
 def test_a_method_of_the_tensor_class_as_a_value() -> None:

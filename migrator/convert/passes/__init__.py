@@ -6,6 +6,7 @@ from importlib import import_module
 
 ORDER = (
     "imports",
+    "stand_ins",
     "classes",
     "class_questions",
     "state_reads",

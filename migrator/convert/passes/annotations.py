@@ -11,6 +11,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.stand_ins import unavailable
 from migrator.infer import kinds as k
 from migrator.infer.annotations import TENSOR_CLASSES
 from migrator.infer.symbols import of_torch
@@ -131,6 +132,8 @@ def _name(rw: Rewriter, node: cst.Name | cst.Attribute) -> cst.BaseExpression:
         kind = _lookup(rw, text)
         name = kind.name if isinstance(kind, (k.Class, k.Namespace)) else None
     if name is None or not of_torch(name):
+        if unavailable(ctx, node):
+            raise _Drop
         return node
     if name in _CLASSES:
         text = _CLASSES[name]

@@ -8,7 +8,8 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
-from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.rewriter import Rewriter, comment, converts
+from migrator.convert.stand_ins import at_import, bound
 from migrator.infer import kinds as k
 from migrator.infer.optional import UNUSED, idle
 from migrator.infer.symbols import BASED_ON_TORCH, built_on_torch, of_torch, starred
@@ -104,20 +105,22 @@ def _of_project(rw: Rewriter, node: cst.ImportFrom) -> Any:
         kind = linked.bound(rw.ctx.facts, here, module, level, name)
         if not _is_torch(kind):
             kept.append(alias)
+    instead: list[cst.Assign] = []
     if missing:
-        _check_missing(rw, node, missing, f"{'.' * level}{module}", bool(kept))
+        instead = _check_missing(rw, node, missing, f"{'.' * level}{module}", bool(kept))
     if not kept:
         return []
     if kept[-1] is not node.names[-1]:
         kept[-1] = kept[-1].with_changes(comma=node.names[-1].comma)
     changed = node if len(kept) == len(node.names) else node.with_changes(names=kept)
-    return _respelled(rw, changed, module, level)
+    made = _respelled(rw, changed, module, level)
+    return [made, *instead] if instead else made
 
 
 def _check_missing(
     rw: Rewriter, node: cst.ImportFrom, missing: list[cst.ImportAlias], module: str, rest: bool
-) -> None:
-    """Report names that no converted file defines; the import of the others may stay."""
+) -> list[cst.Assign]:
+    """Report names that no converted file defines; the import of the others may stay, and these raise when used."""
     names = ", ".join(dotted(alias.name) or "" for alias in missing)
     verb = "are" if len(missing) > 1 else "is"
     failure = Failure(
@@ -128,9 +131,12 @@ def _check_missing(
     )
     if not rest:
         raise failure
-    rw.ctx.report(node, failure.rule, failure.message, failure.advice)
-    text = f"# TODO(migrate): {failure.rule} {failure.message}; {failure.advice}"
-    rw.pending.append(cst.EmptyLine(comment=cst.Comment(text)))
+    rw.told(failure)
+    rw.ctx.statements[-1].todo.append(comment(failure))
+    if not at_import(rw.ctx):
+        return []
+    bound_names = (alias.evaluated_alias or alias.evaluated_name for alias in missing)
+    return [bound(rw.ctx, cst.Name(name), failure) for name in bound_names]
 
 
 def _is_torch(kind: k.Kind | None) -> bool:

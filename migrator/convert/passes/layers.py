@@ -15,7 +15,7 @@ from migrator.convert.passes import tying
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.containers import NAMES, is_symbol
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.convert.signature import plain_class
+from migrator.convert.signature import never, plain_class
 from migrator.convert.writers import may_write
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
@@ -169,6 +169,9 @@ def factory(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
             "wrap it in a function",
         )
     rule = rules[0]
+    why = never(rule)
+    if why:
+        raise Failure(node, "API001", f"{name}: {why}", "write it by hand in JAX")
     plain = plain_class(rule)
     if plain is not None:
         return cst.Name(rw.ctx.helpers.need(rule.file, plain))

@@ -145,6 +145,10 @@ def _is_super_call(node: cst.CSTNode, method: str) -> bool:
     )
 
 
+_KEPT = ("__init__", "__init_subclass__", "train", "eval")
+"""Methods of the base class that may be called: torch has no ``__init_subclass__`` of its own."""
+
+
 @converts(cst.Call)
 def super_method(rw: Rewriter, node: cst.Call) -> Any:
     """``super().forward(x)`` → ``super().__call__(x)``."""
@@ -170,7 +174,7 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
                 return moved
             layers = definitions.layers(owner.torch_base or "")
             kept = bool(layers) and is_kept(owner.torch_base or "", method)
-            if owner.torch_base and method not in ("__init__", "train", "eval") and not kept:
+            if owner.torch_base and method not in _KEPT and not kept:
                 raise Failure(node, "API001", f"super().{method} is torch's own", "write it out")
         if method == "__init__":
             return None

@@ -58,14 +58,24 @@ def trimmed(own: ast.Module, helpers: Sequence[str]) -> str:
       own: the file without them.
       helpers: definitions, those that others use first.
     """
+    whole = [text for text in helpers if text.startswith(_WHOLE)]
+    helpers = [text for text in helpers if text not in whole]
+    return "\n\n".join([*whole, *_trimmed(own, helpers)])
+
+
+_WHOLE = "class NotConverted:"
+"""The helper whose methods are called by Python alone."""
+
+
+def _trimmed(own: ast.Module, helpers: Sequence[str]) -> Sequence[str]:
     body = [one for text in helpers for one in parsed(text)]
     if not any(isinstance(one, Definition) for one in body):
-        return "\n\n".join(helpers)
+        return helpers
     work = Work(own, body)
     for _ in range(_ROUNDS):
         if not work.round():
             break
-    return "\n\n".join(map(definition, work.body) if work.touched else helpers)
+    return list(map(definition, work.body)) if work.touched else helpers
 
 
 class Work:
