@@ -207,6 +207,20 @@ class GroupNorm(nnx.Module):
         return x.astype(input.dtype)
 
 
+class LayerNormOfInput(nnx.LayerNorm):
+    """``nnx.LayerNorm`` whose result has the dtype of the input, as torch's, whatever that of the parameters."""
+
+    def __call__(self, x):
+        return super().__call__(x).astype(x.dtype)
+
+
+class RMSNormOfInput(nnx.RMSNorm):
+    """``nnx.RMSNorm`` whose result has the dtype of the input, as torch's, whatever that of the parameters."""
+
+    def __call__(self, x):
+        return super().__call__(x).astype(x.dtype)
+
+
 class LayerNormNd(nnx.LayerNorm):
     """``nnx.LayerNorm`` over the last axes, whose shape is ``normalized_shape``, with torch's arguments."""
 

@@ -14,6 +14,7 @@ from migrator.convert.handed import check_handed_over
 from migrator.convert.passes import tying
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.containers import NAMES, is_symbol
+from migrator.convert.passes.zero_dims import names_half
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import never, plain_class
 from migrator.convert.writers import may_write
@@ -57,10 +58,28 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
             BY_HAND,
         )
     made = convert_call(rw, node, kind.name, rules, call_args(rw, node.args)).node
+    made = _of_input(rw, made)
     if ctx.traverses and layer_class(rw, kind.name) is None:
         wrapper = ctx.helpers.need(module_file("rules.compat.children"), "Stateless")
         return syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(made)])
     return made
+
+
+_OF_INPUT = {"nnx.LayerNorm": "LayerNormOfInput", "nnx.RMSNorm": "RMSNormOfInput"}
+"""Layers of Flax whose result is as wide as their parameters, and those that keep the input's dtype."""
+
+
+def _of_input(rw: Rewriter, made: cst.BaseExpression) -> cst.BaseExpression:
+    """A normalisation with parameters in float32 leaves half precision as it is in torch.
+
+    All floats of a file that names no narrow type are of one."""
+    if not isinstance(made, cst.Call) or not names_half(rw.ctx):
+        return made
+    name = _OF_INPUT.get(syntax.code(made.func))
+    if name is None:
+        return made
+    own = rw.ctx.helpers.need(module_file("rules.compat.norm"), name)
+    return syntax.changed(made, func=cst.Name(own))
 
 
 def _rectified_before(rw: Rewriter, node: cst.Call, kind: k.Module) -> bool:
