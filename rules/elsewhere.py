@@ -16,7 +16,6 @@ _ELSEWHERE = {
     "torch.utils.data": "keep it on the host: a torch DataLoader feeds numpy arrays, or use grain",
     "torch.distributed": "use jax.sharding: a mesh and NamedSharding in place of process groups",
     "torch.nn.parallel": "use jax.sharding: a mesh and NamedSharding in place of wrapped modules",
-    "torch.nn.DataParallel": "use jax.sharding: a mesh and NamedSharding in place of wrapped modules",
     "torch.distributions": "use jax.random and jax.scipy.stats, or distrax",
     "torch.cuda.amp.GradScaler": "drop it and train in bfloat16",
     "torch.amp.GradScaler": "drop it and train in bfloat16",

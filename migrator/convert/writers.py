@@ -25,6 +25,12 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
         kind = kind.inner
     if not isinstance(kind, k.Module):
         return _is_nameless(kind) and _last_name(func) in holders(ctx)
+    if kind.cls == k.PARALLEL:
+        forward = ctx.facts.classes.get(k.inside(kind).cls)
+        own = forward.method("forward") if forward is not None else None
+        return (
+            writes_argument(ctx, own) if own is not None else may_write(ctx, k.inside(kind), func)
+        )
     if ("inplace", False) in kind.args:
         return False
     if k.in_place(kind) is not False or _inside(ctx, kind):

@@ -145,6 +145,8 @@ class Attributes(Expressions):
     def _module_attribute(self, value: k.Module, name: str) -> k.Kind:
         if name == "training":
             return k.BOOL
+        if name == "module" and value.cls == k.PARALLEL:
+            return k.inside(value)
         if name == "_modules" and self._is_container(value.cls):
             return k.Mapping(value.item or k.Module())
         if value.cls == "torch.nn.ModuleDict" and name not in _MODULE_API:

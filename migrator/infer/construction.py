@@ -57,6 +57,10 @@ class Construction(Python):
             if name == "torch.nn.Sequential" and all(keyword is None for keyword, _ in args):
                 children += tuple((str(i), kind) for i, (_, kind) in enumerate(args))
             return k.Module(name, self._children(args), children)
+        if name == k.PARALLEL:
+            given = [kind for keyword, kind in args if keyword in (None, "module")]
+            whole = given[0] if given and isinstance(given[0], k.Module) else None
+            return k.Module(name, whole or k.Module("torch.nn.Module"))
         if name.startswith(LAYERS):
             rules = definitions.layers(name)
             if self.function is not None and (not rules or any(rule.draws for rule in rules)):
@@ -147,6 +151,8 @@ class Construction(Python):
             module = k.Module(info.torch_base or "torch.nn.Module", module.item, module.args)
         if module.cls == "torch.nn.Sequential":
             return self._call_sequential(module, args)
+        if module.cls == k.PARALLEL:
+            return self.call_module(k.inside(module), args)
         first = args[0][1] if args else k.UNKNOWN
         for rule in definitions.layers(module.cls):
             result = from_definition(rule.call, first)

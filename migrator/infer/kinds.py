@@ -219,6 +219,15 @@ def in_role_of(kind: Kind, other: Kind) -> Kind:
     return Optional(made) if isinstance(kind, Optional) else made
 
 
+PARALLEL = "torch.nn.DataParallel"
+"""A module that splits a batch among GPUs, and else calls the one in it."""
+
+
+def inside(module: Module) -> Module:
+    """What a wrapper around a module calls."""
+    return module.item if isinstance(module.item, Module) else Module("torch.nn.Module")
+
+
 def in_place(kind: Kind | None) -> bool | None:
     """Whether a layer was made with ``inplace=True``; None if it may have been."""
     found = dict(kind.args).get("inplace", False) if isinstance(kind, Module) else False

@@ -35,6 +35,7 @@ _CANONICAL = (
     (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.distributions\.(?:\w+\.)*(\w+)$"), r"torch.distributions.\1"),
     (re.compile(r"^torch\.functional\.(\w+)$"), r"torch.\1"),
+    (re.compile(r"^torch\.nn\.parallel\.(?:data_parallel\.)?(DataParallel)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.(?:_tensor|tensor)\.Tensor$"), "torch.Tensor"),
 )
 _LAYER_FILE = re.compile(r"torch\.nn\.modules\.[a-z]\w*")
