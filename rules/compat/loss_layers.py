@@ -57,9 +57,10 @@ class LinearCrossEntropyLoss(nnx.Module):
 
 
 class Loss(nnx.Module):
-    """The base of torch's losses: it keeps ``reduction``."""
+    """The base of torch's losses: it keeps ``reduction``, also in its old spelling."""
 
     def __init__(self, size_average=None, reduce=None, reduction="mean", *, rngs=None):
         if size_average is not None or reduce is not None:
-            raise NotImplementedError("size_average and reduce are old spellings of reduction")
+            reduction = "sum" if size_average is False else "mean"
+            reduction = "none" if reduce is False else reduction
         self.reduction = reduction

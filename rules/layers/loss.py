@@ -10,6 +10,7 @@ import math
 
 import jax.numpy as jnp
 
+from rules.compat.as_torch import WeightedLossAsTorch
 from rules.compat.linear import Linear
 from rules.compat.loss_layers import LinearCrossEntropyLoss, Loss, WeightedLoss, l1_loss, mse_loss
 from rules.compat.losses import (
@@ -386,3 +387,11 @@ def linear_cross_entropy_loss_layer(
 def _Loss(size_average=None, reduce=None, reduction="mean", *, rngs=None) -> Loss:
     """What losses of one's own derive from."""
     return Loss(size_average, reduce, reduction)
+
+
+@layer("torch.nn.modules.loss._WeightedLoss")
+def _WeightedLoss(
+    weight=None, size_average=None, reduce=None, reduction="mean", *, rngs=None
+) -> WeightedLossAsTorch:
+    """What losses with a weight a class derive from: ``weight`` is a buffer where it is given."""
+    return WeightedLossAsTorch(weight, size_average, reduce, reduction)

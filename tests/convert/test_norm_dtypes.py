@@ -90,3 +90,42 @@ def test_a_file_of_one_float_type_keeps_flax_layers() -> None:
     source = MODEL.format(norm="nn.LayerNorm(8)", dtype="float32")
     assert "nnx.LayerNorm(8, epsilon=1e-5" in convert(source).code
     assert migrator.convert_source(HEADER + source).complete
+
+
+CLASSES = """
+class L(nn.LayerNorm):
+    def forward(self, x):
+        return super().forward(x)
+
+
+class Named(nn.LayerNorm):
+    def __init__(self, n):
+        super().__init__(n, eps=1e-6)
+
+
+class R(nn.RMSNorm):
+    pass
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = L(8), Named(8), R(8)
+
+    def forward(self, x):
+        x = x.bfloat16()
+        return self.a(x), self.b(x), self.c(x)
+"""
+
+
+def test_classes_that_derive_from_a_norm() -> None:
+    theirs, ours, _ = loaded(CLASSES)
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    for value in model.parameters():
+        torch.nn.init.normal_(value)
+    migrator.load_state_dict(port, model.state_dict())
+    x = torch.randn(2, 8)
+    for y, made in zip(model(x), port(jnp.asarray(x.numpy())), strict=True):
+        assert str(y.dtype) == f"torch.{made.dtype}"
+        want = y.detach().float().numpy()
+        np.testing.assert_allclose(np.asarray(made, np.float32), want, rtol=2e-2, atol=2e-2)

@@ -191,7 +191,10 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
                 f"a class that derives from {name} has no conversion",
                 "rewrite it by hand",
             )
-        return syntax.changed(arg, value=target)
+        # the order of the passes is that of their imports, which is the package's to say
+        from migrator.convert.passes.layers import of_input
+
+        return syntax.changed(arg, value=of_input(rw, target))
     if isinstance(arg.value, cst.Call) and rw.ctx.facts.callee(arg.value) in _TUPLES:
         return rw.visit(arg)
     if isinstance(kind, k.Unknown) and not isinstance(arg.value, cst.Subscript):

@@ -41,6 +41,7 @@ _AS_TORCH = {
 _OF_FUNCTIONS = {
     "torch.nn.MaxPool2d": ("rules.compat.pooling_layers", "MaxPool2dAsTorch"),
     "torch.nn.AvgPool2d": ("rules.compat.pooling_layers", "AvgPool2dAsTorch"),
+    "torch.nn.modules.loss._WeightedLoss": ("rules.compat.as_torch", "WeightedLossAsTorch"),
     **{
         f"torch.nn.{name.removesuffix('AsTorch')}": ("rules.compat.as_torch", name)
         for name in (

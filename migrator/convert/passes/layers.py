@@ -58,7 +58,8 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
             BY_HAND,
         )
     made = convert_call(rw, node, kind.name, rules, call_args(rw, node.args)).node
-    made = _of_input(rw, made)
+    if isinstance(made, cst.Call):
+        made = syntax.changed(made, func=of_input(rw, made.func))
     if ctx.traverses and layer_class(rw, kind.name) is None:
         wrapper = ctx.helpers.need(module_file("rules.compat.children"), "Stateless")
         return syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(made)])
@@ -69,17 +70,14 @@ _OF_INPUT = {"nnx.LayerNorm": "LayerNormOfInput", "nnx.RMSNorm": "RMSNormOfInput
 """Layers of Flax whose result is as wide as their parameters, and those that keep the input's dtype."""
 
 
-def _of_input(rw: Rewriter, made: cst.BaseExpression) -> cst.BaseExpression:
-    """A normalisation with parameters in float32 leaves half precision as it is in torch.
+def of_input(rw: Rewriter, layer: Any) -> Any:
+    """A layer of Flax, or the one whose result is of the input's dtype, as torch's is with parameters in float32.
 
     All floats of a file that names no narrow type are of one."""
-    if not isinstance(made, cst.Call) or not names_half(rw.ctx):
-        return made
-    name = _OF_INPUT.get(syntax.code(made.func))
-    if name is None:
-        return made
-    own = rw.ctx.helpers.need(module_file("rules.compat.norm"), name)
-    return syntax.changed(made, func=cst.Name(own))
+    name = _OF_INPUT.get(syntax.code(layer))
+    if name is None or not names_half(rw.ctx):
+        return layer
+    return cst.Name(rw.ctx.helpers.need(module_file("rules.compat.norm"), name))
 
 
 def _rectified_before(rw: Rewriter, node: cst.Call, kind: k.Module) -> bool:
