@@ -172,6 +172,8 @@ class Context:
         """Whole numbers beyond 32 bits, once they are asked for."""
         self.selected: object | None = None
         """Rows that masks select, once they are asked for."""
+        self.skips: dict[cst.CSTNode, Any] | None = None
+        """Early returns by a draw, once they are asked for."""
         self.as_float: set[cst.CSTNode] = set()
         """Those that are written as floats."""
 

@@ -20,6 +20,7 @@ ORDER = (
     "handing",
     "large_numbers",
     "selected_rows",
+    "skipping",
     "casting",
     "zero_dims",
     "functions",
