@@ -22,3 +22,18 @@ def masked_sum(x, mask):
 def masked_mean(x, mask):
     """Mean of all that a mask over x's leading axes selects, torch's ``x[mask].mean()``: NaN if that is nothing."""
     return jnp.mean(x, where=mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim)))
+
+
+def masked_loss(loss, input, target, mask, reduction="mean"):
+    """Mean or sum of a loss of each element over what a mask over the leading axes selects: NaN as the mean of nothing.
+
+    torch's ``loss(input[mask], target[mask])``; what is not selected is 0 in both, so that no slope is lost to it.
+    """
+
+    def rows(x):
+        x = x.reshape(mask.size, *x.shape[mask.ndim :])
+        return jnp.where(mask.reshape(-1, *(1,) * (x.ndim - 1)), x, 0)
+
+    each = loss(rows(input), rows(target), reduction="none")
+    reduced = jnp.mean if reduction == "mean" else jnp.sum
+    return reduced(each, where=mask.reshape(-1, *(1,) * (each.ndim - 1)))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import libcst as cst
 
 from rules.flags import _lines as lines
+from rules.flags._masked import masked_loss
 from rules.registry import Advice, FlagContext, flag
 
 _LOSSES = [
@@ -75,7 +76,7 @@ def boolean_mask(node: cst.Subscript, ctx: FlagContext) -> Advice | str | None:
         return _written(node, mask, ctx)
     if isinstance(parent, cst.Del) or _same_mask_assigned(node, mask, parent):
         return None
-    if _is_reduced(node, mask, ctx):
+    if _is_reduced(node, mask, ctx) or _is_in_a_loss(ctx):
         return None
     for name in lines.targets(parent):
         ctx.memo[name] = Sized(mask, ctx.text(mask), (name,), node.value)
@@ -93,6 +94,13 @@ def _is_reduced(node: cst.Subscript, mask: cst.CSTNode, ctx: FlagContext) -> boo
     if not called or call.args or parent.attr.value not in ("mean", "sum"):
         return False
     return bool(ctx.is_tensor(node.value)) and ctx.dtype(node.value) not in ("int", "bool")
+
+
+def _is_in_a_loss(ctx: FlagContext) -> bool:
+    """``F.mse_loss(x[mask], y[mask])``, which the converter takes over the mask."""
+    if len(ctx.parents) < 2 or not isinstance(ctx.parents[-1], cst.Arg):
+        return False
+    return masked_loss(ctx.parents[-2], ctx.callee, ctx.is_tensor, ctx.dtype) is not None
 
 
 def _same_mask_assigned(node: cst.Subscript, mask: cst.CSTNode, parent: cst.CSTNode) -> bool:

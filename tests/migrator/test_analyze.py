@@ -36,7 +36,7 @@ TWO = "x: torch.Tensor, mask: torch.BoolTensor, n: torch.Tensor"
         ("return torch.max(x[x > 1])", "DYN001", "`jnp.max(x, where=x > 1)`"),
         ("return len(x[x > 1])", "DYN001", "`(x > 1).sum()`"),
         (
-            "return F.mse_loss(x[mask], n[mask])",
+            "return F.kl_div(x[mask], n[mask])",
             "DYN001",
             "jnp.where(mask, loss, 0).sum() / mask.sum()",
         ),

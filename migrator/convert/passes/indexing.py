@@ -15,6 +15,7 @@ from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
+from rules.flags._masked import masked_loss
 
 _UPDATES = {
     "AddAssign": "add",
@@ -75,6 +76,28 @@ def masked_reduction(rw: Rewriter, node: cst.Call) -> Any:
     helper = ctx.helpers.need(module_file("rules.compat.masks"), f"masked_{name}")
     args = [cst.Arg(rw.visit(item.value)), cst.Arg(rw.visit(index.value))]
     return syntax.with_args(cst.Call(cst.Name(helper)), args)
+
+
+@converts(cst.Call)
+def loss_of_a_selection(rw: Rewriter, node: cst.Call) -> Any:
+    """``F.mse_loss(x[mask], y[mask])`` → ``masked_loss(mse_loss, x, y, mask)``."""
+    ctx = rw.ctx
+
+    def dtype(one: cst.BaseExpression) -> str | None:
+        return getattr(ctx.kind(one), "dtype", None)
+
+    found = masked_loss(node, ctx.facts.callee, lambda n: isinstance(ctx.kind(n), k.Tensor), dtype)
+    if found is None:
+        return None
+    parts = [rw.visit(one) for one in (found.input, found.target, found.mask)]
+    name = ctx.helpers.need(module_file("rules.compat.masks"), "masked_loss")
+    file = "loss_layers" if found.name in ("mse_loss", "l1_loss") else "losses"
+    loss = ctx.helpers.need(module_file(f"rules.compat.{file}"), found.name)
+    given = [cst.Name(loss), *(syntax.unparenthesized(one) for one in parts)]
+    made = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(one) for one in given])
+    if found.reduction == "mean":
+        return made
+    return syntax.add_keyword(made, "reduction", syntax.parse(f'"{found.reduction}"'))
 
 
 def _component(rw: Rewriter, node: cst.Subscript) -> cst.BaseExpression | None:
