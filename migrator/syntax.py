@@ -101,6 +101,31 @@ def walk(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
+def undressed(node: Any) -> Any:
+    """``x`` of ``x.data`` and ``x.detach()``, through which torch writes to x past its gradient."""
+    while True:
+        if isinstance(node, cst.Attribute) and node.attr.value == "data":
+            node = node.value
+        elif is_detached(node):
+            node = node.func.value
+        else:
+            return node
+
+
+def is_detached(node: cst.CSTNode) -> bool:
+    """Whether a node is ``x.detach()``."""
+    func = node.func if isinstance(node, cst.Call) and not node.args else None
+    return isinstance(func, cst.Attribute) and func.attr.value == "detach"
+
+
+def written_base(node: cst.CSTNode) -> Any:
+    """What a write to ``x``, ``x[i]``, ``x[i][j]``, ``x.data`` or ``x.detach()`` changes: ``x``, ``self.x``, a call."""
+    node = undressed(node)
+    while isinstance(node, cst.Subscript):
+        node = undressed(node.value)
+    return node
+
+
 def own_nodes(body: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes of a function without those of functions inside it."""
     found: list[cst.CSTNode] = [body]

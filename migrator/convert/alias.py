@@ -12,7 +12,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
-from migrator.convert.memory import Aliases, aliases, written_base
+from migrator.convert.memory import Aliases, aliases
 from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -20,7 +20,7 @@ from migrator.infer import kinds as k
 
 def root_name(node: cst.CSTNode) -> cst.Name | None:
     """The name at the root of ``x``, ``x[i]``, ``x[i][j]``, ``x.data``; None for other targets."""
-    base = written_base(node)
+    base = syntax.written_base(node)
     return base if isinstance(base, cst.Name) else None
 
 
@@ -30,7 +30,7 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
         return
     name = root_name(target)
     if name is None:
-        attribute = written_base(target)
+        attribute = syntax.written_base(target)
         if isinstance(attribute, cst.Attribute):
             _check_attribute(ctx, node, syntax.code(attribute))
         return
@@ -77,7 +77,8 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
             )
         if one.startswith("param:"):
             param = whole(one).removeprefix("param:")
-            write = Write(node, param, innermost(ctx), element, is_part(one), root=name.value)
+            root = "" if variable else name.value
+            write = Write(node, param, innermost(ctx), element, is_part(one), root=root)
             check_calls(ctx, write)
 
 
@@ -269,12 +270,14 @@ def check_calls(ctx: Context, write: Write) -> None:
             f"{info.short}() changes its argument `{param}` in place, and is handed on as a value",
             "work on a copy, or call it by its name",
         )
-    if not info.call_sites and not write.element and _gives_nothing(ctx, info, param):
+    if not info.call_sites and not write.element and _gives_nothing(ctx, info, write):
         raise Failure(
             node,
             "MUT003",
             f"{info.short}() changes its argument `{param}` in place and returns nothing: here its caller sees no change",
-            f"return `{param}`, and take it back where it is called",
+            f"return `{param}`, and take it back where it is called"
+            if write.root in ("", param)
+            else "hand over the module, and go through its parameters() here",
         )
     returned = written_parameters(ctx, info)
     if param in returned and write.root not in ("", param):
@@ -293,15 +296,17 @@ def check_calls(ctx: Context, write: Write) -> None:
                 _check_call(ctx, write, caller, call, item, param in returned)
 
 
-def _gives_nothing(ctx: Context, info: FunctionInfo, param: str) -> bool:
-    """Whether a plain function has no result, in the output either: what it does to its arguments is all there is."""
+def _gives_nothing(ctx: Context, info: FunctionInfo, write: Write) -> bool:
+    """Whether a plain function has no result, in the output either: what it does to its arguments is all there is.
+
+    What a module holds is written in the port, too; tensors that something unknown holds are not."""
     from migrator.convert.passes.initializers import returned_parameter
 
+    param = write.param
     if info.outer is not None or info.generator:
         return False
-    if not isinstance(
-        info.params.get(param), k.Tensor
-    ):  # what a module holds is written in the port, too
+    held = write.root not in ("", param) and info.short != "__init__"
+    if not isinstance(info.params.get(param), (k.Tensor, *((k.Unknown,) if held else ()))):
         return False
     if returned_parameter(ctx, info) == param:
         return False
@@ -383,9 +388,7 @@ def taken_back(ctx: Context, call: cst.Call, info: FunctionInfo, item: cst.Arg) 
         return False
     if not any(s.value is call for s in ctx.source.index.of_type(cst.Expr)):
         return False
-    value = item.value
-    while isinstance(value, cst.Attribute) and value.attr.value == "data":
-        value = value.value
+    value = syntax.undressed(item.value)
     return (
         isinstance(ctx.kind(value), k.Tensor) or targets.found_at_run_time(ctx, value) is not None
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -128,7 +128,7 @@ class Aliases:
             for _ in range(3):  # what the second time hands on is seen in the third
                 inner = dict(state)
                 if isinstance(node, cst.For):
-                    self._bind(node.target, self._elements(node.iter, state), inner)
+                    self._bind_round(node.target, node.iter, state, inner)
                 after = self._block(node.body, inner, (*loops, node))
                 state = _merged(state, after)
             if isinstance(node, cst.For) and surely_runs(self.ctx, self.info, node):
@@ -157,6 +157,18 @@ class Aliases:
             state[node.name.value] = self._held(node, state)
             self._closures.add(node.name.value)
         return state
+
+    def _bind_round(
+        self, target: cst.CSTNode, node: cst.BaseExpression, state: State, inner: State
+    ) -> None:
+        """What a round of a loop gets: each of ``for a, b in zip(first, second)`` is of its own sequence."""
+        zipped = isinstance(node, cst.Call) and self.ctx.facts.callee(node) == "builtins.zip"
+        args = node.args if isinstance(node, cst.Call) and zipped else []
+        plain = isinstance(target, cst.Tuple) and not any(a.star or a.keyword for a in args)
+        if not plain or len(target.elements) != len(args):  # type: ignore[attr-defined]
+            return self._bind(target, self._elements(node, state), inner)
+        for element, item in zip(target.elements, args, strict=True):  # type: ignore[attr-defined]
+            self._bind_round(element.value, item.value, state, inner)
 
     def _elements(self, node: cst.BaseExpression, state: State) -> frozenset[str]:
         """The memory of what a loop goes over: that of the arguments of ``zip(…)``, not of the pairs it makes."""
@@ -510,15 +522,6 @@ _PLAIN = ("builtins.len", "builtins.int", "builtins.range", "math.")
 _CONTAINERS = frozenset(
     f"builtins.{name}" for name in "list dict set tuple reversed sorted zip enumerate map".split()
 ) | frozenset({"collections.deque", "collections.OrderedDict", "collections.defaultdict"})
-
-
-def written_base(node: cst.CSTNode) -> Any:
-    """What a write to ``x``, ``x[i]``, ``x[i][j]`` or ``x.data`` changes: ``x``, ``self.x``, a call."""
-    while isinstance(node, cst.Subscript) or (
-        isinstance(node, cst.Attribute) and node.attr.value == "data"
-    ):
-        node = node.value
-    return node
 
 
 def _all(state: State) -> frozenset[str]:

@@ -10,6 +10,7 @@ from migrator.convert.context import Context
 from migrator.convert.divided import divides
 from migrator.convert.expand import CallArg
 from migrator.infer import kinds as k
+from migrator.source import dotted
 from rules.definitions import Rule
 
 _NARROW = frozenset("uint8 int8 int16 byte char short ByteTensor CharTensor ShortTensor".split())
@@ -35,7 +36,7 @@ def _may_be_narrow(ctx: Context, kind: k.Kind) -> bool:
     """Whether a tensor of integers may have fewer than 32 bits: in a file that names such a type."""
     if not isinstance(kind, k.Tensor) or kind.dtype != "int":
         return False
-    return any(node.value in _NARROW for node in ctx.source.index.of_type(cst.Name))
+    return names_one(ctx, _NARROW)
 
 
 def unpacked(ctx: Context, node: cst.Call) -> int:
@@ -91,3 +92,14 @@ def _places(target: cst.BaseExpression) -> int:
         return 0
     starred = any(isinstance(e, cst.StarredElement) for e in target.elements)
     return 0 if starred else len(target.elements)
+
+
+def names_one(ctx: Context, words: frozenset[str]) -> bool:
+    """Whether a file has one of these as an attribute or an import; ``half = dim // 2`` is a variable of its own."""
+    index = ctx.source.index
+    if any(node.attr.value in words for node in index.of_type(cst.Attribute)):
+        return True
+    if index.of_type(cst.ImportStar):
+        return any(node.value in words for node in index.of_type(cst.Name))
+    imported = (dotted(alias.name) or "" for alias in index.of_type(cst.ImportAlias))
+    return any(name.rpartition(".")[2] in words for name in imported)

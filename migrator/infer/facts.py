@@ -80,7 +80,8 @@ class SettledFunction:
     ``how`` says where its ``nnx.Rngs`` comes from (``RngPlan.how``); ``mutates`` are parameters whose memory it
     writes to in torch, and whose callers must not read them afterwards; ``reads_training`` that it asks something
     for its mode; ``updates`` are names of attributes of modules that it, or what it calls, may write to in place,
-    ``keeps`` the arguments whose memory a constructor keeps (``migrator.convert.kept``).
+    ``keeps`` the arguments whose memory a constructor keeps (``migrator.convert.kept``), ``only_trained`` those it
+    names for gradient checkpointing alone (``migrator.infer.recomputing``).
     """
 
     how: str | None = None
@@ -92,6 +93,7 @@ class SettledFunction:
     reads_training: bool = False
     updates: frozenset[str] = frozenset()
     keeps: tuple[tuple[str, str, str], ...] = ()
+    only_trained: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.evidence import reads_training
 from migrator.infer.facts import SettledClass, SettledFunction
+from migrator.infer.recomputing import only_trained
 
 Data = dict[str, Any]
 _KINDS: dict[str, type[k.Kind]] = {
@@ -125,6 +126,7 @@ class ForeignFunction(FunctionInfo):
             data["reads_training"],
             frozenset(data["updates"]),
             tuple((a, b, c) for a, b, c in data["keeps"]),
+            frozenset(data["only_trained"]),
         )
         self.dirty = False
 
@@ -238,6 +240,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "reads_training": reads_training(ctx.facts.tree, info.node),
         "keeps": [list(one) for one in kept(ctx, info)] if info.short == "__init__" else [],
         "updates": sorted(updates(ctx, info)),
+        "only_trained": sorted(only_trained(ctx.facts, info)),
         "mutates": sorted(ctx.mutated.get(info, ())),
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from migrator.infer.recomputing import recomputes
 from rules.definitions import ops
 from rules.registry import Advice, FlagContext, flag
 
@@ -52,7 +53,7 @@ def autograd_function(node: cst.ClassDef, ctx: FlagContext) -> Advice | None:
     """Classes that derive from ``torch.autograd.Function`` and do more than compute and keep values."""
     base = next((b.value for b in node.bases if _is_base(b.value, node, ctx)), None)
     why = next(_obstacles(node, ctx), None) if base is not None else None
-    if why is None:
+    if why is None or recomputes(node):
         return None
     name = node.name.value
     return Advice(

@@ -15,6 +15,7 @@ from migrator.convert.passes.layer_classes import as_torch, constructor, needs_s
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
+from migrator.infer.recomputing import recomputes
 from migrator.infer.symbols import AUTOGRAD
 from migrator.source import dotted
 from rules import definitions
@@ -40,6 +41,8 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     info = next((c for c in ctx.facts.classes.values() if c.node is node), None)
     if info is None:
         return rw.rebuild(node)
+    if info.gradient and recomputes(node):
+        return _recomputing(node)
     _check_metaclass(ctx, info)
     ctx.class_being_read = info
     bases = [_base(rw, base) for base in node.bases if not _is_dataset(rw, base)]
@@ -59,6 +62,17 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     if len(bases) < len(node.bases):
         return _host_class(info, node, bases, decorators, body)
     return syntax.changed(node, bases=bases, keywords=keywords, decorators=decorators, body=body)
+
+
+def _recomputing(node: cst.ClassDef) -> cst.BaseStatement:
+    """Gradient checkpointing by hand: JAX finds the gradient of the function itself."""
+    made = syntax.statement(
+        f"class {node.name.value}:\n"
+        '    """Runs a function; XLA decides what is kept for its gradient, or ``jax.checkpoint`` around it."""\n\n'
+        "    @staticmethod\n    def apply(run_function, length, *args):\n"
+        "        return run_function(*args[:length])\n"
+    )
+    return syntax.changed(made, leading_lines=node.leading_lines)
 
 
 def _check_metaclass(ctx: Context, info: ClassInfo) -> None:

@@ -43,8 +43,7 @@ def called(rw: Rewriter, node: cst.Expr) -> Any:
         what = "what is called here may be a function that initialises its argument"
         raise Failure(node, "MUT002", what, "name the function that is meant")
     target = call.args[0].value
-    while isinstance(target, cst.Attribute) and target.attr.value == "data":
-        target = target.value
+    target = syntax.undressed(target)
     unknown = targets.found_at_run_time(ctx, target)
     if unknown is not None:
         tensor = cst.Name("w")

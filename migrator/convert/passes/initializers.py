@@ -55,8 +55,7 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     if target is not call.args[0].value:
         itself = syntax.changed(call.args[0], value=target)
         call = syntax.changed(call, args=[itself, *call.args[1:]])
-    while isinstance(target, cst.Attribute) and target.attr.value == "data":
-        target = target.value
+    target = syntax.undressed(target)
     viewed = _viewed(rw, target)
     if viewed is not None:
         value = convert_call(rw, call, name, rules, call_args(rw, call.args)).node
@@ -162,8 +161,7 @@ def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
     if not writes_first_parameter(rw.ctx, info):
         return None
     target = call.args[0].value
-    while isinstance(target, cst.Attribute) and target.attr.value == "data":
-        target = target.value
+    target = syntax.undressed(target)
     unknown = targets.found_at_run_time(rw.ctx, target)
     if unknown is not None:
         tensor = cst.Name("w")

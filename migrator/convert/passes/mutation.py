@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import libcst as cst
 
@@ -21,6 +21,7 @@ from migrator.convert.passes.state_alias import with_state
 from migrator.convert.passes.walked import check_written
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.sharing import inplace_argument
+from migrator.convert.surroundings import names_one
 from migrator.infer import kinds as k
 from rules import definitions
 from rules.definitions import Rule
@@ -76,9 +77,7 @@ def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
     base, rules = functional(name)
     if not rules:
         raise Failure(node, "API001", f"{name} has no definition", "")
-    receiver = node.func.value
-    while isinstance(receiver, cst.Attribute) and receiver.attr.value == "data":
-        receiver = receiver.value
+    receiver = syntax.undressed(node.func.value)
     inner = in_place_name(rw, receiver)
     if inner is not None:
         current = new_value(rw, receiver, inner)  # type: ignore[arg-type]
@@ -112,8 +111,7 @@ def _may_widen(rw: Rewriter, target: k.Kind, other: k.Kind) -> bool:
 
     All tensors of one kind have one dtype in files that name no narrow one."""
     if rw.ctx.narrow is None:
-        nodes = rw.ctx.source.index.of_type(cst.Name)
-        rw.ctx.narrow = any(n.value in _NARROW for n in nodes)
+        rw.ctx.narrow = names_one(rw.ctx, _NARROW)
     if not rw.ctx.narrow or k.scalar_type(other) is not None:
         return False
     if isinstance(other, k.Tensor) and other.dtype == "bool":
@@ -132,18 +130,13 @@ def _function_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpressi
 
 def _receiver(call: cst.Call) -> cst.BaseExpression:
     assert isinstance(call.func, cst.Attribute)
-    receiver = call.func.value
-    while isinstance(receiver, cst.Attribute) and receiver.attr.value == "data":
-        receiver = receiver.value
-    return receiver
+    return cast(cst.BaseExpression, syntax.undressed(call.func.value))
 
 
 def written(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     """The tensor that a chain of in-place calls writes."""
     assert isinstance(node.func, cst.Attribute)
-    receiver = node.func.value
-    while isinstance(receiver, cst.Attribute) and receiver.attr.value == "data":
-        receiver = receiver.value
+    receiver = syntax.undressed(node.func.value)
     if in_place_name(rw, receiver) is not None:
         return written(rw, receiver)  # type: ignore[arg-type]
     return receiver
@@ -156,9 +149,11 @@ _RESHAPING = frozenset(
 
 
 def _through_data(call: cst.Call) -> bool:
-    """Whether a chain of in-place calls starts at the ``data`` of a tensor."""
+    """Whether a chain of in-place calls starts at the ``data`` of a tensor, or at it detached."""
     node: cst.CSTNode = call
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if syntax.is_detached(node):
+            return True
         node = node.func.value
     return isinstance(node, cst.Attribute) and node.attr.value == "data"
 

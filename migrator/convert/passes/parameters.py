@@ -318,11 +318,14 @@ def mark(rw: Rewriter, node: cst.Assign) -> Any:
     return cst.Expr(syntax.with_args(cst.Call(func), args))
 
 
-def _may_be_tensor(rw: Rewriter, data: cst.Attribute) -> bool:
-    """Whether nothing is known of the variable whose ``data`` this is: it may be an object with data, too."""
-    name = data.value
-    unknown = isinstance(name, cst.Name) and isinstance(rw.ctx.kind(name), k.Unknown)
-    return unknown and not rw.ctx.is_self(name)
+def _may_be_tensors(rw: Rewriter, data: cst.Attribute, value: cst.BaseExpression) -> bool:
+    """``p.data = s.data``: nothing is known of the variable, which may be an object with data, too."""
+    name, kind = data.value, rw.ctx.kind(value)
+    if not isinstance(name, cst.Name) or not isinstance(rw.ctx.kind(name), k.Unknown):
+        return False
+    reads = (n for n in syntax.walk(value) if isinstance(n, cst.Attribute))
+    tensor = isinstance(kind, k.Tensor) or any(n.attr.value == "data" for n in reads)
+    return tensor and not rw.ctx.is_self(name)
 
 
 @converts(cst.Assign)
@@ -337,7 +340,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             check_mutation(ctx, node, target)
         return targets.replace(rw, target, rw.visit(node.value), node.value)
     kind = ctx.facts.kind(node.value)
-    if target.attr.value == "data" and isinstance(kind, k.Tensor) and _may_be_tensor(rw, target):
+    if target.attr.value == "data" and _may_be_tensors(rw, target, node.value):
         what = f"`{syntax.code(target.value)}` may be a tensor, and its data is written"
         raise Failure(node, "MUT001", what, "say what it is with a type hint")
     owner = ctx.class_of(ctx.kind(target.value))

@@ -144,6 +144,9 @@ def assign(
       data: torch wrote to the tensor's ``data``; None where it wrote no numbers, but another shape.
     """
     ctx = rw.ctx
+    if syntax.is_detached(target):
+        inner = syntax.undressed(target)
+        return assign(rw, inner, value, layout_free=layout_free, data=True)
     if isinstance(target, cst.Name):
         if is_variable(ctx, target) or holds_parameter(ctx, target):
             from migrator.convert.passes.walked import check_written

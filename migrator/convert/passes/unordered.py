@@ -5,9 +5,11 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context
 from migrator.convert.passes.zero_dims import names_half
 from migrator.infer import kinds as k
+from migrator.infer.recomputing import only_trained
 
 _FOLDS = frozenset("sum max min any all len set".split())
 
@@ -23,6 +25,8 @@ def in_any_order(ctx: Context, call: cst.Call) -> bool:
             own = node.iter is call or any(one is node.iter for one in around[:i])
             mine = set(syntax.names(node.target))
             return own and _sums_are_not_read(node.body) and _each_for_itself(node.body, mine)
+        if isinstance(node, cst.Call) and _only_trains(ctx, node, around[:i], call):
+            return True
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
             if node.func.value in _FOLDS:
                 return True
@@ -33,6 +37,21 @@ def in_any_order(ctx: Context, call: cst.Call) -> bool:
         elif isinstance(node, cst.BaseSmallStatement):
             return False
     return False
+
+
+def _only_trains(
+    ctx: Context, node: cst.Call, inner: list[cst.CSTNode], parameters: cst.Call
+) -> bool:
+    """Whether a function is handed parameters that it names for gradient checkpointing, and reads for nothing else."""
+    if len(inner) != 1 or not isinstance(inner[0], cst.Arg):
+        return False
+    kind = ctx.kind(node.func)
+    info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is None or not hasattr(info, "params"):
+        return False
+    settled = info.settled
+    trained = settled.only_trained if settled is not None else only_trained(ctx.facts, info)
+    return any(p in trained and a.value is parameters for p, a in bound_arguments(node, info))
 
 
 _OF_TYPE = frozenset(

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.surroundings import names_one
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 from rules.flags._numbers import HALF
@@ -58,7 +59,7 @@ def beside_a_narrow_tensor(rw: Rewriter, node: cst.BinaryOperation) -> Any:
 def names_half(ctx: Context) -> bool:
     """Whether a file names a float type of fewer digits than float32."""
     if ctx.half is None:
-        ctx.half = any(n.value in HALF for n in ctx.source.index.of_type(cst.Name))
+        ctx.half = names_one(ctx, HALF)
     return ctx.half
 
 
