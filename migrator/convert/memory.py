@@ -144,9 +144,8 @@ class Aliases:
             self._note(node, [], state, loops)
             after = self._block(node.body, dict(state), loops)
             ended = after if node.orelse is None else self._block(node.orelse.body, after, loops)
-            for handler in node.handlers:
-                begun = _merged(state, after)
-                ended = _merged(ended, self._block(handler.body, begun, loops))
+            for one in node.handlers:
+                ended = _merged(ended, self._block(one.body, _merged(state, after), loops))
             return (
                 ended if node.finalbody is None else self._block(node.finalbody.body, ended, loops)
             )
@@ -173,8 +172,7 @@ class Aliases:
     def _elements(self, node: cst.BaseExpression, state: State) -> frozenset[str]:
         """The memory of what a loop goes over: that of the arguments of ``zip(…)``, not of the pairs it makes."""
         if isinstance(node, cst.Call) and self.ctx.facts.callee(node) in _CONTAINERS:
-            parts = [self._elements(a.value, state) for a in node.args]
-            return frozenset().union(*parts)
+            return frozenset().union(*(self._elements(a.value, state) for a in node.args))
         return self.memory(node, state)
 
     def _match(self, node: cst.Match, state: State, loops: tuple[cst.CSTNode, ...]) -> State:
@@ -309,9 +307,8 @@ class Aliases:
         elif isinstance(target, cst.Attribute) and not is_plain(kind):
             self._put(target, memory, state)
         elif isinstance(target, cst.Subscript):
-            if not isinstance(
-                self.ctx.kind(target.value), k.Tensor
-            ):  # a tensor copies what it gets
+            holder = self.ctx.kind(target.value)
+            if not isinstance(holder, k.Tensor):  # a tensor copies what it gets
                 self._put(target.value, memory, state)
 
     # --- containers -----------------------------------------------------------------------------------------------

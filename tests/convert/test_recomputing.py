@@ -77,7 +77,7 @@ def test_the_function_runs_and_has_its_own_gradient() -> None:
 
 
 @pytest.mark.parametrize(
-    "old, new",
+    ("old", "new"),
     [
         ("list(args[:length])", "list(args[1:length])"),
         ("ctx.run_function(*shallow_copies)", "ctx.run_function(*ctx.input_tensors)[0]"),
@@ -93,7 +93,7 @@ def test_what_does_anything_else_is_a_finding(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "old, new",
+    ("old", "new"),
     [
         ("tuple(inputs) + tuple(params)", "tuple(params) + tuple(inputs)"),
         ("len(inputs), *args", "len(inputs) + 1, *args"),

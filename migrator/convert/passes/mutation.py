@@ -80,7 +80,7 @@ def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
     receiver = syntax.undressed(node.func.value)
     inner = in_place_name(rw, receiver)
     if inner is not None:
-        current = new_value(rw, receiver, inner)  # type: ignore[arg-type]
+        current = new_value(rw, receiver, inner)
     else:
         current = targets.current(rw, receiver)
     args = [CallArg(None, receiver, current, rw.ctx.kind(receiver)), *call_args(rw, node.args)]
@@ -138,7 +138,7 @@ def written(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     assert isinstance(node.func, cst.Attribute)
     receiver = syntax.undressed(node.func.value)
     if in_place_name(rw, receiver) is not None:
-        return written(rw, receiver)  # type: ignore[arg-type]
+        return written(rw, receiver)
     return receiver
 
 
