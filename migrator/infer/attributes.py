@@ -43,6 +43,8 @@ class Attributes(Expressions):
             return self._tensor_attribute(value, name)
         if isinstance(value, k.Device):
             return {"type": k.STR, "index": k.NONE}.get(name, k.UNKNOWN)
+        if isinstance(value, k.DType) and name in ("is_floating_point", "is_complex", "is_signed"):
+            return k.BOOL
         if isinstance(value, k.Module):
             return self._module_attribute(value, name)
         if isinstance(value, k.Class):

@@ -56,3 +56,26 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
     rw.ctx.helpers.use("jax")
     array = syntax.with_args(node, [node.args[0], cst.Arg(syntax.parse("jax.Array"))])
     return syntax.parenthesized(cst.BooleanOperation(array, cst.And(), same))
+
+
+_QUESTIONS = {"is_floating_point": "floating", "is_complex": "complexfloating"}
+
+
+@converts(cst.Attribute)
+def asked(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``x.dtype.is_floating_point`` → ``jnp.issubdtype(x.dtype, jnp.floating)``."""
+    name = node.attr.value
+    if name not in _QUESTIONS and name not in _OTHER_QUESTIONS:
+        return None
+    if not isinstance(rw.ctx.kind(node.value), k.DType):
+        return None
+    if name in _OTHER_QUESTIONS:
+        what = f"torch.dtype.{name} has no conversion"
+        raise Failure(node, "API001", what, "ask by jnp.issubdtype(dtype, …)")
+    rw.ctx.helpers.use("jnp")
+    made = syntax.parse(f"jnp.issubdtype(dtype, jnp.{_QUESTIONS[name]})")
+    assert isinstance(made, cst.Call)
+    return syntax.with_args(made, [cst.Arg(rw.visit(node.value)), made.args[1]])
+
+
+_OTHER_QUESTIONS = ("is_signed", "to_real", "to_complex")
