@@ -112,6 +112,25 @@ def test_what_is_not_certain_is_a_finding(test: str, rest: str) -> None:
     assert rules_of(MODEL.format(test=test, rest=rest))
 
 
+def test_a_decorated_forward_pass_is_a_finding() -> None:
+    """What is returned under no_grad has no gradient, which is another's business."""
+    source = MODEL.format(test=TESTS[0], rest=RESTS[0])
+    last = source.rindex("    def forward")
+    assert "DYN002" in rules_of(source[:last] + "    @torch.no_grad()\n" + source[last:])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "    def __init__(self):\n        super().__init__(0.5)\n        self.fc = nn.BatchNorm1d(4)\n",
+        "    def mixed(self, x):\n        self.last = x\n        return self.fc(x)\n",
+    ],
+)
+def test_a_class_that_others_derive_from_is_a_finding(other: str) -> None:
+    source = MODEL.format(test=TESTS[0], rest=RESTS[1])
+    assert "DYN002" in rules_of(source + "\n\nclass Other(M):\n" + other)
+
+
 def test_running_statistics_move_only_where_the_block_runs() -> None:
     source = MODEL.format(test=TESTS[0], rest=RESTS[2])
     assert migrator.convert_source(HEADER + source).complete

@@ -14,7 +14,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.infer import FunctionInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 
@@ -84,7 +84,9 @@ def _early(ctx: Context, info: FunctionInfo) -> dict[cst.CSTNode, Skip]:
     owner, body = info.owner, info.node.body
     if owner is None or not owner.torch_base or not isinstance(body, cst.IndentedBlock):
         return {}
-    if info.node.name.value != "forward" or info.outer is not None:
+    if info.node.name.value != "forward" or info.outer is not None or info.node.decorators:
+        return {}
+    if _derived_from(ctx, owner):
         return {}
     place = next((n for n, line in enumerate(body.body) if isinstance(line, cst.If)), None)
     if place is None:
@@ -217,7 +219,14 @@ def _pure_module(ctx: Context, kind: k.Module, seen: set[FunctionInfo]) -> bool:
     if info is None or info.settled is not None or info.torch_base != "torch.nn.Module":
         return False
     forward = info.method("forward")
-    return forward is not None and _pure_function(ctx, forward, seen)
+    return (
+        forward is not None and not _derived_from(ctx, info) and _pure_function(ctx, forward, seen)
+    )
+
+
+def _derived_from(ctx: Context, info: ClassInfo) -> bool:
+    """Whether a class may have other parts and methods than its own lines say."""
+    return any(one is not info and info in one.lineage() for one in ctx.facts.classes.values())
 
 
 def _pure_function(ctx: Context, info: FunctionInfo, seen: set[FunctionInfo]) -> bool:
