@@ -186,6 +186,7 @@ class Expressions:
         self.bind_target(clause.target, k.element(self.eval(clause.iter)))
         for test in clause.ifs:
             self.eval(test.test)
+            self.env.update(self.narrow(test.test, True))
         if clause.inner_for_in is not None:
             self._comprehension(clause.inner_for_in)
 
