@@ -37,3 +37,15 @@ def masked_loss(loss, input, target, mask, reduction="mean"):
     each = loss(rows(input), rows(target), reduction="none")
     reduced = jnp.mean if reduction == "mean" else jnp.sum
     return reduced(each, where=mask.reshape(-1, *(1,) * (each.ndim - 1)))
+
+
+def selected_mean(x, mask):
+    """Mean of all that a mask selects, torch's ``masked_select(x, mask).mean()``: NaN if that is nothing."""
+    x, mask = jnp.broadcast_arrays(x, mask)
+    return jnp.mean(x, where=mask)
+
+
+def selected_sum(x, mask):
+    """Sum of all that a mask selects, torch's ``masked_select(x, mask).sum()``."""
+    x, mask = jnp.broadcast_arrays(x, mask)
+    return jnp.sum(x, where=mask)

@@ -52,6 +52,26 @@ def masked_loss(
     return MaskedLoss(name.rpartition(".")[2], x[0], y[0], x[1], reduction)
 
 
+def masked_select(
+    call: cst.Call,
+    name: str,
+    is_tensor: Callable[[cst.BaseExpression], bool],
+    dtype: Callable[[cst.BaseExpression], str | None],
+) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """Tensor of floats and mask of ``torch.masked_select(x, mask)``, ``x.masked_select(mask)``."""
+    if any(a.star or a.keyword is not None for a in call.args):
+        return None
+    given = [a.value for a in call.args]
+    if name == "Tensor.masked_select" and isinstance(call.func, cst.Attribute):
+        given = [call.func.value, *given]
+    elif name != "torch.masked_select":
+        return None
+    if len(given) != 2 or not all(is_tensor(one) for one in given):
+        return None
+    x, mask = given
+    return None if dtype(x) in ("int", "bool") or dtype(mask) != "bool" else (x, mask)
+
+
 def _calls(node: cst.CSTNode) -> bool:
     """Whether a mask calls something: it would be called once, not twice."""
     return isinstance(node, cst.Call) or any(_calls(child) for child in node.children)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import libcst as cst
 
 from rules.flags import _lines as lines
-from rules.flags._masked import masked_loss
+from rules.flags._masked import masked_loss, masked_select
 from rules.registry import Advice, FlagContext, flag
 
 _LOSSES = [
@@ -235,8 +235,20 @@ def sized_by_data(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     if not ctx.in_forward or not name.startswith(("torch.", "Tensor.", "torchvision.ops.")):
         return None
     short = name.rpartition(".")[2]
+    if short == "masked_select" and _summed(node, name, ctx):
+        return None
     function = _FUNCTIONS.get(short)
     return function(node, short, name, ctx) if function is not None else None
+
+
+def _summed(node: cst.Call, name: str, ctx: FlagContext) -> bool:
+    """``torch.masked_select(x, mask).mean()``, which the converter takes over the mask."""
+    found = masked_select(node, name, ctx.is_tensor, ctx.dtype)
+    if found is None or len(ctx.parents) < 2:
+        return False
+    parent, call = ctx.parents[-1], ctx.parents[-2]
+    called = isinstance(parent, cst.Attribute) and isinstance(call, cst.Call) and not call.args
+    return called and call.func is parent and parent.attr.value in ("mean", "sum")
 
 
 def _operand(node: cst.Call, name: str) -> cst.BaseExpression | None:

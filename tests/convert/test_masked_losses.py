@@ -83,3 +83,32 @@ def test_nothing_selected(more: str, value: float) -> None:
 def test_what_is_no_such_loss_is_a_finding(call: str) -> None:
     source = f"class M(nn.Module):\n    def forward(self, x, y):\n        return {call}\n"
     assert "DYN001" in rules_of(source)
+
+
+@pytest.mark.parametrize("name", ["mean", "sum"])
+@pytest.mark.parametrize(
+    "call", ["torch.masked_select(x * 2, y > 0.5)", "x.masked_select(y > 0.5)"]
+)
+@pytest.mark.parametrize("shapes", [((3, 4), (3, 4)), ((3, 4), (4,)), ((3, 1), (3, 4))])
+def test_reduced_selections(name: str, call: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    """torch.masked_select expands both to one shape."""
+    torch.manual_seed(0)
+    source = f"class M(nn.Module):\n    def forward(self, x, y):\n        return {call}.{name}()\n"
+    theirs, ours, code = loaded(source)
+    assert f"selected_{name}(" in code
+    x, y = torch.randn(shapes[0], requires_grad=True), torch.rand(shapes[1])
+    y.view(-1)[0] = 1.0
+    result = theirs["M"]()(x, y)
+    result.backward()
+    given = jnp.asarray(x.detach().numpy()), jnp.asarray(y.numpy())
+    value, slope = jax.value_and_grad(jax.jit(ours["M"]()))(*given)
+    np.testing.assert_allclose(value, result.detach(), rtol=1e-5)
+    np.testing.assert_allclose(slope, x.grad, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("rest", ["", ".mean(0)", ".std()", ".int().sum()"])
+def test_selections_that_are_no_mean_are_findings(rest: str) -> None:
+    line = f"return torch.masked_select(x, y > 0){rest}"
+    assert "DYN005" in rules_of(
+        f"class M(nn.Module):\n    def forward(self, x, y):\n        {line}\n"
+    )

@@ -87,7 +87,7 @@ TWO = "x: torch.Tensor, mask: torch.BoolTensor, n: torch.Tensor"
         ("if x.sum().item() > 0:\n    return x\nreturn n", "DYN004", "compare `x.sum()` itself"),
         ("return torch.nonzero(x > 0)", "DYN005", "jnp.where(x > 0, …, 0)"),
         ("return torch.unique(n)", "DYN005", "`jnp.unique(n, size=n, fill_value=-1)`"),
-        ("return torch.masked_select(x, x > 0).sum()", "DYN005", "`jnp.sum(x, where=x > 0)`"),
+        ("return torch.masked_select(x, x > 0).prod()", "DYN005", "`jnp.prod(x, where=x > 0)`"),
         (
             "return x.repeat_interleave(n, dim=0)",
             "DYN005",

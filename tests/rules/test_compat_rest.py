@@ -54,6 +54,13 @@ def test_where_leading(shape: tuple[int, ...]) -> None:
     agree(lambda x, m: x[m].mean(), masks.masked_mean, array(shape), mask)
 
 
+@pytest.mark.parametrize("shape", [(4, 5), (5,), (4, 1)])
+def test_reduced_selections(shape: tuple[int, ...]) -> None:
+    mask = array((4, 5), 3) > 0
+    agree(lambda x, m: x.masked_select(m).sum(), masks.selected_sum, array(shape), mask)
+    agree(lambda x, m: x.masked_select(m).mean(), masks.selected_mean, array(shape), mask)
+
+
 @pytest.mark.parametrize("density", [False, True])
 def test_histogramdd(density: bool) -> None:
     limits = [-2.0, 2.0, -1.0, 1.0]

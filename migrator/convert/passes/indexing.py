@@ -15,7 +15,7 @@ from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
-from rules.flags._masked import masked_loss
+from rules.flags._masked import masked_loss, masked_select
 
 _UPDATES = {
     "AddAssign": "add",
@@ -75,6 +75,29 @@ def masked_reduction(rw: Rewriter, node: cst.Call) -> Any:
         return syntax.add_keyword(made, "where", rw.visit(index.value))
     helper = ctx.helpers.need(module_file("rules.compat.masks"), f"masked_{name}")
     args = [cst.Arg(rw.visit(item.value)), cst.Arg(rw.visit(index.value))]
+    return syntax.with_args(cst.Call(cst.Name(helper)), args)
+
+
+@converts(cst.Call)
+def reduced_selection(rw: Rewriter, node: cst.Call) -> Any:
+    """``torch.masked_select(x, mask).mean()`` → ``selected_mean(x, mask)``."""
+    ctx, func = rw.ctx, node.func
+    inner = func.value if isinstance(func, cst.Attribute) else None
+    if node.args or not isinstance(inner, cst.Call) or inner in ctx.blocked:
+        return None
+    name = func.attr.value  # type: ignore[attr-defined]
+    if name not in ("mean", "sum"):
+        return None
+
+    def dtype(one: cst.BaseExpression) -> str | None:
+        return getattr(ctx.kind(one), "dtype", None)
+
+    callee = ctx.facts.callee(inner) or ""
+    found = masked_select(inner, callee, lambda n: isinstance(ctx.kind(n), k.Tensor), dtype)
+    if found is None:
+        return None
+    helper = ctx.helpers.need(module_file("rules.compat.masks"), f"selected_{name}")
+    args = [cst.Arg(syntax.unparenthesized(rw.visit(one))) for one in found]
     return syntax.with_args(cst.Call(cst.Name(helper)), args)
 
 
