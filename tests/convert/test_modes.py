@@ -230,3 +230,24 @@ def test_a_train_method_runs_whoever_sets_the_mode() -> None:
 def test_a_train_method_of_another_form_is_a_finding(line: str) -> None:
     source = FROZEN.split("class More")[0].replace("super().train(mode)", line)
     assert "API010" in rules_of(source)
+
+
+def test_a_mode_that_something_is_added_to() -> None:
+    model, port, _ = both("""class M(nn.Module):
+    export = False
+
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        self.training |= self.export
+        return self.l(x) if self.training else self.l(x) + 1
+""")
+    x = torch.ones(2, 4)
+    for export in (False, True):
+        model.eval()
+        port.eval()
+        model.export = port.export = export
+        np.testing.assert_allclose(port(x.numpy()), model(x).detach().numpy(), atol=1e-6)
+        assert model.training is not port.deterministic is not export

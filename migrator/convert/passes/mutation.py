@@ -424,7 +424,10 @@ def _one_by_one(rw: Rewriter, node: cst.Assign) -> list[Any]:
 @converts(cst.AugAssign)
 def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     """``x[i] += v`` becomes an indexed update; ``x += v`` on a tensor writes in place in torch."""
-    return with_state(rw, node.target, _augmented_in_dtype(rw, node))
+    from migrator.convert.passes.training import add_to_training
+
+    mode = add_to_training(rw, node)
+    return mode if mode is not None else with_state(rw, node.target, _augmented_in_dtype(rw, node))
 
 
 def _augmented_in_dtype(rw: Rewriter, node: cst.AugAssign) -> Any:

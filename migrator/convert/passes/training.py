@@ -160,4 +160,19 @@ def set_training(rw: Rewriter, node: cst.Assign) -> Any:
     )
 
 
+def add_to_training(rw: Rewriter, node: cst.AugAssign) -> cst.Assign | None:
+    """``self.training |= self.export`` → ``self.deterministic = not ((not self.deterministic) | self.export)``."""
+    if not _is_training(rw, node.target):
+        return None
+    flag = _flag(rw, node.target)  # type: ignore[arg-type]
+    whole = cst.parse_expression(f"a {syntax.code(node.operator).strip()[:-1]} b")
+    assert isinstance(whole, cst.BinaryOperation)
+    mode = syntax.fitted(whole, "left", syntax.changed(_NOT, expression=flag))
+    value = syntax.changed(
+        whole, left=mode, right=syntax.fitted(whole, "right", rw.visit(node.value))
+    )
+    inner = syntax.fitted(_NOT, "expression", value)
+    return cst.Assign([cst.AssignTarget(flag)], syntax.changed(_NOT, expression=inner))  # type: ignore[arg-type]
+
+
 _NOT = cst.UnaryOperation(cst.Not(whitespace_after=cst.SimpleWhitespace(" ")), cst.Name("x"))
