@@ -1,8 +1,8 @@
-"""Functions without a result that write to several tensors, or to one that is not the first: they return them.
+"""Functions without a result that write to tensors they are handed: they return them.
 
     self.init_(weight, bias, scale)      →      weight, bias = self.init_(weight, bias, scale)
 
-Functions of a module that write to their first argument alone, and are called with parameters as well, are those of
+Functions that write to their first argument alone, and are called with the parameters of layers as well, are those of
 ``passes.initializers``.
 """
 
@@ -49,9 +49,6 @@ def _found(ctx: Context, info: FunctionInfo) -> tuple[str, ...]:
                 return ()  # an assignment to what the parameter holds keeps its shape and dtype
             if isinstance(value, cst.Attribute) or value.value in later:
                 wanted.add(param)
-    first = next(iter(info.node.params.params)).name.value
-    if info.owner is None and wanted == {first} and set(written) == wanted:
-        return ()  # those of passes.initializers
     return tuple(name for name in written if name in wanted)
 
 

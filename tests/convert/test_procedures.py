@@ -63,6 +63,24 @@ def test_a_function_that_writes_to_others_than_its_first_argument() -> None:
     assert "y, m = scaled(float(i), y, m)" in code
 
 
+def test_a_function_that_writes_to_parts_of_what_it_is_handed() -> None:
+    code = check("""def clipped(boxes, shape):
+    boxes[:, 0] = boxes[:, 0].clamp(0, shape[1])
+    boxes[1:, 1] = shape[0]
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        boxes = self.l(x) * 9
+        clipped(boxes, (1.0, 2.0))
+        return boxes
+""")
+    assert "boxes = clipped(boxes, (1.0, 2.0))" in code
+
+
 @pytest.mark.parametrize(
     "source",
     [
