@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import convert, loaded
+from tests.convert.tools import check, convert, loaded, rules_of
 
 WRITES = {
     "index": "x[0] = 2 * v",
@@ -65,3 +65,26 @@ def test_an_index_that_is_computed_once_is_not_computed_twice() -> None:
     source = "def f(x, it, v):\n    x[next(it)] += v\n    return x\n"
     assert [found.rule for found in convert(source).findings if found.blocks] == ["MUT002"]
     assert convert(source.replace("+= v", "= v")).complete
+
+
+BOXES = """class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    @staticmethod
+    def corners(x):
+        y = x.clone() if isinstance(x, torch.Tensor) else x.copy()
+        y[..., 0] = x[..., 0] - x[..., 2] / 2
+        y[..., 1:3] += x[..., 1:3]
+        return y + x
+
+    def forward(self, x):
+        return self.corners(self.l(x))
+"""
+
+
+def test_a_copy_of_an_array_of_either_kind() -> None:
+    code = check(BOXES)
+    assert "y = with_item(y, (..., 0), x[..., 0] - x[..., 2] / 2)" in code
+    assert rules_of(BOXES.replace("x.copy()", "x[:]"))

@@ -7,6 +7,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.alias import check_mutation, innermost
 from migrator.convert.context import Failure
+from migrator.convert.expand import make_tuple
 from migrator.convert.memory import aliases
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import FunctionInfo
@@ -32,7 +33,11 @@ def may_be_either(rw: Rewriter, target: cst.BaseExpression, value: cst.BaseExpre
     A name or number for an index tells nothing; who is asked for ``items()`` or a text is a dict."""
     ctx = rw.ctx
     name, info = _argument(rw, target)
-    if info is None or not isinstance(target, cst.Subscript) or not ctx.statements:
+    if not isinstance(target, cst.Subscript) or not ctx.statements:
+        return False
+    if info is None and _is_copied(rw, target):
+        return True
+    if info is None:
         return False
     index = target.slice[0].slice
     itself = info.owner is not None and name == info.node.params.params[0].name.value
@@ -58,6 +63,28 @@ def _argument(rw: Rewriter, target: cst.BaseExpression) -> tuple[str, FunctionIn
     return name, frame.info if plain else None
 
 
+def _is_copied(rw: Rewriter, target: cst.Subscript) -> bool:
+    """``y[..., 0] = v`` of ``y = x.clone() if isinstance(x, torch.Tensor) else x.copy()``."""
+    frame, name = rw.ctx.frame, target.value
+    if frame is None or not isinstance(name, cst.Name) or rw.ctx.kind(name) != k.UNKNOWN:
+        return False
+    every = rw.ctx.facts.tree.within(frame.info.node.body, cst.Assign)
+    given = [a.value for a in every if any(name.deep_equals(t.target) for t in a.targets)]
+    return bool(given) and all(
+        isinstance(value, cst.IfExp)
+        and "isinstance(" in syntax.code(value.test)
+        and _copies(value.body)
+        and _copies(value.orelse)
+        for value in given
+    )
+
+
+def _copies(node: cst.BaseExpression) -> bool:
+    """``x.clone()``, ``x.copy()``: to write an item of it changes nothing of x, of an array or of a list."""
+    func = node.func if isinstance(node, cst.Call) and not node.args else None
+    return isinstance(func, cst.Attribute) and func.attr.value in ("clone", "copy")
+
+
 _TOLD = {"container", "called", "attribute", ASKED}
 """Uses that speak against an array."""
 
@@ -67,7 +94,8 @@ def written(
 ) -> cst.Assign:
     """``x = with_item(x, i, v)``; a Failure where another name for the array is read later."""
     assert isinstance(target, cst.Subscript)
-    check_mutation(rw.ctx, node, target.value)
+    if not _is_copied(rw, target):
+        check_mutation(rw.ctx, node, target.value)
     return with_item(rw, target, rw.visit(value))
 
 
@@ -97,10 +125,15 @@ def with_item(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression) ->
     name = rw.ctx.helpers.need(module_file("rules.compat.indexing"), "with_item")
     index = target.slice[0].slice
     assert isinstance(target.value, cst.Name)
-    place = index.value if isinstance(index, cst.Index) else _slice(index)
+    places = [one.slice for one in target.slice]
+    place = _place(index) if len(places) == 1 else make_tuple([_place(one) for one in places])
     given = [cst.Arg(rw.visit(one)) for one in (target.value, place)]
     made = syntax.with_args(cst.Call(cst.Name(name)), [*given, cst.Arg(value)])
     return cst.Assign([cst.AssignTarget(target.value)], made)
+
+
+def _place(index: cst.BaseSlice) -> cst.BaseExpression:
+    return index.value if isinstance(index, cst.Index) else _slice(index)
 
 
 def _slice(index: cst.BaseSlice) -> cst.Call:
