@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 
-from tests.convert.tools import convert
+from tests.convert.tools import convert, loaded
 
 SOURCE = """
 from typing import Optional
@@ -34,12 +32,7 @@ CONSTANT = (torch.float16.is_floating_point, torch.int32.is_floating_point, torc
 
 @pytest.mark.parametrize("name", "float32 float16 bfloat16 int32 uint8 bool complex64".split())
 def test_they_say_the_same(name: str) -> None:
-    result = convert(SOURCE)
-    assert result.complete, result.findings
-    theirs: dict[str, Any] = {}
-    ours: dict[str, Any] = {}
-    exec(SOURCE, theirs)
-    exec(result.code, ours)
+    theirs, ours, _ = loaded(SOURCE)
     dtype = getattr(torch, name)
     x = torch.zeros(2, dtype=dtype)
     y = ours["jnp"].zeros(2, name)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 import torch
 
-from tests.convert.tools import convert
+from tests.convert.tools import loaded
 
 SOURCE = """
 from typing import Any, List, Optional
@@ -29,12 +27,7 @@ def rows(values: List[Optional[Any]]):
 
 
 def test_what_is_let_through_is_a_tensor_also_under_jit() -> None:
-    result = convert(SOURCE)
-    assert result.complete, result.findings
-    theirs: dict[str, Any] = {}
-    ours: dict[str, Any] = {}
-    exec(SOURCE, theirs)
-    exec(result.code, ours)
+    theirs, ours, _ = loaded(SOURCE)
     x = torch.randn(3, 2, 2)
     found = jax.jit(lambda value: ours["rows"]([None, value]))(x.numpy())
     np.testing.assert_allclose(found, theirs["rows"]([None, x]), rtol=1e-5, atol=1e-6)

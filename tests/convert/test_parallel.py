@@ -11,7 +11,7 @@ from flax import nnx
 
 import migrator
 from rules.compat.parallel import DataParallel
-from tests.convert.tools import convert
+from tests.convert.tools import convert, loaded
 
 SOURCE = """
 import torch
@@ -54,12 +54,7 @@ def build(gpu_ids=()):
 
 
 def _both() -> tuple[dict[str, Any], dict[str, Any]]:
-    result = convert(SOURCE)
-    assert result.complete, result.findings
-    theirs: dict[str, Any] = {}
-    ours: dict[str, Any] = {}
-    exec(SOURCE, theirs)
-    exec(result.code, ours)
+    theirs, ours, _ = loaded(SOURCE)
     return theirs, ours
 
 
