@@ -113,3 +113,14 @@ def test_the_two_may_stand_in_two_files(tmp_path: Path) -> None:
     (package / "model.py").write_text(HEADER + "from .util import checkpoint\n\n" + BLOCK)
     result = convert_path([package], tmp_path / "out", jobs=1)
     assert all(file.complete for file in result.files), result.findings
+
+
+def test_the_precision_may_be_kept_for_the_second_run() -> None:
+    kept = """        ctx.gpu_autocast_kwargs = {"enabled": torch.is_autocast_enabled(),
+                                   "cache_enabled": torch.is_autocast_cache_enabled()}
+"""
+    after, begin = "ctx.input_params = list(args[length:])\n", "with torch.enable_grad():"
+    source = CHECKPOINT.replace(after, after + kept).replace(
+        begin, "with torch.enable_grad(), torch.cuda.amp.autocast(**ctx.gpu_autocast_kwargs):"
+    )
+    assert not rules_of(source + BLOCK)
