@@ -91,6 +91,8 @@ def _standard(
 ) -> Draw:
     """The draw with its location and scale taken out."""
     kind, value = _KINDS[name], result.detach()
+    if value.dtype == torch.bfloat16:  # which numpy has not, and float32 holds
+        value = value.float()
     bound = dict(kwargs)
     for argument, given in zip(func._schema.arguments, args, strict=False):
         bound.setdefault(argument.name, given)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from flax import nnx
 
 from numerics.randomness import Recorder, Replayer, ReplayMismatch, replaying
@@ -23,6 +24,14 @@ PAIRS: list[tuple[Callable[[], Any], Callable[[nnx.Rngs], Any]]] = [
     (lambda: torch.rand(5), lambda rngs: rngs.uniform((5,))),
     (lambda: torch.empty(5).uniform_(-1, 3), lambda rngs: rngs.uniform((5,), minval=-1, maxval=3)),
     (lambda: torch.bernoulli(torch.full((6,), 0.5)), lambda rngs: rngs.bernoulli(0.5, (6,)) * 1.0),
+    (
+        lambda: torch.rand(5, dtype=torch.bfloat16).float(),  # numpy has no such type
+        lambda rngs: rngs.uniform((5,), jnp.bfloat16).astype(jnp.float32),
+    ),
+    (
+        lambda: F.dropout(torch.ones(6, dtype=torch.bfloat16)).float(),
+        lambda rngs: (rngs.bernoulli(0.5, (6,)) * jnp.bfloat16(2.0)).astype(jnp.float32),
+    ),
     (lambda: torch.randint(0, 9, (7,)), lambda rngs: rngs.randint((7,), 0, 9)),
     (lambda: torch.randperm(8), lambda rngs: rngs.permutation(8)),
     (
