@@ -15,6 +15,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.counted import asked_count, counting
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.source import Source
@@ -54,13 +55,15 @@ class Selection:
     """``if not mask.any(): continue``."""
     opened: list[cst.If] = field(default_factory=list)
     """``if mask.any():`` around what is done with the rows."""
+    counted: list[cst.Assign] = field(default_factory=list)
+    """``counts = torch.bincount(…).tolist()`` that only these tests read."""
     region: list[cst.CSTNode] = field(default_factory=list)
     writes: list[cst.CSTNode] = field(default_factory=list)
 
     def settles(self, tree: Tree, node: cst.CSTNode) -> bool:
         """Whether what stands at a node in the way is none: the selection, or a test whether it is empty."""
         tests = (one.test for one in (*self.guards, *self.opened))
-        return node is self.call or any(tree.holds(test, node) for test in tests)
+        return node is self.call or any(tree.holds(one, node) for one in (*tests, *self.counted))
 
     def lines(self, source: Source) -> range:
         """The lines from the selection to the last that hangs on it."""
@@ -162,9 +165,16 @@ class _Region:
     # --- statements -----------------------------------------------------------------------------------------------
 
     def _guard_before(self, earlier: Sequence[cst.BaseStatement]) -> cst.If | None:
-        """``if not mask.any(): continue`` right before the selection."""
-        if earlier and isinstance(earlier[-1], cst.If) and self._skips(earlier[-1]):
-            return earlier[-1]
+        """``if not mask.any(): continue`` before the selection, with nothing but reads between the two."""
+        between: set[str] = set()
+        for one in reversed(earlier):
+            if isinstance(one, cst.If):
+                apart = not between & set(syntax.names(self.found.mask))
+                return one if apart and self._skips(one) else None
+            name = _read_only(one)
+            if name is None:
+                return None
+            between.add(name)
         return None
 
     def _skips(self, node: cst.If) -> bool:
@@ -180,13 +190,23 @@ class _Region:
     def _asks_empty(self, test: cst.BaseExpression) -> bool:
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             return self._is_any(test.expression)
-        return self._compares(test, (cst.Equal,))
+        return self._compares(test, (cst.Equal,)) or self._counted(test, (cst.Equal,))
 
     def _asks_any(self, node: cst.If) -> bool:
         """``if mask.any():``, ``if idx.numel() > 0:`` without an ``else``."""
         if node.orelse is not None or not isinstance(node.body, cst.IndentedBlock):
             return False
-        return self._is_any(node.test) or self._compares(node.test, (cst.GreaterThan, cst.NotEqual))
+        above = (cst.GreaterThan, cst.NotEqual)
+        test = node.test
+        return self._is_any(test) or self._compares(test, above) or self._counted(test, above)
+
+    def _counted(self, test: cst.BaseExpression, how: tuple[type, ...]) -> bool:
+        """``counts[i] == 0``, where ``counts`` says how often each number stands in what the mask compares."""
+        asked = asked_count(test, how)
+        made = counting(self.ctx, asked, self.found.mask) if asked is not None else None
+        if made is not None:
+            self.found.counted.append(made)
+        return made is not None
 
     def _is_any(self, node: cst.BaseExpression) -> bool:
         """``mask.any()``."""
@@ -344,6 +364,18 @@ class _Region:
 
     def _by_row(self) -> _ByRow:
         return _ByRow(self.ctx, self.rows, self.places, self.numbers)
+
+
+def _read_only(node: cst.BaseStatement) -> str | None:
+    """The name that a line gives to something it reads without a call, if that is all it does."""
+    if not isinstance(node, cst.SimpleStatementLine) or len(node.body) != 1:
+        return None
+    small = node.body[0]
+    if not isinstance(small, cst.Assign) or len(small.targets) != 1:
+        return None
+    target = small.targets[0].target
+    called = any(isinstance(n, (cst.Call, cst.Await, cst.NamedExpr)) for n in syntax.walk(small))
+    return target.value if isinstance(target, cst.Name) and not called else None
 
 
 @dataclass

@@ -297,6 +297,8 @@ class Facts:
     def callee(self, call: cst.Call) -> str | None:
         """The qualified name of what a call reaches: ``torch.relu``, ``Tensor.view``, ``torch.nn.Linear``."""
         kind = self.kinds.get(call.func)
+        if type(kind) is k.Optional:
+            kind = kind.inner  # None cannot be called
         form = type(kind)
         if (form is k.Function or form is k.Class) and kind.name:  # type: ignore[union-attr]
             return kind.name  # type: ignore[union-attr]

@@ -32,12 +32,13 @@ class M(nn.Module):
         self.experts = nn.ModuleList([Expert(d) for _ in range(n)])
         self.mlps = nn.ModuleList([nn.Sequential(nn.Linear(d, d), nn.GELU()) for _ in range(n)])
         self.norms = nn.ModuleList([nn.BatchNorm1d(d) for _ in range(n)])
+        self.held = nn.ModuleList([Expert(d) if i < n else None for i in range(n)])
         self.scale = nn.Parameter(torch.full((d,), 1.5))
         self.seen = []
     def forward(self, x):
         weights, chosen = torch.topk(F.softmax(self.router(x), dim=-1), 2, dim=-1)
         out = torch.zeros_like(x)
-        for i in range(self.n):
+{before}        for i in range(self.n):
             mask = chosen == i
 {body}
         return out
@@ -77,6 +78,18 @@ if len(rows) > 0:
     y = 2 * self.experts[i](x[rows]) / 3
     out[rows] = out[rows] - y * weights[rows, slot, None]
 """,
+    "counted before": """
+if counts[i] == 0:
+    continue
+expert = self.held[i]
+rows, slot = torch.where(chosen == i)
+out[rows] += expert(x[rows]) * weights[rows, slot, None]
+""",
+    "counted around": """
+if counts[i] > 0:
+    rows, slot = torch.where(chosen == i)
+    out.index_add_(0, rows, self.held[i](x[rows]) * weights[rows, slot, None])
+""",
     "under one": """
 slot, rows = torch.where(mask.t())
 state = x[None, rows].reshape(-1, x.shape[-1])
@@ -94,7 +107,9 @@ out[rows] += F.linear(x[rows], self.experts[i].up.weight[:4]) * share.unsqueeze(
 
 def written(body: str) -> str:
     lines = "".join(f"            {line}\n" for line in body.strip("\n").splitlines())
-    return MODEL.replace("{body}\n", lines)
+    count = "counts = torch.bincount(chosen.flatten(), minlength=self.n).tolist()"
+    before = f"        {count}\n" if "counts" in body and "bincount" not in body else ""
+    return MODEL.replace("{body}\n", lines).replace("{before}", before)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -172,6 +187,11 @@ def test_what_is_done_otherwise_is_a_finding(name: str) -> None:
         "if mask.any():\n    rows, slot = torch.where(mask)\n    out[rows] += x[rows]\nelse:\n    out = out + 1",
         "rows, slot = torch.where(mask)\nmask = chosen > i\nif mask.any():\n    out[rows] += x[rows]",
         "rows, slot = torch.where(mask)\nmask[0] = False\nif not mask.any():\n    continue\nout[rows] += x[rows]",
+        "if counts[i] == 0:\n    continue\nrows, slot = torch.where(weights > i)\nout[rows] += x[rows]",
+        "if counts[0] == 0:\n    continue\nrows, slot = torch.where(chosen == i)\nout[rows] += x[rows]",
+        "if counts[i] == 1:\n    continue\nrows, slot = torch.where(chosen == i)\nout[rows] += x[rows]",
+        "chosen[0] = 1\nif counts[i] == 0:\n    continue\nrows, slot = torch.where(chosen == i)\nout[rows] += x[rows]",
+        "counts = torch.bincount(chosen.view(-1)).tolist()\nchosen = chosen + 1\nif counts[i] == 0:\n    continue\nrows, slot = torch.where(chosen == i)\nout[rows] += x[rows]",
         "rows, slot = torch.where(mask)\nif rows.numel() > 1:\n    out[rows] += x[rows]",
     ],
 )

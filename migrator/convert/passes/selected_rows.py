@@ -23,6 +23,7 @@ class Selected:
         self.writes: dict[cst.CSTNode, Selection] = {}
         self.guards: set[cst.CSTNode] = set()
         self.opened: set[cst.CSTNode] = set()
+        self.counted: set[cst.CSTNode] = set()
         self.names: dict[int, str] = {}
         if not any(rule == "DYN005" for rule, _, _ in ctx.blocked.values()):
             return
@@ -32,6 +33,7 @@ class Selected:
             self.writes |= dict.fromkeys(found.writes, found)
             self.guards |= set(found.guards)
             self.opened |= set(found.opened)
+            self.counted |= set(found.counted)
             for node in [n for n in ctx.blocked if tree.has(n)]:
                 if found.settles(tree, node):
                     del ctx.blocked[node]
@@ -59,6 +61,8 @@ def guard(rw: Rewriter, node: cst.If) -> Any:
 @converts(cst.Assign)
 def selection(rw: Rewriter, node: cst.Assign) -> Any:
     """``idx = torch.where(mask)[0]`` → ``jnp.nonzero(mask, size=mask.size)[0]``, and which of them are found."""
+    if node in selected(rw.ctx).counted:
+        return []  # what it counts is asked by tests that go
     found = selected(rw.ctx).statements.get(node)
     if found is None:
         return _write(rw, node)
