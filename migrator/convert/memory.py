@@ -36,11 +36,13 @@ from migrator.convert.sharing import (
     OVERLAPPING,
     STORING,
     VIEWS,
+    called_layer,
     inplace_argument,
     is_view_index,
     kept_as,
     of_copy,
     operands,
+    run_layer,
 )
 from migrator.convert.trips import surely_runs
 from migrator.infer import FunctionInfo
@@ -445,7 +447,7 @@ class Aliases:
 
     def _call(self, node: cst.Call, state: State) -> frozenset[str]:
         ctx = self.ctx
-        name = ctx.facts.callee(node) or ""
+        name = called_layer(ctx, node) or ctx.facts.callee(node) or ""
         short = name.rpartition(".")[2]
         if name in COPIES:
             return self._new()
@@ -529,8 +531,8 @@ def makes_new(ctx: Context, node: cst.Call, name: str) -> bool:
     """Whether what a function or layer of LIBRARIES makes shares no memory with what it is handed."""
     short = name.rpartition(".")[2]
     if name.endswith("()"):
-        in_place = k.in_place(ctx.kind(node.func)) is not False
-        return not (in_place or _may_pass(ctx, node, short.removesuffix("()")))
+        may_pass = _may_pass(ctx, node, short.removesuffix("()"))
+        return not may_pass and k.in_place(ctx.kind(node.func)) is False
     if short == "einsum" and operands(node) > 1:
         return True  # a product; of one operand it may be a view
     in_place = short.endswith("_") and not short.endswith("__")
@@ -555,10 +557,10 @@ def passes(ctx: Context, kind: object) -> bool:
     if not isinstance(kind, k.Module) or kind.cls == "torch.nn.Module":
         return not isinstance(kind, k.Module)
     own = ctx.facts.classes.get(kind.cls)
-    forward = own.method("forward") if own is not None else None
-    if forward is not None:
+    if own is not None and (forward := own.method("forward")) is not None:
         return returns_argument(ctx, forward)
-    return kind.cls.rpartition(".")[2] in _PASSING_LAYERS or k.in_place(kind) is not False
+    cls = run_layer(ctx, kind).rpartition(".")[2]
+    return cls in _PASSING_LAYERS or k.in_place(kind) is not False
 
 
 def _merged(a: State, b: State) -> State:

@@ -153,6 +153,10 @@ def _builds(ctx: Context, caller: FunctionInfo | None) -> bool:
 def _is_own_parameter(ctx: Context, node: cst.Attribute) -> bool:
     kind = ctx.kind(node)
     own = isinstance(node.value, cst.Name) and node.value.value == "self"
+    of_layer = ctx.kind(node.value)
+    owner = ctx.facts.classes.get(of_layer.cls) if isinstance(of_layer, k.Module) else None
+    if owner is None or owner.torch_base != "torch.nn.Module":
+        return False  # what a layer of torch registers has another name or layout here
     return own and isinstance(kind, k.Tensor) and kind.role in ("param", "buffer")
 
 

@@ -40,6 +40,35 @@ KEEPING = frozenset({"register_buffer", "register_parameter", "save_for_backward
 COPIES = frozenset({"copy.deepcopy", "einops.pack"})  # pack always copies; its shapes share nothing
 
 
+def run_layer(ctx: Context, kind: object) -> str:
+    """The class whose forward pass a layer runs: torch's, where a class of the project derived from it has none.
+
+    Returns:
+      A qualified name; an empty one for what is no layer.
+    """
+    if not isinstance(kind, k.Module):
+        return ""
+    own = ctx.facts.classes.get(kind.cls)
+    if own is None or own.torch_base is None:
+        return kind.cls
+    bases = [base for one in own.lineage() for base in one.bases]
+    known = all(isinstance(b, k.Class) and _is_known(ctx, b.name) for b in bases)
+    runs = [
+        own.method(name) or own.attribute(name) for name in ("forward", "__call__", "_conv_forward")
+    ]
+    return own.torch_base if known and not any(runs) else kind.cls
+
+
+def called_layer(ctx: Context, node: cst.Call) -> str:
+    """``torch.nn.Linear()`` of a call of such a layer; an empty text for a call of anything else."""
+    layer = run_layer(ctx, ctx.kind(node.func))
+    return f"{layer}()" if layer else ""
+
+
+def _is_known(ctx: Context, cls: str) -> bool:
+    return cls.startswith("torch.nn.") or cls == "builtins.object" or cls in ctx.facts.classes
+
+
 def operands(node: cst.Call) -> int:
     """How many tensors an einsum is of."""
     given = [a.value for a in node.args if a.keyword is None][1:]

@@ -36,7 +36,11 @@ def called(rw: Rewriter, node: cst.Expr) -> Any:
         return None
     writes = _writes(ctx, call.func)
     if writes is None:
-        return None
+        if not _may_initialise(ctx, call):
+            return None
+        if len(call.args) > 1:
+            return _refused(rw, node, call)
+        writes = True
     if not writes:
         if not _may_be_tensor(ctx.kind(call.args[0].value)):
             return None
@@ -61,6 +65,36 @@ def called(rw: Rewriter, node: cst.Expr) -> Any:
     value = _value(rw, call, first, visited=True)
     role = getattr(ctx.kind(target), "role", "")
     return targets.assign(rw, target, value, data=role == "param")
+
+
+def _may_initialise(ctx: Context, call: cst.Call) -> bool:
+    """Whether a constructor drops the result of a function that it is handed, and that it hands its parameters."""
+    info, func = ctx.frames[-1].info, call.func
+    if not isinstance(func, cst.Name) or func.value not in info.params:
+        return False
+    kind = ctx.facts.kind(func)
+    inner = kind.inner if isinstance(kind, k.Optional) else kind
+    unknown = isinstance(inner, k.Unknown) or inner == k.NAMELESS
+    if not unknown or not ctx.plan.builds_time(info):
+        return False
+    kinds = [ctx.kind(arg.value) for arg in call.args]
+    kinds = [one.inner if isinstance(one, k.Optional) else one for one in kinds]
+    return all(isinstance(one, k.Tensor) and one.role == "param" for one in kinds)
+
+
+def _refused(rw: Rewriter, node: cst.Expr, call: cst.Call) -> Any:
+    """``init_fn(self.weight, self.bias)``: which of them it writes is not known, so that the output says so in time."""
+    ctx, name = rw.ctx, syntax.code(call.func)
+    handed = ctx.frames[-1].info.handed.get(name, {}).values()
+    if any(one != k.NONE for one in handed):
+        what = f"`{name}` may initialise any of the parameters it is handed"
+        raise Failure(node, "MUT002", what, "name the function that is meant")
+    what = f"what `{name}` initialises is not known, and nothing here hands one: the output raises where it is called"
+    advice = f"assign what `{name}` returns to the parameters that it is meant to initialise"
+    ctx.report(node, "MUT002", what, advice, severity="warning", blocks=False)
+    text = f"`{name}` would have to return the new values of {', '.join(syntax.code(a.value) for a in call.args)}"
+    error = syntax.parse(f"NotImplementedError({text!r})")
+    return cst.Raise(error)
 
 
 def _may_be_tensor(kind: k.Kind) -> bool:

@@ -88,6 +88,43 @@ def _replaced(node: cst.CSTNode) -> Failure:
     )
 
 
+_NAMING = frozenset({"named_parameters", "named_buffers"})
+
+
+@converts(cst.Call)
+def parameter_by_name(rw: Rewriter, node: cst.Call) -> Any:
+    """``getattr(layer, name)`` with a name that torch gives the parameters of a layer, of which Flax has others."""
+    if rw.ctx.facts.callee(node) != "builtins.getattr" or len(node.args) != 2:
+        return None
+    layer, name = node.args[0].value, node.args[1].value
+    kind = rw.ctx.kind(layer)
+    info = rw.ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None
+    if info is not None and info.torch_base == "torch.nn.Module":
+        return None
+    if not isinstance(kind, (k.Module, k.Unknown)) or not _names_parameters(rw, name):
+        return None
+    above = rw.ctx.facts.tree.around(node)[-2:]
+    sets = isinstance(above[0], cst.Call) and rw.ctx.facts.callee(above[0]) == "builtins.setattr"
+    if not sets or above[0].args[0] is not above[1]:
+        what = "a parameter of a layer is asked for by torch's name for it, which may be another in Flax"
+        raise Failure(node, "API005", what, "go over the parameters themselves")
+    helper = rw.ctx.helpers.need(module_file("rules.compat.named"), "weight_of")
+    return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
+
+
+def _names_parameters(rw: Rewriter, name: cst.BaseExpression) -> bool:
+    """Whether a variable runs over the names of parameters: ``for name, p in layer.named_parameters()``."""
+    if not isinstance(name, cst.Name):
+        return False
+    for loop in (n for n in rw.ctx.facts.tree.around(name) if isinstance(n, (cst.For, cst.CompFor))):
+        named = any(
+            isinstance(n, cst.Attribute) and n.attr.value in _NAMING for n in syntax.walk(loop.iter)
+        )
+        if named and name.value in syntax.names(loop.target):
+            return True
+    return False
+
+
 @converts(cst.Call)
 def forward_by_name(rw: Rewriter, node: cst.Call) -> Any:
     """``getattr(net, "forward")``, ``getattr(net, self.method)`` where the method may be ``forward``."""
