@@ -263,14 +263,24 @@ def _render(file: RuleFile, name: str, factory: bool = False) -> str:
     definition = file.definitions[name]
     if isinstance(definition, ast.FunctionDef) and any(map(_is_rule, definition.decorator_list)):
         text = _UNSUPPORTED.sub("raise NotImplementedError(", file.segment(definition))
-        parts = [_plain_signature(definition, text, factory)]
+        made = _made(file, name) if factory else ""
+        parts = [_plain_signature(definition, text, factory, made)]
     else:
         nodes = [definition, *file.attached(name)]
         parts = [file.segment(node, decorated=True) for node in nodes]
     return "\n\n".join(part if part.endswith("\n") else part + "\n" for part in parts)
 
 
-def _plain_signature(definition: ast.FunctionDef, text: str, factory: bool) -> str:
+def _made(file: RuleFile, name: str) -> str:
+    """The class of the layers that a function makes, as an annotation: code may ask what made a layer."""
+    definition = file.definitions[name]
+    returns = definition.returns if isinstance(definition, ast.FunctionDef) else None
+    text = ast.unparse(returns).strip("'\"") if returns is not None else ""
+    known = text in _needs(file, name) or text.startswith("nnx.")
+    return f" -> {text}" if known and text != "Callable" else ""
+
+
+def _plain_signature(definition: ast.FunctionDef, text: str, factory: bool, made: str = "") -> str:
     """Take the kind annotations, which mean something to the converter only, out of a signature."""
     args = _without_annotations(definition.args)
     if factory and not any(a.arg == "rngs" for a in args.kwonlyargs):
@@ -284,7 +294,7 @@ def _plain_signature(definition: ast.FunctionDef, text: str, factory: bool) -> s
             last = (statement.end_lineno or statement.lineno) - definition.lineno + 1
             lines[first:last] = [""] * (last - first)
     body = lines[body_start:]
-    header = f"def {definition.name}({ast.unparse(args)}):".replace("'", '"')
+    header = f"def {definition.name}({ast.unparse(args)}){made}:".replace("'", '"')
     return "\n".join(fitted(header)) + "\n" + "".join(body)
 
 

@@ -427,7 +427,7 @@ class Aliases:
             both = together([self.memory(node.left, state), self.memory(node.right, state)])
             if isinstance(node.operator, cst.Multiply) and len(both) > 1:  # [x] * 3
                 both |= {TWICE}
-            if boxes(both) and not isinstance(self.ctx.kind(node), k.Tensor):  # feats + [x]
+            if boxes(both) and self._is_object(node):  # feats + [x]
                 return both
         return self._new()
 
@@ -472,11 +472,8 @@ class Aliases:
         if closure or isinstance(node.func, cst.Lambda):  # it may return what it holds
             held = self.memory(node.func, state)
         if info is not None:
-            kept = (
-                frozenset({f"attr:{syntax.code(node)}"})
-                if returns_state(ctx, info)
-                else self._new()
-            )
+            own = frozenset({f"attr:{syntax.code(node)}"})
+            kept = own if returns_state(ctx, info) else self._new()
             kept |= _overlapping(ctx, info)
             passed = returns_argument(ctx, info)
             return held | kept | (self._arguments(node, state) if passed else frozenset())

@@ -38,6 +38,23 @@ def layer_class(make):
     return type(make.__name__, (LayerClass,), names)
 
 
+def made_by(value, make):
+    """``isinstance(value, make)`` where functions, too, stand for torch's classes of layers."""
+    if isinstance(make, tuple):
+        return any(made_by(value, one) for one in make)
+    if not inspect.isfunction(make) and not hasattr(make, "__signature__"):
+        return isinstance(value, make)
+    function = make if inspect.isfunction(make) else make.__init__
+    made = inspect.signature(function, eval_str=True).return_annotation
+    if isinstance(made, type) and made is not inspect.Signature.empty:
+        return isinstance(value, made)
+    if not isinstance(value, nnx.Module) or type(value).__name__ == "Stateless":
+        raise NotImplementedError(
+            f"nothing tells whether {make.__name__} made a layer without state"
+        )
+    return False
+
+
 def declared(layer):
     """What is assigned where an attribute may be None: Flax asks that a layer which comes later is declared."""
     return nnx.data(layer) if nnx.is_data(layer) else layer

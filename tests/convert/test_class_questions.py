@@ -6,8 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from flax import nnx
 
-from tests.convert.tools import both, check, convert
+import migrator
+from tests.convert.tools import both, check, convert, loaded
 
 DEFAULT = """from inspect import isfunction
 
@@ -127,3 +129,43 @@ def test_what_a_class_of_layers_derives_from() -> None:
 def test_a_base_class_that_is_not_known_is_a_finding() -> None:
     asked = "def plain(layer):\n    return issubclass(layer, nn.modules.lazy.LazyModuleMixin)\n"
     assert [f.rule for f in convert(asked).findings if f.blocks] == ["API011"]
+
+
+CHOSEN = """def conv_factory(dim):
+    types = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+    return types[dim - 1]
+
+TABLE = {"conv": conv_factory, "norm": lambda d: (nn.BatchNorm1d, nn.BatchNorm2d)[d - 1]}
+
+class M(nn.Module):
+    def __init__(self, act=nn.ReLU):
+        super().__init__()
+        conv_type: type[nn.Conv1d | nn.Conv2d] = TABLE["conv"](2)
+        norm_type = TABLE["norm"](2)
+        self.net = nn.Sequential(conv_type(3, 4, 3), norm_type(4), nn.Conv1d(4, 4, 1), act())
+        for m in self.modules():
+            if isinstance(m, conv_type):
+                nn.init.constant_(m.weight, 0.25)
+            elif isinstance(m, norm_type):
+                nn.init.constant_(m.weight, 0.75)
+            elif isinstance(m, act):
+                raise ValueError
+
+    def forward(self, x):
+        return self.net[1](self.net[0](x))
+"""
+
+
+def test_instances_of_a_class_that_is_chosen_at_run_time() -> None:
+    theirs, ours, _ = loaded(
+        CHOSEN.replace("act=nn.ReLU", "act=nn.PReLU").replace("raise ValueError", "m.seen = 1")
+    )
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    want = {key: value.numpy() for key, value in model.state_dict().items() if "weight" in key}
+    got = migrator.to_state_dict(port)
+    for key in ("net.0.weight", "net.1.weight"):
+        np.testing.assert_allclose(got[key], want[key])
+    assert np.std(got["net.2.weight"]) > 0  # a Conv1d is none of a Conv2d's
+    assert model.net[3].seen == port.net.layers[3].seen == 1
+    with pytest.raises(ValueError, match=r"^$"):
+        loaded(CHOSEN.replace("act=nn.ReLU", "act=nn.PReLU"))[1]["M"](rngs=nnx.Rngs(0))

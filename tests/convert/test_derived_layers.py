@@ -56,7 +56,10 @@ def test_what_a_derived_layer_makes_is_its_own() -> None:
 @pytest.mark.parametrize("init", ["gating", "rows"])
 def test_a_function_that_fills_the_weight_of_a_derived_layer(init: str) -> None:
     theirs, ours, _ = loaded(LINEAR)
-    layer, port = theirs["Linear"](4, 6, init=init), ours["Linear"](4, 6, init=init, rngs=nnx.Rngs(0))
+    layer, port = (
+        theirs["Linear"](4, 6, init=init),
+        ours["Linear"](4, 6, init=init, rngs=nnx.Rngs(0)),
+    )
     np.testing.assert_allclose(port.kernel[...].T, layer.weight.detach().numpy(), rtol=1e-6)
     np.testing.assert_allclose(port.bias[...], layer.bias.detach().numpy())
 
@@ -119,4 +122,3 @@ def test_parameters_are_tagged_by_their_names() -> None:
 
 def test_a_parameter_asked_for_by_name_is_a_finding() -> None:
     assert rules_of(TAGGED.format(what="print(getattr(layer, name).shape)")) == ["API005"]
-

@@ -127,3 +127,27 @@ def test_a_class_with_names_derived_from_one_of_another_file(tmp_path: Path) -> 
     user = USER.format(line="") + more
     found = convert(tmp_path, {"stack.py": STACK, "user.py": user})
     assert any("API007" in one for one in blocking(found))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "        self.layers = nn.Sequential()\n",
+        "        self.names = nn.Linear(4, 4)\n",
+        '        self.add_module("layers", nn.Linear(4, 4))\n',
+    ],
+)
+def test_a_child_called_as_an_attribute_of_the_output_is_a_finding(body: str) -> None:
+    source = f"class M(nn.Sequential):\n    def __init__(self):\n        super().__init__()\n{body}"
+    assert rules_of(source) == ["API007"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    ['OrderedDict([("layers", nn.Linear(4, 4))])', 'OrderedDict({"names": nn.Linear(4, 4)})'],
+)
+def test_a_key_called_as_an_attribute_of_the_output_is_a_finding(names: str) -> None:
+    source = (
+        f"from collections import OrderedDict\n\ndef make():\n    return nn.Sequential({names})\n"
+    )
+    assert rules_of(source) == ["API007"]

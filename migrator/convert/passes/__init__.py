@@ -7,6 +7,7 @@ from importlib import import_module
 ORDER = (
     "imports",
     "stand_ins",
+    "child_names",
     "classes",
     "class_questions",
     "state_reads",

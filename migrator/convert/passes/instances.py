@@ -30,6 +30,9 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
     if rw.ctx.facts.qualified_name(node.args[1].value) == "torch.nn.Identity":
         return _is_identity(rw, node)
     _check_module_test(rw, node)
+    if _is_chosen(rw, node.args[1].value) and _may_be_layer(rw.ctx.kind(node.args[0].value)):
+        helper = rw.ctx.helpers.need(module_file("rules.compat.factories"), "made_by")
+        return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
     classes = public_classes(rw, _written_out(rw, node.args[1].value))
     if isinstance(classes, cst.Tuple):
         elements = [syntax.changed(e, value=_class(rw, e.value)) for e in classes.elements]
@@ -38,6 +41,29 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
         new = _class(rw, classes)
     first = syntax.changed(node.args[0], value=rw.visit(node.args[0].value))
     return syntax.changed(node, args=[first, syntax.changed(node.args[1], value=new)])
+
+
+def _is_chosen(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether what is asked for is a value of which nothing is known: a class of torch's, which may be a function here."""
+    kind = rw.ctx.kind(node)
+    if not isinstance(kind, k.Unknown) and kind not in (k.NAMELESS, k.Class("")):
+        return False
+    if isinstance(node, (cst.Call, cst.Subscript)):
+        return True
+    if isinstance(node, cst.Attribute):
+        return rw.ctx.is_self(node.value)
+    if not isinstance(node, cst.Name) or rw.ctx.frame is None:
+        return False
+    info = rw.ctx.frame.info
+    return node.value in info.params or any(
+        isinstance(one.target, cst.Name) and one.target.value == node.value
+        for one in rw.ctx.facts.tree.within(info.node.body, cst.AssignTarget, cst.AnnAssign)
+    )
+
+
+def _may_be_layer(kind: k.Kind) -> bool:
+    inner = kind.inner if isinstance(kind, k.Optional) else kind
+    return isinstance(inner, (k.Unknown, k.Module))
 
 
 def _is_torchscripts(rw: Rewriter, node: cst.Call) -> bool:

@@ -116,7 +116,9 @@ def _names_parameters(rw: Rewriter, name: cst.BaseExpression) -> bool:
     """Whether a variable runs over the names of parameters: ``for name, p in layer.named_parameters()``."""
     if not isinstance(name, cst.Name):
         return False
-    for loop in (n for n in rw.ctx.facts.tree.around(name) if isinstance(n, (cst.For, cst.CompFor))):
+    for loop in (
+        n for n in rw.ctx.facts.tree.around(name) if isinstance(n, (cst.For, cst.CompFor))
+    ):
         named = any(
             isinstance(n, cst.Attribute) and n.attr.value in _NAMING for n in syntax.walk(loop.iter)
         )
