@@ -522,7 +522,7 @@ class Calls(Construction):
             )
         if name in ("keys", "state_dict"):
             return k.Sequence(k.STR, "iter") if name == "keys" else k.Mapping(k.TENSOR)
-        if name in CASTS or name in ("eval", "train", "apply"):
+        if name in CASTS or name in ("eval", "train", "apply", "requires_grad_", "share_memory"):
             return bound or k.UNKNOWN
         if name in ("forward", "__call__") and isinstance(bound, k.Module):
             return self.call_module(bound, args)

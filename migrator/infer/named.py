@@ -42,7 +42,7 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
     parent = around[-1]
     if isinstance(parent, cst.Call) and parent.func is node:
         return helper if len(parent.args) == (space != "torch.nn") else None
-    if not isinstance(parent, cst.Assign) or len(parent.targets) != 1 or space == "torch.nn":
+    if not isinstance(parent, cst.Assign) or len(parent.targets) != 1:
         return None
     target = parent.targets[0].target
     name = dotted(target) if isinstance(target, (cst.Name, cst.Attribute)) else None
@@ -55,12 +55,15 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
     reads, calls = 0, 0
     below = facts.tree.below(scope)
     others = {target, *(one.attr for one in below if isinstance(one, cst.Attribute))}
+    # act = getattr(nn, act), of an argument
+    others |= {*facts.tree.below(node.args[1].value)}
+    others |= {one.name for one in below if isinstance(one, cst.Param)}
     for one in below:
         if type(one) is type(target) and dotted(one) == name and one not in others:
             reads += 1
         if isinstance(one, cst.Call) and dotted(one.func) == name:
             plain = [a for a in one.args if not a.star and a.keyword is None]
-            calls += len(one.args) == len(plain) == 1
+            calls += len(one.args) == len(plain) == (space != "torch.nn")
     return helper if calls and reads == calls else None
 
 

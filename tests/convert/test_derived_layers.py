@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+import migrator
 from tests.convert.tools import check, loaded, rules_of
 
 LINEAR = """class Linear(nn.Linear):
@@ -122,3 +123,61 @@ def test_parameters_are_tagged_by_their_names() -> None:
 
 def test_a_parameter_asked_for_by_name_is_a_finding() -> None:
     assert rules_of(TAGGED.format(what="print(getattr(layer, name).shape)")) == ["API005"]
+
+
+HEAD = """class Head(nn.Module):
+    def __init__(self, nc=2):
+        super().__init__()
+        self.nc = nc
+        self.fixed = nn.Linear(4, 4, bias=False).requires_grad_(False)
+        self.fixed.weight.data[:] = nn.Parameter(torch.arange(16.0).view(4, 4))
+        self.a = nn.ModuleList(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3)) for _ in range(2))
+
+    def begin(self):
+        m = self
+        for a in m.a:
+            a[-1].bias.data[:m.nc] = 0.5
+            a[0].bias.data[:] = 1.0
+
+def mark(layers):
+    for one in layers:
+        one.weight.data[0, 1:] = 2.0
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = Head()
+        self.head.begin()
+        mark([self.head.a[0][0], self.head.a[1][1]])
+
+    def forward(self, x):
+        return self.head.a[0](self.head.fixed(x))
+"""
+
+
+def test_parts_of_parameters_of_layers_known_and_unknown() -> None:
+    theirs, ours, _ = loaded(HEAD)
+    want = {key: value.numpy() for key, value in theirs["M"]().state_dict().items()}
+    got = migrator.to_state_dict(ours["M"](rngs=nnx.Rngs(0)))
+    np.testing.assert_allclose(got["head.fixed.weight"], want["head.fixed.weight"])
+    for key in ("head.a.0.0.weight", "head.a.1.1.weight"):
+        np.testing.assert_allclose(got[key][0, 1:], want[key][0, 1:])
+    np.testing.assert_allclose(got["head.a.1.1.bias"][:2], 0.5)
+    np.testing.assert_allclose(got["head.a.1.0.bias"], 1.0)
+    check(HEAD)
+
+
+def test_an_unknown_parameter_scaled_in_part_is_a_finding() -> None:
+    assert rules_of("def f(layer):\n    layer.weight.data[0] *= 2\n") == ["MUT002"]
+    assert rules_of("def f(layer):\n    layer.weight.data *= 2\n") == ["MUT002"]
+
+
+def test_an_activation_is_named_by_an_argument_that_takes_its_place() -> None:
+    check("""class M(nn.Module):
+    def __init__(self, act="SiLU"):
+        super().__init__()
+        act = getattr(torch.nn, act)
+        self.net = nn.Sequential(nn.Linear(4, 4), act())
+    def forward(self, x):
+        return self.net(x)
+""")

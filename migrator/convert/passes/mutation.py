@@ -386,7 +386,7 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     if unknown_items.may_be_either(rw, target, node.value):
         return unknown_items.written(rw, node, target, node.value)
     if not isinstance(rw.ctx.kind(target.value), k.Tensor):
-        return None
+        return _item_of_unknown(rw, node, target)
     check_mutation(rw.ctx, node, target)
     if unknown_items.may_be_a_list(rw, target):
         return unknown_items.with_item(rw, target, rw.visit(node.value))
@@ -395,6 +395,26 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     # what a mask selects from another tensor has no shape of its own: it is not converted by itself
     value = node.value if selects_the_same(rw, target, node.value) else rw.visit(node.value)
     return with_state(rw, target, set_items(rw, target, value, node.value))
+
+
+def _item_of_unknown(rw: Rewriter, node: cst.Assign, target: cst.Subscript) -> Any:
+    """``layer.bias.data[:n] = 0`` of a layer whose class is known only at run time."""
+    from migrator.convert.passes.indexing import set_items
+
+    held = target.value
+    if not isinstance(held, cst.Attribute) or held.attr.value != "data":
+        return None
+    unknown = targets.found_at_run_time(rw.ctx, held.value)
+    if unknown is None:
+        return None
+    whole = cst.Name("w")
+    rw.ctx.facts.kinds[whole] = k.TENSOR
+    items = syntax.changed(target, value=whole)
+    made = set_items(rw, items, rw.visit(node.value), node.value)
+    if len(made) != 1 or not isinstance(made[0], cst.Assign):
+        what = "parts of a parameter are written whose layer is not known"
+        raise Failure(node, "MUT002", what, "annotate the layer")
+    return targets.initialized(rw, unknown, made[0].value)
 
 
 def _one_by_one(rw: Rewriter, node: cst.Assign) -> list[Any]:
@@ -426,6 +446,13 @@ def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     """``x[i] += v`` becomes an indexed update; ``x += v`` on a tensor writes in place in torch."""
     from migrator.convert.passes.training import add_to_training
 
+    held = node.target.value if isinstance(node.target, cst.Subscript) else node.target
+    if isinstance(held, cst.Attribute) and held.attr.value == "data":
+        if targets.found_at_run_time(rw.ctx, held.value) is not None:
+            what = "a parameter is written whose layer is not known"
+            raise Failure(
+                node, "MUT002", what, "annotate the layer, or write with mul_() and its like"
+            )
     mode = add_to_training(rw, node)
     return mode if mode is not None else with_state(rw, node.target, _augmented_in_dtype(rw, node))
 
