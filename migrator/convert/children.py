@@ -94,5 +94,15 @@ def _gains_children(ctx: Context, info: ClassInfo) -> bool:
     return False
 
 
+def left_to_heirs(ctx: Context, method: str) -> bool:
+    """Whether classes that derive from the one being read define a method, which here draws nothing."""
+    owner = ctx.owner
+    if owner is None or owner.method(method) is not None or owner.attribute(method) is not None:
+        return False
+    heirs = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
+    found = [c.methods[method] for c in heirs if method in c.methods]
+    return bool(found) and all(ctx.plan.how(one) != "param" for one in found)
+
+
 def _is_name(node: cst.CSTNode, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name

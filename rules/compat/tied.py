@@ -1,4 +1,4 @@
-"""A Linear whose weight is the table of an embedding."""
+"""Layers that get the parameters of others: a Linear with the table of an embedding, a bias that is shared."""
 
 from __future__ import annotations
 
@@ -17,3 +17,10 @@ class TiedLinear(nnx.Module):
     def __call__(self, x: jax.Array) -> jax.Array:
         output = x @ self.weight[...].T
         return output if self.bias is None else output + self.bias[...]
+
+
+def set_bias(layer, value):
+    """``layer.bias = value``, or none; Flax's layers say beside it whether they have one."""
+    layer.bias = nnx.data(value)
+    if hasattr(layer, "use_bias"):
+        layer.use_bias = value is not None

@@ -33,6 +33,7 @@ ORDER = (
     "mutation",
     "host_arrays",
     "kept_methods",
+    "biases",
     "held",
     "walked",
     "parameters",

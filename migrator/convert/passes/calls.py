@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.children import left_to_heirs
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
@@ -570,6 +571,7 @@ def _unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
         and (func.value in frame.info.params or any(func.value in f.locals for f in ctx.frames))
     )
     own = isinstance(func, cst.Attribute) and ctx.is_self(func.value)  # self.norm_layer(dim)
+    own = own and not left_to_heirs(ctx, func.attr.value)  # type: ignore[attr-defined]
     if not (held or own or _is_field(ctx, func)):
         return None
     if not (ctx.in_init or frame.info.builds or _takes_generator(ctx, frame.info, func)):

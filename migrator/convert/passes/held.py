@@ -283,27 +283,6 @@ def _pattern(node: cst.BaseExpression) -> str:
 
 
 @converts(cst.Assign)
-def without_bias(rw: Rewriter, node: cst.Assign) -> Any:
-    """``self.l.bias = None`` → ``self.l.use_bias = False`` too: Flax's layers compare the two."""
-    target = node.targets[0].target
-    if len(node.targets) != 1 or not isinstance(target, cst.Attribute) or not _is_none(node.value):
-        return None
-    kind = rw.ctx.kind(target.value)
-    if target.attr.value != "bias" or not isinstance(kind, k.Module):
-        return None
-    if kind.cls not in _WITH_BIAS:
-        return None
-    layer = rw.visit(target.value)
-    return [
-        cst.Assign([cst.AssignTarget(cst.Attribute(layer, cst.Name(name)))], cst.Name(value))
-        for name, value in (("bias", "None"), ("use_bias", "False"))
-    ]
-
-
-_WITH_BIAS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d".split())
-
-
-@converts(cst.Assign)
 def switched_off(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.drop = False`` where another line assigns a layer: None, which Flax lets a module replace."""
     ctx = rw.ctx

@@ -373,6 +373,16 @@ def gathered(rw: Rewriter, node: cst.Expr) -> Any:
     return syntax.changed(node, value=syntax.changed(made, args=[given]))
 
 
+def _shares_unknown(rw: Rewriter, target: cst.BaseExpression, value: cst.BaseExpression) -> bool:
+    """``head.weight = embed.weight`` of layers of which nothing is known: most call their weights otherwise in Flax."""
+    from migrator.convert.passes import targets
+
+    if type(target) is not cst.Attribute or type(value) is not cst.Attribute:
+        return False
+    same = target.attr.value == value.attr.value and not rw.ctx.is_self(target.value)
+    return same and targets.found_at_run_time(rw.ctx, value) is not None
+
+
 @converts(cst.Assign)
 def assignment(rw: Rewriter, node: cst.Assign) -> Any:
     """Any other assignment: the value is converted, a target's attribute is not read."""
@@ -380,7 +390,8 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
 
     for item in node.targets:
         target = item.target
-        if type(target) is cst.Attribute and targets.is_variable(rw.ctx, node.value):
+        shares = targets.is_variable(rw.ctx, node.value) or _shares_unknown(rw, target, node.value)
+        if type(target) is cst.Attribute and shares:
             if not isinstance(rw.ctx.kind(target.value), (k.Module, k.Other)):
                 raise Failure(
                     node,

@@ -37,10 +37,16 @@ def tied_heads(ctx: Context, info: ClassInfo) -> dict[str, cst.Attribute]:
     for small in _always_run(info):
         if isinstance(small, cst.Assign) and len(small.targets) == 1:
             pair = _pair(ctx, small.targets[0].target, small.value)
-            if pair is not None:
+            if pair is not None and not _gains_bias(ctx, info, pair[0]):
                 found[pair[0]] = pair[1]
     ctx.tied_heads[info.name] = found
     return found
+
+
+def _gains_bias(ctx: Context, info: ClassInfo, head: str) -> bool:
+    """Whether the class gives a Linear that was made without a bias one: ``self.head.bias = self.bias``."""
+    nodes = ctx.facts.tree.within(info.node, cst.AssignTarget)
+    return any(syntax.code(one.target) == f"self.{head}.bias" for one in nodes)
 
 
 def _always_run(info: ClassInfo) -> Iterator[cst.CSTNode]:

@@ -1,0 +1,117 @@
+"""A layer that gets another bias, or none: Flax's layers say beside it whether they have one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.alias import bound_arguments
+from migrator.convert.context import Context, Failure
+from migrator.convert.passes import targets
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+from rules.definitions import module_file
+
+_WITH_BIAS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d".split())
+
+
+def _names_bias(ctx: Context) -> bool:
+    return "bias" in ctx.source.text
+
+
+@converts(cst.Assign, when=_names_bias)
+def assigned(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.head.bias = self.bias``, where the head was made without one; ``layer.bias = None``."""
+    target = node.targets[0].target
+    if len(node.targets) != 1 or not isinstance(target, cst.Attribute):
+        return None
+    return _bias(rw, target.value, node.value) if target.attr.value == "bias" else None
+
+
+@converts(cst.Expr, when=_names_bias)
+def registered(rw: Rewriter, node: cst.Expr) -> Any:
+    """``self.head.register_parameter("bias", None)``."""
+    call = node.value
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return None
+    if call.func.attr.value != "register_parameter" or len(call.args) != 2:
+        return None
+    name, value = (a.value for a in call.args)
+    bias = isinstance(name, cst.SimpleString) and name.evaluated_value == "bias"
+    return _bias(rw, call.func.value, value) if bias else None
+
+
+def _bias(rw: Rewriter, layer: cst.BaseExpression, value: cst.BaseExpression) -> Any:
+    """The statements that give a layer a bias; None where a plain assignment does."""
+    ctx = rw.ctx
+    if ctx.is_self(layer):
+        return None
+    kind, given = ctx.kind(layer), ctx.kind(value)
+    if isinstance(kind, k.Module):
+        if kind.cls not in _WITH_BIAS:
+            return None
+        if isinstance(value, cst.Name) and value.value == "None":
+            made = rw.visit(layer)
+            return [
+                cst.Assign([cst.AssignTarget(cst.Attribute(made, cst.Name(name)))], cst.Name(new))
+                for name, new in (("bias", "None"), ("use_bias", "False"))
+            ]
+        if dict(kind.args).get("bias", True) is True and isinstance(given, k.Tensor):
+            return None
+    elif not isinstance(kind, k.Unknown) or k.scalar_type(given) not in (None, "NoneType"):
+        return None
+    elif not isinstance(given, k.Tensor) and given != k.NONE and not isinstance(value, cst.Name):
+        return None
+    if isinstance(value, (cst.Name, cst.Attribute)) and targets.is_variable(ctx, value):
+        new, _ = targets.variable_reference(rw, value)
+    else:
+        new = syntax.unparenthesized(rw.visit(value))
+    helper = ctx.helpers.need(module_file("rules.compat.tied"), "set_bias")
+    args = [cst.Arg(rw.visit(layer)), cst.Arg(new)]
+    return cst.Expr(syntax.with_args(cst.Call(cst.Name(helper)), args))
+
+
+@converts(cst.Call)
+def handed_to_keep(rw: Rewriter, node: cst.Call) -> Any:
+    """``give(self.head, self.bias)``, which assigns it to an attribute: a parameter is handed on as its value.
+
+    Raises:
+      Failure: the two would be one parameter in torch.
+    """
+    ctx = rw.ctx
+    given = [a.value for a in node.args if isinstance(a.value, (cst.Name, cst.Attribute))]
+    if not any(_is_parameter(ctx, value) for value in given):
+        return None
+    kind = ctx.facts.kind(node.func)
+    info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is None or info.short == "__init__":
+        return None
+    for name, item in bound_arguments(node, info):
+        if _is_parameter(ctx, item.value) and _keeps(info, name):
+            what = f"{info.short}() keeps the parameter that it is handed, and gets its value here"
+            raise Failure(node, "API009", what, "assign it where both modules are known")
+    return None
+
+
+def _is_parameter(ctx: Context, node: cst.BaseExpression) -> bool:
+    kind = ctx.kind(node)
+    registered = isinstance(kind, k.Tensor) and kind.role == "param"
+    return (
+        registered
+        and isinstance(node, (cst.Name, cst.Attribute))
+        and targets.is_variable(ctx, node)
+    )
+
+
+def _keeps(info: FunctionInfo, parameter: str) -> bool:
+    """Whether a function assigns one of its parameters to an attribute."""
+    for node in syntax.walk(info.node.body):
+        if not isinstance(node, cst.Assign) or not isinstance(node.value, cst.Name):
+            continue
+        if node.value.value == parameter:
+            if any(isinstance(one.target, cst.Attribute) for one in node.targets):
+                return True
+    return False
