@@ -260,6 +260,8 @@ class Expressions:
                 if operator == "Multiply":
                     return k.Sequence(k.element(one), type_name(one))
         x, y = k.scalar_type(a), k.scalar_type(b)
+        if k.NUMPY in (a, b) and all(one == k.NUMPY or k.scalar_type(one) for one in (a, b)):
+            return k.NUMPY  # np.arange(n) / n
         if x == "str" and operator in ("Add", "Modulo"):
             return k.STR
         if x and y and "str" not in (x, y):

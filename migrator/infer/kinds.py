@@ -142,6 +142,7 @@ PRESUMED = Tensor()
 """A tensor in all likelihood, known by identity: what a run shows may take its place."""
 NAMELESS = Function("")
 SUPER = Other("super")
+NUMPY = Other("numpy.ndarray")
 INT = Scalar("int")
 FLOAT = Scalar("float")
 BOOL = Scalar("bool")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 
+import jax
 from flax import nnx
 
 
@@ -58,6 +59,12 @@ def made_by(value, make):
 def declared(layer):
     """What is assigned where an attribute may be None: Flax asks that a layer which comes later is declared."""
     return nnx.data(layer) if nnx.is_data(layer) else layer
+
+
+def kept(value):
+    """What a forward pass keeps in its module, declared as data where it holds arrays."""
+    leaves = jax.tree.leaves(value)
+    return nnx.data(value) if any(isinstance(one, jax.Array) for one in leaves) else value
 
 
 def signature_of(make):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from flax import nnx
 
+from rules.compat.named import modules
+
 _STORED = (
     (nnx.Linear, "kernel"),
     (nnx.Embed, "embedding"),
@@ -28,3 +30,11 @@ def initialize(module, name, init):
         return  # a value computed from other parameters keeps nothing that is written to it
     transposed = isinstance(module, nnx.Linear) and name == "weight"
     found[...] = init(found[...].T).T if transposed else init(found[...])
+
+
+def initialize_parameter(module, parameter, init):
+    """Give a parameter of a module the value ``init(array)``; the array has torch's layout."""
+    linear = (one for one in modules(module) if isinstance(one, nnx.Linear))
+    transposed = any(one.kernel is parameter for one in linear)
+    value = parameter[...]
+    parameter[...] = init(value.T).T if transposed else init(value)

@@ -94,7 +94,7 @@ def LayerNorm(
     dtype=None,
     *,
     rngs,
-):
+) -> nnx.LayerNorm:
     """nnx normalises one axis, and its fast variance E[x²] − E[x]² loses digits.
 
     Without a weight nnx would take several axes without a word, so that the class that knows both comes first."""

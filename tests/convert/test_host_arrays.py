@@ -134,3 +134,22 @@ def test_an_array_of_a_tensor_may_be_written() -> None:
     exec(result.code, scope)
     for ours, want in zip(scope["f"](x.numpy()), theirs, strict=True):
         np.testing.assert_array_equal(ours, want)
+
+
+def test_what_is_computed_of_arrays_of_numpy_is_one() -> None:
+    """``np.arange(n) / n``, with which a helper of the forward pass computes in numpy."""
+    check("""import numpy as np
+
+class M(nn.Module):
+    def __init__(self, n=4):
+        super().__init__()
+        self.fc = nn.Linear(4, 6)
+        self.t = np.arange(n) / n
+
+    def season(self, thetas, t):
+        s = torch.tensor(np.array([np.cos(2 * np.pi * i * t) for i in range(6)])).float()
+        return thetas.mm(s)
+
+    def forward(self, x):
+        return self.season(self.fc(x), self.t)
+""")

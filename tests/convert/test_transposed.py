@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from tests.convert.tools import X, both, convert, rules_of
+from tests.convert.tools import X, both, convert, loaded, rules_of
 
 WALK = (
     "def f(model, other):\n    for p, q in zip(model.parameters(), other.parameters()):\n        "
@@ -20,7 +20,7 @@ WALK = (
         "p.data.renorm_(2, 0, 1.0)",
         "p.data.mul_(1 / p.data.norm(2, dim=1, keepdim=True))",
         "w = p.data\n        w.div_(w.sum(0))",
-        "nn.init.kaiming_normal_(p)",
+        "w = nn.init.kaiming_normal_(p)",
         "print(p.shape)",
         "print(p.size(0))",
         "print(p[0])",
@@ -60,7 +60,7 @@ def test_a_module_without_linear_layers_has_its_parameters_as_in_torch() -> None
         "class M(nn.Sequential):\n    def __init__(self):\n"
         "        super().__init__(nn.Conv1d(1, 2, 1), nn.ReLU(), {last})\n"
         "        for name, p in self.named_parameters():\n            if 'weight' in name:\n"
-        "                nn.init.kaiming_normal_(p, mode='fan_out')\n"
+        "                print(p.sum(0))\n"
     )
     assert convert(source.format(last="nn.Conv1d(2, 1, 1)")).complete
     assert not convert(source.format(last="nn.Linear(2, 1)")).complete
@@ -98,3 +98,36 @@ def test_parameters_walked_side_by_side_may_be_the_same_ones() -> None:
     want = 0.25 * net.kernel[...] * (1 + 0.75)
     names["polyak"](net, net, 0.25)
     np.testing.assert_allclose(net.kernel[...], want, rtol=1e-6)
+
+
+GATED = """class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 400)
+        self.conv = nn.Conv1d(4, 400, 3)
+        self.cell = nn.LSTMCell(4, 100)
+        self.begin()
+
+    def begin(self):
+        for name, p in self.named_parameters():
+            if "bias" in name:
+                nn.init.zeros_(p)
+            else:
+                nn.init.kaiming_normal_(p, mode="fan_in", nonlinearity="relu")
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+
+
+def test_an_initialiser_that_goes_by_axes_sees_torchs() -> None:
+    """A Linear's fan_in is 4 in torch; of the kernel as Flax stores it, it would be 400."""
+    model, *_ = both(GATED)
+    model.begin()
+    fresh = loaded(GATED)[1]["M"](rngs=nnx.Rngs(3))
+    for got, want in (
+        (fresh.fc.kernel[...], model.fc.weight),
+        (fresh.conv.weight[...], model.conv.weight),
+    ):
+        assert abs(np.std(np.asarray(got)) / want.std().item() - 1) < 0.1
+    assert not np.asarray(fresh.fc.bias[...]).any()

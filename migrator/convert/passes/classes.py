@@ -11,6 +11,7 @@ from migrator.convert.children import gives_names, is_named, root_of
 from migrator.convert.context import Context, Failure
 from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
+from migrator.convert.passes.first_kept import with_declarations
 from migrator.convert.passes.layer_classes import as_torch, constructor, needs_signature
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
@@ -59,6 +60,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
         body = _with_call(ctx, info, body)
     if info.torch_base is not None:
         body = with_mode(rw, info, _with_constructor(rw, info, body))
+        body = with_declarations(rw, info, body)
     if len(bases) < len(node.bases):
         return _host_class(info, node, bases, decorators, body)
     return syntax.changed(node, bases=bases, keywords=keywords, decorators=decorators, body=body)

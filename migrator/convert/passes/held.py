@@ -23,6 +23,7 @@ from migrator.convert.containing import (
 from migrator.convert.context import Context, Failure
 from migrator.convert.kept import either_or
 from migrator.convert.passes import targets
+from migrator.convert.passes.first_kept import kept
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo, FunctionInfo
@@ -485,7 +486,7 @@ def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
     """A tensor where the attribute was something else before: Flax asks that one of the two is declared."""
     ctx, owner = rw.ctx, rw.ctx.owner
     if owner is None or owner.torch_base is None or not ctx.is_self(target.value):
-        return None
+        return kept(rw, node, target)
     name = target.attr.value
     others = [v for v in assigned(ctx, owner, name) if v is not node.value]
     kind = ctx.facts.kind(node.value)
@@ -501,6 +502,9 @@ def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
             raise _nested(node)
         ctx.helpers.use("nnx")
         return syntax.changed(node, value=_data(rw.visit(node.value)))
+    made = kept(rw, node, target)
+    if made is not None:
+        return made
     if not ctx.in_init and holds_arrays(kind):
         if all(_is_none(v) or holds_arrays(ctx.facts.kind(v)) for v in others):
             return None  # declared there

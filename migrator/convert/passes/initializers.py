@@ -11,11 +11,13 @@ from migrator.convert.alias import check_mutation, root_name
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets
+from migrator.convert.passes.transposed import as_in_torch, walked_module
 from migrator.convert.procedures import results, targets_of, written_parameters
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from rules import definitions
+from rules.definitions import module_file
 
 LAYOUT_FREE = frozenset("normal_ uniform_ constant_ zeros_ ones_ trunc_normal_ fill_ zero_".split())
 
@@ -63,6 +65,9 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
         shape = cst.Attribute(rw.visit(viewed), cst.Name("shape"))
         value = cst.Call(cst.Attribute(value, cst.Name("reshape")), [cst.Arg(shape)])
         return targets.assign(rw, viewed, value, data=True)
+    module = walked_module(rw.ctx, call) if isinstance(target, cst.Name) else None
+    if module is not None and not as_in_torch(rw.ctx, rw.ctx.kind(module)):
+        return _of_walked(rw, call, name, rules, module, target)
     free = name.rpartition(".")[2] in LAYOUT_FREE
     unknown = targets.found_at_run_time(rw.ctx, target)
     if unknown is not None:
@@ -75,6 +80,23 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     check_mutation(rw.ctx, call, target)
     value = convert_call(rw, call, name, rules, args).node
     return targets.assign(rw, target, value, layout_free=free, data=_written_later(rw, target))
+
+
+def _of_walked(
+    rw: Rewriter,
+    call: cst.Call,
+    name: str,
+    rules: Any,
+    module: cst.BaseExpression,
+    target: cst.BaseExpression,
+) -> cst.Expr:
+    """``for p in net.parameters(): nn.init.kaiming_normal_(p)``: a Linear's is stored transposed."""
+    first = CallArg(None, target, syntax.parse("w"), k.TENSOR)
+    value = convert_call(rw, call, name, rules, [first, *call_args(rw, call.args[1:])]).node
+    helper = rw.ctx.helpers.need(module_file("rules.compat.initialize"), "initialize_parameter")
+    function = cst.Lambda(cst.Parameters([cst.Param(cst.Name("w"))]), value)
+    args = [cst.Arg(rw.visit(module)), cst.Arg(target), cst.Arg(function)]
+    return cst.Expr(syntax.with_args(cst.Call(cst.Name(helper)), args))
 
 
 def _viewed(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression | None:

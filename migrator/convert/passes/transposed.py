@@ -51,7 +51,7 @@ _ADVICE = (
 def check(ctx: Context, walk: cst.Call) -> None:
     """Raise a Failure where what a function does to the parameters it walks rests on their axes."""
     assert isinstance(walk.func, cst.Attribute)
-    if _as_in_torch(ctx, ctx.kind(walk.func.value)):
+    if as_in_torch(ctx, ctx.kind(walk.func.value)):
         return
     body = ctx.frame.info.node.body if ctx.frame is not None else ctx.source.tree
     if body not in ctx.by_axes:
@@ -76,23 +76,23 @@ def _by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst.CSTNode
                 yield node.value, offence
 
 
-def _as_in_torch(ctx: Context, kind: k.Kind, seen: frozenset[str] = frozenset()) -> bool:
+def as_in_torch(ctx: Context, kind: k.Kind, seen: frozenset[str] = frozenset()) -> bool:
     """Whether all parameters of a module certainly stand in Flax as they do in torch: it has no Linear."""
     if not isinstance(kind, k.Module) or kind.cls in seen:
         return isinstance(kind, k.Module)
     info = ctx.facts.classes.get(kind.cls)
     if info is None:
         if kind.cls in CONTAINERS:
-            return kind.item is not None and _as_in_torch(ctx, kind.item, seen)
+            return kind.item is not None and as_in_torch(ctx, kind.item, seen)
         return bool(definitions.layers(kind.cls)) and not kind.cls.startswith(_HOLDS_LINEAR)
     base = info.torch_base or ""
     if base not in ("torch.nn.Module", *CONTAINERS):
-        return base.startswith("torch.nn.") and _as_in_torch(ctx, k.Module(base))
+        return base.startswith("torch.nn.") and as_in_torch(ctx, k.Module(base))
     seen |= {kind.cls}
     own = (
         len(info.lineage()) == 1 and info.settled is None
     )  # what another file's holds is not known
-    return own and all(_as_in_torch(ctx, one, seen) for one in _children(ctx, info))
+    return own and all(as_in_torch(ctx, one, seen) for one in _children(ctx, info))
 
 
 def _children(ctx: Context, info: ClassInfo) -> Iterator[k.Kind]:
@@ -172,7 +172,7 @@ def _as_argument(ctx: Context, item: cst.Arg) -> cst.CSTNode | None:
         return None
     word = name.rpartition(".")[2]
     if name.startswith("torch.nn.init."):
-        return call if word.startswith(_BY_AXIS) else None
+        return call if word.startswith(_BY_AXIS) and walked_module(ctx, call) is None else None
     word = word.rstrip("_")
     if name.startswith("Tensor."):
         by_axis = word in ("matmul", "mm", "bmm", "mv", "addmm", "view", "reshape", "einsum")
@@ -184,6 +184,33 @@ def _as_argument(ctx: Context, item: cst.Arg) -> cst.CSTNode | None:
     if word in ("cat", "stack", "concat", "Parameter", "is_tensor", "is_grad_enabled", "save"):
         return None
     return call if definitions.ops(name) else None
+
+
+def walked_module(ctx: Context, call: cst.Call) -> cst.BaseExpression | None:
+    """The module through whose parameters a loop goes that initialises one by its axes; None for anything else.
+
+    ``for name, p in self.named_parameters(): … nn.init.kaiming_normal_(p)``."""
+    name = (ctx.facts.callee(call) or "").removeprefix("torch.nn.init.")
+    given = syntax.undressed(call.args[0].value) if call.args else None
+    if not name.startswith(_BY_AXIS) or not isinstance(given, cst.Name):
+        return None
+    if not isinstance(_parent(ctx, call), cst.Expr):
+        return None
+    for loop in reversed(ctx.facts.tree.around(call)):
+        if not isinstance(loop, cst.For) or given.value not in syntax.names(loop.target):
+            continue
+        walk = loop.iter
+        if not isinstance(walk, cst.Call) or not isinstance(walk.func, cst.Attribute):
+            return None
+        walks = walk.func.attr.value in ("parameters", "named_parameters") and not walk.args
+        return walk.func.value if walks and _only_meaning(ctx, loop, given.value) else None
+    return None
+
+
+def _only_meaning(ctx: Context, loop: cst.For, name: str) -> bool:
+    """Whether nothing in a loop gives its variable another meaning."""
+    targets = ctx.facts.tree.within(loop.body, cst.AssignTarget, cst.For, cst.AugAssign)
+    return not any(name in syntax.names(one.target) for one in targets)
 
 
 def _names_axis(call: cst.CSTNode | None, own: int, word: str) -> bool:
