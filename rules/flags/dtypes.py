@@ -188,3 +188,28 @@ def scaler(node: cst.Call, ctx: FlagContext) -> str | None:
     if name.startswith("torch.") and name.endswith(".GradScaler"):
         return "drop it and train in bfloat16"
     return None
+
+
+@flag(
+    "DTY008",
+    "complex-parameter",
+    cst.Call,
+    severity="warning",
+    blocks=False,
+    effort=0.25,
+    what="a parameter is complex, and its gradient is the conjugate of torch's",
+    why="torch gives the direction in which to descend; jax.grad gives its conjugate, along which an optimiser ascends "
+    "in the imaginary parts.",
+    example="w = torch.nn.Parameter(torch.randn(3, dtype=torch.cfloat))",
+    instead="w = torch.nn.Parameter(torch.randn(3, 2))\n\nz = torch.view_as_complex(w)",
+)
+def complex_parameter(node: cst.Call, ctx: FlagContext) -> Advice | None:
+    """``nn.Parameter(torch.randn(n, dtype=torch.cfloat))``."""
+    if ctx.callee(node) != "torch.nn.Parameter" or not node.args:
+        return None
+    if ctx.dtype(node.args[0].value) != "complex":
+        return None
+    return Advice(
+        "conjugate the gradients before the optimiser sees them: `jax.tree.map(jnp.conj, grads)`",
+        what="a parameter is complex: jax.grad gives the conjugate of torch's gradient",
+    )
