@@ -173,6 +173,9 @@ def profiles_for(spec: InputSpec) -> tuple[str, ...]:
     return ("normal", "zeros", "ties", "large") if arrays else ("normal",)
 
 
+_OF_OUTPUTS = (" outputs", " distribution")
+
+
 @dataclass
 class _Verification:
     """The state of one verification: what was compared so far, which examples fail."""
@@ -452,12 +455,22 @@ class _Verification:
         if not sum(check.values for check in outputs):
             self.notes += ["no number of any output could be compared"] if outputs else []
             return "not compared"
+        for mode in self._left_out():
+            self.notes.append(
+                f"{mode} mode: not compared in any example; the verdict is that of the rest"
+            )
         agreed = {name for name, c in self.checks.items() if c.values and c.conditioned}
         never = {outcome.failed for outcome in self.unconfirmed} - agreed
         if never:
             self.notes.append(f"{', '.join(sorted(never))}: agree in no example")
             return "not compared"
         return "ill-conditioned" if any(check.meaningless for check in outputs) else "equal"
+
+    def _left_out(self) -> list[str]:
+        """The modes that were asked for and of which no output was compared, not in distribution either."""
+        modes = ["eval", "train"] if self.settings.train else ["eval"]
+        seen = {name.partition(" ")[0] for name in self.checks if name.endswith(_OF_OUTPUTS)}
+        return [mode for mode in modes if mode not in seen]
 
     def _failure(self, outcome: Outcome, shrink: bool) -> Failure:
         kind = outcome.failed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -11,6 +12,7 @@ import pytest
 import torch
 from flax import nnx
 
+from migrator.report.verification import lines
 from numerics.compare import Difference
 from numerics.inputs import Example
 from numerics.pair import Outcome
@@ -242,3 +244,21 @@ def test_a_difference_is_not_excused_where_no_number_agrees(
     run._count(Outcome(Example(), {"eval gradients": [agreeing]}))
     run.unconfirmed.append(Outcome(Example(), differing))
     assert run._verdict(None) == verdict
+
+
+def test_a_mode_that_torch_never_runs_in_is_named() -> None:
+    def only_evaluates(self: Any, x: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            raise RuntimeError("call eval() first")
+        return x * self.scale
+
+    report = run(only_evaluates, lambda self, x: x * self.scale[...])
+    assert report.verdict == "equal"
+    left = "train mode: not compared in any example; the verdict is that of the rest"
+    assert left in report.notes
+    assert any(left in line for line in lines(report, [""]))
+    assert any("call eval() first" in note for note in report.notes)
+    settings = replace(FEW, train=False)
+    alone = run(only_evaluates, lambda self, x: x * self.scale[...], settings=settings)
+    assert alone.verdict == "equal", str(alone)
+    assert not any("train mode" in note for note in alone.notes)
