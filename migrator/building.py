@@ -22,6 +22,10 @@ class PortError(UserError):
     """The converted file cannot be imported or its module not built: a fault of the port, not of the case."""
 
 
+class MissingError(UserError):
+    """No such file, or nothing of that name in it: a mistake in what was asked for."""
+
+
 def require(package: str) -> None:
     """Import a package, or say in one line what it is needed for and how to get it."""
     try:
@@ -52,7 +56,7 @@ def _attribute(case: Case, target: str, code: UserCode, config: Config) -> Any:
             near = get_close_matches(name, public, 3) or [
                 n for n in public if not n.startswith("_")
             ]
-            raise UserError(
+            raise MissingError(
                 f"case {case.name}: {where} has no {name!r}; it has {', '.join(near[:6]) or 'no class'}"
             )
         value = getattr(value, part)
@@ -142,7 +146,8 @@ def build_flax(case: Case, config: Config) -> Any:
     """The port of a case, constructed with fresh random numbers.
 
     Raises:
-      PortError: its file cannot be imported, has no such name, or raises.
+      MissingError: no such file, or no such name in it.
+      PortError: its file cannot be imported, or its constructor raises.
     """
     from flax import nnx
 
@@ -158,8 +163,8 @@ def build_flax(case: Case, config: Config) -> Any:
         exists = converted is not None and (config.root / converted).is_file()
         return _attribute(case, f"{converted}:{attribute}" if exists else name, code, config)
 
+    factory = _port_factory(case, target, code, config)
     try:
-        factory = _attribute(case, target, code, config)
         with code.active():
             args, kwargs = _port_arguments(case, factory, code, config, lookup)
             if _takes_rngs(factory):
@@ -173,6 +178,19 @@ def build_flax(case: Case, config: Config) -> Any:
     if not isinstance(module, nnx.Module):
         raise PortError(f"{target} gives a {type(module).__name__}, not an nnx.Module")
     return module
+
+
+def _port_factory(case: Case, target: str, code: UserCode, config: Config) -> Any:
+    """The port's class: one that is not there is a mistake of the case, one that cannot be imported is the port's."""
+    where = target.partition(":")[0]
+    if where.endswith(".py") and not target_file(target, config).is_file():
+        raise MissingError(f"case {case.name}: {where} does not exist")
+    try:
+        return _attribute(case, target, code, config)
+    except MissingError:
+        raise
+    except Exception as error:
+        raise PortError(str(error)) from error
 
 
 def _takes_rngs(factory: Any) -> bool:

@@ -60,7 +60,12 @@ def _number(text: str) -> int | float | str:
 def parse_input(text: str) -> dict[str, Any]:
     """``"B,3,32"`` or ``"B,T:int64:0:100"``: sizes and dimension names, dtype, lowest and highest value."""
     shape, *rest = text.split(":")
-    sizes = [_number(size.strip()) for size in shape.split(",") if size.strip()]
+    written = [size.strip() for size in shape.split(",")]
+    if not written[-1]:  # ``""`` is a scalar, ``3,`` may end as a tuple does
+        written.pop()
+    if not all(written):
+        raise UserError(f"--input {text!r}: a size is missing between two commas")
+    sizes = [_number(size) for size in written]
     entry: dict[str, Any] = {"shape": sizes, "dtype": rest[0] if rest else "float32"}
     if len(rest) == 3:
         entry["range"] = [_number(rest[1]), _number(rest[2])]
@@ -114,13 +119,23 @@ def _dims(inputs: Sequence[dict[str, Any]], given: Sequence[str]) -> dict[str, A
         for size in entry["shape"]:
             if isinstance(size, str) and size.isidentifier():
                 dims[size] = list(DEFAULT_DIM)
+    known = _size_names(inputs)
     for text in given:
         name, _, bounds = text.partition("=")
         low, _, high = bounds.partition(":")
         if not (name.isidentifier() and low.isdigit() and (high or low).isdigit()):
             raise UserError(f"--dim {text!r}: write NAME=LOW:HIGH, such as B=1:8")
+        if inputs and name not in known:  # without --input, a get_inputs(rng, sizes, …) may use any
+            there = ", ".join(sorted(known)) or "none"
+            raise UserError(f"--dim {text}: no --input has a size {name}; there is {there}")
         dims[name] = [int(low), int(high or low)]
     return dims
+
+
+def _size_names(inputs: Sequence[dict[str, Any]]) -> set[str]:
+    """The dimensions that sizes such as ``T`` or ``2*T+1`` speak of."""
+    sizes = (size for entry in inputs for size in entry["shape"] if isinstance(size, str))
+    return {name for size in sizes for name in re.findall(r"[^\W\d]\w*", size)}
 
 
 BUDGET = 120.0

@@ -121,6 +121,13 @@ class InputSpec:
         """Every array, depth first."""
         return [leaf for item in self.items for leaf in _arrays(item)]
 
+    def allows(self, sizes: Mapping[str, int]) -> bool:
+        """Whether every dimension has one of its choices, and the conditions on them hold."""
+        if set(sizes) != set(self.dims):
+            return False
+        chosen = all(size in self.dims[name] for name, size in sizes.items())
+        return chosen and all(evaluate(condition, sizes) for condition in self.where)
+
 
 def _arrays(item: Item) -> list[Array]:
     if isinstance(item, Array):

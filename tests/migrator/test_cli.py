@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,28 @@ def error_line(result: Result) -> str:
 )
 def test_exit_status(here: Path, command: str, status: int) -> None:
     assert migrate(*command.split()).exit_code == status
+
+
+VERIFY = ("verify", "--torch", "net.py:Net")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--input", "B,2", "--dim", "C=1:3"), "--dim C=1:3: no --input has a size C; there is B"),
+        (("--input", "B,,2"), "--input 'B,,2': a size is missing between two commas"),
+    ],
+)
+def test_sizes_that_mean_nothing_are_named(here: Path, options: Sequence[str], said: str) -> None:
+    assert said in error_line(migrate(*VERIFY, *options))
+
+
+@pytest.mark.parametrize("port", ["absent.py:Net", "out/net.py:Nett"])
+def test_a_port_that_is_not_there_is_a_mistake_of_the_command(here: Path, port: str) -> None:
+    assert migrate("convert", "net.py", "-o", "out").exit_code == 0
+    result = migrate(*VERIFY, "--jax", port, "--input", "B,2")
+    assert result.exit_code == 2, result.output
+    assert port.partition(":")[0] in result.output
 
 
 def test_analyze_shows_the_line_and_what_to_do(here: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ import pytest
 import torch
 from flax import nnx
 
+from numerics.inputs import Example
 from numerics.parameters import copied
 from numerics.report import Report
 from numerics.spec import Array, InputSpec
@@ -353,3 +355,18 @@ def test_weights_must_come_back_bit_for_bit() -> None:
     assert report.failure is not None
     assert report.failure.check == "state_dict round trip"
     assert report.first_divergence == "norm"
+
+
+def test_an_example_of_other_sizes_is_not_replayed() -> None:
+    inside, outside = Example(sizes=(("B", 3),)), Example(sizes=(("B", 40),))
+    quick = replace(QUICK, examples=3, first=(outside, inside), train=False)
+    seen: list[int] = []
+
+    class Watched(TorchNet):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            seen.append(len(x))
+            return super().forward(x)
+
+    assert run(Watched(), net(), batch(8), NET, settings=quick).ok
+    assert 3 in seen
+    assert 40 not in seen
