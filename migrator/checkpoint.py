@@ -83,7 +83,9 @@ def _tensors(loaded: Any, path: Path, key: str | None) -> Mapping[str, Any]:
     """The state_dict in what torch.load gave: itself, or the entry named by ``key`` (``"ema.model"``)."""
     for name in key.split(".") if key else ():
         if not isinstance(loaded, Mapping) or name not in loaded:
-            raise UserError(f"{path}: no entry {key!r}")
+            entries = list(map(str, loaded)) if isinstance(loaded, Mapping) else []
+            there = ", ".join(entries[:8]) + (", …" if len(entries) > 8 else "")
+            raise UserError(f"{path}: no entry {key!r}; there is {there or 'none'}")
         loaded = loaded[name]
     if isinstance(loaded, Mapping):
         if loaded and all(hasattr(value, "untyped_storage") for value in loaded.values()):

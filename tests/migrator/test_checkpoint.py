@@ -91,6 +91,8 @@ def test_an_entry_of_a_training_checkpoint(tmp_path: Path, state: dict) -> None:
     torch.save({"epoch": 3, "model": state, "optimizer": {"lr": 0.1}}, file)
     with pytest.raises(UserError, match=r"--key: model, optimizer"):
         write_checkpoint(file, abstract(), tmp_path / "out")
+    with pytest.raises(UserError, match=r"no entry 'ema'; there is epoch, model, optimizer"):
+        write_checkpoint(file, abstract(), tmp_path / "out", key="ema")
     write_checkpoint(file, abstract(), tmp_path / "out", key="model")
     assert set(restored(tmp_path / "out")) == set(state)
 
