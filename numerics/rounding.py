@@ -283,8 +283,8 @@ class RoundingNoise(TorchDispatchMode):
         """Move ``value`` in place by up to an ulp of ``unit``, equal numbers alike (a symmetry must not break)."""
         if not isinstance(value, torch.Tensor) or value.dtype not in _MANTISSA:
             return value
-        if value.numel() == 0 or _overlaps(value):
-            return value
+        if value.numel() == 0 or _overlaps(value) or value._is_zerotensor():
+            return value  # derivatives that are zero throughout may come without any memory
         self._salt = (self._salt * 6364136223846793005 + 1442695040888963407) % 2**64
         bits = value.float().view(torch.int32).mul(-1640531535).add_(self._salt % 2**31)
         bits = bits.bitwise_xor(bits >> 15).mul_(739982445)

@@ -115,6 +115,30 @@ def test_a_second_derivative_that_is_wrong() -> None:
     assert report.failure.check == "eval second order"
 
 
+class TorchAbs(torch.nn.Module):
+    """A sign's derivative is a tensor of zeros that has no memory."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.abs() ** 3
+
+
+class FlaxAbs(nnx.Module):
+    """Its port; ``power`` is 3 in a right one."""
+
+    def __init__(self, power: int) -> None:
+        self.power = power
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return jnp.abs(x) ** self.power
+
+
+def test_the_noise_of_second_derivatives_that_are_zero_throughout() -> None:
+    report = run(TorchAbs(), FlaxAbs(3), Carrier({}), 3, second_order=True)
+    assert report.ok, str(report)
+    assert {check.name: check for check in report.checks}["eval second order"].conditioned == 1
+    assert not run(TorchAbs(), FlaxAbs(2), Carrier({}), 3, second_order=True).ok
+
+
 class CallsBack(FlaxNet):
     """Calls back into Python, which nobody has said how to map."""
 
