@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import jax
@@ -101,6 +103,18 @@ def _tensors(loaded: Any, path: Path, key: str | None) -> Mapping[str, Any]:
     raise UserError(f"{path}: holds a {type(loaded).__name__}, not a state_dict")
 
 
+def _refusal(error: Exception) -> str:
+    """Why torch does not load a file, without its advice to run the code that the file holds."""
+    text = str(error)
+    foreign = re.search(r"GLOBAL (\S+)", text)
+    if foreign or (isinstance(error, UnpicklingError) and "Unsupported operand" not in text):
+        what = "it holds more than tensors" + (f" ({foreign[1]})" if foreign else "")
+        return f"{what}; save the module's state_dict() alone where it was made"
+    if isinstance(error, OSError):
+        return text
+    return f"it is damaged, or no checkpoint of torch ({type(error).__name__})"
+
+
 @contextmanager
 def _open_torch(path: Path, key: str | None) -> Iterator[StateFile]:
     import torch
@@ -113,8 +127,9 @@ def _open_torch(path: Path, key: str | None) -> Iterator[StateFile]:
                 raise
             loaded = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # on a file of another kind the unpickler fails in any way
-        reason = f"{type(error).__name__} {error}".strip().splitlines()[0]
-        raise UserError(f"{path}: torch.load(weights_only=True) refuses it: {reason}") from error
+        raise UserError(
+            f"{path}: torch.load(weights_only=True) refuses it: {_refusal(error)}"
+        ) from error
     state = _tensors(loaded, path, key)
     shapes = {name: tuple(value.shape) for name, value in state.items()}
     yield StateFile(shapes, lambda name: as_numpy(state[name]))

@@ -123,9 +123,31 @@ def test_pickled_code_is_never_run(
     torch.save({"w": Evil()}, "zip.pt")
     Path("plain.pt").write_bytes(pickle.dumps({"w": Evil()}, protocol))
     for name in ("zip.pt", "plain.pt"):
-        with pytest.raises(UserError, match="weights_only=True"):
+        with pytest.raises(UserError, match=r"weights_only=True\) refuses it") as caught:
             write_checkpoint(Path(name), abstract(), tmp_path / "out")
+        assert name != "zip.pt" or "more than tensors (posix.mkdir)" in str(caught.value)
     assert not Path("evil").exists()
+
+
+def test_a_file_that_torch_refuses_is_told_in_our_words(tmp_path: Path) -> None:
+    """torch's own message advises to switch the safety off."""
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "module.pt")
+    (tmp_path / "junk.pt").write_bytes(b"not a checkpoint")
+    (tmp_path / "empty.pt").write_bytes(b"")
+    (tmp_path / "cut.pt").write_bytes((tmp_path / "module.pt").read_bytes()[:300])
+    for name, reason in [
+        (
+            "module.pt",
+            r"more than tensors \(torch\.nn\.modules\.linear\.Linear\); save .*state_dict",
+        ),
+        ("junk.pt", "damaged, or no checkpoint of torch"),
+        ("empty.pt", "damaged, or no checkpoint of torch"),
+        ("cut.pt", "damaged, or no checkpoint of torch"),
+    ]:
+        with pytest.raises(UserError, match=reason) as caught:
+            write_checkpoint(tmp_path / name, abstract(), tmp_path / "out")
+        assert "trust" not in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["model.pt", "model.safetensors"])
