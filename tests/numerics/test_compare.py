@@ -208,3 +208,26 @@ def test_float32_numbers_that_have_passed_half_precision_have_its_digits(
     assert not compare("x", base, [base, base], base - [3 * eps, 0]).ok
     fine = base + 2.0**-20
     assert not compare("x", fine, [fine, fine + 2.0**-22], fine - [3 * eps, 0]).ok
+
+
+@pytest.mark.parametrize(
+    ("factor", "dtype", "ok"),
+    [
+        (1.0, "bfloat16", True),
+        (1.004, "bfloat16", True),
+        (0.9, "bfloat16", False),
+        (0.9, "float32", True),
+    ],
+)
+def test_a_factor_that_all_numbers_have_shows_in_half_precision(
+    factor: float, dtype: str, ok: bool
+) -> None:
+    """The largest of torch's errors, ten times, would hide it; float32 has no such errors to begin with."""
+    rng = np.random.default_rng(0)
+    reference = rng.standard_normal(400)
+
+    def half() -> np.ndarray:
+        return reference * (1 + 0.004 * rng.standard_normal(400)) + 0.01 * rng.standard_normal(400)
+
+    runs = [half() for _ in range(3)]
+    assert compare("x", reference, runs, factor * half(), dtype).ok is ok
