@@ -125,3 +125,8 @@ def set_attribute(holder, name, value):
         holder.set_metadata(name, value)
     else:
         setattr(holder, name, value)
+
+
+def held(value):
+    """What an attribute holds: the array of a parameter or buffer, anything else as it is."""
+    return value[...] if isinstance(value, nnx.Variable) else value

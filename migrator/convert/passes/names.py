@@ -7,13 +7,14 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, convert_call
 from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.annotations import _CLASSES, dtype_of
 from migrator.convert.passes.functions import may_hold_tensor, stopped
 from migrator.convert.passes.parameter_lists import is_entry
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.infer.annotations import TENSOR_DTYPES
 from migrator.infer.devices import HOST
@@ -86,6 +87,51 @@ def _replaced(node: cst.CSTNode) -> Failure:
         "forward() is replaced on an instance, which Flax does not call",
         "keep the function under another name, and let forward() call it",
     )
+
+
+@converts(cst.Call)
+def read_by_name(rw: Rewriter, node: cst.Call) -> Any:
+    """``getattr(self, "kernel_{}".format(i))`` where a class registers tensors under names that it makes up."""
+    ctx = rw.ctx
+    if ctx.facts.callee(node) != "builtins.getattr" or len(node.args) not in (2, 3):
+        return None
+    if not ctx.is_self(node.args[0].value) or isinstance(ctx.kind(node.args[1].value), k.Const):
+        return None
+    frame, owner = ctx.frame, ctx.owner
+    if frame is None or owner is None or ctx.plan.builds_time(frame.info):
+        return None
+    if not isinstance(ctx.kind(node), k.Unknown) or not _registers_by_name(ctx, owner):
+        return None
+    above = ctx.facts.tree.parent(node)
+    if isinstance(above, cst.Call) and above.func is node:
+        return None  # a layer, which is called
+    if isinstance(above, cst.Arg) and ctx.facts.callee(ctx.facts.tree.parent(above)) in _ASKING:
+        return None
+    found = forward_by_name(rw, node) or syntax.with_args(node, [rw.visit(a) for a in node.args])
+    helper = ctx.helpers.need(module_file("rules.compat.named"), "held")
+    return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(found)])
+
+
+_ASKING = frozenset(f"builtins.{name}" for name in "isinstance setattr type callable".split())
+
+
+def _registers_by_name(ctx: Context, owner: ClassInfo) -> bool:
+    """Whether a class registers parameters or buffers under names that only a run tells."""
+    classes = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
+    for info in [*owner.lineage(), *classes]:
+        for call in ctx.facts.tree.within(info.node, cst.Call):
+            func = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+            word = func.value if isinstance(func, cst.Name) else ""
+            if word in ("register_buffer", "register_parameter") and call.args:
+                if not isinstance(call.args[0].value, cst.SimpleString):
+                    return True
+            elif word == "setattr" and len(call.args) == 3:
+                given = call.args[1].value, ctx.facts.kind(call.args[2].value)
+                if not isinstance(given[0], cst.SimpleString) and isinstance(
+                    given[1], (k.Tensor, k.Unknown)
+                ):
+                    return True
+    return False
 
 
 _NAMING = frozenset({"named_parameters", "named_buffers"})
