@@ -177,7 +177,8 @@ def load_config(path: Path | None = None) -> Config:
     """Read a pyproject.toml (default: the nearest above the working directory; none there: no cases).
 
     Raises:
-      UserError: one line with the file, the key, what is wrong and what to write.
+      UserError: one line with the file, the key, what is wrong and what to write. Where only the table of one case
+        is wrong, that line is the case's ``problem``.
     """
     path = path or find_pyproject(Path.cwd())
     if path is None:
@@ -202,7 +203,7 @@ def _config(table: Mapping[str, Any], path: Path) -> Config:
         raise UserError(f"{where}.case is a list of tables; write [[tool.migrate.case]]")
     parsed: list[Case] = []
     for number, entry in enumerate(cases, 1):
-        case = parse_case(entry, root, f"{where}.case {entry.get('name') or number}")
+        case = _case_or_problem(entry, root, f"{where}.case {entry.get('name') or number}")
         if any(case.name == other.name for other in parsed):
             raise UserError(f"{where}.case: two cases are named {case.name!r}; rename one")
         parsed.append(case)
@@ -217,9 +218,25 @@ def _config(table: Mapping[str, Any], path: Path) -> Config:
     return replace(config, cases=tuple(described))
 
 
+def _case_or_problem(entry: Mapping[str, Any], root: Path, where: str) -> Case:
+    """The case, or one that says what is wrong with its table: the others are verified all the same.
+
+    Raises:
+      UserError: the table does not even say which model is meant.
+    """
+    try:
+        return parse_case(entry, root, where)
+    except UserError as error:
+        torch, name = entry.get("torch"), entry.get("name")
+        if not isinstance(torch, str) or ":" not in torch:
+            raise
+        name = name if isinstance(name, str) else torch.partition(":")[2]
+        return Case(name, torch, problem=str(error), root=root)
+
+
 def _self_described(case: Case, entry: Mapping[str, Any], config: Config) -> Case:
     """A case whose table says nothing of inputs takes them from its file, and constructor arguments likewise."""
-    if "inputs" in entry:
+    if "inputs" in entry or case.problem is not None:
         return case
     try:
         offered = outline(target_file(case.torch, config))

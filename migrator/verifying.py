@@ -108,6 +108,8 @@ def load_case(case: Case | str, config: Config | Path | str | None = None) -> Lo
         config = load_config(None if config is None else Path(config))
     if isinstance(case, str):
         case = select(config, [case])[0]
+    if case.problem is not None:
+        raise UserError(case.problem)
     require("torch")
     code = UserCode(config.root, target_file(case.torch, config).parent)
     torch_module, port = build_torch(case, config, code), build_flax(case, config)
@@ -274,9 +276,7 @@ def verify_case(case: Case, config: Config, **settings: Any) -> Report:
     from numerics.report import Report
 
     try:
-        if case.problem is not None:
-            raise UserError(case.problem)
-        if case.expect == "flagged":
+        if case.problem is None and case.expect == "flagged":
             return _flagged(case, config)
         return _verified(case, config, settings)
     except UserError as error:

@@ -81,6 +81,15 @@ def test_no_table_means_no_cases(tmp_path: Path) -> None:
     assert read(tmp_path, "[project]\nname = 'x'\n").cases == ()
 
 
+def problem(tmp_path: Path, text: str) -> str:
+    """What is said of a file, or of its only case."""
+    try:
+        (case,) = read(tmp_path, text).cases
+    except UserError as error:
+        return str(error)
+    return case.problem or ""
+
+
 CASE = '[[tool.migrate.case]]\nname = "m"\ntorch = "m.py:M"\n'
 
 
@@ -108,9 +117,7 @@ CASE = '[[tool.migrate.case]]\nname = "m"\ntorch = "m.py:M"\n'
 def test_a_mistake_gives_one_line_that_says_what_to_write(
     tmp_path: Path, text: str, words: list[str]
 ) -> None:
-    with pytest.raises(UserError) as caught:
-        read(tmp_path, text)
-    message = str(caught.value)
+    message = problem(tmp_path, text)
     assert "\n" not in message
     assert "pyproject.toml" in message
     for word in words:
@@ -161,5 +168,11 @@ inputs = [
     ],
 )
 def test_what_cannot_be_meant(tmp_path: Path, line: str, words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        read(tmp_path, f"{MINIMAL}dims = {{ T = [1, 8] }}\n{line}\n")
+    assert words in problem(tmp_path, f"{MINIMAL}dims = {{ T = [1, 8] }}\n{line}\n")
+
+
+def test_a_mistake_in_one_case_leaves_the_others(tmp_path: Path) -> None:
+    right, wrong = read(tmp_path, MINIMAL + 'name = "b"\n' + CASE + "size = 3\n").cases
+    assert right.problem is None
+    assert (wrong.name, wrong.torch) == ("m", "m.py:M")
+    assert "unknown key 'size'" in str(wrong.problem)

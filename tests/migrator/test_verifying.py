@@ -95,6 +95,16 @@ def test_a_case_is_built_on_both_sides_and_equal(project: Path) -> None:
     assert report.name == "scale"
 
 
+def test_a_case_with_a_mistake_in_its_table_does_not_stop_the_others(project: Path) -> None:
+    with (project / "pyproject.toml").open("a") as file:
+        file.write('[[tool.migrate.case]]\nname = "odd"\ntorch = "model.py:Scale"\nsize = 3\n')
+    right, wrong = reports(project)
+    assert (right.verdict, wrong.verdict) == ("equal", "error")
+    assert "case odd: unknown key 'size'" in wrong.notes[0]
+    with pytest.raises(UserError, match="unknown key 'size'"):
+        load_case("odd", project / "pyproject.toml")
+
+
 def test_a_wrong_port_comes_with_a_program_that_shows_it(project: Path) -> None:
     port = project / "ported" / "model.py"
     port.write_text(port.read_text().replace("+ self.shift", "- self.shift"))
