@@ -58,7 +58,7 @@ def _number(text: str) -> int | float | str:
 
 
 def parse_input(text: str) -> dict[str, Any]:
-    """``"B,3,32"`` or ``"B,T:int64:0:100"``: sizes and dimension names, dtype, lowest and highest value."""
+    """``"B,3,32"`` or ``"B,T:int64:0:100"``: sizes and dimension names, dtype, lowest value and the end of the range."""
     shape, *rest = text.split(":")
     written = [size.strip() for size in shape.split(",")]
     if not written[-1]:  # ``""`` is a scalar, ``3,`` may end as a tuple does
