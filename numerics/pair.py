@@ -109,6 +109,8 @@ class Pair:
     notes: list[str] = field(default_factory=list)
     refused: str = ""
     """What torch said of the first example that it raises on."""
+    refusals: dict[str, str] = field(default_factory=dict)
+    """The same for each mode."""
     skipped: set[str] = field(default_factory=set)
     without_dropout: bool = False
     eval_gradients_at: tuple[tuple[str, int], ...] | None = None
@@ -205,6 +207,7 @@ class Pair:
             except TorchRaises as error:
                 failures.append(error)
                 self.refused = self.refused or str(error)
+                self.refusals.setdefault(mode, str(error))
                 self.notes.append(f"{mode} mode: torch itself raises on some inputs: {error}")
                 continue
             except ReplayMismatch as mismatch:

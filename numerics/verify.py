@@ -455,14 +455,13 @@ class _Verification:
         if not sum(check.values for check in outputs):
             self.notes += ["no number of any output could be compared"] if outputs else []
             return "not compared"
-        for mode in self._left_out():
-            self.notes.append(
-                f"{mode} mode: not compared in any example; the verdict is that of the rest"
-            )
         agreed = {name for name, c in self.checks.items() if c.values and c.conditioned}
         never = {outcome.failed for outcome in self.unconfirmed} - agreed
         if never:
             self.notes.append(f"{', '.join(sorted(never))}: agree in no example")
+            return "not compared"
+        if left_out := self._left_out():
+            self.notes += map(self._left_out_note, left_out)
             return "not compared"
         return "ill-conditioned" if any(check.meaningless for check in outputs) else "equal"
 
@@ -471,6 +470,13 @@ class _Verification:
         modes = ["eval", "train"] if self.settings.train else ["eval"]
         seen = {name.partition(" ")[0] for name in self.checks if name.endswith(_OF_OUTPUTS)}
         return [mode for mode in modes if mode not in seen]
+
+    def _left_out_note(self, mode: str) -> str:
+        """What to say of a mode of which nothing is known: why, and how to ask about the other alone."""
+        refusal = self.pair.refusals.get(mode)
+        why = f": torch itself raises on every one ({refusal})" if refusal else ""
+        advice = "; `train = false` in a case asks about eval mode alone" if mode == "train" else ""
+        return f"{mode} mode: not compared in any example{why}{advice}"
 
     def _failure(self, outcome: Outcome, shrink: bool) -> Failure:
         kind = outcome.failed

@@ -239,25 +239,27 @@ def test_a_difference_is_not_excused_where_no_number_agrees(
     agreeing: Difference, verdict: str
 ) -> None:
     differing = {"eval gradients": [Difference("x", ratio=9.0, values=3)]}
-    run: Any = _Verification(None, FEW, "case", "")  # type: ignore[arg-type]
+    evaluates = replace(FEW, train=False)
+    run: Any = _Verification(None, evaluates, "case", "")  # type: ignore[arg-type]
     run._count(Outcome(Example(), {"eval outputs": [Difference("y", values=3)]}))
     run._count(Outcome(Example(), {"eval gradients": [agreeing]}))
     run.unconfirmed.append(Outcome(Example(), differing))
     assert run._verdict(None) == verdict
 
 
-def test_a_mode_that_torch_never_runs_in_is_named() -> None:
+def test_a_case_with_a_mode_that_torch_never_runs_in_is_not_called_equal() -> None:
     def only_evaluates(self: Any, x: torch.Tensor) -> torch.Tensor:
         if self.training:
             raise RuntimeError("call eval() first")
         return x * self.scale
 
     report = run(only_evaluates, lambda self, x: x * self.scale[...])
-    assert report.verdict == "equal"
-    left = "train mode: not compared in any example; the verdict is that of the rest"
-    assert left in report.notes
-    assert any(left in line for line in lines(report, [""]))
-    assert any("call eval() first" in note for note in report.notes)
+    assert report.verdict == "not compared"
+    assert not report.ok
+    left = "train mode: not compared in any example: torch itself raises on every one"
+    (line,) = (line for line in lines(report, [""]) if left in line)
+    assert "call eval() first" in line
+    assert "`train = false`" in line
     settings = replace(FEW, train=False)
     alone = run(only_evaluates, lambda self, x: x * self.scale[...], settings=settings)
     assert alone.verdict == "equal", str(alone)
