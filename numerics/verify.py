@@ -190,9 +190,12 @@ class _Verification:
     notes: list[str] = field(default_factory=list)
     unconfirmed: list[Outcome] = field(default_factory=list)
     drawn: list[Difference] | None = None
+    unasked: frozenset[str] = frozenset()
+    """The modes that the pair was told to leave out."""
 
     def run(self, only: Example | None) -> Report:
         started = time.perf_counter()
+        self.unasked = frozenset(self.pair.skipped)
         self.deadline = started + (self.settings.budget or float("inf"))
         self.sizes = size_choices(self.pair.spec, self.settings.shapes)
         self.profiles = profiles_for(self.pair.spec)
@@ -469,7 +472,7 @@ class _Verification:
         """The modes that were asked for and of which no output was compared, not in distribution either."""
         modes = ["eval", "train"] if self.settings.train else ["eval"]
         seen = {name.partition(" ")[0] for name in self.checks if name.endswith(_OF_OUTPUTS)}
-        return [mode for mode in modes if mode not in seen]
+        return [mode for mode in modes if mode not in seen | self.unasked]
 
     def _left_out_note(self, mode: str) -> str:
         """What to say of a mode of which nothing is known: why, and how to ask about the other alone."""

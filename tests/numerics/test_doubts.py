@@ -15,10 +15,10 @@ from flax import nnx
 from migrator.report.verification import lines
 from numerics.compare import Difference
 from numerics.inputs import Example
-from numerics.pair import Outcome
+from numerics.pair import Outcome, Pair
 from numerics.report import Report
 from numerics.spec import Array, InputSpec
-from numerics.verify import Settings, _Verification, verify
+from numerics.verify import Settings, _Verification, verify, verify_pair
 from tests.numerics.models import Carrier
 
 FEW = Settings(examples=3, shrink_seconds=0)
@@ -264,3 +264,15 @@ def test_a_case_with_a_mode_that_torch_never_runs_in_is_not_called_equal() -> No
     alone = run(only_evaluates, lambda self, x: x * self.scale[...], settings=settings)
     assert alone.verdict == "equal", str(alone)
     assert not any("train mode" in note for note in alone.notes)
+
+
+def test_a_mode_that_the_caller_leaves_out_is_not_missed() -> None:
+    modules = (
+        TorchCall(lambda self, x: x * self.scale),
+        FlaxCall(lambda self, x: x * self.scale[...]),
+    )
+    pair = Pair(*modules, InputSpec((Array((2, 3)),)), SCALE.load, SCALE.dump, FEW)
+    pair.skipped.add("eval")
+    report = verify_pair(pair, FEW)
+    assert report.verdict == "equal", str(report)
+    assert not any(check.name == "eval outputs" for check in report.checks)
