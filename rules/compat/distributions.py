@@ -198,6 +198,42 @@ class Categorical(Distribution):
         return terms.sum(-1)
 
 
+class OneHotCategorical(Categorical):
+    """A one-hot row instead of the number that ``Categorical`` draws."""
+
+    @property
+    def event_shape(self):
+        return self.logits.shape[-1:]
+
+    @property
+    def mean(self):
+        return self.probs
+
+    @property
+    def variance(self):
+        return self.probs * (1 - self.probs)
+
+    def _rows(self, index):
+        return jax.nn.one_hot(index, self.probs.shape[-1], dtype=self.probs.dtype)
+
+    @property
+    def mode(self):
+        return self._rows(super().mode)
+
+    def sample(self, sample_shape=()):
+        return self._rows(super().sample(sample_shape))
+
+    def log_prob(self, value):
+        return super().log_prob(jnp.argmax(value, axis=-1))
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """One-hot rows whose gradient is that of the probabilities."""
+
+    def rsample(self, sample_shape=()):
+        return self.sample(sample_shape) + (self.probs - lax.stop_gradient(self.probs))
+
+
 class Independent(Distribution):
     """A distribution whose last batch axes are one event: densities are summed over them."""
 

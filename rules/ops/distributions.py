@@ -8,6 +8,8 @@ from rules.compat.distributions import (
     Independent,
     MultivariateNormal,
     Normal,
+    OneHotCategorical,
+    OneHotCategoricalStraightThrough,
 )
 from rules.registry import op
 
@@ -37,6 +39,18 @@ def bernoulli(probs=None, logits=None, validate_args=None, *, rngs) -> Other:
 def categorical(probs=None, logits=None, validate_args=None, *, rngs) -> Other:
     """An index."""
     return Categorical(probs=probs, logits=logits, rngs=rngs)
+
+
+@op("torch.distributions.OneHotCategorical")
+def one_hot_categorical(probs=None, logits=None, validate_args=None, *, rngs) -> Other:
+    """A one-hot row."""
+    return OneHotCategorical(probs=probs, logits=logits, rngs=rngs)
+
+
+@op("torch.distributions.OneHotCategoricalStraightThrough")
+def one_hot_straight_through(probs=None, logits=None, validate_args=None, *, rngs) -> Other:
+    """A one-hot row with the gradient of its probabilities."""
+    return OneHotCategoricalStraightThrough(probs=probs, logits=logits, rngs=rngs)
 
 
 @op("torch.distributions.Independent")

@@ -21,6 +21,7 @@ SQUARE = np.eye(4, dtype=np.float32) * 0.7 + 0.1
 LOWER = np.tril(SQUARE + 0.2)
 BITS = (WIDE > 0).astype(np.float32)
 INDEX = np.array([0, 3, 1])
+ROWS = np.eye(4, dtype=np.float32)[INDEX]
 
 
 def _softmax(module, x):
@@ -38,6 +39,13 @@ CASES: dict[str, tuple[Callable, tuple, np.ndarray]] = {
     "bernoulli probs": (lambda m, o, a: m.Bernoulli(_sigmoid(m, a), **o), (WIDE,), BITS),
     "categorical logits": (lambda m, o, a: m.Categorical(logits=a, **o), (WIDE,), INDEX),
     "categorical probs": (lambda m, o, a: m.Categorical(_softmax(m, a) * 3, **o), (WIDE,), INDEX),
+    "one-hot logits": (lambda m, o, a: m.OneHotCategorical(logits=a, **o), (WIDE,), ROWS),
+    "one-hot probs": (lambda m, o, a: m.OneHotCategorical(_softmax(m, a) * 3, **o), (WIDE,), ROWS),
+    "one-hot straight": (
+        lambda m, o, a: m.OneHotCategoricalStraightThrough(logits=a, **o),
+        (WIDE,),
+        ROWS,
+    ),
     "independent": (
         lambda m, o, a, b: m.Independent(m.Normal(a, b, **o), 1, **o),
         (WIDE, ROW),
@@ -114,6 +122,8 @@ def test_every_class_has_a_case() -> None:
         ours.Normal,
         ours.Bernoulli,
         ours.Categorical,
+        ours.OneHotCategorical,
+        ours.OneHotCategoricalStraightThrough,
         ours.Independent,
         ours.MultivariateNormal,
     }
@@ -149,13 +159,50 @@ def test_samples(case: str) -> None:
         return
     np.testing.assert_allclose(drawn.mean(0), theirs.mean, atol=0.12)
     np.testing.assert_allclose(drawn.var(0), theirs.variance, rtol=0.15, atol=0.01)
-    if theirs.has_rsample:
+    if theirs.has_rsample and not case.startswith("one-hot"):
         total = jax.grad(
             lambda loc: (
                 make(ours, {"rngs": nnx.Rngs(0)}, loc, *map(jnp.asarray, given[1:])).rsample().sum()
             )
         )(jnp.asarray(given[0]))
         np.testing.assert_allclose(total, np.ones_like(given[0]))
+
+
+def test_one_hot_rows_pass_the_gradient_of_their_probabilities() -> None:
+    theirs = torch.tensor(WIDE, requires_grad=True)
+    expected = td.OneHotCategoricalStraightThrough(logits=theirs)
+    (expected.rsample((2,)) * torch.tensor(LOWER[:3])).sum().backward()
+
+    def port(x):
+        mine = ours.OneHotCategoricalStraightThrough(logits=x, rngs=nnx.Rngs(0))
+        return (mine.rsample((2,)) * LOWER[:3]).sum()
+
+    np.testing.assert_allclose(jax.grad(port)(jnp.asarray(WIDE)), theirs.grad, atol=1e-6)
+    mine = ours.OneHotCategorical(logits=jnp.asarray(WIDE), rngs=nnx.Rngs(0))
+    np.testing.assert_array_equal(mine.mode, td.OneHotCategorical(logits=torch.tensor(WIDE)).mode)
+
+
+ONE_HOT = """
+import torch.distributions as D
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 8)
+
+    def forward(self, x):
+        d = D.OneHotCategoricalStraightThrough(logits=self.fc(x))
+        e = D.OneHotCategorical(probs=torch.softmax(x, -1))
+        return d.entropy(), d.log_prob(d.mode), e.mean, d.rsample().sum(-1), e.sample().sum(-1)
+"""
+
+
+def test_a_model_of_one_hot_rows() -> None:
+    model, port, _ = both(ONE_HOT)
+    got = nnx.jit(lambda m, x: m(x))(port, jnp.asarray(WIDE))
+    for mine, theirs in zip(got, model(torch.tensor(WIDE)), strict=True):
+        np.testing.assert_allclose(mine, theirs.detach(), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["cdf", "icdf"])
