@@ -325,6 +325,10 @@ class Expressions:
         self.env = saved
         if isinstance(node.operator, cst.Or) and present(self.facts, node.left):
             return left
+        if isinstance(node.operator, cst.Or) and self._is_option(node.left, left, right):
+            type_ = k.scalar_type(right)
+            left = k.Scalar(type_) if type_ else k.loosened(right)
+            self.facts.kinds[node.left] = k.Optional(left)
         if isinstance(node.operator, cst.Or) and isinstance(left, k.Optional):
             left = left.inner
         elif left == k.NONE and isinstance(node.operator, cst.Or):
@@ -336,6 +340,21 @@ class Expressions:
         if k.scalar_type(left) == "bool" and isinstance(right, k.Tensor):
             return right  # or a bool of Python, which is asked for no more than its truth
         return k.join(left, right)
+
+    def _is_option(self, node: cst.BaseExpression, left: k.Kind, right: k.Kind) -> bool:
+        """``scale = scale or self.scale``: an argument that is None unless it stands for a number or text is no tensor."""
+        inner = left.inner if isinstance(left, k.Optional) else left
+        if not isinstance(inner, k.Tensor) or not isinstance(node, cst.Name):
+            return False
+        plain = k.scalar_type(right) is not None or isinstance(
+            right, (k.Tuple, k.Sequence, k.Mapping)
+        )
+        if not plain or self.function is None or node.value not in self.function.params:
+            return False
+        params = self.function.node.params
+        given = {p.name.value: p.default for p in (*params.params, *params.kwonly_params)}
+        default = given.get(node.value)
+        return isinstance(default, cst.Name) and default.value == "None"
 
     def eval_Comparison(self, node: cst.Comparison) -> k.Kind:
         kinds = [self.eval(node.left)]

@@ -1,0 +1,39 @@
+"""Arguments that are None unless they are given, and what stands in for them: ``scale = scale or self.scale``."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from tests.convert.tools import X, both, rules_of
+
+
+def test_an_argument_that_stands_for_a_number_or_a_text_unless_it_is_none() -> None:
+    """``scale = scale or self.scale`` asks for no tensor's truth."""
+    source = """class M(nn.Module):
+    def __init__(self, form="abs", scale=2.0):
+        super().__init__()
+        self.form, self.scale = form, scale
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x, form=None, scale=None, mode=None, sizes=None):
+        form = form or self.form
+        scale = scale or self.scale
+        mode = mode or "sum"
+        sizes = sizes or [1, 2]
+        y = self.l(x) * scale * len(sizes)
+        y = y.abs() if form == "abs" else y
+        return y.sum(-1) if mode == "sum" else y
+"""
+    model, port, _ = both(source)
+    port.eval()
+    for options in ({}, {"form": "none", "scale": 3.0, "mode": "no", "sizes": [1]}):
+        want = model.eval()(X, **options).detach().numpy()
+        np.testing.assert_allclose(port(jnp.asarray(X.numpy()), **options), want, rtol=1e-5)
+
+
+def test_an_argument_that_stands_for_a_tensor_is_asked_for_its_truth() -> None:
+    source = "class M(nn.Module):\n    def forward(self, x, mask=None):\n"
+    assert rules_of(source + "        mask = mask or x.abs()\n        return x * mask\n") == [
+        "DYN002"
+    ]
