@@ -92,7 +92,7 @@ def check(source: str, *args: object) -> str:
     port.eval()
     assert set(migrator.to_state_dict(port)) == set(model.state_dict())
     want = model.eval()(X).detach().numpy()
-    np.testing.assert_allclose(
-        nnx.jit(lambda m, x: m(x))(port, jnp.asarray(X.numpy())), want, atol=1e-5
-    )
+    run = nnx.jit(lambda m, x: m(x))
+    np.testing.assert_allclose(run(port, jnp.asarray(X.numpy())), want, atol=1e-5)
+    run(port, jnp.asarray(X.numpy()))  # a module that kept what was only traced fails here
     return code
