@@ -247,7 +247,8 @@ def _set(variable: nnx.Variable, array: np.ndarray, was_int32: bool) -> None:
     if sharding is not None and len(sharding.device_set) > 1:
         variable.set_value(jax.device_put(array, sharding))
     else:
-        variable.set_value(jnp.array(array, copy=True))
+        # JAX may copy later than it says, and whose array it is may write to it by then
+        variable.set_value(jnp.asarray(np.array(array)))
 
 
 # --- torch to Flax -------------------------------------------------------------------------------
