@@ -244,11 +244,13 @@ def _set(variable: nnx.Variable, array: np.ndarray, was_int32: bool) -> None:
     elif variable.has_metadata(_INT32_IN_TORCH):
         variable.del_metadata(_INT32_IN_TORCH)
     sharding = getattr(variable.get_raw_value(), "sharding", None)
+    own = np.array(
+        array
+    )  # JAX copies when it comes to it, and torch may have written to its array by then
     if sharding is not None and len(sharding.device_set) > 1:
-        variable.set_value(jax.device_put(array, sharding))
+        variable.set_value(jax.device_put(own, sharding))
     else:
-        # JAX may copy later than it says, and whose array it is may write to it by then
-        variable.set_value(jnp.asarray(np.array(array)))
+        variable.set_value(jnp.asarray(own))
 
 
 # --- torch to Flax -------------------------------------------------------------------------------
