@@ -126,19 +126,17 @@ def with_declarations(rw: Rewriter, info: ClassInfo, body: cst.BaseSuite) -> cst
     if not names or not isinstance(body, cst.IndentedBlock):
         return body
     ctx.helpers.use("nnx")
-    text = ctx.source.text
-    lines = []
-    for name in names:
-        asked = (
-            f'"{name}"' in text or f"'{name}'" in text
-        )  # hasattr(self, "mean"): it is not there yet
-        if asked:
-            lines.append(syntax.statement(f"{name}: nnx.Data\n"))
-        else:
-            ctx.helpers.use("jax")
-            lines.append(syntax.statement(f"{name}: jax.Array = nnx.data()\n"))
+    lines = [_declaration(ctx, name) for name in names]
     after = 1 if body.body and syntax.is_docstring(body.body[0]) else 0
     return syntax.changed(body, body=[*body.body[:after], *lines, *body.body[after:]])
+
+
+def _declaration(ctx: Context, name: str) -> cst.BaseStatement:
+    """An attribute of the class as data; without a value where ``hasattr(self, "mean")`` may ask whether it is there."""
+    if f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text:
+        return syntax.statement(f"{name}: nnx.Data\n")
+    ctx.helpers.use("jax")
+    return syntax.statement(f"{name}: jax.Array = nnx.data()\n")
 
 
 def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
