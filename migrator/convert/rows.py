@@ -170,7 +170,10 @@ class _Region:
         for one in reversed(earlier):
             if isinstance(one, cst.If):
                 apart = not between & set(syntax.names(self.found.mask))
-                return one if apart and self._skips(one) else None
+                if not apart or not self._skips(one):
+                    return None
+                self.own |= between  # which get their meaning in every turn then
+                return one
             name = _read_only(one)
             if name is None:
                 return None

@@ -187,6 +187,7 @@ def test_what_is_done_otherwise_is_a_finding(name: str) -> None:
         "if mask.any():\n    rows, slot = torch.where(mask)\n    out[rows] += x[rows]\nelse:\n    out = out + 1",
         "rows, slot = torch.where(mask)\nmask = chosen > i\nif mask.any():\n    out[rows] += x[rows]",
         "rows, slot = torch.where(mask)\nmask[0] = False\nif not mask.any():\n    continue\nout[rows] += x[rows]",
+        "if not mask.any():\n    continue\nlast = i\nrows, slot = torch.where(mask)\nout[rows] += x[rows]\nout = out * last",
         "if counts[i] == 0:\n    continue\nrows, slot = torch.where(weights > i)\nout[rows] += x[rows]",
         "if counts[0] == 0:\n    continue\nrows, slot = torch.where(chosen == i)\nout[rows] += x[rows]",
         "if counts[i] == 1:\n    continue\nrows, slot = torch.where(chosen == i)\nout[rows] += x[rows]",
@@ -230,3 +231,9 @@ def test_a_block_before_a_selection_may_hold_blocks() -> None:
         return x
     """
     assert "INT001" not in rules_of(source)
+
+
+def test_what_is_read_after_the_loop_keeps_the_test_before_it() -> None:
+    """Without the test ``last`` would be that of the last turn, not of the last that found rows."""
+    body = "if not mask.any():\n    continue\nlast = i\nrows, slot = torch.where(mask)\nout[rows] += x[rows]"
+    assert rules_of(written(body).replace("        return out\n", "        return out * last\n"))
