@@ -351,10 +351,14 @@ class Expressions:
         )
         if not plain or self.function is None or node.value not in self.function.params:
             return False
+        handed = self.function.sites.get(node.value)
+        handed = handed.inner if isinstance(handed, k.Optional) else handed
         params = self.function.node.params
-        given = {p.name.value: p.default for p in (*params.params, *params.kwonly_params)}
-        default = given.get(node.value)
-        return isinstance(default, cst.Name) and default.value == "None"
+        given = {p.name.value: p for p in (*params.params, *params.kwonly_params)}
+        param = given.get(node.value)
+        if param is None or param.annotation is not None or isinstance(handed, k.Tensor):
+            return False  # somebody says what it is
+        return isinstance(param.default, cst.Name) and param.default.value == "None"
 
     def eval_Comparison(self, node: cst.Comparison) -> k.Kind:
         kinds = [self.eval(node.left)]

@@ -37,3 +37,8 @@ def test_an_argument_that_stands_for_a_tensor_is_asked_for_its_truth() -> None:
     assert rules_of(source + "        mask = mask or x.abs()\n        return x * mask\n") == [
         "DYN002"
     ]
+
+
+def test_an_argument_that_somebody_says_is_a_tensor_is_asked_for_its_truth() -> None:
+    hinted = "class M(nn.Module):\n    def forward(self, x, s: torch.Tensor = None):\n"
+    assert rules_of(hinted + "        s = s or 2.0\n        return x * s\n") == ["DYN002"]
