@@ -244,9 +244,7 @@ def _set(variable: nnx.Variable, array: np.ndarray, was_int32: bool) -> None:
     elif variable.has_metadata(_INT32_IN_TORCH):
         variable.del_metadata(_INT32_IN_TORCH)
     sharding = getattr(variable.get_raw_value(), "sharding", None)
-    own = np.array(
-        array
-    )  # JAX copies when it comes to it, and torch may have written to its array by then
+    own = np.array(array)  # now: JAX copies later, and torch may have written to it by then
     if sharding is not None and len(sharding.device_set) > 1:
         variable.set_value(jax.device_put(own, sharding))
     else:

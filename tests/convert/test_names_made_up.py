@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.convert.tools import check
+from tests.convert.tools import check, rules_of
 
 MODEL = """class M(nn.Module):
     def __init__(self, n=2):
@@ -29,3 +29,10 @@ MODEL = """class M(nn.Module):
 def test_arrays_and_layers_are_read_by_their_names() -> None:
     code = check(MODEL)
     assert 'getattr(self, "lin%d" % i)(x)' in code
+
+
+def test_items_of_an_array_that_are_written_by_its_name_are_a_finding() -> None:
+    written = '        getattr(self, "kernel_{}".format(0))[0, 0, 1] = 5.0\n'
+    assert rules_of(
+        MODEL.replace("        x = x[:, None]\n", written + "        x = x[:, None]\n")
+    ) == ["MUT001"]
