@@ -173,7 +173,8 @@ class Helpers:
                 carried = self._name_of(file, dependency)
                 if carried is not None:
                     renamed[dependency] = carried
-                    place(carried)
+                    if not self._derives(carried, name):  # else it comes behind its base
+                        place(carried)
             for old, new in renamed.items():
                 if old != new:
                     text = re.sub(rf"(?<![\w.\"']){old}(?!\w)", new, text)
@@ -185,6 +186,13 @@ class Helpers:
             if above and self._makes_layers(output):
                 order[output] = f"@{above}\n{order[output]}"
         return list(order.values())
+
+    def _derives(self, output: str, base: str) -> bool:
+        """Whether a helper is a class whose base is the one of that name."""
+        file, name = self.wanted[output]
+        node = file.definitions[name]
+        bases = node.bases if isinstance(node, ast.ClassDef) else []
+        return any(isinstance(item, ast.Name) and item.id == base for item in bases)
 
     def _makes_layers(self, output: str) -> bool:
         """Whether a helper is a function that stands for one of torch's classes of layers."""

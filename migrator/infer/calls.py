@@ -18,7 +18,7 @@ from migrator.infer.construction import (
     passes_on,
     surely_affine,
 )
-from migrator.infer.distributions import result
+from migrator.infer.distributions import is_transform, result
 from migrator.infer.einops import einops_result
 from migrator.infer.evidence import other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
@@ -226,6 +226,8 @@ class Calls(Construction):
         method = called.method("__call__") if called is not None else None
         if method is not None:
             return self.call_own(method, args, callee)
+        if is_transform(callee):
+            return k.TENSOR
         if callee == k.Other("typing.TypeVar"):
             bound = dict(args).get("bound", k.UNKNOWN)
             return bound if isinstance(bound, k.Class) else k.UNKNOWN

@@ -6,6 +6,7 @@ A distribution draws from the ``nnx.Rngs`` it is made with. Parameters and value
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +32,8 @@ def _inside(probs):
 class Distribution(nnx.Pytree):
     """What all distributions have; ``sample`` carries no gradient, ``rsample`` does."""
 
+    has_rsample = True
+
     def __init__(self, rngs: nnx.Rngs):
         self.rngs = rngs
 
@@ -47,6 +50,21 @@ class Distribution(nnx.Pytree):
 
     def perplexity(self):
         return jnp.exp(self.entropy())
+
+    def expand(self, batch_shape):
+        """The distribution with its parameters broadcast to another batch shape."""
+        new, cut = copy(self), len(self.batch_shape)
+        for name, value in vars(self).items():
+            if isinstance(value, jax.Array):
+                setattr(new, name, jnp.broadcast_to(value, (*batch_shape, *value.shape[cut:])))
+        return new
+
+    def kl_divergence(self, other):
+        """KL(self ‖ other) of two distributions of one class."""
+        if not (isinstance(other, type(self)) or isinstance(self, type(other))):
+            names = f"{type(self).__name__} and {type(other).__name__}"
+            raise NotImplementedError(f"the divergence of {names} has no conversion")
+        return self._divergence(other)
 
 
 class Normal(Distribution):
@@ -93,13 +111,15 @@ class Normal(Distribution):
     def icdf(self, value):
         return self.loc + self.scale * erfinv(2 * value - 1) * math.sqrt(2)
 
-    def kl_divergence(self, other):
+    def _divergence(self, other):
         ratio = (self.scale / other.scale) ** 2
         return 0.5 * (ratio + ((self.loc - other.loc) / other.scale) ** 2 - 1 - jnp.log(ratio))
 
 
-class Bernoulli(Distribution):
-    """1 with probability ``probs``, else 0; ``logits`` are the log-odds."""
+class _Odds(Distribution):
+    """Distributions by the probability of 1, or by ``logits``, its log-odds."""
+
+    has_rsample = False
 
     def __init__(self, probs=None, logits=None, *, rngs: nnx.Rngs):
         super().__init__(rngs)
@@ -116,6 +136,10 @@ class Bernoulli(Distribution):
     @property
     def batch_shape(self):
         return self.probs.shape
+
+
+class Bernoulli(_Odds):
+    """1 with probability ``probs``, else 0."""
 
     @property
     def mean(self):
@@ -139,7 +163,7 @@ class Bernoulli(Distribution):
     def entropy(self):
         return (1 - self.probs) * self.logits - jax.nn.log_sigmoid(self.logits)
 
-    def kl_divergence(self, other):
+    def _divergence(self, other):
         softplus, p, q = jax.nn.softplus, self.probs, other.probs
         one = p * (softplus(-other.logits) - softplus(-self.logits))
         one = jnp.where(p == 0, 0, jnp.where(q == 0, jnp.inf, one))
@@ -149,6 +173,8 @@ class Bernoulli(Distribution):
 
 class Categorical(Distribution):
     """A number below the size of the last axis, whose probabilities are ``probs`` or the softmax of ``logits``."""
+
+    has_rsample = False
 
     def __init__(self, probs=None, logits=None, *, rngs: nnx.Rngs):
         super().__init__(rngs)
@@ -192,7 +218,7 @@ class Categorical(Distribution):
         logits = jnp.maximum(self.logits, jnp.finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 
-    def kl_divergence(self, other):
+    def _divergence(self, other):
         terms = self.probs * (self.logits - other.logits)
         terms = jnp.where(self.probs == 0, 0, jnp.where(other.probs == 0, jnp.inf, terms))
         return terms.sum(-1)
@@ -230,6 +256,8 @@ class OneHotCategorical(Categorical):
 class OneHotCategoricalStraightThrough(OneHotCategorical):
     """One-hot rows whose gradient is that of the probabilities."""
 
+    has_rsample = True
+
     def rsample(self, sample_shape=()):
         return self.sample(sample_shape) + (self.probs - lax.stop_gradient(self.probs))
 
@@ -252,6 +280,15 @@ class Independent(Distribution):
         shape = self.base_dist.batch_shape
         last = shape[len(shape) - self.reinterpreted_batch_ndims :]
         return (*last, *self.base_dist.event_shape)
+
+    @property
+    def has_rsample(self):
+        return self.base_dist.has_rsample
+
+    def expand(self, batch_shape):
+        last = self.event_shape[: self.reinterpreted_batch_ndims]
+        base = self.base_dist.expand((*batch_shape, *last))
+        return Independent(base, self.reinterpreted_batch_ndims, rngs=self.rngs)
 
     @property
     def mean(self):
@@ -280,7 +317,7 @@ class Independent(Distribution):
     def entropy(self):
         return self._summed(self.base_dist.entropy())
 
-    def kl_divergence(self, other):
+    def _divergence(self, other):
         return self._summed(self.base_dist.kl_divergence(other.base_dist))
 
 
@@ -350,7 +387,7 @@ class MultivariateNormal(Distribution):
     def entropy(self):
         return 0.5 * self.loc.shape[-1] * (1 + math.log(2 * math.pi)) + self._half_log_det()
 
-    def kl_divergence(self, other):
+    def _divergence(self, other):
         batch = jnp.broadcast_shapes(self.batch_shape, other.batch_shape)
         size = self.loc.shape[-1]
         mine = jnp.broadcast_to(self.scale_tril, (*batch, size, size))

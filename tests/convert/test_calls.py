@@ -301,3 +301,16 @@ def test_no_tensor_to_write_to_is_what_torch_takes_without_one() -> None:
     lines = ("z = torch.mean(x, dim=-1, out=None)", "return z + torch.add(x, y, out=None).sum()")
     plain = [line.replace(", out=None", "") for line in lines]
     assert function(*lines) == function(*plain)
+
+
+NESTED = """class M(nn.Module):
+    def forward(self, x):
+        made = D.Independent(D.Normal(torch.cat([x, x])[:, :, None].expand(-1, -1, 4), 1.0), 1)
+        return made.mean
+"""
+
+
+def test_what_nested_calls_name_is_named_once() -> None:
+    source = "import torch\nimport torch.nn as nn\nimport torch.distributions as D\n\n\n" + NESTED
+    code = convert(source).code
+    assert code.count("jnp.concatenate([x, x])") == 1

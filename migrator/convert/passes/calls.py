@@ -20,7 +20,7 @@ from migrator.convert.surroundings import told
 from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
-from migrator.infer.distributions import DISTRIBUTIONS, KNOWN, result
+from migrator.infer.distributions import DIVERGENCE, comparable, converted, members, result
 from migrator.infer.facts import FunctionInfo
 from migrator.infer.named import activation_helper
 from migrator.infer.static import asked_name, choices, exists, names_dtype
@@ -68,6 +68,13 @@ def torch_call(rw: Rewriter, node: cst.Call, only: int | None = None) -> Result 
             "give the call a statement of its own",
         )
     args = _arguments(rw, node, name, kind)
+    if name == DIVERGENCE and not comparable(*(item.kind for item in args[:2])):
+        raise Failure(
+            node,
+            "API001",
+            "this divergence has no conversion",
+            "write it with the parameters of the two distributions",
+        )
     args += told(rw.ctx, node, args, rules)
     if any(rule.draws for rule in rules):
         rw.ctx.effect(node)
@@ -110,13 +117,12 @@ def expands_to_components(rw: Rewriter, node: cst.Call) -> bool:
 @converts(cst.Attribute)
 def of_distribution(rw: Rewriter, node: cst.Attribute) -> None:
     """Raise a Failure for what torch's distributions have and the converted ones do not."""
-    kind = rw.ctx.kind(node.value)
-    known = isinstance(kind, k.Other) and kind.type.startswith(DISTRIBUTIONS)
-    if known and node.attr.value not in KNOWN:
+    name = converted(rw.ctx.kind(node.value))
+    if name and node.attr.value not in members(name):
         raise Failure(
             node,
             "API001",
-            f"`{node.attr.value}` of a distribution has no conversion",
+            f"`{node.attr.value}` of a {name} has no conversion",
             "write it with the parameters of the distribution",
         )
 

@@ -317,6 +317,9 @@ def _function(rw: Rewriter, node: cst.BaseExpression) -> Any:
 def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
     ctx = rw.ctx
     info = ctx.facts.classes.get(kind.name)
+    torch_class = kind.name.startswith(LAYERS) or not kind.name
+    if info is None and (not torch_class or _is_imported(rw, node.func)):
+        return None
     args = [rw.visit(a) for a in node.args]
     if info is not None:
         if info.torch_base == "torch.nn.Sequential" and info.method("__init__") is None:
@@ -328,16 +331,11 @@ def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
         elif init is not None and ctx.plan.how(init) == "param":
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
         return made
-    torch_class = kind.name.startswith(LAYERS) or not kind.name
-    if torch_class and not _is_imported(rw, node.func):
-        # a class held in a variable: every converted module and every factory takes rngs
-        if kind.name in NAMES:
-            return syntax.changed(node, func=rw.visit(node.func), args=args)
-        made = syntax.changed(node, func=rw.visit(node.func), args=args)
-        if ctx.frame is not None and passes_on(ctx.frame.info, node):
-            return made
-        return syntax.add_keyword(made, "rngs", ctx.rngs(node))
-    return None
+    # a class held in a variable: every converted module and every factory takes rngs
+    made = syntax.changed(node, func=rw.visit(node.func), args=args)
+    if kind.name in NAMES or (ctx.frame is not None and passes_on(ctx.frame.info, node)):
+        return made
+    return syntax.add_keyword(made, "rngs", ctx.rngs(node))
 
 
 def _callee(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
