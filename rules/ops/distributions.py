@@ -29,7 +29,6 @@ from rules.compat.transformed import (
     AffineTransform,
     ComposeTransform,
     ExpTransform,
-    LogitRelaxedBernoulli,
     LogNormal,
     MixtureSameFamily,
     PowerTransform,
@@ -202,14 +201,6 @@ def binomial(total_count=1, probs=None, logits=None, validate_args=None, *, rngs
 def negative_binomial(total_count, probs=None, logits=None, validate_args=None, *, rngs) -> Other:
     """The number of successes before a number of failures."""
     return NegativeBinomial(total_count, probs=probs, logits=logits, rngs=rngs)
-
-
-@op("torch.distributions.LogitRelaxedBernoulli")
-def logit_relaxed_bernoulli(
-    temperature, probs=None, logits=None, validate_args=None, *, rngs
-) -> Other:
-    """The log-odds of a relaxed Bernoulli distribution."""
-    return LogitRelaxedBernoulli(temperature, probs=probs, logits=logits, rngs=rngs)
 
 
 @op("torch.distributions.RelaxedBernoulli")

@@ -45,7 +45,6 @@ from rules.compat.transformed import (
     AffineTransform,
     ComposeTransform,
     ExpTransform,
-    LogitRelaxedBernoulli,
     LogNormal,
     MixtureSameFamily,
     PowerTransform,
@@ -91,7 +90,6 @@ CLASSES = (
     ComposeTransform,
     TransformedDistribution,
     LogNormal,
-    LogitRelaxedBernoulli,
     RelaxedBernoulli,
     RelaxedOneHotCategorical,
     MixtureSameFamily,
@@ -117,11 +115,6 @@ def _softmax(module, x):
 
 def _one(module, x):
     return torch.ones_like(x) if module is td else jnp.ones_like(x)
-
-
-def _logit(module):
-    module = td.relaxed_bernoulli if module is td else module
-    return module.LogitRelaxedBernoulli
 
 
 def _sigmoid(module, x):
@@ -193,11 +186,6 @@ CASES: dict[str, tuple[Callable, tuple, np.ndarray]] = {
         lambda m, o, a: m.NegativeBinomial(3, logits=a, **o),
         (WIDE,),
         WHOLE,
-    ),
-    "relaxed logit": (
-        lambda m, o, t, a: _logit(m)(t, _sigmoid(m, a), **o),
-        (TEMPERATURE, WIDE),
-        WIDE * 2,
     ),
     "relaxed": (
         lambda m, o, t, a: m.RelaxedBernoulli(t, logits=a, **o),
