@@ -119,11 +119,32 @@ def is_detached(node: cst.CSTNode) -> bool:
 
 
 def written_base(node: cst.CSTNode) -> Any:
-    """What a write to ``x``, ``x[i]``, ``x[i][j]``, ``x.data`` or ``x.detach()`` changes: ``x``, ``self.x``, a call."""
-    node = undressed(node)
-    while isinstance(node, cst.Subscript):
-        node = undressed(node.value)
-    return node
+    """What a write to ``x``, ``x[i]``, ``x[i][j]``, ``x.view(n)``, ``x.data`` or ``x.detach()`` changes: ``x``, ``self.x``."""
+    while True:
+        node = undressed(node)
+        inner = node.value if isinstance(node, cst.Subscript) else viewed(node)
+        if inner is None:
+            return node
+        node = inner
+
+
+EXACT_VIEWS = frozenset(
+    "view view_as unsqueeze squeeze transpose swapaxes swapdims t permute movedim moveaxis diagonal narrow "
+    "select".split()
+)
+"""Methods, and functions of torch, whose result is always a view of what they are called on, never a copy."""
+
+
+def viewed(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """``x`` of ``x.view(n)`` and ``torch.diagonal(x)``; None for what is no such view."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    if node.func.attr.value not in EXACT_VIEWS:
+        return None
+    if not isinstance(node.func.value, cst.Name) or node.func.value.value != "torch":
+        return node.func.value
+    plain = node.args and node.args[0].keyword is None and not node.args[0].star
+    return node.args[0].value if plain else None
 
 
 def own_nodes(body: cst.CSTNode) -> list[cst.CSTNode]:

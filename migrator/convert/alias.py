@@ -82,6 +82,37 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
             check_calls(ctx, write)
 
 
+def check_temporary(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None:
+    """Raise a Failure where the write to a nameless tensor, which the port leaves alone, is seen by somebody.
+
+    ``g(x).mul_(2)``: what a function or a layer gives may be memory of what it is handed, or of what it holds.
+    """
+    if ctx.frame is None or not ctx.statements:
+        return
+    info, statement = innermost(ctx), ctx.statements[-1].node
+    facts = aliases(ctx, info)
+    state = facts.before.get(statement)
+    if state is None:
+        return
+    memory = facts.memory(target, state)
+    later = (facts.read_after(statement) - rebound(statement)) | _read_beside(
+        facts, statement, node
+    )
+    seen = [name for name in sorted(later) if shared(memory, state.get(name, frozenset()))]
+    seen += [one.removeprefix("attr:") for one in sorted(memory) if one.startswith("attr:")]
+    if seen:
+        raise Failure(
+            node,
+            "MUT001",
+            f"writing to what this gives may also change `{seen[0]}`, which is read later",
+            "copy first (`.clone()`), or give the change a statement of its own",
+        )
+    for one in sorted(memory):
+        if one.startswith("param:"):
+            param = whole(one).removeprefix("param:")
+            check_calls(ctx, Write(node, param, info, False, is_part(one)))
+
+
 def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
     """``y += 1`` of what may be a tensor: a Failure when a tensor whose memory it may share is read later."""
     from migrator.convert.passes.freezing import forward_reaches

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 def with_data(tensor: jax.Array, data: jax.Array) -> jax.Array:
@@ -17,6 +18,17 @@ def with_data(tensor: jax.Array, data: jax.Array) -> jax.Array:
         return data
     zero = tensor - jax.lax.stop_gradient(tensor)
     return data + jnp.where(jnp.isfinite(tensor), zero, 0)
+
+
+def with_diagonal(x: jax.Array, value, offset=0) -> jax.Array:
+    """``x`` with other values on a diagonal of its first two axes: what is written to ``x.diagonal(offset)`` in torch.
+
+    Shapes: x (R, C, …), value (…, D) or what broadcasts to it.
+    """
+    shown = jnp.diagonal(x, offset)
+    place = np.arange(shown.shape[-1])
+    value = jnp.moveaxis(jnp.broadcast_to(value, shown.shape), -1, 0)
+    return x.at[place + max(-offset, 0), place + max(offset, 0)].set(value)
 
 
 def legacy_tensor(data, dtype) -> jax.Array:

@@ -11,13 +11,14 @@ from migrator import syntax
 from migrator.convert.alias import (
     check_in_place_layer,
     check_mutation,
+    check_temporary,
     check_unknown,
-    reads_in,
 )
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets, unknown_items
 from migrator.convert.passes.state_alias import with_state
+from migrator.convert.passes.view_writes import is_new, is_view, read_elsewhere, used_view
 from migrator.convert.passes.walked import check_written
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.sharing import inplace_argument
@@ -259,7 +260,7 @@ def _used_result(
     if isinstance(target, cst.Name) and not targets.is_variable(ctx, target):
         statement = ctx.statements[-1] if ctx.statements else None
         check_mutation(ctx, node, target)
-        alone = statement is not None and not _read_elsewhere(statement.node, node, target)
+        alone = statement is not None and not read_elsewhere(statement.node, node, target)
         if statement is not None and statement.target == target.value and alone:
             return value()
         if statement is not None and _is_last_use(statement.node, node, target):
@@ -267,7 +268,7 @@ def _used_result(
         if (
             statement is None
             or not statement.may_hoist
-            or _read_elsewhere(statement.node, node, target)
+            or read_elsewhere(statement.node, node, target)
         ):
             raise Failure(
                 node,
@@ -279,9 +280,11 @@ def _used_result(
         statement.before.append(cst.SimpleStatementLine([line]))
         return target
     if isinstance(target, cst.Call):
-        # the tensor is a temporary: nobody else sees the change
-        if _is_view(rw, target) and not _is_new(rw, target):
-            raise Failure(node, "MUT001", "a view is written in place", "write to its base")
+        if is_new(rw, target):
+            return value()
+        if is_view(rw, target):
+            return used_view(rw, node, target, value)
+        check_temporary(ctx, node, target)
         return value()
     if isinstance(target, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
         return value()
@@ -314,32 +317,6 @@ def _is_part_of_new(rw: Rewriter, target: cst.BaseExpression) -> bool:
     return not any(a.keyword is not None and a.keyword.value == "out" for a in inner.args)
 
 
-def _is_view(rw: Rewriter, call: cst.Call) -> bool:
-    from migrator.convert.sharing import VIEWS
-
-    name = rw.ctx.facts.callee(call) or ""
-    return name.rpartition(".")[2] in VIEWS
-
-
-def _is_new(rw: Rewriter, node: cst.BaseExpression) -> bool:
-    """Whether a chain of views hangs on a tensor made in this very expression: ``torch.zeros(n).float()``."""
-    while isinstance(node, cst.Call):
-        name = rw.ctx.facts.callee(node) or ""
-        if name in _CREATIONS:
-            return True
-        if not name.startswith("Tensor.") or not isinstance(node.func, cst.Attribute):
-            return False
-        node = node.func.value
-    return False
-
-
-_CREATIONS = frozenset(
-    f"torch.{name}{like}"
-    for name in "zeros ones empty full rand randn randint".split()
-    for like in ("", "_like")
-) | frozenset("torch.arange torch.linspace torch.eye torch.tensor torch.FloatTensor".split())
-
-
 def _is_last_use(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:
     """``return x.mul_(g) if inplace else x * g``: after the change the name is read by nobody."""
     small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
@@ -355,10 +332,6 @@ def _is_last_use(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) ->
         value = value.body if call in syntax.walk(value.body) else value.orelse
     once = isinstance(small, cst.Return) or syntax.names(call).get(target.value, 0) == 1
     return value is call and once
-
-
-def _read_elsewhere(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:
-    return reads_in(statement, target.value) > syntax.names(call).get(target.value, 0)
 
 
 @converts(cst.Assign)

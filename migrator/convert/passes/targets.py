@@ -183,6 +183,11 @@ def assign(
         from migrator.convert.passes.indexing import set_items
 
         return set_items(rw, target, value)
+    from migrator.convert.passes.view_writes import base_value
+
+    shown = base_value(rw, target, value)
+    if shown is not None:
+        return assign(rw, *shown, data=data)
     raise _through_view(target)
 
 
