@@ -53,6 +53,35 @@ class M(nn.Module):
     assert "self.last = None" in code
 
 
+def test_a_layer_without_state_comes_later_where_modules_are_asked_for() -> None:
+    """Then such a layer is a module too, which Flax takes in no attribute that held none."""
+    code = check("""
+def applied(layer, x):
+    return layer(x) if isinstance(layer, nn.Module) else x
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pad = None
+        self.act = None
+        self.norm = False
+
+    def setup(self):
+        self.act = nn.Tanh()
+        self.norm = nn.Softmax(-1)
+
+    def forward(self, x):
+        if self.pad is None:
+            self.pad = nn.ZeroPad2d((0, x.shape[-1] % 3, 0, 1))
+            self.setup()
+        if self.norm:
+            x = self.norm(x)
+        return applied(self.act, self.pad(x))
+""")
+    assert "self.pad = nnx.data(None)" in code
+
+
 def test_a_layer_and_a_function_in_two_branches() -> None:
     made = module("if dim:\n    self.l = nn.ReLU()\nelse:\n    self.l = nn.Linear(dim, 2)")
     assert "self.l = jax.nn.relu" in made

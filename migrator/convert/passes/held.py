@@ -411,11 +411,15 @@ def _compared(ctx: Context, name: str) -> bool:
 
 
 def is_function(rw: Rewriter, value: cst.BaseExpression) -> bool:
-    """Whether a value is a function, or a layer of torch that is a plain function in the output."""
+    """Whether a value is a function, or a layer of torch that is a plain function in the output.
+
+    Where a project walks through its modules, each layer is one."""
     if not isinstance(value, cst.Call):
         return isinstance(rw.ctx.kind(value), k.Function)
     kind = rw.ctx.facts.kind(value.func)
-    return isinstance(kind, k.Class) and becomes_function(kind.name)
+    if rw.ctx.traverses or not isinstance(kind, k.Class):
+        return False
+    return becomes_function(kind.name)
 
 
 def becomes_function(name: str) -> bool:
