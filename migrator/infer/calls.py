@@ -80,7 +80,8 @@ class Calls(Construction):
         if unknown or unclear == k.NAMELESS:
             note_lookup(self.facts, self.function, node, args)
         if isinstance(callee, k.Unknown) and isinstance(node.func, cst.Attribute):
-            proven = tensor_call(node, self.facts.kind(node.func.value))
+            second = args[1][1] if len(args) > 1 else k.UNKNOWN
+            proven = tensor_call(node, self.facts.kind(node.func.value), second)
             if proven:
                 self._prove(node.func.value, k.TENSOR)
             if proven or self._casts(node):

@@ -20,6 +20,8 @@ _LAYERS = frozenset(
 _SIZED = _LAYERS | frozenset("zeros ones empty randn rand Tensor FloatTensor".split())
 """Calls whose positional arguments are sizes."""
 _TENSOR_CALLS = frozenset("size view numel dim flatten transpose repeat permute".split())
+_REDUCING = frozenset("mean sum prod any all argmax argmin".split())
+"""Methods of arrays too, whose second argument is another one there."""
 _NUMPY = ("np", "numpy")
 _OPTIONS = frozenset(
     "size output_size dim dims kernel_size stride padding dilation groups mode align_corners reduction eps dtype device".split()
@@ -55,8 +57,10 @@ def other_receiver(node: cst.Call) -> cst.BaseExpression | None:
     return None if all(item.star for item in node.args) else func.value
 
 
-def tensor_call(node: cst.Call, receiver: k.Kind) -> bool:
-    """Whether a method call on something unknown can only be torch's: ``y.size(0)``, ``y.max(dim=1)``."""
+def tensor_call(node: cst.Call, receiver: k.Kind, second: k.Kind = k.UNKNOWN) -> bool:
+    """Whether a method call on something unknown can only be torch's: ``y.size(0)``, ``y.max(dim=1)``, ``y.sum(1, True)``.
+
+    ``second`` is what the second positional argument is."""
     assert isinstance(node.func, cst.Attribute)
     if not isinstance(receiver, k.Unknown):
         return False
@@ -65,7 +69,19 @@ def tensor_call(node: cst.Call, receiver: k.Kind) -> bool:
         return False
     if any(a.keyword is not None and a.keyword.value in ("dim", "keepdim") for a in node.args):
         return True
+    if keeps(node) is not None and k.scalar_type(second) == "bool":
+        return True
     return name in _TENSOR_CALLS and (bool(node.args) or name in ("size", "numel", "dim"))
+
+
+def keeps(node: cst.Call) -> cst.BaseExpression | None:
+    """The second argument of a reduction by position: for torch whether axes are kept, else a dtype or an output."""
+    func = node.func
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _REDUCING:
+        return None
+    if len(node.args) < 2 or any(item.star or item.keyword is not None for item in node.args[:2]):
+        return None
+    return node.args[1].value
 
 
 def asked(test: cst.BaseExpression) -> list[cst.BaseExpression]:

@@ -152,3 +152,57 @@ class M(nn.Module):
         return x
 """)
     assert port.skip.weight.shape == tuple(model.skip.weight.shape)
+
+
+def test_an_argument_is_written_of_one_layer_or_another() -> None:
+    """What stands for the layer may be a plain function, which takes no notice of it."""
+    source = """
+class Pool(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        if kind == "avg":
+            self.pool = nn.AvgPool2d(2)
+        else:
+            self.pool = nn.MaxPool2d(2)
+
+    def forward(self, x):
+        return self.pool(x)
+
+
+class Picked(Pool):
+    def __init__(self, kind):
+        super().__init__(kind)
+        if kind == "max":
+            self.pool.return_indices = True
+
+    def forward(self, x):
+        y, index = self.pool(x)
+        return x.flatten()[index.flatten()].reshape(y.shape)
+"""
+    assert rules_of(source) == ["API001"]
+    assert rules_of(source.replace("return_indices", "name")) == []
+
+
+def test_a_class_gets_other_bases() -> None:
+    source = """
+class Keeper:
+    def keep(self, x):
+        return x
+
+
+def keeping(cls):
+    cls.__bases__ = (Keeper, *cls.__bases__)
+    return cls
+
+
+class Base(nn.Module):
+    def forward(self, x):
+        return x
+
+
+@keeping
+class M(Base):
+    def forward(self, x):
+        return self.keep(x)
+"""
+    assert rules_of(source) == ["API001"]

@@ -352,3 +352,33 @@ class M(nn.Module):
     for own in ("somelib.Attention", "layers.Attention", "Attention"):
         source = source.replace(f" {own}(4)", " Own()")
     assert rules_of(source) == []
+
+
+@pytest.mark.parametrize("method", ["mean", "sum", "prod", "argmax"])
+def test_axes_kept_by_position(method: str) -> None:
+    """The second argument of an array's reduction is a dtype or an output: a truth value there is torch's."""
+    check(f"""
+class Box:
+    def __init__(self):
+        self.held = {{}}
+
+    def put(self, name, value):
+        self.held[name] = value
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        box = Box()
+        box.put("x", self.fc(x))
+        return x - box.held["x"].{method}(1, True)
+""")
+
+
+def test_what_a_second_argument_means_is_not_known() -> None:
+    source = "def f(value, flag):\n    return value.any(1, flag)\n"
+    assert rules_of(source) == ["API005"]
+    assert rules_of("import numpy as np\n" + source.replace("flag)\n", "np.bool_)\n", 1)) == []

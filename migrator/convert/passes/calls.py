@@ -21,6 +21,7 @@ from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
 from migrator.infer.distributions import DIVERGENCE, comparable, converted, members, result
+from migrator.infer.evidence import keeps
 from migrator.infer.facts import FunctionInfo
 from migrator.infer.named import activation_helper
 from migrator.infer.static import asked_name, choices, exists, names_dtype
@@ -538,6 +539,10 @@ def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
     ambiguous = method in _DIFFERENT or (
         method == "split" and not (node.args and isinstance(node.args[0].value, cst.SimpleString))
     )
+    second = keeps(node)
+    if second is not None and rw.ctx.kind(second) != k.NONE:
+        numpy = (rw.ctx.facts.qualified_name(second) or "").startswith("numpy.")  # np.float32
+        ambiguous = ambiguous or not numpy
     if ambiguous and (node.args or method in ("max", "min", "std", "var", "nonzero")):
         raise Failure(
             node,

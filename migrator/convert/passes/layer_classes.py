@@ -223,9 +223,17 @@ def name_in_flax(ctx: Context, node: cst.Attribute, written: bool = False) -> st
     """
     name = node.attr.value
     kind = ctx.kind(node.value)
+    if written and name == "__bases__":
+        info = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+        if info is None or info.torch_base is not None:
+            what = "a class gets other bases, which Python refuses where they are Flax's"
+            raise Failure(node, "API001", what, "derive from them where the class is defined")
     layers = kind.cls.split("|") if isinstance(kind, k.Module) else []
     if not layers or _is_asked_for_class(ctx, node.value):
         return name
+    if written and layers == ["torch.nn.Module"]:  # one layer or another
+        known = _assigned_layers(ctx, node.value)
+        layers = [one for one in known if _name_in_flax(ctx, one, name, written) is None] or layers
     names = {_name_in_flax(ctx, layer, name, written) for layer in layers}
     found = names.pop()
     if (names or found is None) and any(name in _weights(layer) for layer in layers):
@@ -243,6 +251,20 @@ def name_in_flax(ctx: Context, node: cst.Attribute, written: bool = False) -> st
             "keep the argument in an attribute of its own, or hand it to the constructor",
         )
     return found
+
+
+def _assigned_layers(ctx: Context, node: cst.BaseExpression) -> list[str]:
+    """torch's layers that the file gives an attribute of this name: ``self.pool = nn.MaxPool2d(2)``."""
+    if not isinstance(node, cst.Attribute):
+        return []
+    found = {
+        kind.cls
+        for line in ctx.source.index.of_type(cst.Assign)
+        for one in line.targets
+        if isinstance(one.target, cst.Attribute) and one.target.attr.value == node.attr.value
+        if isinstance(kind := ctx.kind(line.value), k.Module) and kind.cls.startswith("torch.nn.")
+    }
+    return sorted(found - {"torch.nn.Module"})
 
 
 def _name_in_flax(ctx: Context, layer: str, name: str, written: bool) -> str | None:
