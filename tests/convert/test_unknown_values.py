@@ -382,3 +382,27 @@ def test_what_a_second_argument_means_is_not_known() -> None:
     source = "def f(value, flag):\n    return value.any(1, flag)\n"
     assert rules_of(source) == ["API005"]
     assert rules_of("import numpy as np\n" + source.replace("flag)\n", "np.bool_)\n", 1)) == []
+
+
+def test_an_axis_of_another_size_stays_in_what_is_not_known() -> None:
+    code = check("""
+class Box:
+    def __init__(self):
+        self.held = {}
+
+    def put(self, name, value):
+        self.held[name] = value
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 1)
+
+    def forward(self, x):
+        box = Box()
+        box.put("x", self.fc(x))
+        return box.held["x"].squeeze(-1) + box.held["x"].squeeze(0).sum()
+""")
+    assert 'squeeze(box.held["x"], -1)' in code
+    assert convert("def f(value, dim):\n    return value.squeeze(dim)\n").code.count("squeeze") == 1

@@ -54,6 +54,7 @@ ORDER = (
     "foreign",
     "ranges",
     "empty_parts",
+    "unknown_arrays",
     "calls",
     "names",
 )
