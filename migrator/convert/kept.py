@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrator.convert.context import Context
-from migrator.convert.memory import LIBRARIES, aliases, makes_new
+from migrator.convert.memory import LIBRARIES, aliases
 from migrator.convert.parts import holds_layers, is_plain, whole
+from migrator.convert.passing import makes_new
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 

@@ -10,6 +10,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.own_state import kept_by_call, property_of, returned_state
 from migrator.convert.parts import (
     NOT_KNOWN,
     OVERLAP,
@@ -28,6 +29,7 @@ from migrator.convert.parts import (
     shared,
     together,
 )
+from migrator.convert.passing import makes_new
 from migrator.convert.results import Returned, results
 from migrator.convert.sharing import (
     COPIES,
@@ -37,22 +39,15 @@ from migrator.convert.sharing import (
     STORING,
     VIEWS,
     called_layer,
-    inplace_argument,
     is_view_index,
     kept_as,
     of_copy,
-    operands,
-    run_layer,
 )
 from migrator.convert.trips import surely_runs
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.distributions import DISTRIBUTIONS
 
-_PASSING_LAYERS = frozenset(
-    "Identity Flatten Unflatten Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout "
-    "Sequential".split()
-)
 State = dict[str, frozenset[str]]
 """The memory each name may stand for: ``param:x``, ``attr:self.x``, ``new:3`` of tensors, ``box:4`` of a container."""
 
@@ -81,7 +76,7 @@ class Aliases:
         for star in (params.star_arg, params.star_kwarg):
             if isinstance(star, cst.Param):
                 state[star.name.value] = frozenset({f"param:{star.name.value}"})
-        self._block(info.node.body, state, ())
+        self.after = self._block(info.node.body, state, ())
 
     # --- the walk -------------------------------------------------------------------------------------------------
 
@@ -337,6 +332,9 @@ class Aliases:
                 self._put(func.value, self._arguments(call, state), state)
         if isinstance(func, cst.Attribute) and func.attr.value in KEEPING:
             self._put(kept_as(func, call), self._arguments(call, state), state)
+        info = self._called(call)
+        for value, attribute in kept_by_call(self.ctx, info, call) if info is not None else ():
+            self._hold(attribute, self.memory(value, state), state)
         if len(call.args) < 2 or name.startswith(("torch.", "Tensor.", "builtins.", "einops.")):
             return
         memory = [self.memory(a.value, state) for a in call.args]
@@ -350,12 +348,7 @@ class Aliases:
         while isinstance(holder, cst.Subscript):
             holder = holder.value
         if isinstance(holder, cst.Attribute):
-            for name, theirs in state.items():
-                if shared(
-                    theirs, memory
-                ):  # who writes to the name writes to what the attribute now holds
-                    state[name] = theirs | {f"attr:{syntax.code(holder)}"}
-            return
+            return self._hold(syntax.code(holder), memory, state)
         if not isinstance(holder, cst.Name):
             return
         mine = state.get(holder.value, frozenset())
@@ -364,6 +357,12 @@ class Aliases:
         for name, theirs in state.items():
             if name == holder.value or containers & theirs:
                 state[name] = theirs | memory | again
+
+    def _hold(self, attribute: str, memory: frozenset[str], state: State) -> None:
+        """An attribute holds this memory from now on: who writes to a name of it writes to what the attribute holds."""
+        for name, theirs in state.items():
+            if shared(theirs, memory):
+                state[name] = theirs | {f"attr:{attribute}"}
 
     def _held(self, node: cst.CSTNode, state: State) -> frozenset[str]:
         """The memory of the names that a function or lambda reads around itself."""
@@ -381,6 +380,9 @@ class Aliases:
         if isinstance(node, cst.Attribute):
             if node.attr.value in VIEWS or not self._is_object(node.value):
                 return self.memory(node.value, state)
+            read = property_of(self.ctx, node)
+            if read is not None:
+                return self._given_state(read, node)
             owner = self.memory(node.value, state)
             if is_new(owner):
                 return owner  # part of a value made here
@@ -431,6 +433,13 @@ class Aliases:
                 return both
         return self._new()
 
+    def _given_state(self, info: FunctionInfo, node: cst.BaseExpression) -> frozenset[str]:
+        """The memory of a module's state that a function gives, or else new memory."""
+        if not returns_state(self.ctx, info):
+            return self._new()
+        facts = aliases(self.ctx, info) if info.settled is None else None
+        return returned_state(self.ctx, info, facts, node)
+
     def _is_object(self, node: cst.CSTNode) -> bool:
         return not isinstance(self.ctx.kind(node), k.Tensor)
 
@@ -472,9 +481,7 @@ class Aliases:
         if closure or isinstance(node.func, cst.Lambda):  # it may return what it holds
             held = self.memory(node.func, state)
         if info is not None:
-            own = frozenset({f"attr:{syntax.code(node)}"})
-            kept = own if returns_state(ctx, info) else self._new()
-            kept |= _overlapping(ctx, info)
+            kept = self._given_state(info, node) | _overlapping(ctx, info)
             passed = returns_argument(ctx, info)
             return held | kept | (self._arguments(node, state) if passed else frozenset())
         arguments = self._arguments(node, state)
@@ -522,42 +529,6 @@ _CONTAINERS = frozenset(
 
 def _all(state: State) -> frozenset[str]:
     return frozenset().union(*state.values())
-
-
-def makes_new(ctx: Context, node: cst.Call, name: str) -> bool:
-    """Whether what a function or layer of LIBRARIES makes shares no memory with what it is handed."""
-    short = name.rpartition(".")[2]
-    if name.endswith("()"):
-        may_pass = _may_pass(ctx, node, short.removesuffix("()"))
-        return not may_pass and k.in_place(ctx.kind(node.func)) is False
-    if short == "einsum" and operands(node) > 1:
-        return True  # a product; of one operand it may be a view
-    in_place = short.endswith("_") and not short.endswith("__")
-    return not (in_place or short in VIEWS or inplace_argument(name, node) is not None)
-
-
-def _may_pass(ctx: Context, node: cst.Call, cls: str) -> bool:
-    """Whether a layer may return memory of its input: a Sequential does only if all of its children may."""
-    if cls != "Sequential":
-        return cls in _PASSING_LAYERS
-    kind = ctx.kind(node.func)
-    if not isinstance(kind, k.Module):
-        return True
-    children = [child for name, child in kind.args if name.isdigit()]
-    if children:
-        return all(passes(ctx, child) for child in children)
-    return passes(ctx, kind.item)
-
-
-def passes(ctx: Context, kind: object) -> bool:
-    """Whether a layer of a Sequential may return memory of its input."""
-    if not isinstance(kind, k.Module) or kind.cls == "torch.nn.Module":
-        return not isinstance(kind, k.Module)
-    own = ctx.facts.classes.get(kind.cls)
-    if own is not None and (forward := own.method("forward")) is not None:
-        return returns_argument(ctx, forward)
-    cls = run_layer(ctx, kind).rpartition(".")[2]
-    return cls in _PASSING_LAYERS or k.in_place(kind) is not False
 
 
 def _merged(a: State, b: State) -> State:

@@ -9,7 +9,8 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
-from migrator.convert.memory import Aliases, aliases, passes
+from migrator.convert.memory import Aliases, aliases
+from migrator.convert.passing import passes
 from migrator.convert.sharing import inplace_argument
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k

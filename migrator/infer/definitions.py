@@ -119,15 +119,16 @@ class Definitions(Statements):
                 for decorator in statement.decorators:
                     self.eval(decorator.decorator)
                     info.asks_training |= self._asked_by(decorator.decorator)
+                short = _method_name(statement)
                 method = self.facts.functions.get(statement)
                 if method is None:
-                    method = FunctionInfo(f"{info.name}.{statement.name.value}", statement, info)
+                    method = FunctionInfo(f"{info.name}.{short}", statement, info)
                     method.nested = self.function is not None
                     method.shared = self._shared(info.name)
                     self.facts.functions[statement] = method
                 self.facts.names[method.name] = method
                 method.closure = saved
-                info.methods[statement.name.value] = method
+                info.methods[short] = method
             else:
                 before = dict(self.env)
                 self.statement(statement)
@@ -307,3 +308,12 @@ def _ends(body: cst.BaseSuite) -> bool:
         rest = _ends(other) if other is not None else _ends(cst.IndentedBlock([last.orelse]))  # type: ignore[list-item]
         return _ends(last.body) and rest
     return isinstance(last, cst.With) and _ends(last.body)
+
+
+def _method_name(node: cst.FunctionDef) -> str:
+    """``x.setter`` of what writes a property: ``x`` stands for what reads it."""
+    for decorator in node.decorators:
+        part = decorator.decorator
+        if isinstance(part, cst.Attribute) and part.attr.value in ("setter", "deleter"):
+            return f"{node.name.value}.{part.attr.value}"
+    return node.name.value

@@ -94,6 +94,8 @@ class SettledFunction:
     updates: frozenset[str] = frozenset()
     keeps: tuple[tuple[str, str, str], ...] = ()
     only_trained: frozenset[str] = frozenset()
+    stored: frozenset[tuple[str, str]] = frozenset()
+    """Parameters, and the attributes that hold their memory once a method has run."""
 
 
 @dataclass(frozen=True)

@@ -274,6 +274,10 @@ class Statements(Narrowing):
         known = known.inner if isinstance(known, k.Optional) else known
         if isinstance(kind, k.Tensor) and not kind.role and isinstance(known, k.Tensor):
             return k.Tensor(kind.rank, kind.dtype, known.role)
+        built = self.function is not None and self.function.short != "__init__"
+        if built and isinstance(kind, k.Unknown) and isinstance(known, k.Tensor):
+            # torch lets only a tensor, or None, take the place of a registered one
+            return k.Tensor(role="buffer") if known.role == "buffer" else kind
         return kind
 
     def assign_attribute(self, name: str, kind: k.Kind) -> None:

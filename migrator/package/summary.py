@@ -13,7 +13,8 @@ from migrator import syntax
 from migrator.convert.children import is_named
 from migrator.convert.context import Context
 from migrator.convert.kept import kept
-from migrator.convert.memory import returns_argument, returns_state
+from migrator.convert.memory import aliases, returns_argument, returns_state
+from migrator.convert.own_state import stored_arguments
 from migrator.convert.passes.classes import needs_constructor
 from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import loose_heads, tied_heads
@@ -127,6 +128,7 @@ class ForeignFunction(FunctionInfo):
             frozenset(data["updates"]),
             tuple((a, b, c) for a, b, c in data["keeps"]),
             frozenset(data["only_trained"]),
+            frozenset((a, b) for a, b in data["stored"]),
         )
         self.dirty = False
 
@@ -239,6 +241,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "returns_state": returns_state(ctx, info),
         "reads_training": reads_training(ctx.facts.tree, info.node),
         "keeps": [list(one) for one in kept(ctx, info)] if info.short == "__init__" else [],
+        "stored": sorted(map(list, stored_arguments(aliases(ctx, info)))),
         "updates": sorted(updates(ctx, info)),
         "only_trained": sorted(only_trained(ctx.facts, info)),
         "mutates": sorted(ctx.mutated.get(info, ())),

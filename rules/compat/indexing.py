@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
@@ -30,7 +31,9 @@ def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Arra
 def with_item(input, index, value):
     """``input[index] = value`` for an array, or a list, which is written to; returns what holds the value."""
     if isinstance(input, jax.Array):
-        return input.at[index].set(value)
+        parts = index if isinstance(index, tuple) else (index,)
+        parts = tuple(np.asarray(one) if isinstance(one, list) else one for one in parts)
+        return input.at[parts].set(value)
     input[index] = value
     return input
 

@@ -332,7 +332,7 @@ def test_analyze_and_convert_give_the_same_advice() -> None:
     analyzed = {(f.line, f.rule): f for f in analyze_source(LOOP)}
     assert converted.keys() == analyzed.keys()
     for place, finding in converted.items():
-        if "DataLoader" not in analyzed[place].message:  # convert ends at what stands inside of it
+        if "TensorDataset" not in analyzed[place].message:  # convert ends at what stands around it
             assert finding.message == analyzed[place].message
         assert finding.advice == analyzed[place].advice
         assert finding.severity == analyzed[place].severity

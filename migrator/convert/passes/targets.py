@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
+from migrator.convert.own_state import property_of
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
@@ -158,6 +159,8 @@ def assign(
     if isinstance(target, cst.Attribute):
         if target.attr.value == "data":
             return assign(rw, target.value, value, layout_free=layout_free, data=True)
+        if property_of(ctx, target) is not None:
+            raise _through_view(target)
         if is_variable(ctx, target):
             reference, transposed = variable_reference(rw, target)
             if _may_be_computed(ctx, target):

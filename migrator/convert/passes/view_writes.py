@@ -11,8 +11,8 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.alias import check_mutation, check_temporary, reads_in
 from migrator.convert.context import Failure
-from migrator.convert.memory import makes_new
 from migrator.convert.passes import targets
+from migrator.convert.passing import makes_new
 from migrator.convert.rewriter import Rewriter
 from migrator.convert.sharing import VIEWS
 from migrator.infer import kinds as k
