@@ -95,6 +95,34 @@ def test_a_buffer_stays_one_whatever_a_method_gives_it() -> None:
     assert "self.buf.set_value(x)" in code
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nn.init.constant_(v, 2)",
+        "F.relu(v, inplace=True)",
+        "torch.add(x, 1, out=v)",
+        "x = v.add_(1) * x",
+        "x = v.view(-1).add_(1).sum() + x",
+        "v.view(-1)[0] = 1",
+        "v += 1",
+        "return v.add_(1)",
+    ],
+)
+def test_a_name_for_a_buffer_writes_it(line: str) -> None:
+    code = check(model("v = self.buf", line, "return v + self.buf + x"))
+    assert code.count("self.buf[...] = v") == 1
+
+
+def test_lists_of_what_is_not_known_are_kept_as_data() -> None:
+    check(model("self.items = [getattr(self, 'same', torch.relu)(x)]", "return self.items[0] + x"))
+    recursive = "        return x if n == 0 else self.down(x, n - 1)\n"
+    source = model("y = self.down(x, 2)", "self.items = [y, x]", "y[0] = 1", "return x + y")
+    assert rules_of(source + "\n    def down(self, x, n):\n" + recursive) in (
+        ["MUT001"],
+        ["MUT003"],
+    )
+
+
 UNKNOWN = """class M(nn.Module):
     def __init__(self):
         super().__init__()

@@ -11,7 +11,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.containing import holds_tensor
+from migrator.convert.containing import holds_tensor, levels
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo
@@ -38,14 +38,23 @@ def _declared(
     if isinstance(inner, k.Tensor) or holds_tensor(inner):
         ctx.helpers.use("nnx")
         func: cst.BaseExpression = syntax.parse("nnx.data")
-    elif isinstance(inner, k.Unknown) and isinstance(value, (cst.Call, cst.Name)):
+    elif _may_hold(inner, value):
         func = cst.Name(ctx.helpers.need(module_file("rules.compat.factories"), "kept"))
     else:
         return None
     made = rw.visit(value)
-    if isinstance(made, cst.Tuple):
-        made = syntax.parenthesized(syntax.unparenthesized(made))
+    if isinstance(made, cst.Tuple) and not made.lpar:
+        made = syntax.parenthesized(made)
     return syntax.with_args(cst.Call(func), [cst.Arg(made)])
+
+
+def _may_hold(kind: k.Kind, value: cst.BaseExpression) -> bool:
+    """Whether only a run tells if a value holds arrays: of what a call gives, ``[x, y]`` of arguments."""
+    if isinstance(value, (cst.Call, cst.Name)):
+        return isinstance(kind, k.Unknown)
+    if not isinstance(value, (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)):
+        return False
+    return any(isinstance(part, k.Unknown) for part in levels(kind))
 
 
 _EMPTY = frozenset({"[]", "{}", "list()", "dict()"})

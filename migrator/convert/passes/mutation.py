@@ -17,7 +17,7 @@ from migrator.convert.alias import (
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets, unknown_items
-from migrator.convert.passes.state_alias import with_state
+from migrator.convert.passes.state_alias import named_state, with_state
 from migrator.convert.passes.view_writes import is_new, is_view, read_elsewhere, used_view
 from migrator.convert.passes.walked import check_written
 from migrator.convert.rewriter import Rewriter, converts
@@ -183,8 +183,7 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
                 )
                 raise Failure(call, "MUT001", what, "change the shape of the tensor itself")
             data = None
-        made = targets.assign(rw, target, new_value(rw, call, name), data=data)
-        return with_state(rw, target, made)
+        return targets.assign(rw, target, new_value(rw, call, name), data=data)
     function = in_place_function(rw, call)
     if function is not None and _surely_in_place(rw, call):
         target = call.args[0].value
@@ -261,9 +260,10 @@ def _used_result(
         statement = ctx.statements[-1] if ctx.statements else None
         check_mutation(ctx, node, target)
         alone = statement is not None and not read_elsewhere(statement.node, node, target)
-        if statement is not None and statement.target == target.value and alone:
+        state = named_state(ctx, target) is not None
+        if statement is not None and statement.target == target.value and alone and not state:
             return value()
-        if statement is not None and _is_last_use(statement.node, node, target):
+        if statement is not None and _is_last_use(statement.node, node, target) and not state:
             return value()
         if (
             statement is None
@@ -277,7 +277,8 @@ def _used_result(
                 "give the change a statement of its own",
             )
         line = cst.Assign([cst.AssignTarget(target)], value())
-        statement.before.append(cst.SimpleStatementLine([line]))
+        for one in with_state(rw, target, [line]):
+            statement.before.append(cst.SimpleStatementLine([one]))
         return target
     if isinstance(target, cst.Call):
         if is_new(rw, target):
@@ -367,7 +368,7 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
 
     # what a mask selects from another tensor has no shape of its own: it is not converted by itself
     value = node.value if selects_the_same(rw, target, node.value) else rw.visit(node.value)
-    return with_state(rw, target, set_items(rw, target, value, node.value))
+    return set_items(rw, target, value, node.value)
 
 
 def _item_of_unknown(rw: Rewriter, node: cst.Assign, target: cst.Subscript) -> Any:
@@ -409,8 +410,7 @@ def _one_by_one(rw: Rewriter, node: cst.Assign) -> list[Any]:
     made: list[Any] = [cst.Assign([cst.AssignTarget(names[0])], value)]
     for item in items:
         check_mutation(rw.ctx, node, item)
-        written = with_state(rw, item, set_items(rw, item, names[0]))
-        made += written if isinstance(written, list) else [written]
+        made += set_items(rw, item, names[0])
     return made
 
 
@@ -427,7 +427,12 @@ def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
                 node, "MUT002", what, "annotate the layer, or write with mul_() and its like"
             )
     mode = add_to_training(rw, node)
-    return mode if mode is not None else with_state(rw, node.target, _augmented_in_dtype(rw, node))
+    if mode is not None:
+        return mode
+    made = _augmented_in_dtype(rw, node)
+    if isinstance(node.target, cst.Name) and isinstance(made, (cst.AugAssign, cst.Assign)):
+        return with_state(rw, node.target, [made])
+    return made
 
 
 def _augmented_in_dtype(rw: Rewriter, node: cst.AugAssign) -> Any:

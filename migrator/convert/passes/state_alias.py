@@ -94,12 +94,14 @@ def _mentions(ctx: Context, info: FunctionInfo, attribute: str) -> bool:
     )
 
 
-def with_state(rw: Rewriter, target: cst.CSTNode, made: Any) -> Any:
+def with_state(
+    rw: Rewriter, target: cst.CSTNode, made: list[cst.BaseSmallStatement]
+) -> list[cst.BaseSmallStatement]:
     """The converted write, and the buffer's new value where the written name stands for one."""
     name = root_name(target)
     state = named_state(rw.ctx, name) if name is not None else None
-    if state is None or name is None or made is None:
+    if state is None or name is None:
         return made
     reference, _ = targets.variable_reference(rw, state)
     new = cst.Assign([cst.AssignTarget(targets.dereferenced(reference))], cst.Name(name.value))
-    return [*(made if isinstance(made, list) else [made]), new]
+    return [*made, new]

@@ -155,7 +155,11 @@ def assign(
             check_written(ctx, target)
             value = past_gradient(rw, target, dereferenced(target), value, data)
             return [_assign(dereferenced(target), value)]
-        return [_assign(target, past_gradient(rw, target, target, value, data))]
+        from migrator.convert.passes.state_alias import with_state
+
+        return with_state(
+            rw, target, [_assign(target, past_gradient(rw, target, target, value, data))]
+        )
     if isinstance(target, cst.Attribute):
         if target.attr.value == "data":
             return assign(rw, target.value, value, layout_free=layout_free, data=True)

@@ -35,7 +35,7 @@ def may_be_either(rw: Rewriter, target: cst.BaseExpression, value: cst.BaseExpre
     name, info = _argument(rw, target)
     if not isinstance(target, cst.Subscript) or not ctx.statements:
         return False
-    if info is None and _is_copied(rw, target):
+    if info is None and (_is_copied(rw, target) or _is_given(rw, target)):
         return True
     if info is None:
         return False
@@ -75,6 +75,21 @@ def _is_copied(rw: Rewriter, target: cst.Subscript) -> bool:
         and "isinstance(" in syntax.code(value.test)
         and _copies(value.body)
         and _copies(value.orelse)
+        for value in given
+    )
+
+
+def _is_given(rw: Rewriter, target: cst.Subscript) -> bool:
+    """``y[0] = v`` of a ``y`` that a function of the project gives, of which it is not known what it returns."""
+    frame, name, index = rw.ctx.frame, target.value, target.slice[0].slice
+    if frame is None or not isinstance(name, cst.Name) or rw.ctx.kind(name) != k.UNKNOWN:
+        return False
+    if not isinstance(index, cst.Index) or k.scalar_type(rw.ctx.kind(index.value)) == "str":
+        return False
+    every = rw.ctx.facts.tree.within(frame.info.node.body, cst.Assign)
+    given = [a.value for a in every if any(name.deep_equals(t.target) for t in a.targets)]
+    return any(
+        isinstance(value, cst.Call) and (rw.ctx.facts.callee(value) or "") in rw.ctx.facts.names
         for value in given
     )
 

@@ -173,8 +173,8 @@ def used_view(
     name = ctx.hoist(node, value())
     if name is None:
         raise seen
-    lines = targets.assign(rw, target, name)
-    statement.before.append(cst.SimpleStatementLine(lines))
+    for line in targets.assign(rw, target, name):
+        statement.before.append(cst.SimpleStatementLine([line]))
     return name
 
 
