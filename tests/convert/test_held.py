@@ -507,3 +507,26 @@ def test_a_tensor_where_an_argument_may_have_been_none() -> None:
     port.eval()
     found = nnx.jit(lambda m, x: m(x))(port, jnp.asarray(X.numpy()))
     np.testing.assert_allclose(found, want, atol=1e-5)
+
+
+def test_a_layer_takes_the_place_of_a_number() -> None:
+    code = check(
+        """
+class M(nn.Module):
+    def __init__(self, layers=2, norm: bool = True):
+        super().__init__()
+        self.layers = layers
+        self.norm = norm
+        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(self.layers)])
+        if self.norm:
+            self.norm = nn.LayerNorm(4)
+        self.last = 4
+        self.last = nn.Linear(self.last, 4)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.last(self.norm(x))
+"""
+    )
+    assert "self.last = nnx.data(Linear(" in code

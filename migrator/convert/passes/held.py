@@ -375,7 +375,9 @@ def _may_hold_function(rw: Rewriter, target: cst.CSTNode) -> bool:
     ctx = rw.ctx
     if isinstance(target, cst.Attribute):
         info = ctx.class_of(ctx.kind(target.value))
-        if info is None or ctx.is_self(target.value):
+        if ctx.is_self(target.value):
+            return _held_a_number(ctx, target)
+        if info is None:
             return False
         values = [v for c in info.lineage() for v in assigned(ctx, c, target.attr.value)]
         return any(is_function(rw, value) for value in values)
@@ -388,6 +390,19 @@ def _may_hold_function(rw: Rewriter, target: cst.CSTNode) -> bool:
     if isinstance(child, k.Module) and child.cls != "torch.nn.Module":
         return becomes_function(child.cls)
     return any(is_function(rw, call) for call in ctx.source.index.of_type(cst.Call))
+
+
+def _held_a_number(ctx: Context, target: cst.Attribute) -> bool:
+    """``self.layers = layers`` before ``self.layers = nn.ModuleList(…)``: Flax keeps to what it saw first."""
+    values = assigned(ctx, ctx.owner, target.attr.value) if ctx.owner is not None else []
+    for number, value in enumerate(values):
+        if k.scalar_type(ctx.kind(value)) in ("int", "float", "str", "bool"):
+            if isinstance(value, cst.Name) and value.value == "False":
+                continue  # which becomes what a layer may replace
+            layers = [v for v in values[number + 1 :] if isinstance(ctx.kind(v), k.Module)]
+            if any(not either_or(ctx, value, layer) for layer in layers):
+                return True
+    return False
 
 
 def _may_be_layer(ctx: Context, value: cst.BaseExpression) -> bool:
