@@ -12,6 +12,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.handed import check_handed_over
 from migrator.convert.own_modes import sets_mode
 from migrator.convert.passes import transposed
+from migrator.convert.passes.applying import applied_first, is_apply, item_name
 from migrator.convert.passes.casting import cast
 from migrator.convert.passes.classes import is_mixed_in, takes_rngs
 from migrator.convert.passes.containers import NAMES, numbered
@@ -540,6 +541,9 @@ def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
         return cast_or_moved
     if method in _SUPPORTED_API:
         return None
+    made = applied_first(rw, node, _applied) if method == "apply" else None
+    if made is not None:
+        return made
     raise Failure(
         node,
         "API001",
@@ -552,12 +556,15 @@ def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
 def apply(rw: Rewriter, node: cst.Expr) -> Any:
     """``self.apply(fn)`` → a loop over the modules."""
     call = node.value
-    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+    if not isinstance(call, cst.Call) or not is_apply(rw.ctx, call):
         return None
+    assert isinstance(call.func, cst.Attribute)
+    return [_applied(rw, call, syntax.code(rw.visit(call.func.value)))]
+
+
+def _applied(rw: Rewriter, call: cst.Call, receiver: str) -> cst.BaseStatement:
+    """The loop that calls the argument of ``apply`` with each module of a receiver."""
     ctx = rw.ctx
-    kind = ctx.facts.kind(call.func)
-    if not (isinstance(kind, k.Function) and kind.name == "Module.apply") or len(call.args) != 1:
-        return None
     ctx.helpers.use("nnx")
     function = call.args[0].value
     fn_kind = ctx.kind(function)
@@ -565,15 +572,15 @@ def apply(rw: Rewriter, node: cst.Expr) -> Any:
     if isinstance(fn_kind, k.Function):
         info = ctx.facts.names.get(fn_kind.name)
     callee = _function(rw, function) if info is not None else rw.visit(function)
-    inner = cst.Call(syntax.fitted(_CALL, "func", callee), [cst.Arg(cst.Name("module"))])
+    item = item_name(ctx)
+    inner = cst.Call(syntax.fitted(_CALL, "func", callee), [cst.Arg(cst.Name(item))])
     if info is not None and ctx.plan.how(info) == "param":
-        inner = syntax.add_keyword(inner, "rngs", ctx.rngs(node))
+        inner = syntax.add_keyword(inner, "rngs", ctx.rngs(call))
     elif info is None and not isinstance(function, cst.Lambda):
-        raise Failure(node, "API005", "what apply() calls is not known", "call it in a loop")
-    receiver = syntax.code(rw.visit(call.func.value))
-    loop = syntax.statement(f"for _, module in nnx.iter_modules({receiver}):\n    pass\n")
+        raise Failure(call, "API005", "what apply() calls is not known", "call it in a loop")
+    loop = syntax.statement(f"for _, {item} in nnx.iter_modules({receiver}):\n    pass\n")
     body = cst.IndentedBlock([cst.SimpleStatementLine([cst.Expr(inner)])])
-    return [syntax.changed(loop, body=body)]
+    return syntax.changed(loop, body=body)
 
 
 _CALL = cst.Call(cst.Name("f"))
