@@ -530,3 +530,18 @@ class M(nn.Module):
 """
     )
     assert "self.last = nnx.data(Linear(" in code
+
+
+def test_a_layer_or_a_function_takes_the_place_of_a_number() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, norm: bool = True):
+        super().__init__()
+        self.norm = norm
+        self.norm = nn.LayerNorm(4) if self.norm else nn.Identity()
+
+    def forward(self, x):
+        return self.norm(x)
+"""
+    assert rules_of(source) == ["API001"]
+    assert rules_of(source.replace("self.norm = norm\n", "self.normed = norm\n")) == []

@@ -332,6 +332,12 @@ def layer_after_function(rw: Rewriter, node: cst.Assign) -> Any:
     if len(node.targets) != 1 or not isinstance(kind, k.Module):
         return None
     wrappers: list[cst.BaseExpression] = []
+    if isinstance(node.value, cst.IfExp) and _may_hold_function(rw, target):
+        if any(is_function(rw, arm) for arm in (node.value.body, node.value.orelse)):
+            what = (
+                "a layer or a plain function in the place of something else, which Flax tells apart"
+            )
+            raise Failure(node, "API001", what, "give it a name of its own")
     entry = _is_replaced_entry(rw.ctx, target)
     if is_function(rw, node.value):
         owner = rw.ctx.kind(target.value) if isinstance(target, cst.Subscript) else k.UNKNOWN
