@@ -49,3 +49,10 @@ def selected_sum(x, mask):
     """Sum of all that a mask selects, torch's ``masked_select(x, mask).sum()``."""
     x, mask = jnp.broadcast_arrays(x, mask)
     return jnp.sum(x, where=mask)
+
+
+def set_at(x, index, value):
+    """``x[index] = value`` for a number, where the index is a boolean mask or holds positions."""
+    if index.dtype == bool:
+        return where_leading(index, value, x)
+    return x.at[index].set(value)

@@ -298,8 +298,25 @@ def set_items(
     mask = _mask(rw, target)
     if mask is not None:
         return targets.assign(rw, target.value, _masked(rw, target, mask, value, original))
+    if _may_be_mask(rw, target, original):
+        name = rw.ctx.helpers.need(module_file("rules.compat.masks"), "set_at")
+        index = target.slice[0].slice
+        assert isinstance(index, cst.Index)
+        args = [cst.Arg(one) for one in (rw.visit(target.value), rw.visit(index.value), value)]
+        made = syntax.with_args(cst.Call(cst.Name(name)), args)
+        return targets.assign(rw, target.value, made)
     slices = convert_slices(rw, target, writing=True)
     return targets.assign(rw, target.value, _at(rw, target, slices, "set", value))
+
+
+def _may_be_mask(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression | None) -> bool:
+    """Whether ``x[index]`` gets a number where only a run tells if the index is a mask."""
+    index = target.slice[0].slice
+    if value is None or len(target.slice) != 1 or not isinstance(index, cst.Index):
+        return False
+    kind = rw.ctx.kind(index.value)
+    unknown = isinstance(kind, k.Tensor) and kind.dtype is None and kind.rank != 0
+    return unknown and k.scalar_type(rw.ctx.kind(value)) is not None
 
 
 def _at(
