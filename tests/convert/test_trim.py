@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -240,3 +242,19 @@ def test_what_one_file_leaves_out_is_there_for_the_next() -> None:
         alone.append(trimmed(own, helpers))
     assert len(set(alone)) == 3
     assert [trimmed(own, helpers) for own in (*files, *reversed(files))] == [*alone, *alone[::-1]]
+
+
+def test_what_a_decorator_hands_over_stays() -> None:
+    helper = (
+        "def f(x):\n    @jax.custom_jvp\n    def g(x):\n        return abs(x)\n\n"
+        "    @g.defjvp\n    def rule(primals, tangents):\n        return g(*primals), 2 * tangents[0]\n\n"
+        "    def unread():\n        return 1\n\n    return g(x)\n"
+    )
+    text = trimmed(ast.parse("f(1)"), [helper])
+    assert "def rule" in text
+    assert "unread" not in text
+    code = convert("def f(x: torch.Tensor):\n    return x.median()\n").code
+    made: dict[str, Any] = {}
+    exec(code, made)
+    assert made["f"](jnp.array([3.0, 1.0, 2.0, 2.0])) == 2
+    assert jax.grad(made["f"])(jnp.array([3.0, 1.0, 2.0, 2.0])).tolist() == [0, 0, 0.5, 0.5]
