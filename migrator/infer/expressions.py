@@ -371,7 +371,8 @@ class Expressions:
         inner = [kind.inner if isinstance(kind, k.Optional) else kind for kind in kinds]
         ranks = [kind.rank for kind in inner if isinstance(kind, k.Tensor)]
         if not ranks:
-            return k.BOOL
+            # what is compared may be tensors, and the result a mask
+            return k.UNKNOWN if k.UNKNOWN in inner else k.BOOL
         known = all(isinstance(kind, k.Tensor) or k.scalar_type(kind) for kind in inner)
         rank = max(r for r in ranks if r is not None) if known and None not in ranks else None
         return k.Tensor(rank, "bool")

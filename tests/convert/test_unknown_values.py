@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
+import torch
 
-from tests.convert.tools import check, convert, function, rules_of
+from tests.convert.tools import check, convert, function, loaded, rules_of
 
 
 def test_a_cast_of_a_tensor_or_a_number_is_one_of_a_tensor() -> None:
@@ -406,3 +409,23 @@ class M(nn.Module):
 """)
     assert 'squeeze(box.held["x"], -1)' in code
     assert convert("def f(value, dim):\n    return value.squeeze(dim)\n").code.count("squeeze") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "made"),
+    [
+        ("(a > b).float()", "(a > b).astype(jnp.float32)"),
+        (
+            "((a == b) & (a < 3)).int().sum(dim=1)",
+            "((a == b) & (a < 3)).astype(jnp.int32).sum(axis=1)",
+        ),
+        ("((a > b) | (b > 2)).any(dim=1)", "((a > b) | (b > 2)).any(axis=1)"),
+    ],
+)
+def test_what_is_compared_may_be_tensors(line: str, made: str) -> None:
+    theirs, ours, code = loaded(f"def f(a, b):\n    return {line}\n")
+    assert made in code
+    x, y = torch.arange(6).view(2, 3), torch.tensor([3, 1, 2])
+    want = theirs["f"](x, y)
+    got = ours["f"](jnp.asarray(x.numpy()), jnp.asarray(y.numpy()))
+    np.testing.assert_array_equal(got, want)
