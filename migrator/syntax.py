@@ -101,52 +101,6 @@ def walk(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
-def undressed(node: Any) -> Any:
-    """``x`` of ``x.data`` and ``x.detach()``, through which torch writes to x past its gradient."""
-    while True:
-        if isinstance(node, cst.Attribute) and node.attr.value == "data":
-            node = node.value
-        elif is_detached(node):
-            node = node.func.value
-        else:
-            return node
-
-
-def is_detached(node: cst.CSTNode) -> bool:
-    """Whether a node is ``x.detach()``."""
-    func = node.func if isinstance(node, cst.Call) and not node.args else None
-    return isinstance(func, cst.Attribute) and func.attr.value == "detach"
-
-
-def written_base(node: cst.CSTNode) -> Any:
-    """What a write to ``x``, ``x[i]``, ``x[i][j]``, ``x.view(n)``, ``x.data`` or ``x.detach()`` changes: ``x``, ``self.x``."""
-    while True:
-        node = undressed(node)
-        inner = node.value if isinstance(node, cst.Subscript) else viewed(node)
-        if inner is None:
-            return node
-        node = inner
-
-
-EXACT_VIEWS = frozenset(
-    "view view_as unsqueeze squeeze transpose swapaxes swapdims t permute movedim moveaxis diagonal narrow "
-    "select".split()
-)
-"""Methods, and functions of torch, whose result is always a view of what they are called on, never a copy."""
-
-
-def viewed(node: cst.CSTNode) -> cst.BaseExpression | None:
-    """``x`` of ``x.view(n)`` and ``torch.diagonal(x)``; None for what is no such view."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-        return None
-    if node.func.attr.value not in EXACT_VIEWS:
-        return None
-    if not isinstance(node.func.value, cst.Name) or node.func.value.value != "torch":
-        return node.func.value
-    plain = node.args and node.args[0].keyword is None and not node.args[0].star
-    return node.args[0].value if plain else None
-
-
 def own_nodes(body: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes of a function without those of functions inside it."""
     found: list[cst.CSTNode] = [body]

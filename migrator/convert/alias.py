@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, views
 from migrator.convert.context import Context, Failure
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
@@ -20,7 +20,7 @@ from migrator.infer import kinds as k
 
 def root_name(node: cst.CSTNode) -> cst.Name | None:
     """The name at the root of ``x``, ``x[i]``, ``x[i][j]``, ``x.data``; None for other targets."""
-    base = syntax.written_base(node)
+    base = views.written_base(node)
     return base if isinstance(base, cst.Name) else None
 
 
@@ -30,7 +30,7 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
         return
     name = root_name(target)
     if name is None:
-        attribute = syntax.written_base(target)
+        attribute = views.written_base(target)
         if isinstance(attribute, cst.Attribute):
             _check_attribute(ctx, node, syntax.code(attribute))
         return
@@ -419,7 +419,7 @@ def taken_back(ctx: Context, call: cst.Call, info: FunctionInfo, item: cst.Arg) 
         return False
     if not any(s.value is call for s in ctx.source.index.of_type(cst.Expr)):
         return False
-    value = syntax.undressed(item.value)
+    value = views.undressed(item.value)
     return (
         isinstance(ctx.kind(value), k.Tensor) or targets.found_at_run_time(ctx, value) is not None
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, views
 from migrator.convert.context import Context
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.passing import passes
@@ -342,10 +342,10 @@ def target_of(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     """What a node writes to in place."""
     if isinstance(node, cst.AugAssign):
         plain = k.scalar_type(ctx.kind(node.target)) is not None
-        return None if plain else syntax.written_base(node.target)
+        return None if plain else views.written_base(node.target)
     if isinstance(node, cst.Assign):
         subscripts = [t.target for t in node.targets if isinstance(t.target, cst.Subscript)]
-        return syntax.written_base(subscripts[0]) if subscripts else None
+        return views.written_base(subscripts[0]) if subscripts else None
     if not isinstance(node, cst.Call) or (
         not node.args and not isinstance(node.func, cst.Attribute)
     ):
@@ -353,7 +353,7 @@ def target_of(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     if isinstance(node.func, cst.Attribute):
         name = node.func.attr.value
         if name.endswith("_") and not name.endswith("__"):
-            return syntax.written_base(node.func.value)
+            return views.written_base(node.func.value)
     called = ctx.facts.callee(node) or ""
     kind = ctx.kind(node.func)
     own = ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None

@@ -10,7 +10,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, views
 from migrator.convert.alias import check_mutation
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
@@ -47,7 +47,7 @@ def called(rw: Rewriter, node: cst.Expr) -> Any:
         what = "what is called here may be a function that initialises its argument"
         raise Failure(node, "MUT002", what, "name the function that is meant")
     target = call.args[0].value
-    target = syntax.undressed(target)
+    target = views.undressed(target)
     unknown = targets.found_at_run_time(ctx, target)
     if unknown is not None:
         tensor = cst.Name("w")

@@ -6,7 +6,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, views
 from migrator.convert.alias import check_mutation, root_name
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
@@ -57,7 +57,7 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     if target is not call.args[0].value:
         itself = syntax.changed(call.args[0], value=target)
         call = syntax.changed(call, args=[itself, *call.args[1:]])
-    target = syntax.undressed(target)
+    target = views.undressed(target)
     viewed = _viewed(rw, target)
     if viewed is not None:
         value = convert_call(rw, call, name, rules, call_args(rw, call.args)).node
@@ -183,7 +183,7 @@ def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
     if not writes_first_parameter(rw.ctx, info):
         return None
     target = call.args[0].value
-    target = syntax.undressed(target)
+    target = views.undressed(target)
     unknown = targets.found_at_run_time(rw.ctx, target)
     if unknown is not None:
         tensor = cst.Name("w")

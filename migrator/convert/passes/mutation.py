@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, views
 from migrator.convert.alias import (
     check_in_place_layer,
     check_mutation,
@@ -78,7 +78,7 @@ def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
     base, rules = functional(name)
     if not rules:
         raise Failure(node, "API001", f"{name} has no definition", "")
-    receiver = syntax.undressed(node.func.value)
+    receiver = views.undressed(node.func.value)
     inner = in_place_name(rw, receiver)
     if inner is not None:
         current = new_value(rw, receiver, inner)
@@ -131,13 +131,13 @@ def _function_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpressi
 
 def _receiver(call: cst.Call) -> cst.BaseExpression:
     assert isinstance(call.func, cst.Attribute)
-    return cast(cst.BaseExpression, syntax.undressed(call.func.value))
+    return cast(cst.BaseExpression, views.undressed(call.func.value))
 
 
 def written(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
     """The tensor that a chain of in-place calls writes."""
     assert isinstance(node.func, cst.Attribute)
-    receiver = syntax.undressed(node.func.value)
+    receiver = views.undressed(node.func.value)
     if in_place_name(rw, receiver) is not None:
         return written(rw, receiver)
     return receiver
@@ -153,7 +153,7 @@ def _through_data(call: cst.Call) -> bool:
     """Whether a chain of in-place calls starts at the ``data`` of a tensor, or at it detached."""
     node: cst.CSTNode = call
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        if syntax.is_detached(node):
+        if views.is_detached(node):
             return True
         node = node.func.value
     return isinstance(node, cst.Attribute) and node.attr.value == "data"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, views
 from migrator.convert.context import Context, Failure
 from migrator.convert.own_state import property_of
 from migrator.convert.rewriter import Rewriter
@@ -145,8 +145,8 @@ def assign(
       data: torch wrote to the tensor's ``data``; None where it wrote no numbers, but another shape.
     """
     ctx = rw.ctx
-    if syntax.is_detached(target):
-        inner = syntax.undressed(target)
+    if views.is_detached(target):
+        inner = views.undressed(target)
         return assign(rw, inner, value, layout_free=layout_free, data=True)
     if isinstance(target, cst.Name):
         if is_variable(ctx, target) or holds_parameter(ctx, target):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, views
 from migrator.convert.context import Context, Failure
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -191,7 +191,7 @@ def walked_module(ctx: Context, call: cst.Call) -> cst.BaseExpression | None:
 
     ``for name, p in self.named_parameters(): … nn.init.kaiming_normal_(p)``."""
     name = (ctx.facts.callee(call) or "").removeprefix("torch.nn.init.")
-    given = syntax.undressed(call.args[0].value) if call.args else None
+    given = views.undressed(call.args[0].value) if call.args else None
     if not name.startswith(_BY_AXIS) or not isinstance(given, cst.Name):
         return None
     if not isinstance(_parent(ctx, call), cst.Expr):

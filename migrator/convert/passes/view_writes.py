@@ -8,7 +8,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, views
 from migrator.convert.alias import check_mutation, check_temporary, reads_in
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
@@ -26,7 +26,7 @@ def base_value(
 
     Only views that torch never makes a copy of: what is written to a ``reshape`` or a ``flatten`` may be lost.
     """
-    base = syntax.viewed(view)
+    base = views.viewed(view)
     if base is None or not isinstance(view, cst.Call) or not isinstance(view.func, cst.Attribute):
         return None
     name = rw.ctx.facts.callee(view) or ""
@@ -166,7 +166,7 @@ def used_view(
         pass
     else:
         return value()
-    root = syntax.written_base(target)
+    root = views.written_base(target)
     if not isinstance(root, cst.Name) or read_elsewhere(statement.node, node, root):
         raise seen
     check_mutation(ctx, node, target)

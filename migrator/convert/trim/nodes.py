@@ -288,9 +288,9 @@ def without_unread(node: Any) -> Any:
     loads = walking.loads(node)
     kept: list[ast.stmt] = []
     for one in node.body:
-        unread = isinstance(one, ast.FunctionDef) and one.name not in loads
-        if unread and not one.decorator_list:  # a decorator may hand it to who asks for it
-            continue
+        if isinstance(one, ast.FunctionDef) and one.name not in loads:
+            if not one.decorator_list:  # a decorator may hand it to who asks for it
+                continue
         pairs = fold.pairs(one)
         if pairs is not None and isinstance(one, ast.Assign):
             live = [
