@@ -196,13 +196,7 @@ def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExp
             "indexing by a boolean mask gives a shape that depends on the data",
             "use jnp.where(mask, x, fill), or a reduction over x * mask",
         )
-    if isinstance(kind, k.Tensor) and kind.dtype != "bool" and _of_bytes(rw, node):
-        raise Failure(
-            node,
-            "API002",
-            "a tensor of uint8 as an index is a mask in torch, and a list of places in JAX",
-            "make the mask boolean (`.bool()`)",
-        )
+    _check_bytes(rw, node, kind)
     if isinstance(node, cst.Tuple):
         elements = [syntax.changed(e, value=_index(rw, e.value, writing)) for e in node.elements]
         return syntax.changed(node, elements=elements)
@@ -215,6 +209,16 @@ def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExp
         ctx.helpers.use("jnp")
         return cst.Call(syntax.parse("jnp.array"), [cst.Arg(made)])
     return made
+
+
+def _check_bytes(rw: Rewriter, node: cst.BaseExpression, kind: k.Kind) -> None:
+    if isinstance(kind, k.Tensor) and kind.dtype != "bool" and _of_bytes(rw, node):
+        raise Failure(
+            node,
+            "API002",
+            "a tensor of uint8 as an index is a mask in torch, and a list of places in JAX",
+            "make the mask boolean (`.bool()`)",
+        )
 
 
 _BYTES = re.compile(r"\b(?:uint8|byte|ByteTensor)\b")
@@ -302,6 +306,7 @@ def set_items(
         name = rw.ctx.helpers.need(module_file("rules.compat.masks"), "set_at")
         index = target.slice[0].slice
         assert isinstance(index, cst.Index)
+        _check_bytes(rw, index.value, rw.ctx.kind(index.value))
         args = [cst.Arg(one) for one in (rw.visit(target.value), rw.visit(index.value), value)]
         made = syntax.with_args(cst.Call(cst.Name(name)), args)
         return targets.assign(rw, target.value, made)
