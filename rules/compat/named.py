@@ -16,15 +16,29 @@ class Frozen(nnx.Variable):
 
 
 def named_children(module):
-    """Yield (name, child) in the order of assignment; a layer without state is a plain function.
+    """Yield (name, child) in the order of assignment, each module once; a layer without state is a plain function.
 
     Flax itself sorts attributes by name, and does not count functions.
     """
+    seen = set()
+    for name, child in _named_layers(module):
+        if id(child) not in seen:
+            yield name, child
+        if isinstance(child, nnx.Pytree):
+            seen.add(id(child))
+
+
+def _named_layers(module):
     mro = type(module).__mro__
     if any(cls.__module__.startswith("flax.nnx.nn.") for cls in mro):
         return  # a layer of Flax: the functions it holds are no layers
-    if any(cls.__name__ == "Sequential" for cls in mro):
-        yield from ((str(i), layer) for i, layer in enumerate(module.layers))
+    bases = {cls.__name__ for cls in mro}
+    if "Sequential" in bases or type(module) is nnx.List:
+        layers = module if type(module) is nnx.List else module.layers
+        yield from ((str(i), layer) for i, layer in enumerate(layers))
+        return
+    if bases & {"NamedSequential", "ModuleDict"}:
+        yield from ((name, getattr(module, name)) for name in module.names)
         return
     for name, value in vars(module).items() if isinstance(module, nnx.Pytree) else ():
         if name.startswith("_pytree__") or isinstance(value, _NO_CHILD):

@@ -143,11 +143,11 @@ def _is_named(rw: Rewriter, node: cst.BaseExpression) -> bool:
     if ctx.named is None:
         ctx.named = {True: set(), False: set()}
         for assign in ctx.source.index.of_type(cst.Assign):
-            name = _last_name(assign.targets[0].target)
+            name = last_name(assign.targets[0].target)
             for call in _either(assign.value):
                 if isinstance(call, cst.Call) and ctx.facts.callee(call) == "torch.nn.Sequential":
                     ctx.named[_has_names(rw, call, name)].add(name)
-    name = _last_name(node)
+    name = last_name(node)
     if name not in ctx.named[True]:
         return False
     if name in ctx.named[False]:
@@ -224,7 +224,7 @@ def _is_made_elsewhere(rw: Rewriter, node: cst.BaseExpression) -> bool:
         return False
     _is_named(rw, cst.Name("_"))  # which looks through the file
     named = rw.ctx.named or {}
-    return not any(_last_name(node) in names for names in named.values())
+    return not any(last_name(node) in names for names in named.values())
 
 
 def _take_out(rw: Rewriter, owner: cst.BaseExpression, index: cst.BaseExpression) -> cst.Call:
@@ -237,9 +237,9 @@ def is_made_sequential(rw: Rewriter, node: cst.BaseExpression) -> bool:
     made = [
         one
         for assign in rw.ctx.source.index.of_type(cst.Assign)
-        if _last_name(assign.targets[0].target) == _last_name(node)
+        if last_name(assign.targets[0].target) == last_name(node)
         for one in _either(assign.value)
-        if _last_name(one) != _last_name(node)  # ``self.net = net``
+        if last_name(one) != last_name(node)  # ``self.net = net``
     ]
     return bool(made) and all(
         isinstance(one, cst.Call) and is_sequential(rw, one) and _makes_named(rw, one, node)
@@ -326,7 +326,7 @@ def _target(rw: Rewriter, node: cst.Call) -> str:
     line = rw.ctx.statements[-1].node if rw.ctx.statements else None
     for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
         if isinstance(small, cst.Assign) and any(one is node for one in _either(small.value)):
-            return _last_name(small.targets[0].target)
+            return last_name(small.targets[0].target)
     return ""
 
 
@@ -338,7 +338,7 @@ def _either(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
 def _appended_only(rw: Rewriter, target: str) -> bool:
     """Whether an empty Sequential is filled by ``append`` and the like, never under names."""
     nodes = rw.ctx.source.index.of_type(cst.Attribute)
-    filled = {_last_name(n.value) for n in nodes if n.attr.value in _FILLING}
+    filled = {last_name(n.value) for n in nodes if n.attr.value in _FILLING}
     return target in filled and target not in _extended(rw)
 
 
@@ -351,11 +351,11 @@ def _extended(rw: Rewriter) -> set[str]:
     if ctx.extended is None:
         nodes = ctx.source.index.of_type(cst.Attribute)
         names = ("add_module", "register_module")
-        ctx.extended = {_last_name(n.value) for n in nodes if n.attr.value in names}
+        ctx.extended = {last_name(n.value) for n in nodes if n.attr.value in names}
     return ctx.extended
 
 
-def _last_name(node: cst.CSTNode) -> str:
+def last_name(node: cst.CSTNode) -> str:
     if isinstance(node, cst.Attribute):
         return node.attr.value
     return node.value if isinstance(node, cst.Name) else ""
@@ -565,10 +565,8 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
             raise Failure(node, "API007", what, "add them where the Sequential is made")
         if method in LIST_METHODS:
             _check_numbered(rw, node, node.func.value)
-        if method in LIST_METHODS or method in ("children", "modules_list"):
+        if method in LIST_METHODS:
             layers = layers_of(rw, node.func.value)
-            if method == "children":
-                return layers
             return syntax.changed(
                 node,
                 func=syntax.changed(node.func, value=layers),

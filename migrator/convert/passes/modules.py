@@ -14,8 +14,9 @@ from migrator.convert.own_modes import sets_mode
 from migrator.convert.passes import transposed
 from migrator.convert.passes.applying import applied_first, is_apply, item_name
 from migrator.convert.passes.casting import cast
+from migrator.convert.passes.child_walks import keeps_order, lists_them_once
 from migrator.convert.passes.classes import is_mixed_in, takes_rngs
-from migrator.convert.passes.containers import NAMES, numbered
+from migrator.convert.passes.containers import NAMES, layers_of, numbered
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch, is_kept
 from migrator.convert.passes.redrawing import is_torchs, reset_layer
 from migrator.convert.passes.unordered import asks_for_type, in_any_order
@@ -357,7 +358,7 @@ _WALKS = frozenset(
 )
 
 
-def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
+def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.BaseExpression:
     """``net.children()`` → ``children(net)``: in torch's order, with the layers that are functions now.
 
     Flax sorts attributes by name once a module went through jit, so that a forward pass cannot go by their order.
@@ -366,6 +367,8 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
     assert isinstance(node.func, cst.Attribute)
     receiver = node.func.value
     ordered = "parameters" not in method
+    if method == "children" and lists_them_once(rw, node):
+        return layers_of(rw, receiver)
     if method == "parameters" and asks_for_type(ctx, node) and not node.args:
         name = ctx.helpers.need(module_file("rules.compat.named"), "any_parameters")
         return cst.Call(cst.Name(name), [cst.Arg(rw.visit(receiver))])
@@ -375,12 +378,13 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.Call:
         if method in _NOTED and ctx.is_self(receiver) and notes_order(ctx, ctx.owner):
             name = ctx.helpers.need(module_file("rules.compat.children"), _NOTED[method])
             return cst.Call(cst.Name(name), [cst.Arg(receiver)])
-        raise Failure(
-            node,
-            "API007",
-            f"the forward pass goes by the order of .{method}(), which Flax does not keep",
-            "list the layers in an nn.ModuleList or nn.Sequential",
-        )
+        if method not in _NOTED or not keeps_order(ctx, receiver):
+            raise Failure(
+                node,
+                "API007",
+                f"the forward pass goes by the order of .{method}(), which Flax does not keep",
+                "list the layers in an nn.ModuleList or nn.Sequential",
+            )
     if not ordered and not ctx.in_init and in_forward(ctx.frame.info if ctx.frame else None):
         if not in_any_order(ctx, node):
             raise Failure(
