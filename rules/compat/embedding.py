@@ -49,6 +49,29 @@ class Embedding(nnx.Embed):
         return output
 
 
+class EmbeddingAsTorch(Embedding):
+    """``Embedding`` with torch's arguments and attributes, the base of classes that derive from it."""
+
+    def __init__(
+        self,
+        num_embeddings,
+        embedding_dim,
+        padding_idx=None,
+        max_norm=None,
+        norm_type=2.0,
+        scale_grad_by_freq=False,
+        sparse=False,
+        *,
+        dtype=jnp.float32,
+        rngs: nnx.Rngs,
+    ):
+        if padding_idx is not None and padding_idx < 0:
+            padding_idx += num_embeddings
+        options = padding_idx, max_norm, norm_type, scale_grad_by_freq
+        super().__init__(num_embeddings, embedding_dim, *options, param_dtype=dtype, rngs=rngs)
+        self.embedding_dim, self.sparse = embedding_dim, sparse
+
+
 def renormalized(weight, index, max_norm, norm_type=2.0):
     """``weight`` (V, E) with the rows named in ``index`` cut to ``max_norm``; the gradient passes unscaled."""
     norm = jnp.linalg.norm(weight, norm_type, axis=1, keepdims=True)

@@ -190,8 +190,8 @@ def test_a_class_that_derives_from_a_layer_takes_torchs_arguments() -> None:
 
 def test_an_argument_that_flax_keeps_under_another_name_is_a_finding() -> None:
     source = (
-        "class A(nn.Embedding):\n    def __init__(self, n: int):\n        super().__init__(n, n)\n\n"
-        "    def forward(self, x):\n        return self.embedding_dim * super().forward(x)\n"
+        "class A(nn.Dropout):\n    def __init__(self):\n        super().__init__(0.1)\n\n"
+        "    def forward(self, x):\n        return self.p * super().forward(x)\n"
     )
     assert rules_of(source) == ["API001"]
 

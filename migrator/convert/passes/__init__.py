@@ -15,6 +15,7 @@ ORDER = (
     "plain_state",
     "parameter_views",
     "layer_classes",
+    "own_embeddings",
     "library",
     "annotations",
     "switches",

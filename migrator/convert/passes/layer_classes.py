@@ -67,6 +67,8 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
         return None
     if info is not None and info.torch_base in _OF_FUNCTIONS:
         return _OF_FUNCTIONS[info.torch_base]
+    if info is not None and info.torch_base == "torch.nn.Embedding" and not _inherits(info):
+        return _EMBEDDING if _asks_more(ctx, info) else None
     made = _AS_TORCH.get(info.torch_base or "") if info is not None else None
     init = info.methods.get("__init__") if info is not None else None
     if info is None or made is None or init is None or _inherits(info):
@@ -75,6 +77,39 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
     if rule is None or _read(ctx, info, rule) or _hands_on(ctx, init.node):
         return made if rule is not None else None
     return None
+
+
+_EMBEDDING = ("rules.compat.embedding", "EmbeddingAsTorch")
+
+
+def _asks_more(ctx: Context, info: ClassInfo) -> bool:
+    """Whether a class derived from an embedding is made with more than its two sizes, or reads what it was made with."""
+    init = info.methods.get("__init__")
+    if init is None or _hands_on(ctx, init.node):
+        return True
+    made = [
+        call
+        for call in ctx.source.index.within(init.node, cst.Call)
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__"
+    ]
+    named = {a.keyword.value for call in made for a in call.args if a.keyword is not None}
+    return (
+        any(len(call.args) > _SIZES for call in made)
+        or bool(named & _READ_OF_EMBEDDING)
+        or any(
+            isinstance(node.value, cst.Name)
+            and node.value.value == "self"
+            and node.attr.value in _READ_OF_EMBEDDING
+            for method in info.methods.values()
+            for node in ctx.source.index.within(method.node, cst.Attribute)
+        )
+    )
+
+
+_SIZES = 2
+_READ_OF_EMBEDDING = frozenset(
+    "embedding_dim padding_idx max_norm norm_type scale_grad_by_freq sparse".split()
+)
 
 
 def _inherits(info: ClassInfo) -> bool:
@@ -118,7 +153,7 @@ def needs_signature(info: ClassInfo) -> Rule | None:
     """The definition whose arguments a class without a constructor must take; None where one is inherited."""
     if info.method("__init__") is not None or any(p.torch_base for p in info.parents):
         return None
-    return layer_rule(info)
+    return layer_rule(info) if info.torch_base != "torch.nn.Embedding" else None
 
 
 def _read(ctx: Context, info: ClassInfo, rule: Rule) -> list[str]:
