@@ -179,6 +179,23 @@ def test_files_that_import_one_another_in_a_circle(tmp_path: Path) -> None:
     assert "return b.twice(x).shape[0]" in code(found, "a.py")
 
 
+def test_a_lambda_over_parts_of_a_module_in_a_circle_of_files(tmp_path: Path) -> None:
+    files = {
+        "a.py": "import torch\nfrom torch import nn\nfrom . import b\n\n\nclass A(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(4, 4)\n"
+        "        m = self.fc\n        self.run = lambda x: m(x)\n\n"
+        "    def forward(self, x):\n        return b.twice(self.run(x))\n\n\n"
+        "def scale(x: torch.Tensor):\n    return x * 3\n",
+        "b.py": "import torch\nfrom torch import nn\nfrom . import a\n\n\n"
+        "def twice(x: torch.Tensor):\n    return a.scale(x) * 2\n\n\nclass B(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.run = twice\n\n"
+        "    def forward(self, x):\n        return self.run(x)\n",
+    }
+    found = convert(tmp_path, files)
+    assert not [finding for finding in found.findings if finding.rule == "INT001"]
+    assert "self.run" in code(found, "a.py")
+
+
 def test_a_type_checking_import_gives_a_hint(tmp_path: Path) -> None:
     net = """
     from typing import TYPE_CHECKING

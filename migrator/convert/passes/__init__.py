@@ -43,6 +43,7 @@ ORDER = (
     "gradients",
     "parameter_lists",
     "containers",
+    "deleting",
     "layers",
     "modules",
     "tensor_types",

@@ -233,8 +233,8 @@ def _names(ctx: Context) -> frozenset[tuple[str, str]]:
     if ctx.kept_methods is None:
         given: dict[tuple[str, str], list[cst.Assign]] = {}
         for info in ctx.facts.classes.values():
-            if info.torch_base is None or info.settled is not None:
-                continue
+            if info.torch_base is None or not ctx.facts.tree.has(info.node):
+                continue  # of another file
             for node in ctx.facts.tree.within(info.node, cst.Assign):
                 target = node.targets[0].target
                 if isinstance(target, cst.Attribute) and _is_choice(ctx, node.value):
@@ -252,8 +252,8 @@ def _functions(ctx: Context) -> frozenset[tuple[str, str]]:
     if ctx.kept_functions is None:
         found = set()
         for info in ctx.facts.classes.values():
-            if info.torch_base is None or info.settled is not None:
-                continue
+            if info.torch_base is None or not ctx.facts.tree.has(info.node):
+                continue  # of another file
             for node in ctx.facts.tree.within(info.node, cst.Assign):
                 target, value = node.targets[0].target, node.value
                 if not isinstance(target, cst.Attribute) or not isinstance(value, cst.Lambda):
