@@ -196,6 +196,42 @@ def test_a_lambda_over_parts_of_a_module_in_a_circle_of_files(tmp_path: Path) ->
     assert "self.run" in code(found, "a.py")
 
 
+def test_parameters_read_by_made_up_names_whose_base_is_in_another_file(tmp_path: Path) -> None:
+    base = """
+    from torch import nn
+
+
+    class Base(nn.Module):
+        def __init__(self, n: int):
+            super().__init__()
+            self.n = n
+    """
+    net = """
+    import torch
+    from torch import nn
+
+    from .base import Base
+
+
+    class Net(Base):
+        def __init__(self, n: int = 2):
+            super().__init__(n)
+            for i in range(n):
+                self.register_buffer(f"b{i}", torch.full((4,), float(i + 1)))
+
+        def forward(self, x):
+            for i in range(self.n):
+                x = x * getattr(self, f"b{i}")
+            return x
+    """
+    from flax import nnx
+
+    found = convert(tmp_path, {"base.py": base, "net.py": net}, name="flaxed")
+    assert not blocking(found)
+    port = UserCode(tmp_path / "out").load(tmp_path / "out/flaxed/net.py").Net(rngs=nnx.Rngs(0))
+    np.testing.assert_array_equal(port(np.ones((2, 4))), np.full((2, 4), 2.0))
+
+
 def test_a_type_checking_import_gives_a_hint(tmp_path: Path) -> None:
     net = """
     from typing import TYPE_CHECKING

@@ -119,6 +119,10 @@ def _registers_by_name(ctx: Context, owner: ClassInfo) -> bool:
     """Whether a class registers parameters or buffers under names that only a run tells."""
     classes = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
     for info in [*owner.lineage(), *classes]:
+        if info.settled is not None:  # of another file, which may do so
+            if info.torch_base is not None:
+                return True
+            continue
         for call in ctx.facts.tree.within(info.node, cst.Call):
             func = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
             word = func.value if isinstance(func, cst.Name) else ""
