@@ -29,7 +29,7 @@ from migrator.convert.parts import (
     shared,
     together,
 )
-from migrator.convert.passing import makes_new
+from migrator.convert.passing import makes_new, passes
 from migrator.convert.results import Returned, results
 from migrator.convert.sharing import (
     COPIES,
@@ -471,6 +471,8 @@ class Aliases:
                 overlap = {OVERLAP} if short in OVERLAPPING else set()
                 return self.memory(node.func.value, state) | overlap
             return self._new()
+        if name == "torch.nn.Module()":
+            return self._of_one(ctx.kind(node.func), node, state)
         if name.startswith(LIBRARIES):
             overlap = {OVERLAP} if short in OVERLAPPING or name == "einops.repeat" else set()
             new = makes_new(ctx, node, name) or (short == "from_numpy" and of_copy(node))
@@ -500,6 +502,22 @@ class Aliases:
             if not any(isinstance(one, k.Module) for one in (kind, ctx.kind(node.func.value))):
                 receiver = self.memory(node.func.value, state)
         return held | arguments | receiver
+
+    def _of_one(self, kind: k.Kind, node: cst.Call, state: State) -> frozenset[str]:
+        """What a module that is of one of several classes gives, or of any: ``nn.Identity`` gives its argument."""
+        if not isinstance(kind, k.Module) or not kind.among:
+            return self._arguments(node, state)
+        found, arguments = frozenset[str](), self._arguments(node, state)
+        for one in kind.among:
+            own = self.ctx.facts.classes.get(one.cls)
+            forward = own.method("forward") if own is not None else None
+            if forward is None:
+                passed = passes(self.ctx, one)
+            else:
+                found |= self._given_state(forward, node) | _overlapping(self.ctx, forward)
+                passed = returns_argument(self.ctx, forward)
+            found |= arguments if passed else frozenset()
+        return found or self._new()
 
     # --- questions ------------------------------------------------------------------------------------------------
 

@@ -31,12 +31,12 @@ def _may_pass(ctx: Context, node: cst.Call, cls: str) -> bool:
     if cls != "Sequential":
         return cls in _PASSING_LAYERS
     kind = ctx.kind(node.func)
-    if not isinstance(kind, k.Module):
-        return True
-    children = [child for name, child in kind.args if name.isdigit()]
-    if children:
-        return all(passes(ctx, child) for child in children)
-    return passes(ctx, kind.item)
+    return _all_pass(ctx, kind) if isinstance(kind, k.Module) else True
+
+
+def _all_pass(ctx: Context, sequential: k.Module) -> bool:
+    children = [child for name, child in sequential.args if name.isdigit()]
+    return all(passes(ctx, child) for child in children or [sequential.item])
 
 
 def passes(ctx: Context, kind: object) -> bool:
@@ -49,4 +49,6 @@ def passes(ctx: Context, kind: object) -> bool:
 
         return returns_argument(ctx, forward)
     cls = run_layer(ctx, kind).rpartition(".")[2]
+    if cls == "Sequential" and k.in_place(kind) is False:
+        return _all_pass(ctx, kind)
     return cls in _PASSING_LAYERS or k.in_place(kind) is not False

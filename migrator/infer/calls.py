@@ -220,7 +220,8 @@ class Calls(Construction):
         if isinstance(callee, k.Function):
             return self._call_function(callee, args, node)
         if isinstance(callee, k.Class):
-            return self.construct(callee.name, args, node)
+            names = callee.among or (callee.name,)
+            return self.construct_one(names, args, node)
         if isinstance(callee, k.Module):
             return self.call_module(callee, args)
         called = self.facts.classes.get(callee.type) if isinstance(callee, k.Other) else None

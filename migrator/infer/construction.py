@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -91,6 +93,17 @@ class Construction(Python):
             self.function.draws = True  # a distribution draws from the generator it is made with
         return k.Other(name)
 
+    def construct_one(self, names: Sequence[str], args: Args, node: cst.Call | None) -> k.Kind:
+        """The kind of an instance of one of several classes: a module, if all of them are modules."""
+        if len(names) == 1:
+            return self.construct(names[0], args, node)
+        made = [self.construct(name, args, node) for name in names]
+        if self.function is not None and not passes_on(self.function, node):
+            self.function.builds = True
+        if all(isinstance(kind, k.Module) for kind in made):
+            return functools.reduce(k.join, made)
+        return k.UNKNOWN
+
     @staticmethod
     def _pairs(kind: k.Kind) -> k.Kind:
         item = k.element(kind)
@@ -144,6 +157,10 @@ class Construction(Python):
     def call_module(self, module: k.Module, args: Args) -> k.Kind:
         """The kind of the result of ``module(…)``."""
         info = self.facts.classes.get(module.cls)
+        if module.among and all(one.cls in self.facts.classes for one in module.among):
+            found = [self.call_module(one, args) for one in module.among]
+            result = functools.reduce(k.join, found)
+            return self._presumed(args) if isinstance(result, k.Unknown) else result
         if info is not None:
             forward = info.method("forward")
             if forward is not None:

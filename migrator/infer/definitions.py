@@ -231,7 +231,7 @@ class Definitions(Statements):
         hinted: k.Kind = k.UNKNOWN
         if param.annotation is not None:
             hinted = from_hint(param.annotation.annotation, self.eval)
-        if not isinstance(hinted, k.Unknown) and hinted != k.Class(""):
+        if not isinstance(hinted, k.Unknown) and not k.is_any_class(hinted):
             if default == k.NONE:
                 return k.join(hinted, k.NONE)
             if isinstance(hinted, (k.Function,)) and isinstance(default, (k.Class, k.Function)):
@@ -270,7 +270,7 @@ class Definitions(Statements):
         elif isinstance(kind, k.Optional) and isinstance(kind.inner, k.Unknown):
             guessed = self._guessed(param, info, uses, forward)
             kind = k.join(k.NONE, guessed) if not isinstance(guessed, k.Unknown) else kind
-        if isinstance(kind, k.Unknown) and hinted == k.Class(""):
+        if isinstance(kind, k.Unknown) and k.is_any_class(hinted):
             return hinted
         if name == "device" and isinstance(kind, k.Unknown):
             return k.Device()

@@ -73,18 +73,21 @@ class Module(Kind):
     """An nn.Module instance of a class named by its qualified name (``torch.nn.Linear``, ``file.Block``).
 
     ``item`` is the joined kind of the children of a Sequential, ModuleList or ModuleDict; ``args`` are the
-    constant constructor arguments that decide what a call returns (``(("batch_first", True),)``)."""
+    constant constructor arguments that decide what a call returns (``(("batch_first", True),)``); ``among`` has the
+    kinds that one of several may be of, in the order of their classes."""
 
     cls: str = "torch.nn.Module"
     item: Kind | None = None
     args: tuple[tuple[str, Any], ...] = ()
+    among: tuple[Module, ...] = ()
 
 
 @dataclass(frozen=True)
 class Class(Kind):
-    """A class object by qualified name."""
+    """A class object by qualified name; ``among`` names the project's own ones that it may be, if it is one of those."""
 
     name: str = ""
+    among: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -197,17 +200,69 @@ def join(a: Kind, b: Kind) -> Kind:
     if isinstance(a, Module) and isinstance(b, Module):
         if a.cls == b.cls:
             item = a.item if b.item is None else b.item if a.item is None else join(a.item, b.item)
-            return Module(a.cls, item if isinstance(item, Kind) else None, _either_in_place(a, b))
-        return Module("torch.nn.Module", None, _either_in_place(a, b))
+            several = _modules(a, b) if a.among and b.among else ()
+            kept = item if isinstance(item, Kind) else None
+            return Module(a.cls, kept, _either_in_place(a, b), several)
+        return Module("torch.nn.Module", None, _either_in_place(a, b), _modules(a, b))
     if isinstance(a, DType) and isinstance(b, DType):
         return DType()
     if isinstance(a, Other) and isinstance(b, Other):
         return Other()
     if isinstance(a, Class) and isinstance(b, Class):
-        return Class("")
+        return Class("", _classes(a.among or (a.name,), b.among or (b.name,)))
     if isinstance(a, (Function, Class)) and isinstance(b, (Function, Class)):
         return Function("")
     return UNKNOWN
+
+
+_MOST = 8
+"""More classes than these are not told apart."""
+
+
+def _classes(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of the own classes that one of several is; none where it may be any.
+
+    What torch's layers do depends on their arguments, and is not told by their names."""
+    names = {*a, *b}
+    known = len(names) <= _MOST and all(names)
+    return tuple(sorted(names)) if known and not any(n.startswith("torch.") for n in names) else ()
+
+
+def _modules(a: Module, b: Module) -> tuple[Module, ...]:
+    """What one of several modules may be; nothing where it may be any."""
+    found: dict[str, Module] = {}
+    for one in map(_shallow, (*(a.among or (a,)), *(b.among or (b,)))):
+        known = found.get(one.cls, one)
+        joined = join(known, one)
+        if one.cls == "torch.nn.Module" or "|" in one.cls or not isinstance(joined, Module):
+            return ()
+        found[one.cls] = joined
+    return tuple(found[cls] for cls in sorted(found)) if len(found) <= _MOST else ()
+
+
+def _shallow(kind: Module) -> Module:
+    """A module whose children are no choices, so that ``self.fc = nn.Sequential(self.fc, …)`` does not grow."""
+
+    def plain(one: Any) -> Any:
+        return replace(_shallow(one), among=()) if isinstance(one, Module) else one
+
+    args = tuple((name, plain(value)) for name, value in kind.args)
+    return replace(kind, item=plain(kind.item), args=args)
+
+
+def is_any_module(kind: Kind) -> bool:
+    """Whether a kind is that of a module of which no class, child nor argument is known for sure."""
+    return isinstance(kind, Module) and replace(kind, among=()) == Module()
+
+
+def is_unknown_module(kind: Kind) -> bool:
+    """Whether nothing is known of what may be a module."""
+    return kind == UNKNOWN or is_any_module(kind)
+
+
+def is_any_class(kind: Kind) -> bool:
+    """Whether a kind is that of a class object that may be one or another."""
+    return isinstance(kind, Class) and not kind.name
 
 
 def in_role_of(kind: Kind, other: Kind) -> Kind:

@@ -51,7 +51,7 @@ def completed(known: k.Kind, seen: k.Kind) -> k.Kind:
     if isinstance(known, k.Mapping) and isinstance(seen, k.Mapping):
         return replace(known, value=completed(known.value, seen.value))
     if isinstance(known, k.Module) and isinstance(seen, k.Module):
-        if known == k.Module():
+        if k.is_any_module(known):
             return seen
         if known.cls == seen.cls and known.item in (None, k.UNKNOWN):
             return replace(known, item=seen.item)

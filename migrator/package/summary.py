@@ -96,6 +96,8 @@ def referenced(kind: Any) -> Iterator[str]:
         yield from kind.cls.split("|")
     elif isinstance(kind, k.Other):
         yield kind.type
+    if isinstance(kind, k.Class):
+        yield from kind.among
     if isinstance(kind, k.Kind):
         for field in fields(kind):
             yield from referenced(getattr(kind, field.name))

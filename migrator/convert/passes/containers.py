@@ -84,7 +84,7 @@ def _iterates_dict(rw: Rewriter, node: cst.For | cst.CompFor | cst.Call) -> bool
         return _is_dict(rw, node.iter)
     if isinstance(node.func, cst.Attribute) and node.func.attr.value in _DICT_METHODS:
         kind = rw.ctx.kind(node.func.value)
-        return isinstance(kind, k.Unknown) or kind == k.Module() or _is_dict(rw, node.func.value)
+        return isinstance(kind, k.Unknown) or k.is_any_module(kind) or _is_dict(rw, node.func.value)
     return any(_is_dict(rw, a.value) for a in node.args)
 
 
@@ -469,7 +469,7 @@ _OF_LAYERS = frozenset(
 def _is_of_layers(rw: Rewriter, node: cst.BaseExpression) -> bool:
     """Whether an item or a slice of what is not known is a layer, or several: by what becomes of it."""
     base = node.value if isinstance(node, cst.Subscript) else node
-    if not isinstance(base, cst.Attribute) or rw.ctx.kind(base) not in (k.UNKNOWN, k.Module()):
+    if not (isinstance(base, cst.Attribute) and k.is_unknown_module(rw.ctx.kind(base))):
         return False
     if rw.ctx.frame is None or not rw.ctx.facts.tree.has(node):
         return False

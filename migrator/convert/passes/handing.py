@@ -116,7 +116,7 @@ def _building(rw: Rewriter, call: cst.Call, value: cst.BaseExpression) -> cst.Ba
 def _takes_generator(ctx: Context, node: cst.BaseExpression) -> bool:
     """Whether a class of modules, or a function of the project that draws or builds, is handed on, or may be."""
     kind = ctx.kind(node)
-    if kind in (k.Class(""), k.Function(""), k.UNKNOWN):
+    if k.is_any_class(kind) or kind in (k.Function(""), k.UNKNOWN):
         frame = ctx.frame
         return isinstance(node, cst.Name) and ctx.in_init and ctx.plan.how(frame.info) is not None  # type: ignore[union-attr]
     if isinstance(kind, k.Class):

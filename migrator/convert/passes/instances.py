@@ -46,7 +46,7 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
 def _is_chosen(rw: Rewriter, node: cst.BaseExpression) -> bool:
     """Whether what is asked for is a value of which nothing is known: a class of torch's, which may be a function here."""
     kind = rw.ctx.kind(node)
-    if not isinstance(kind, k.Unknown) and kind not in (k.NAMELESS, k.Class("")):
+    if not isinstance(kind, k.Unknown) and kind != k.NAMELESS and not k.is_any_class(kind):
         return False
     if isinstance(node, (cst.Call, cst.Subscript)):
         return True

@@ -146,7 +146,7 @@ def registration(rw: Rewriter, node: cst.Expr) -> Any:
     ):
         target = cst.Attribute(receiver, cst.Name(str(kind.value)))
         return cst.Assign([cst.AssignTarget(target)], made)
-    if receiver_kind == k.Module():
+    if k.is_any_module(receiver_kind):
         new = syntax.with_args(
             cst.Call(cst.Name("setattr")),
             [cst.Arg(receiver), cst.Arg(rw.visit(name)), cst.Arg(made)],
@@ -239,7 +239,7 @@ def _is_asked_for_its_shape(rw: Rewriter, node: cst.Attribute) -> bool:
     item = isinstance(node.value, cst.Subscript) and isinstance(node.value.value, cst.Attribute)
     if not (item or isinstance(node.value, cst.Attribute)) or rw.ctx.frame is None:
         return False
-    if rw.ctx.kind(node.value) not in (k.UNKNOWN, k.Module()) or rw.ctx.kind(node) != k.UNKNOWN:
+    if not k.is_unknown_module(rw.ctx.kind(node.value)) or rw.ctx.kind(node) != k.UNKNOWN:
         return False
     parent = rw.ctx.facts.tree.around(node)[-1]
     return isinstance(parent, cst.Attribute) and parent.attr.value == "shape"
@@ -402,7 +402,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             return _replaced(rw, target, value)
         return targets.assign(rw, _as_variable(rw, target, inner_known), value)
     if isinstance(kind, k.Tensor) and targets.registered_by_name(ctx, target):
-        if ctx.kind(target.value) == k.Module() and not _makes_variable(rw, node.value):
+        if k.is_any_module(ctx.kind(target.value)) and not _makes_variable(rw, node.value):
             return [
                 cst.Assign(
                     [cst.AssignTarget(targets.dereferenced(rw.rebuild(target)))],

@@ -55,7 +55,7 @@ def reset_layer(
 def is_torchs(ctx: Context, func: cst.Attribute) -> bool:
     """Whether a method is that of one of torch's layers, or of a class that inherits it."""
     kind = ctx.kind(func.value)
-    if not isinstance(kind, k.Module) or not kind.cls or kind == k.Module():
+    if not isinstance(kind, k.Module) or not kind.cls or k.is_any_module(kind):
         return False
     own = ctx.class_of(kind)
     if own is not None:

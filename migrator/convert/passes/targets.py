@@ -63,7 +63,7 @@ def registered_by_name(ctx: Context, node: cst.CSTNode) -> bool:
     Raises:
       Failure: one class registers it, in another it is something else.
     """
-    if type(node) is not cst.Attribute or ctx.kind(node.value) not in (k.UNKNOWN, k.Module()):
+    if not (type(node) is cst.Attribute and k.is_unknown_module(ctx.kind(node.value))):
         return False
     name = node.attr.value
     kinds = [info.attributes.get(name) for info in ctx.facts.classes.values() if info.torch_base]
@@ -351,7 +351,7 @@ def found_at_run_time(ctx: Context, target: cst.BaseExpression) -> cst.Attribute
     from migrator.convert.passes.tying import loosely_tied
 
     kind = ctx.kind(target.value)
-    if isinstance(kind, k.Unknown) or kind == k.Module() or loosely_tied(ctx, target.value):
+    if isinstance(kind, k.Unknown) or k.is_any_module(kind) or loosely_tied(ctx, target.value):
         return target
     if isinstance(kind, k.Module) and "|" in kind.cls:
         try:
