@@ -29,7 +29,7 @@ class ConvNd(nnx.Module):
         rngs: nnx.Rngs,
     ):
         def per_axis(value):
-            return (value,) * self.spatial if isinstance(value, int) else tuple(value)
+            return (value,) * self.spatial if hasattr(value, "__index__") else tuple(value)
 
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
@@ -151,7 +151,7 @@ class ConvTransposeNd(nnx.Module):
         rngs: nnx.Rngs,
     ):
         def per_axis(value):
-            return (value,) * self.spatial if isinstance(value, int) else tuple(value)
+            return (value,) * self.spatial if hasattr(value, "__index__") else tuple(value)
 
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)

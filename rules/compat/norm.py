@@ -234,7 +234,7 @@ class LayerNormNd(nnx.LayerNorm):
         *,
         rngs: nnx.Rngs | None = None,
     ):
-        if isinstance(normalized_shape, int):
+        if hasattr(normalized_shape, "__index__"):
             normalized_shape = (normalized_shape,)
         self.normalized_shape, self.eps = tuple(normalized_shape), eps
         self.elementwise_affine = affine = elementwise_affine
@@ -265,7 +265,7 @@ class RMSNormNd(nnx.RMSNorm):
         *,
         rngs: nnx.Rngs | None = None,
     ):
-        if isinstance(normalized_shape, int):
+        if hasattr(normalized_shape, "__index__"):
             normalized_shape = (normalized_shape,)
         self.normalized_shape, self.eps = tuple(normalized_shape), eps
         self.elementwise_affine = affine = elementwise_affine

@@ -12,7 +12,7 @@ from jax import lax
 
 def per_axis(value, rank: int) -> tuple[int, ...]:
     """One int per spatial axis from an int, a sequence of one, or a sequence of ``rank``."""
-    values = (value,) if isinstance(value, int) else tuple(value)
+    values = (value,) if hasattr(value, "__index__") else tuple(value)
     return values * rank if len(values) == 1 else values
 
 

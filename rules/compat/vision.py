@@ -104,7 +104,7 @@ def channel_shuffle(input, groups):
 
 
 def _pair(value) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else tuple(value)
+    return (value, value) if hasattr(value, "__index__") else tuple(value)
 
 
 def _block_positions(size, kernel, dilation, padding, stride):

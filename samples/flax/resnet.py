@@ -26,10 +26,11 @@ class Conv2d(nnx.Module):
         rngs: nnx.Rngs,
     ):
         def per_axis(value):
-            return (value,) * 2 if isinstance(value, int) else tuple(value)
+            return (value,) * 2 if hasattr(value, "__index__") else tuple(value)
 
         self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
         self.padding = per_axis(padding)
+        self.dilation = per_axis(1)
         shape = (out_channels, in_channels, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
@@ -44,7 +45,9 @@ class Conv2d(nnx.Module):
         padding = self.padding
         padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
         batched = input if input.ndim == 4 else input[None]
-        output = lax.conv_general_dilated(batched, weight, self.stride, padding)
+        output = lax.conv_general_dilated(
+            batched, weight, self.stride, padding, rhs_dilation=self.dilation
+        )
         output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 
@@ -86,7 +89,7 @@ class BatchNorm2d(nnx.Module):
 
 def per_axis(value, rank: int) -> tuple[int, ...]:
     """One int per spatial axis from an int, a sequence of one, or a sequence of ``rank``."""
-    values = (value,) if isinstance(value, int) else tuple(value)
+    values = (value,) if hasattr(value, "__index__") else tuple(value)
     return values * rank if len(values) == 1 else values
 
 
