@@ -33,8 +33,11 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
     space = kind.name if isinstance(kind, k.Namespace) else ""
     if space not in NAMES or any(a.star or a.keyword is not None for a in node.args):
         return None
-    if asked_name(facts, node) is not None or _asks_others(facts, space):
+    if asked_name(facts, node) is not None:
         return None
+    by_default = _by_default(facts, node) if space == "torch.nn" else None
+    if by_default is not None or _asks_others(facts, space):
+        return by_default
     if isinstance(node.args[1].value, (cst.FormattedString, cst.BinaryOperation)):
         return None  # a name that is put together, as those of losses and norms are
     helper = _HELPERS[space]
@@ -65,6 +68,50 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
             plain = [a for a in one.args if not a.star and a.keyword is None]
             calls += len(one.args) == len(plain) == (space != "torch.nn")
     return helper if calls and reads == calls else None
+
+
+PADDINGS = frozenset(
+    f"{kind}Pad{axes}d"
+    for kind in ("Zero", "Constant", "Reflection", "Replication", "Circular")
+    for axes in (1, 2, 3)
+)
+
+
+def _by_default(facts: Facts, node: cst.Call) -> str | None:
+    """The helper for ``getattr(nn, activation)(**options)`` where ``activation="LeakyReLU"`` is a default.
+
+    Who gives a default says what is meant: an activation is made with options by name, a padding with one size.
+    """
+    parent, name = facts.tree.around(node)[-1], node.args[1].value
+    if (
+        not isinstance(name, cst.Name)
+        or not isinstance(parent, cst.Call)
+        or parent.func is not node
+    ):
+        return None
+    default = _default_of(facts, node, name.value)
+    stars = [a.star for a in parent.args]
+    if default in NAMES["torch.nn"] and stars in ([], ["**"]):
+        return "activation_layer"
+    given = parent.args[0].keyword is None if parent.args else False
+    if default in PADDINGS and given and stars in ([""], ["", "**"]):
+        return "padding_layer"
+    return None
+
+
+def _default_of(facts: Facts, node: cst.Call, name: str) -> str:
+    """The text that is the default of the parameter of this name; an empty one where the function gives it another."""
+    around = facts.tree.around(node)
+    function = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
+    if function is None:
+        return ""
+    bound = facts.tree.within(function.body, cst.AssignTarget, cst.NamedExpr, cst.For)
+    if any(isinstance(one.target, cst.Name) and one.target.value == name for one in bound):
+        return ""
+    for param in (*function.params.params, *function.params.kwonly_params):
+        if param.name.value == name and isinstance(param.default, cst.SimpleString):
+            return str(param.default.evaluated_value)
+    return ""
 
 
 def _asks_others(facts: Facts, space: str) -> bool:

@@ -1,4 +1,4 @@
-"""Activations that a program asks for by name."""
+"""Activations and paddings that a program asks for by name."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from rules.compat.activations import hardshrink, hardtanh, leaky_relu, softshrink
-from rules.compat.layer_functions import identity, tanhshrink
+from rules.compat.activations import elu, hardshrink, hardtanh, leaky_relu, softplus, softshrink
+from rules.compat.layer_functions import identity, pad_sides, tanhshrink
 
 
 def activation(name):
@@ -42,7 +42,7 @@ def activation(name):
 
 
 def activation_layer(name):
-    """What makes the activation layer of that name in torch.nn, with its default options."""
+    """What makes the activation layer of that name in torch.nn; it takes torch's options by their names."""
     known = {
         "ReLU": "relu",
         "ReLU6": "relu6",
@@ -65,11 +65,45 @@ def activation_layer(name):
         "Softshrink": "softshrink",
         "Tanhshrink": "tanhshrink",
     }
-    if name == "Identity":
-        return lambda: identity
-    if name not in known:
+    with_options = {
+        "LeakyReLU": leaky_relu,
+        "ELU": elu,
+        "CELU": jax.nn.celu,
+        "GELU": lambda x, approximate: jax.nn.gelu(x, approximate == "tanh"),
+        "Softplus": softplus,
+        "Hardtanh": hardtanh,
+        "Hardshrink": hardshrink,
+        "Softshrink": softshrink,
+    }
+    if name not in known and name != "Identity":
         raise NotImplementedError(f"{name!r} is none of {', '.join(known)}, Identity")
-    return lambda: activation(known[name])
+
+    def make(inplace=False, **options):
+        if inplace:
+            raise NotImplementedError(f"{name} in place")
+        if name == "Identity":
+            return identity
+        if not options:
+            return activation(known[name])
+        return functools.partial(with_options[name], **options)
+
+    return make
+
+
+def padding_layer(name):
+    """What makes the padding layer of that name in torch.nn: ``ReflectionPad1d``, ``ConstantPad2d``…"""
+    modes = {"Reflection": "reflect", "Replication": "replicate", "Circular": "circular"}
+    kind, _, axes = name.partition("Pad")
+    if axes not in ("1d", "2d", "3d") or kind not in ("Zero", "Constant", *modes):
+        raise NotImplementedError(f"{name!r} is no padding layer")
+    mode = modes.get(kind, "constant")
+
+    def make(padding, **options):
+        return functools.partial(
+            pad_sides, rank=int(axes[0]), padding=padding, mode=mode, **options
+        )
+
+    return make
 
 
 def method(value, name, *default):

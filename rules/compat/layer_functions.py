@@ -55,5 +55,5 @@ def log_softmax(input, axis=None):
 def pad_sides(input, rank, padding, mode="constant", value=0):
     """Pad the last ``rank`` axes on both sides by an int, or by (before, after) from the last axis on."""
     return pad_axes(
-        input, (padding,) * (2 * rank) if isinstance(padding, int) else padding, mode, value
+        input, (padding,) * (2 * rank) if hasattr(padding, "__index__") else padding, mode, value
     )

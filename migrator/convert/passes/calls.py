@@ -422,12 +422,13 @@ def _named_dtype(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
 def _activation(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     """``getattr(F, config.act)`` → ``activation(config.act)``; a warning says that it raises on another name."""
     helper = activation_helper(rw.ctx.facts, node)
-    if helper is None:
+    if helper is None or (rw.ctx.traverses and helper != "activation"):
         return None
+    known = "paddings" if helper == "padding_layer" else "activations"
     rw.ctx.report(
         node,
         "API001",
-        "which function this is, only a run tells: the port knows the activations, and raises on another name",
+        f"which function this is, only a run tells: the port knows the {known}, and raises on another name",
         f"add what else is asked for to {helper}()",
         severity="warning",
         blocks=False,

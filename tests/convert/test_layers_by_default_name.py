@@ -1,0 +1,99 @@
+"""``getattr(nn, activation)(**options)`` where a default says that an activation, or a padding, is meant."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+import migrator
+from migrator import convert_source
+from migrator.infer.named import NAMES, PADDINGS
+from rules.compat.by_name import activation_layer, padding_layer
+
+SOURCE = """import torch
+
+
+class M(torch.nn.Module):
+    def __init__(self, act="LeakyReLU", act_params={"negative_slope": 0.2}, pad="ReflectionPad1d", pad_params={}):
+        super().__init__()
+        self.stack = torch.nn.Sequential(
+            getattr(torch.nn, act)(**act_params),
+            getattr(torch.nn, pad)(2, **pad_params),
+            torch.nn.Conv1d(4, 4, 3),
+        )
+        layers = [getattr(torch.nn, pad)((1, 0), **pad_params)]
+        layers.append(getattr(torch.nn, act)(**act_params))
+        self.more = torch.nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.more(self.stack(x))
+"""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (),
+        ("Softplus", {"beta": 2}, "ConstantPad1d", {"value": 1.5}),
+        ("GELU", {"approximate": "tanh"}, "ReplicationPad1d"),
+        ("CELU", {"alpha": 0.5}, "ZeroPad1d"),
+        ("ELU", {"alpha": 0.5}, "CircularPad1d"),
+        ("Hardtanh", {"min_val": -0.5, "max_val": 0.25}),
+        ("Softshrink", {"lambd": 0.25}),
+        ("Hardshrink", {"lambd": 0.25}),
+        ("Identity", {}),
+    ],
+)
+def test_names_and_options_are_those_of_torch(given: tuple) -> None:
+    result = convert_source(SOURCE)
+    assert result.complete
+    assert [f.rule for f in result.findings].count("API001") == 4, "the port says what it knows"
+    theirs: dict = {}
+    exec(SOURCE, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    original, port = theirs["M"](*given), ours["M"](*given, rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, original.state_dict())
+    x = np.random.default_rng(0).normal(size=(2, 4, 8)).astype(np.float32)
+    want = original(torch.tensor(x)).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(x)), want, rtol=1e-5, atol=1e-6)
+
+
+def test_every_padding_of_torch_is_known() -> None:
+    x = torch.arange(2.0 * 3 * 4 * 5 * 6).reshape(2, 3, 4, 5, 6)
+    for name in sorted(PADDINGS):
+        more = {"value": 2.0} if name.startswith("Constant") else {}
+        part = {"1": x[0, 0], "2": x[0], "3": x}[name[-2]]
+        want = getattr(torch.nn, name)(1, **more)(part)
+        np.testing.assert_array_equal(
+            padding_layer(name)(1, **more)(jnp.asarray(part.numpy())), want
+        )
+    with pytest.raises(NotImplementedError, match="'Linear' is no padding layer"):
+        padding_layer("Linear")
+
+
+def test_a_layer_that_works_in_place_raises() -> None:
+    for name in sorted(NAMES["torch.nn"]):
+        with pytest.raises(NotImplementedError, match="in place"):
+            activation_layer(name)(inplace=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('act="LeakyReLU"', "act"),
+        ('act="LeakyReLU"', 'act="BatchNorm1d"'),
+        ("act)(**act_params)", "act)(4, **act_params)"),
+        ('pad="ReflectionPad1d"', 'pad="MaxPool1d"'),
+    ],
+)
+def test_without_such_a_default_it_is_a_finding(old: str, new: str) -> None:
+    source = SOURCE.replace(old, new)
+    if new == "act":
+        source = source.replace('act_params={"negative_slope": 0.2}', "act_params").replace(
+            'pad="ReflectionPad1d", pad_params={}', "pad='ReflectionPad1d', pad_params={}"
+        )
+    assert not convert_source(source).complete
