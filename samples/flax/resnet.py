@@ -30,7 +30,6 @@ class Conv2d(nnx.Module):
 
         self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
         self.padding = per_axis(padding)
-        self.dilation = per_axis(1)
         shape = (out_channels, in_channels, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
@@ -45,9 +44,7 @@ class Conv2d(nnx.Module):
         padding = self.padding
         padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
         batched = input if input.ndim == 4 else input[None]
-        output = lax.conv_general_dilated(
-            batched, weight, self.stride, padding, rhs_dilation=self.dilation
-        )
+        output = lax.conv_general_dilated(batched, weight, self.stride, padding)
         output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 

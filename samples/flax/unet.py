@@ -20,9 +20,9 @@ class Conv2d(nnx.Module):
             return (value,) * 2 if hasattr(value, "__index__") else tuple(value)
 
         self.out_channels, self.groups = out_channels, 1
-        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(1)
+        self.kernel_size, self.stride = per_axis(kernel_size), (1, 1)
         self.padding = per_axis(padding)
-        self.dilation = per_axis(1)
+        self.dilation = 1, 1
         shape = (out_channels, in_channels, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
@@ -37,9 +37,7 @@ class Conv2d(nnx.Module):
         padding = self.padding
         padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
         batched = input if input.ndim == 4 else input[None]
-        output = lax.conv_general_dilated(
-            batched, weight, self.stride, padding, rhs_dilation=self.dilation
-        )
+        output = lax.conv_general_dilated(batched, weight, self.stride, padding)
         output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 
@@ -155,8 +153,8 @@ class ConvTranspose2d(nnx.Module):
 
         self.out_channels, self.groups = out_channels, groups
         self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding, self.output_padding = per_axis(0), per_axis(0)
-        self.dilation = per_axis(1)
+        self.padding, self.output_padding = (0, 0), (0, 0)
+        self.dilation = 1, 1
         shape = (in_channels, out_channels // groups, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))

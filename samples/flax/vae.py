@@ -14,15 +14,7 @@ class Conv2d(nnx.Module):
     """Convolution of (N, C, H, W)."""
 
     def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        *,
-        rngs: nnx.Rngs,
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, *, rngs: nnx.Rngs
     ):
         def per_axis(value):
             return (value,) * 2 if hasattr(value, "__index__") else tuple(value)
@@ -30,7 +22,7 @@ class Conv2d(nnx.Module):
         self.out_channels, self.groups = out_channels, 1
         self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
         self.padding = per_axis(padding)
-        self.dilation = per_axis(dilation)
+        self.dilation = 1, 1
         shape = (out_channels, in_channels, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
@@ -45,9 +37,7 @@ class Conv2d(nnx.Module):
         padding = self.padding
         padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
         batched = input if input.ndim == 4 else input[None]
-        output = lax.conv_general_dilated(
-            batched, weight, self.stride, padding, rhs_dilation=self.dilation
-        )
+        output = lax.conv_general_dilated(batched, weight, self.stride, padding)
         output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 

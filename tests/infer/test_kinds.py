@@ -135,6 +135,9 @@ def test_an_unknown_stays_unknown() -> None:
     assert kind_of("def f(a, b):\n    r = a.max(b)\n", "r") == k.UNKNOWN
 
 
+LINEAR, RELU = k.Module("torch.nn.Linear"), k.Module("torch.nn.ReLU")
+
+
 @pytest.mark.parametrize(
     ("a", "b", "joined"),
     [
@@ -143,7 +146,10 @@ def test_an_unknown_stays_unknown() -> None:
         (k.NONE, k.TENSOR, k.Optional(k.TENSOR)),
         (k.Tensor(2, "float"), k.Tensor(3, "float"), k.Tensor(None, "float")),
         (k.TENSOR, k.INT, k.UNKNOWN),
-        (k.Module("torch.nn.Linear"), k.Module("torch.nn.ReLU"), k.Module("torch.nn.Module")),
+        (LINEAR, RELU, k.Module("torch.nn.Module", among=(LINEAR, RELU))),
+        (LINEAR, k.Module("torch.nn.Module"), k.Module("torch.nn.Module")),
+        (k.Class("a.A"), k.Class("a.B"), k.Class("", ("a.A", "a.B"))),
+        (k.Class("a.A"), k.Class("torch.nn.Linear"), k.Class("")),
         (k.Tuple((k.INT, k.STR)), k.Tuple((k.INT, k.STR)), k.Tuple((k.INT, k.STR))),
     ],
 )

@@ -60,6 +60,7 @@ _PURE = frozenset(
         "abs",
         "sorted",
         "getattr",
+        "hasattr",
     }
 )
 
@@ -211,6 +212,12 @@ def _call(node: ast.Call, known: Known) -> ast.expr:
         values = possible(made.args[0], known)
         if values is not None and PRESENT not in values and None not in types:
             found = {isinstance(value, types) for value in values}  # type: ignore[arg-type]
+            if len(found) == 1:
+                return ast.Constant(found.pop())
+    if name == "hasattr" and text(made.args[1]) == "'__index__'":  # an integer, numpy's too
+        values = possible(made.args[0], known)
+        if values is not None and PRESENT not in values:
+            found = {hasattr(value, "__index__") for value in values}
             if len(found) == 1:
                 return ast.Constant(found.pop())
     inner = known.functions.get(name)

@@ -151,6 +151,7 @@ def _tested(node: ast.stmt) -> frozenset[str]:
             isinstance(one, ast.Compare | ast.BoolOp)
             or (isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Not))
             or (isinstance(one, ast.Call) and _is_call_of(one, "isinstance"))
+            or (isinstance(one, ast.Call) and _is_call_of(one, "hasattr"))
         ):
             found |= names(one) | asked(one)
     return frozenset(found).union(*map(_tested, inner))
