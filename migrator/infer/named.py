@@ -90,6 +90,8 @@ def _by_default(facts: Facts, node: cst.Call) -> str | None:
     ):
         return None
     default = _default_of(facts, node, name.value)
+    if not default or _asks_others(facts, "torch.nn", name.value):
+        return None
     stars = [a.star for a in parent.args]
     if default in NAMES["torch.nn"] and stars in ([], ["**"]):
         return "activation_layer"
@@ -114,7 +116,17 @@ def _default_of(facts: Facts, node: cst.Call, name: str) -> str:
     return ""
 
 
-def _asks_others(facts: Facts, space: str) -> bool:
-    """Whether the file speaks of something else that torch has under a name: ``def __init__(self, act="PReLU")``."""
-    words = {one.evaluated_value for one in facts.tree.of_type(cst.SimpleString)}
-    return any(exists(space, one) for one in words - NAMES[space] if isinstance(one, str))
+def _asks_others(facts: Facts, space: str, name: str | None = None) -> bool:
+    """Whether the file speaks of something else that torch has under a name: ``def __init__(self, act="PReLU")``.
+
+    What a parameter of another name than ``name`` is by default is not meant, nor is a padding.
+    """
+    known, others = NAMES[space], set[int]()
+    if name is not None:
+        known |= PADDINGS
+        params = facts.tree.of_type(cst.Param)
+        others = {id(one.default) for one in params if one.name.value != name}
+    words = {
+        one.evaluated_value for one in facts.tree.of_type(cst.SimpleString) if id(one) not in others
+    }
+    return any(exists(space, one) for one in words - known if isinstance(one, str))
