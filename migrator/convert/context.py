@@ -117,6 +117,10 @@ class Context:
         """Constructor → the arguments whose memory it keeps."""
         self.assigned: dict[ClassInfo, dict[str, list[cst.BaseExpression]]] = {}
         """Class → attribute of self → what it and the classes derived from it assign to it."""
+        self.put_beside: dict[ClassInfo, frozenset[str]] = {}
+        """Class → the attributes that get constants beside others: ``self.norm, self.act = None, None``."""
+        self.redeclared: set[cst.CSTNode] = set()
+        """Assignments that are being declared as data."""
         self.emptied: frozenset[str] | None = None
         """Names of lists that the project may take something out of."""
         self.named_classes: dict[ClassInfo, bool] = {}

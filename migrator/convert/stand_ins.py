@@ -28,6 +28,11 @@ NAME = "NotConverted"
 _HARMLESS = sys.stdlib_module_names | BASED_ON_TORCH | {"torch"}
 """Libraries whose functions change nothing of the project's own."""
 _BUILTINS = frozenset(dir(builtins)) - {"setattr", "delattr", "exec", "eval", "globals", "next"}
+_READING = frozenset(
+    "items keys values isupper islower isalpha isidentifier startswith endswith lower upper strip "
+    "lstrip rstrip split rsplit partition rpartition join format".split()
+)
+"""Methods of texts and tables that change nothing."""
 _KEPT = ("property", "staticmethod", "classmethod", "cached_property", "setter", "deleter")
 """Decorators that say how a method is reached."""
 
@@ -175,6 +180,9 @@ def _of_assignment(
     """The names that an assignment binds, where that is all it does."""
     if node.value is None or not _only_makes(ctx, node.value) or _may_be_none(node.value):
         return None
+    if isinstance(node, cst.Assign) and _is_hint(ctx, node.value):
+        ctx.helpers.use("typing")
+        return [syntax.changed(node, value=syntax.parse("typing.Any"))]
     if isinstance(node, cst.Assign):
         targets = [part for t in node.targets for part in _parts(t.target)]
         if all(isinstance(t, cst.Attribute) and _is_of_no_use(ctx, t.value) for t in targets):
@@ -186,6 +194,14 @@ def _of_assignment(
         return None
     hint = syntax.changed(node.annotation, annotation=_hint(ctx, node.annotation.annotation))
     return [syntax.changed(node, annotation=hint, value=stand_in(ctx, failure, node.target.value))]
+
+
+def _is_hint(ctx: Context, value: cst.BaseExpression) -> bool:
+    """``Union[Optimizer, Dict[str, Optimizer]]``: made for hints, which Python reads when it imports the file."""
+    if not isinstance(value, cst.Subscript):
+        return False
+    kind = ctx.facts.kinds.get(value.value)
+    return isinstance(kind, k.Other) and kind.type.startswith("typing.")
 
 
 def _bound_by_branches(ctx: Context, node: cst.If) -> list[str] | None:
@@ -264,14 +280,21 @@ def _is_of_no_use(ctx: Context, node: cst.BaseExpression) -> bool:
 def _only_makes(ctx: Context, value: cst.BaseExpression) -> bool:
     """Whether an expression changes nothing of the project: a call of its own functions may fill a table."""
     for node in ctx.facts.tree.within(value, cst.Call, cst.NamedExpr, cst.Await, cst.Yield):
-        if not isinstance(node, cst.Call):
-            return False
-        name = ctx.facts.callee(node) or dotted(node.func) or ""
-        head = name.partition(".")[0]
-        harmless = head in _HARMLESS and _outside(ctx, name)
-        if not harmless and name not in _BUILTINS:
+        if not isinstance(node, cst.Call) or not _changes_nothing(ctx, node):
             return False
     return True
+
+
+def _changes_nothing(ctx: Context, node: cst.Call) -> bool:
+    """Whether a call is one of a library, of Python's own, or of a method that only reads."""
+    func = node.func
+    kind = ctx.facts.kinds.get(func)
+    if isinstance(kind, k.Other) and kind.type.startswith("typing."):
+        return True
+    if isinstance(func, cst.Attribute) and func.attr.value in _READING:
+        return True
+    name = ctx.facts.callee(node) or dotted(func) or ""
+    return name in _BUILTINS or (name.partition(".")[0] in _HARMLESS and _outside(ctx, name))
 
 
 def _may_be_none(node: cst.BaseExpression) -> bool:

@@ -296,3 +296,59 @@ def test_a_layer_of_torch_that_has_no_conversion_is_a_finding_as_a_value_too(
     np.testing.assert_allclose(ours, torch.nn.GroupNorm(2, 4)(x).detach(), rtol=1e-4, atol=1e-5)
     with pytest.raises(NotImplementedError, match="CrossMapLRN2d: torch sums"):
         module.NORMS[1](2)
+
+
+def test_hints_of_what_is_not_converted_keep_no_file_from_being_imported(tmp_path: Path) -> None:
+    """A registry's: types of optimisers and datasets, tables of them, and variables bound to them."""
+    kinds = """
+from typing import Dict, Union
+import torch.nn as nn
+from torch.optim import Optimizer
+from torch.utils.data import Dataset
+
+TDataset = Dataset
+TModel = nn.Module
+TOptimizer = Union[Optimizer, Dict[str, Optimizer]]
+"""
+    registry = """
+from typing import Callable, Dict, Optional, Type, TypeVar
+
+import torch.nn as nn
+from torch import optim
+
+from .kinds import TDataset, TModel, TOptimizer
+
+MODELS: Dict[str, Callable[..., TModel]] = {}
+GIVEN: Dict[str, Callable[..., Optional[TOptimizer]]] = {}
+OPTIMIZERS: Dict[str, Callable[..., TOptimizer]] = {
+    k: v for k, v in optim.__dict__.items() if k[0].isupper()
+}
+Model = TypeVar("Model", bound=TModel)
+Data = TypeVar("Data", bound=TDataset)
+Optimizer = TypeVar("Optimizer", bound=TOptimizer)
+Either = TypeVar("Either", TOptimizer, TDataset)
+Text = TypeVar("Text", bound=str, covariant=True)
+
+
+def register(cls: Type[Model]) -> Type[Model]:
+    MODELS[cls.__name__] = cls
+    return cls
+
+
+@register
+class Net(nn.Module):
+    def forward(self, x):
+        return x + 1
+"""
+    done = _converted(tmp_path, {"kinds.py": kinds, "registry.py": registry})
+    assert {f.rule for f in done.findings if f.blocks} == {"API001"}
+    port = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/registry.py")
+    assert port.MODELS["Net"](rngs=nnx.Rngs(0))(np.float32(1)) == 2
+    assert (
+        port.Model.__bound__ is nnx.Module
+        and port.Text.__bound__ is str
+        and port.Text.__covariant__
+    )
+    assert port.Optimizer.__bound__ is None and not port.Either.__constraints__
+    with pytest.raises(NotImplementedError, match=r"registry.py:12: API001 torch.optim.__dict__"):
+        port.OPTIMIZERS["Adam"]

@@ -34,6 +34,7 @@ ORDER = (
     "mutation",
     "host_arrays",
     "kept_methods",
+    "after_static",
     "biases",
     "held",
     "walked",

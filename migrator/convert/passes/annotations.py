@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from functools import cache
 from typing import Any
@@ -48,6 +49,35 @@ def docstring(rw: Rewriter, node: cst.Expr) -> Any:
         return None
     told = _TOLD_TYPE.sub(_told_type, text.value)
     return syntax.changed(node, value=cst.SimpleString(told)) if told != text.value else None
+
+
+@converts(cst.Call)
+def type_variable(rw: Rewriter, node: cst.Call) -> Any:
+    """``TypeVar("T", bound=Optimizer)`` → ``TypeVar("T")`` where nothing in the output may stand for the bound.
+
+    Python asks a bound whether it is true, which what is not converted refuses.
+    """
+    if rw.ctx.facts.kinds.get(node.func) != k.Other("typing.TypeVar") or not node.args:
+        return None
+    name, *rest = node.args
+    bounds = [a for a in rest if a.keyword is None or a.keyword.value == "bound"]
+    hints = [None if _may_be_missing(rw, a.value) else convert_hint(rw, a.value) for a in bounds]
+    if None in hints:
+        kept = [name, *(a for a in rest if a not in bounds)]
+        kept[-1] = syntax.changed(kept[-1], comma=cst.MaybeSentinel.DEFAULT)
+        return syntax.with_args(node, kept)
+    made = dict(zip(map(id, bounds), hints, strict=True))
+    args = [syntax.changed(a, value=made[id(a)]) if id(a) in made else a for a in rest]
+    return syntax.with_args(node, [name, *args])
+
+
+def _may_be_missing(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether a bound asks a name of which nothing is known, in a package: another file may not have converted it."""
+    facts = rw.ctx.facts
+    names = [n for n in syntax.names(node) if not hasattr(builtins, n)]
+    return facts.linked is not None and any(
+        isinstance(facts.module_env.get(name, k.UNKNOWN), k.Unknown) for name in names
+    )
 
 
 def _told_type(found: re.Match[str]) -> str:

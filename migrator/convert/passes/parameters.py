@@ -12,6 +12,7 @@ from migrator.convert.children import REGISTERING, is_named
 from migrator.convert.context import Failure
 from migrator.convert.hints import is_no_module
 from migrator.convert.passes import targets
+from migrator.convert.passes.after_static import before_registration
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.containers import check_receiver, is_made_sequential, is_sequential
 from migrator.convert.passes.freezing import freezes
@@ -384,8 +385,10 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         if _makes_variable(rw, node.value):
             return None
         value = rw.visit(node.value)
+        if inner_known.role == "param" and ctx.in_init and ctx.is_self(target.value):
+            return before_registration(rw, node, value)
         state = owner is not None and target.attr.value in (owner.state or ())
-        state |= ctx.is_self(target.value) and registered_elsewhere(rw.ctx, node, target.attr.value)
+        state |= ctx.is_self(target.value) and registered_elsewhere(ctx, node, target.attr.value)
         if state and ctx.in_init and not _is_registered(rw, target):
             ctx.helpers.use("nnx")
             if isinstance(kind, (k.Const, k.Scalar, k.Unknown)) and kind != k.NONE:
@@ -575,8 +578,7 @@ def _shares(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> b
     """``self.a.weight = self.b.weight``: one parameter under two names."""
     if not isinstance(value, cst.Attribute) or not targets.is_variable(rw.ctx, value):
         return False
-    kind = rw.ctx.kind(target.value)
-    return isinstance(kind, k.Module)
+    return isinstance(rw.ctx.kind(target.value), k.Module)
 
 
 def _share(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:

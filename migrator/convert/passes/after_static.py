@@ -1,0 +1,128 @@
+"""Layers and parameters under a name that may have held something else: ``self.model = None`` in a base class.
+
+Flax keeps to what an attribute was first, data or not, unless it is told otherwise. Where one constructor assigns a
+constant and a layer later, the constant is declared (``nnx.data(None)``); what a base class, another file, a tuple of
+targets or ``setattr`` has assigned is not, so that what comes says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.containing import holds_tensor
+from migrator.convert.context import Context
+from migrator.convert.kept import either_or
+from migrator.convert.passes.held import assigned, is_function
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
+from migrator.infer import kinds as k
+
+
+@converts(cst.Assign)
+def declared(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.model = nnx.data(Net(…))``."""
+    ctx = rw.ctx
+    target = node.targets[0].target
+    if len(node.targets) != 1 or not isinstance(target, cst.Attribute) or node in ctx.redeclared:
+        return None
+    owner = ctx.owner
+    if owner is None or owner.torch_base is None or not ctx.is_self(target.value):
+        return None
+    if not _is_data(rw, node.value) or not _may_be_static(
+        ctx, owner, target.attr.value, node.value
+    ):
+        return None
+    ctx.redeclared.add(node)
+    made = rw.visit(node)
+    if not isinstance(made, cst.Assign) or not isinstance(made.targets[0].target, cst.Attribute):
+        return made
+    if isinstance(made.value, cst.Call) and syntax.code(made.value.func) in _DECLARED:
+        return made
+    ctx.helpers.use("nnx")
+    call = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(made.value)])
+    return syntax.changed(made, value=call)
+
+
+def before_registration(rw: Rewriter, node: cst.Assign, value: cst.BaseExpression) -> cst.Assign:
+    """``self.weight = nnx.data(weight)`` in a constructor: a parameter, or what one replaces later, never a write."""
+    kind = rw.ctx.facts.kind(node.value)
+    if not (isinstance(kind, k.Tensor) and kind.role == "param"):
+        rw.ctx.helpers.use("nnx")
+        value = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(value)])
+    target = syntax.changed(node.targets[0], target=rw.rebuild(node.targets[0].target))
+    return syntax.changed(node, targets=[target], value=value)
+
+
+_DECLARED = ("nnx.data", "nnx.static")
+
+
+def _is_data(rw: Rewriter, value: cst.BaseExpression) -> bool:
+    """Whether a value is a layer in the output, a parameter or an array, or a container of some."""
+    kind = rw.ctx.facts.kind(value)
+    if isinstance(kind, k.Module):
+        return not is_function(rw, value)
+    return isinstance(kind, k.Tensor) or holds_tensor(kind)
+
+
+def _may_be_static(ctx: Context, owner: ClassInfo, name: str, value: cst.BaseExpression) -> bool:
+    """Whether something else may have been assigned to an attribute before, and nothing declares it there."""
+    bases = [base.attributes[name] for base in owner.lineage()[1:] if name in base.attributes]
+    if any(not _says_data(kind) for kind in bases):
+        return True
+    before = [v for v in assigned(ctx, owner, name) if v is not value and not _is_constant(v)]
+    if any(not _says_data(ctx.facts.kind(v)) and not either_or(ctx, v, value) for v in before):
+        return True
+    return any(_assigns(ctx, info, name) for info in owner.lineage())
+
+
+def _says_data(kind: k.Kind) -> bool:
+    """Whether what a base class assigns is data, or declared as such."""
+    inner = kind.inner if isinstance(kind, k.Optional) else kind
+    return isinstance(inner, (k.Module, k.Tensor)) or holds_tensor(inner)
+
+
+def _assigns(ctx: Context, info: ClassInfo, name: str) -> bool:
+    """Whether a class assigns a constant to an attribute beside others, or by a name that is computed."""
+    if info not in ctx.put_beside:
+        ctx.put_beside[info] = frozenset(_put_beside(ctx, info))
+    return not ctx.put_beside[info].isdisjoint((name, _ANY))
+
+
+_ANY = "*"
+"""Stands for every attribute, where a name is computed."""
+
+
+def _put_beside(ctx: Context, info: ClassInfo) -> Iterator[str]:
+    tree = ctx.facts.tree
+    for method in info.methods.values():
+        if not tree.has(method.node.body):
+            continue
+        for item in tree.within(method.node.body, cst.Assign):
+            for one in item.targets:
+                yield from _constants(one.target, item.value, len(item.targets) > 1)
+        for call in tree.within(method.node.body, cst.Call):
+            if isinstance(call.func, cst.Name) and call.func.value == "setattr":
+                if len(call.args) == 3 and _is_constant(call.args[2].value):
+                    told = call.args[1].value
+                    yield str(told.evaluated_value) if isinstance(told, cst.SimpleString) else _ANY
+
+
+def _constants(
+    target: cst.BaseExpression, value: cst.BaseExpression, beside: bool
+) -> Iterator[str]:
+    """The attributes among several targets that get constants."""
+    if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple):
+        for to, one in zip(target.elements, value.elements, strict=False):
+            yield from _constants(to.value, one.value, beside=True)
+    elif beside and isinstance(target, cst.Attribute) and _is_constant(value):
+        yield target.attr.value
+
+
+def _is_constant(value: cst.BaseExpression) -> bool:
+    return isinstance(value, (cst.BaseNumber, cst.SimpleString)) or (
+        isinstance(value, cst.Name) and value.value in ("None", "True", "False")
+    )
