@@ -11,6 +11,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure, Statement
 from migrator.convert.stand_ins import stand_ins
+from migrator.convert.untracked import without_gradient
 
 Handler = Callable[["Rewriter", Any], Any]
 HANDLERS: dict[type, list[Handler]] = {}
@@ -130,7 +131,7 @@ class Rewriter:
         small: list[cst.BaseSmallStatement] = []
         for item in node.body:
             self.ctx.statements[-1].target = _single_target(item)
-            made = self.visit(item)
+            made = without_gradient(self, self.visit(item))
             if _says_nothing(item, made):
                 made = []
             for new in made if isinstance(made, list) else [made]:

@@ -344,11 +344,10 @@ class Net(nn.Module):
     assert {f.rule for f in done.findings if f.blocks} == {"API001"}
     port = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/registry.py")
     assert port.MODELS["Net"](rngs=nnx.Rngs(0))(np.float32(1)) == 2
-    assert (
-        port.Model.__bound__ is nnx.Module
-        and port.Text.__bound__ is str
-        and port.Text.__covariant__
-    )
-    assert port.Optimizer.__bound__ is None and not port.Either.__constraints__
+    assert port.Model.__bound__ is nnx.Module
+    assert port.Text.__bound__ is str
+    assert port.Text.__covariant__
+    assert port.Optimizer.__bound__ is None
+    assert not port.Either.__constraints__
     with pytest.raises(NotImplementedError, match=r"registry.py:12: API001 torch.optim.__dict__"):
         port.OPTIMIZERS["Adam"]

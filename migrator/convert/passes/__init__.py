@@ -7,6 +7,8 @@ from importlib import import_module
 ORDER = (
     "imports",
     "stand_ins",
+    "tensor_names",
+    "static_functions",
     "child_names",
     "classes",
     "class_questions",
@@ -34,6 +36,7 @@ ORDER = (
     "mutation",
     "host_arrays",
     "kept_methods",
+    "several_targets",
     "after_static",
     "biases",
     "held",

@@ -45,6 +45,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     if info.gradient and recomputes(node):
         return _recomputing(node)
     _check_metaclass(ctx, info)
+    _check_dataclass(ctx, info)
     ctx.class_being_read = info
     bases = [_base(rw, base) for base in node.bases if not _is_dataset(rw, base)]
     keywords = [rw.visit(keyword) for keyword in node.keywords]
@@ -64,6 +65,16 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     if len(bases) < len(node.bases):
         return _host_class(info, node, bases, decorators, body)
     return syntax.changed(node, bases=bases, keywords=keywords, decorators=decorators, body=body)
+
+
+def _check_dataclass(ctx: Context, info: ClassInfo) -> None:
+    """A module whose constructor is made of its fields has no line where a generator could be handed on."""
+    for decorator in info.node.decorators if info.torch_base is not None else ():
+        inner = decorator.decorator
+        name = dotted(inner.func if isinstance(inner, cst.Call) else inner) or ""
+        if name in ("dataclass", "dataclasses.dataclass"):
+            what = f"{info.short} is a module and a dataclass, whose constructor is not written out"
+            raise Failure(decorator, "API001", what, "write an __init__ that takes the fields")
 
 
 def _recomputing(node: cst.ClassDef) -> cst.BaseStatement:

@@ -125,11 +125,11 @@ def _view(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
 
 
 def _is_itself(node: cst.CSTNode, shown: cst.BaseExpression) -> bool:
-    """``self.weight.data = self.weight.data.t()``: the parameter is given its own memory in another shape."""
+    """``self.weight.data = self.weight.data.t()``, ``self.hidden = self.hidden.detach()``: its own memory again."""
     if not isinstance(node, cst.Assign) or len(node.targets) != 1:
         return False
     target = syntax.code(node.targets[0].target)
-    return target.endswith(".data") and syntax.code(shown).startswith(f"{target}.")
+    return syntax.code(shown).startswith(f"{target}.")
 
 
 def _is_replaced(ctx: Context, node: cst.CSTNode, shown: cst.BaseExpression) -> bool:

@@ -8,6 +8,7 @@ from migrator import syntax, views
 from migrator.convert.context import Context, Failure
 from migrator.convert.own_state import property_of
 from migrator.convert.rewriter import Rewriter
+from migrator.convert.untracked import has_gradient, stopped
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
 from rules import definitions
@@ -308,13 +309,12 @@ def past_gradient(
 
     ctx, kind = rw.ctx, rw.ctx.kind(target)
     frame = ctx.frame
-    if (
-        data is None
-        or not (data or ctx.no_grad)
-        or not isinstance(kind, k.Tensor)
-        or kind.role == "buffer"
-    ):
+    if data is None or not (data or ctx.no_grad) or not isinstance(kind, k.Tensor):
         return value
+    if kind.role == "buffer":
+        if frame is None or ctx.in_init or not data or not has_gradient(ctx, value):
+            return value  # what is written under no_grad is looked after as a statement
+        return stopped(rw, value)
     if kind.dtype in ("int", "bool"):
         return value
     if ctx.gradient_if and not data:

@@ -1,0 +1,51 @@
+"""``getattr(x, "mean")(-1)``: what is asked of a tensor by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Failure
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+
+
+@converts(cst.Call, when=lambda ctx: "getattr" in ctx.words)
+def written_out(rw: Rewriter, node: cst.Call) -> Any:
+    """``getattr(x, "mean")(-1)`` → what ``x.mean(-1)`` becomes."""
+    facts = rw.ctx.facts
+    if isinstance(node.func, cst.Call):
+        func = _attribute(rw, node.func)
+        if func is None:
+            return None
+        call = syntax.changed(node, func=func)
+        facts.kinds[call] = facts.kind(node)
+        return rw.visit(call)
+    found = _attribute(rw, node)
+    return rw.visit(found) if found is not None else None
+
+
+def _attribute(rw: Rewriter, node: cst.Call) -> cst.Attribute | None:
+    """``x.mean`` for ``getattr(x, "mean")`` of a tensor.
+
+    Raises:
+      Failure: the name is computed.
+    """
+    facts = rw.ctx.facts
+    if facts.callee(node) != "builtins.getattr" or len(node.args) != 2:
+        return None
+    owner, told = (arg.value for arg in node.args)
+    if not isinstance(facts.kind(owner), k.Tensor):
+        return None
+    name = facts.kind(told)
+    if not isinstance(name, k.Const) or not str(name.value).isidentifier():
+        text = " ".join(syntax.code(node).split())
+        what = f"a method or attribute of a tensor is computed: {text}"
+        raise Failure(node, "API001", what, "choose among functions by a dict")
+    base = owner if isinstance(owner, (cst.Name, cst.Attribute)) else syntax.parenthesized(owner)
+    found = cst.Attribute(base, cst.Name(str(name.value)))
+    facts.kinds[base] = facts.kind(owner)
+    facts.kinds[found] = facts.kind(node)
+    return found

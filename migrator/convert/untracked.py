@@ -1,0 +1,116 @@
+"""Writes to a module's state under ``torch.no_grad()``: what is put there has no gradient, whatever it is computed from.
+
+A buffer that the forward pass updates and reads again would hand the gradient on to what it was updated with.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.infer import kinds as k
+from migrator.source import dotted
+from rules.definitions import module_file
+
+if TYPE_CHECKING:
+    from migrator.convert.context import Context
+    from migrator.convert.rewriter import Rewriter
+
+_LIBRARIES = frozenset({"jax", "jnp", "lax", "nnx", "np", "math", "optax"})
+
+
+def without_gradient(rw: Rewriter, node: Any) -> Any:
+    """``self.mean[...] = jax.lax.stop_gradient(…)`` of a converted statement; any other as it is."""
+    if isinstance(node, list):
+        return [without_gradient(rw, one) for one in node]
+    ctx = rw.ctx
+    frame = ctx.frame
+    if frame is None or ctx.in_init or not (ctx.no_grad or frame.no_grad):
+        return node
+    if isinstance(node, cst.Assign) and len(node.targets) == 1:
+        if _is_place(ctx, node.targets[0].target) and has_gradient(ctx, node.value):
+            return syntax.changed(node, value=stopped(rw, node.value))
+    elif isinstance(node, cst.AugAssign):
+        if _is_place(ctx, node.target) and has_gradient(ctx, node.value):
+            return syntax.changed(node, value=stopped(rw, node.value))
+    elif isinstance(node, cst.Expr) and isinstance(node.value, cst.Call):
+        call = node.value
+        func = call.func
+        if not isinstance(func, cst.Attribute) or func.attr.value != "set_value":
+            return node
+        if len(call.args) == 1 and not _is_parameter(ctx, func.value):
+            if not has_gradient(ctx, call.args[0].value):
+                return node
+            value = stopped(rw, call.args[0].value)
+            return syntax.changed(node, value=syntax.with_args(call, [cst.Arg(value)]))
+    return node
+
+
+def stopped(rw: Rewriter, value: cst.BaseExpression) -> cst.BaseExpression:
+    """The value without its gradient, or with it where that depends on a switch."""
+    ctx = rw.ctx
+    value = syntax.unparenthesized(value)
+    if ctx.gradient_if and not (ctx.frame and ctx.frame.no_grad):
+        name = ctx.helpers.need(module_file("rules.compat.no_grad"), "gradient_if")
+        return syntax.with_args(
+            cst.Call(cst.Name(name)), [cst.Arg(ctx.gradient_if[-1]), cst.Arg(value)]
+        )
+    ctx.helpers.use("jax")
+    call = cst.Call(syntax.parse("jax.lax.stop_gradient"))
+    return syntax.with_args(call, [cst.Arg(value)])
+
+
+def _is_place(ctx: Context, target: cst.BaseExpression) -> bool:
+    """``self.mean[...]``: the value of a Variable that is no parameter, whose own gradient is taken care of."""
+    if not isinstance(target, cst.Subscript) or len(target.slice) != 1:
+        return False
+    index = target.slice[0].slice
+    whole = isinstance(index, cst.Index) and isinstance(index.value, cst.Ellipsis)
+    return whole and not _is_parameter(ctx, target.value)
+
+
+def _is_parameter(ctx: Context, node: cst.BaseExpression) -> bool:
+    kind = ctx.kind(node)
+    if isinstance(node, cst.Attribute) and dotted(node) == f"self.{node.attr.value}" and ctx.owner:
+        kind = ctx.owner.attribute(node.attr.value) or kind
+    return isinstance(kind, k.Tensor) and kind.role == "param"
+
+
+def has_gradient(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether a value of the output may have a gradient: it is made of more than numbers, buffers and settings."""
+    if isinstance(node, cst.Name):
+        return node.value not in _LIBRARIES and not _is_free(ctx.kind(node))
+    if isinstance(node, cst.Attribute):
+        head, *rest = (dotted(node) or "").split(".")
+        if head == "self" and rest:
+            owner = ctx.owner
+            return owner is None or not _is_free(owner.attribute(rest[0]) or k.UNKNOWN)
+        return head not in _LIBRARIES and has_gradient(ctx, node.value)
+    if isinstance(node, cst.Call):
+        if syntax.code(node.func) in _STOPPING or _is_helper(ctx, node.func, "with_data"):
+            return False
+        func = node.func.value if isinstance(node.func, cst.Attribute) else None
+        parts: list[cst.CSTNode] = [arg.value for arg in node.args]
+        return any(has_gradient(ctx, one) for one in ([func] if func is not None else []) + parts)
+    if isinstance(node, cst.Arg):
+        return has_gradient(ctx, node.value)
+    return any(has_gradient(ctx, child) for child in node.children)
+
+
+_STOPPING = ("jax.lax.stop_gradient", "lax.stop_gradient")
+
+
+def _is_helper(ctx: Context, func: cst.CSTNode, name: str) -> bool:
+    file = module_file("rules.compat.data")
+    return isinstance(func, cst.Name) and func.value == ctx.helpers.names.get((file.path, name))
+
+
+def _is_free(kind: k.Kind) -> bool:
+    """Whether a value of a kind has no gradient: a buffer, whole numbers, a setting."""
+    if isinstance(kind, k.Optional):
+        return _is_free(kind.inner)
+    if isinstance(kind, k.Tensor):
+        return kind.role == "buffer" or kind.dtype in ("int", "bool")
+    return isinstance(kind, (k.Scalar, k.Const, k.DType, k.Device))

@@ -1,0 +1,99 @@
+"""``self.h, self.c = cell(x)``: Variables among several targets are written, not replaced."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+import migrator
+from migrator import convert_source
+
+SOURCE = """
+import torch
+import torch.nn as nn
+
+
+class S1(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("h", torch.zeros(2, 3))
+        self.register_buffer("c", torch.zeros(2, 3))
+        self.cell = nn.LSTMCell(4, 3)
+    def forward(self, x):
+        self.h, self.c = self.cell(x, (self.h, self.c))
+        return self.h
+
+
+class S2(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("m", torch.zeros(4))
+        self.register_buffer("v", torch.ones(4))
+    def forward(self, x):
+        self.m, self.v = x.mean(0), self.m + 1
+        self.m, k = self.m * 2, 3
+        return x * k - self.m / self.v
+
+
+class S3(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("h", torch.zeros(1, 2, 3))
+        self.gru = nn.GRU(4, 3, batch_first=True)
+    def forward(self, x):
+        y, self.h = self.gru(x, self.h)
+        self.h = self.h.detach()
+        return y
+
+
+class S4(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("a", torch.zeros(3))
+        self.register_buffer("b", torch.ones(3))
+    def forward(self, x):
+        self.a, self.b = self.b, self.a
+        self.a = self.b = x.sum(0)
+        return x + self.a + self.b
+
+
+class S5(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.h, self.c = torch.zeros(2, 3), torch.zeros(2, 3)
+        self.cell = nn.LSTMCell(4, 3)
+    def reset(self, n):
+        self.h, self.c = torch.zeros(n, 3), torch.zeros(n, 3)
+    def forward(self, x):
+        self.reset(x.size(0))
+        for i in range(3):
+            self.h, self.c = self.cell(x, (self.h, self.c))
+        return self.h, self.c
+"""
+BUILT = {"S1": (2, 4), "S2": (5, 4), "S3": (2, 6, 4), "S4": (5, 3), "S5": (2, 4)}
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_the_state_goes_on(name: str) -> None:
+    result = convert_source(SOURCE)
+    assert result.complete, result.findings
+    theirs: dict = {}
+    exec(SOURCE, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    torch.manual_seed(0)
+    original, port = theirs[name](), ours[name](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, original.state_dict())
+    run = nnx.jit(lambda module, x: module(x))
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=BUILT[name]).astype(np.float32)
+        want, got = original(torch.tensor(x)), run(port, jnp.asarray(x))
+        pairs = zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]
+        for one, other in pairs:
+            np.testing.assert_allclose(other, one.detach().numpy(), rtol=1e-4, atol=1e-5)
+    for key, value in migrator.to_state_dict(port).items():
+        kept = original.state_dict()[key].numpy()
+        np.testing.assert_allclose(value, kept, rtol=1e-4, atol=1e-5)
