@@ -55,7 +55,7 @@ def _holds_variable(rw: Rewriter, target: cst.BaseExpression) -> bool:
     return isinstance(target, cst.Attribute) and targets.is_variable(rw.ctx, target)
 
 
-def _named(rw: Rewriter, target: cst.BaseExpression, later: list[cst.Assign]) -> cst.BaseExpression:
+def _named(rw: Rewriter, target: Any, later: list[cst.Assign]) -> Any:
     """The target with names of its own in the place of Variables; what they are given to is added to ``later``."""
     if isinstance(target, _SEQUENCES):
         elements = []

@@ -44,7 +44,9 @@ def _attribute(rw: Rewriter, node: cst.Call) -> cst.Attribute | None:
         text = " ".join(syntax.code(node).split())
         what = f"a method or attribute of a tensor is computed: {text}"
         raise Failure(node, "API001", what, "choose among functions by a dict")
-    base = owner if isinstance(owner, (cst.Name, cst.Attribute)) else syntax.parenthesized(owner)
+    base: Any = owner
+    if not isinstance(owner, (cst.Name, cst.Attribute)):
+        base = syntax.parenthesized(owner)
     found = cst.Attribute(base, cst.Name(str(name.value)))
     facts.kinds[base] = facts.kind(owner)
     facts.kinds[found] = facts.kind(node)
