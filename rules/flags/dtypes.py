@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from rules.flags import _lines as lines
+from rules.flags._autocast import Use, use
 from rules.registry import Advice, FlagContext, code, flag
 
 _LIMIT = 2**31
@@ -137,18 +138,41 @@ def autocast(node: Any, ctx: FlagContext) -> Advice | None:
     """``with torch.autocast(…)``, ``@torch.autocast(…)``."""
     items = [item.item for item in node.items] if isinstance(node, cst.With) else [node.decorator]
     for item in items:
-        func = item.func if isinstance(item, cst.Call) else item
-        name = ctx.qualified_name(func) or ""
-        if not (name.startswith("torch.") and name.endswith("autocast")):
-            continue
-        enabled = lines.arguments(item).get("enabled") if isinstance(item, cst.Call) else None
-        if isinstance(enabled, cst.Name) and enabled.value == "False":
-            return None
-        return Advice(
-            "build the layers with dtype=jnp.bfloat16 (parameters stay float32), and cast where float32 is needed",
-            node=item,
-        )
+        if _use(item, ctx) is Use.ON:
+            return Advice(_LOWER, node=item)
     return None
+
+
+@flag(
+    "DTY009",
+    "autocast-by-a-flag",
+    cst.With,
+    cst.Decorator,
+    severity="warning",
+    blocks=False,
+    effort=0.5,
+    what="mixed precision on CUDA is switched by a flag, and the port has no such switch",
+    why="Off CUDA torch computes there in the dtypes of the tensors, whatever the flag says, and so does the port.",
+    example=(
+        "def f(net: nn.Module, x: torch.Tensor, amp: bool):\n"
+        '    with torch.autocast("cuda", enabled=amp):\n        return net(x)'
+    ),
+    instead='def f(net: nn.Module, x: torch.Tensor):\n    with torch.autocast("cuda", enabled=False):\n        return net(x)',
+)
+def autocast_by_a_flag(node: Any, ctx: FlagContext) -> Advice | None:
+    """``with torch.autocast("cuda", enabled=amp):``, ``@torch.cuda.amp.autocast(enabled=AMP)``."""
+    items = [item.item for item in node.items] if isinstance(node, cst.With) else [node.decorator]
+    for item in items:
+        if _use(item, ctx) is Use.ON_CUDA:
+            return Advice(f"for lower precision {_LOWER}", node=item)
+    return None
+
+
+_LOWER = "build the layers with dtype=jnp.bfloat16 (parameters stay float32), and cast where float32 is needed"
+
+
+def _use(item: cst.BaseExpression, ctx: FlagContext) -> Use | None:
+    return use(item, ctx.qualified_name(item.func if isinstance(item, cst.Call) else item))
 
 
 @flag(

@@ -11,7 +11,6 @@ from migrator.convert.children import left_to_heirs
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
-from migrator.convert.passes.functions import is_disabled_autocast
 from migrator.convert.passes.places import is_place
 from migrator.convert.passes.targets import current
 from migrator.convert.passes.zero_dims import names_half
@@ -30,6 +29,7 @@ from migrator.infer.tables import looked_up
 from rules import definitions
 from rules.definitions import module_file
 from rules.elsewhere import advice_for
+from rules.flags._autocast import Use, use
 from rules.flags._numbers import computed_with
 
 _DIFFERENT = frozenset(
@@ -162,7 +162,7 @@ def partial_of_torch(rw: Rewriter, node: cst.Call) -> Any:
     if rw.ctx.facts.callee(node) != "functools.partial" or not node.args:
         return None
     name = rw.ctx.facts.qualified_name(node.args[0].value)
-    if name is not None and name.startswith("torch.") and is_disabled_autocast(node, name):
+    if use(syntax.with_args(node, list(node.args[1:])), name) is Use.OFF:
         rw.ctx.helpers.use("contextlib")
         return syntax.parse("contextlib.nullcontext")
     if name != "torch.utils.checkpoint.checkpoint" or len(node.args) < 2 or node.args[1].keyword:

@@ -10,7 +10,6 @@ from migrator import syntax
 from migrator.convert import tracking
 from migrator.convert.context import Failure
 from migrator.convert.opening import opened
-from migrator.convert.passes.functions import is_disabled_autocast
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.optional import doing_without, fallback, missing_library
@@ -18,6 +17,7 @@ from migrator.infer.static import present, truth, undecided_version
 from migrator.infer.switches import OFF, kept
 from rules import definitions
 from rules.elsewhere import CONTEXT
+from rules.flags._autocast import Use, use
 from rules.flags._guards import last_test
 
 _NEUTRAL = frozenset(
@@ -72,6 +72,10 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
     if not any(name and name.startswith("torch.") for name in names):
         items = [syntax.changed(item, item=rw.visit(item.item)) for item in node.items]
         return syntax.changed(node, items=items, body=rw.block(node.body))
+    if len(names) > 1 and all(names):
+        inner = cst.With([_alone(item) for item in node.items[1:]], node.body)
+        outer = cst.With([_alone(node.items[0])], cst.IndentedBlock([inner]))
+        return rw.statement(syntax.changed(outer, leading_lines=node.leading_lines))
     if len(names) == 1 and names[0] in OFF:
         return tracking.without(rw, node)
     if names == ["torch.set_grad_enabled"] and node.items[0].asname is None:
@@ -80,7 +84,7 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
             return made
     if names == ["torch.enable_grad"] and node.items[0].asname is None:
         return tracking.tracked(rw, node)
-    if len(names) == 1 and is_disabled_autocast(node.items[0].item, names[0]):
+    if len(names) == 1 and use(node.items[0].item, names[0]) in (Use.OFF, Use.ON_CUDA):
         return opened(rw, node)
     if len(names) == 1 and names[0] in _NEUTRAL and node.items[0].asname is None:
         return opened(rw, node)
@@ -92,9 +96,37 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
     )
 
 
+def _alone(item: cst.WithItem) -> cst.WithItem:
+    return syntax.changed(item, comma=cst.MaybeSentinel.DEFAULT)
+
+
 def _context_name(rw: Rewriter, node: cst.BaseExpression) -> str | None:
     target = node.func if isinstance(node, cst.Call) else node
     return rw.ctx.facts.qualified_name(target)
+
+
+@converts(cst.Assign)
+def named_autocast(rw: Rewriter, node: cst.Assign) -> Any:
+    """``autocast = torch.cuda.amp.autocast`` goes where the name is only entered, which goes as well."""
+    ctx = rw.ctx
+    target = node.targets[0].target
+    if ctx.frame is not None or len(node.targets) != 1 or not isinstance(target, cst.Name):
+        return None
+    if use(node.value, ctx.facts.qualified_name(node.value)) is None:
+        return None
+    linked = ctx.facts.linked
+    if linked is not None and linked.gives(ctx.source.module, target.value):
+        return None
+    index = ctx.source.index
+    entered = [d.decorator for d in index.of_type(cst.Decorator)]
+    entered += [item.item for one in index.of_type(cst.With) for item in one.items]
+    funcs = [one.func if isinstance(one, cst.Call) else one for one in entered]
+    bound = [one.target for one in index.of_type(cst.AssignTarget)]
+    reads = [n for n in index.of_type(cst.Name) if n.value == target.value]
+    attributes = [one.attr for one in index.of_type(cst.Attribute)]
+    classes = [one.name for one in index.of_type(cst.ClassDef)]
+    known = {id(one) for one in (*funcs, *bound, *attributes, *classes)}
+    return [] if all(id(one) in known for one in reads) else None
 
 
 @converts(cst.Assign)
@@ -305,7 +337,7 @@ def try_(rw: Rewriter, node: cst.Try) -> Any:
     handlers = [syntax.changed(h, body=rw.block(h.body)) for h in node.handlers]
     only_imports = all(
         isinstance(s, cst.SimpleStatementLine)
-        and all(isinstance(x, (cst.Import, cst.ImportFrom)) for x in s.body)
+        and all(isinstance(x, (cst.Import, cst.ImportFrom, cst.Assign)) for x in s.body)
         for s in node.body.body
     )
     if only_imports and list(body.body) == [PASS] and node.orelse is None:

@@ -16,6 +16,7 @@ from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from rules.definitions import module_file
+from rules.flags._autocast import Use, use
 
 _DROPPED = frozenset(
     "torch.jit.script torch.jit.export torch.jit.ignore torch.jit.unused torch.compile "
@@ -108,22 +109,9 @@ def _decorators(rw: Rewriter, node: cst.FunctionDef) -> tuple[list[cst.Decorator
         name = rw.ctx.facts.qualified_name(target) or ""
         if name in _NO_GRAD:
             no_grad = not gradient
-        elif name not in _DROPPED and not is_disabled_autocast(inner, name):
+        elif name not in _DROPPED and use(inner, name) not in (Use.OFF, Use.ON_CUDA):
             kept.append(rw.visit(decorator))
     return kept, no_grad
-
-
-def is_disabled_autocast(node: cst.BaseExpression, name: str | None) -> bool:
-    """Whether an expression is ``autocast(…, enabled=False)``."""
-    if name is None or not name.endswith("autocast") or not isinstance(node, cst.Call):
-        return False
-    return any(
-        a.keyword is not None
-        and a.keyword.value == "enabled"
-        and isinstance(a.value, cst.Name)
-        and a.value.value == "False"
-        for a in node.args
-    )
 
 
 def _params(rw: Rewriter, params: cst.Parameters) -> cst.Parameters:
