@@ -6,7 +6,6 @@ from typing import Any
 
 import libcst as cst
 
-from rules.flags import _lines as lines
 from rules.flags._autocast import Use, use
 from rules.registry import Advice, FlagContext, code, flag
 
