@@ -12,6 +12,8 @@ import migrator
 from migrator import convert_source
 
 SOURCE = """
+import math
+
 import torch
 import torch.nn as nn
 
@@ -72,8 +74,58 @@ class S5(nn.Module):
         for i in range(3):
             self.h, self.c = self.cell(x, (self.h, self.c))
         return self.h, self.c
+
+
+def pe(n, d):
+    pos = torch.arange(n).float()[:, None]
+    freq = torch.exp(torch.arange(0, d, 2).float() * -(math.log(10000.0) / d))
+    pe = torch.zeros(n, d)
+    pe[:, 0::2], pe[:, 1::2] = torch.sin(pos * freq), torch.cos(pos * freq)
+    return pe
+
+
+class T1(nn.Module):
+    def forward(self, x):
+        y = torch.zeros_like(x)
+        y[0], y[1] = x[1], x[0]
+        z = torch.zeros_like(x)
+        z[:, 0], (z[:, 1], w) = x.max(1)[0], (x.min(1)[0], 3)
+        v = torch.zeros(2, 3)
+        v[0], v[1] = x[:, 0].chunk(2)[0].new_ones(3), 5.0
+        m = x > 0
+        a, b = torch.zeros_like(x), torch.zeros_like(x)
+        a[m], b[m] = x[m], 1.0
+        return y + pe(x.shape[0], x.shape[1]), z * w, v, a + b
+
+
+class T2(nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        y[0], k = self.two(x)
+        y[1], y[2] = self.two(x)
+        return y * k.sum()
+    def two(self, x):
+        return x[0] * 2, x[1] + 1
+
+
+class T4(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("buf", torch.zeros(4, 4))
+    def forward(self, x):
+        self.buf[0], self.buf[1] = x[2].detach(), x[3].detach()
+        return x + self.buf
 """
-BUILT = {"S1": (2, 4), "S2": (5, 4), "S3": (2, 6, 4), "S4": (5, 3), "S5": (2, 4)}
+BUILT = {
+    "S1": (2, 4),
+    "S2": (5, 4),
+    "S3": (2, 6, 4),
+    "S4": (5, 3),
+    "S5": (2, 4),
+    "T1": (4, 4),
+    "T2": (4, 4),
+    "T4": (4, 4),
+}
 
 
 @pytest.mark.parametrize("name", BUILT)
@@ -97,3 +149,14 @@ def test_the_state_goes_on(name: str) -> None:
     for key, value in migrator.to_state_dict(port).items():
         kept = original.state_dict()[key].numpy()
         np.testing.assert_allclose(value, kept, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "line", ["y[0], y[1] = y[1], y[0]", "a, y[0] = x[0], a", "y[0], b = y[1] * 2, y"]
+)
+def test_parts_that_are_read_as_well_are_a_finding(line: str) -> None:
+    """The views of ``y[0], y[1] = y[1], y[0]`` are read after the first write, so that torch swaps nothing."""
+    source = (
+        f"import torch\n\n\ndef f(x: torch.Tensor):\n    y = x.clone()\n    {line}\n    return y\n"
+    )
+    assert [f.rule for f in convert_source(source).findings if f.blocks] == ["MUT002"]

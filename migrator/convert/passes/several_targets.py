@@ -1,12 +1,14 @@
-"""``self.h, self.c = cell(x)``: several targets of which some are Variables in the output, each written in turn."""
+"""``self.h, self.c = cell(x)``, ``x[0], x[1] = a, b``: Variables and parts of tensors, each written in turn."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.context import Failure
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -20,18 +22,74 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     if len(node.targets) == 1 and not isinstance(node.targets[0].target, _SEQUENCES):
         return None
     places = [one.target for one in node.targets]
-    if not any(_holds_variable(rw, place) for place in places):
+    if not any(_is_written(rw, place) for place in places):
         return None
-    later: list[cst.Assign] = []
     if len(places) > 1:
-        return _chained(rw, node)
+        return _chained(rw, node) if not _holds_item(rw, places) else None
+    if _holds_item(rw, places):
+        _check_separate(node)
+        pairs = _pairs(node)
+        if pairs is not None:
+            return _visited(rw, node, pairs)
+    later: list[cst.Assign] = []
     target = _named(rw, places[0], later)
     made = rw.visit(syntax.changed(node, targets=[cst.AssignTarget(target)]))
-    statements = made if isinstance(made, list) else [made]
-    for one in later:
-        new = rw.visit(one)
-        statements = [*statements, *(new if isinstance(new, list) else [new])]
-    return statements
+    return [*(made if isinstance(made, list) else [made]), *_visited(rw, node, later)]
+
+
+def _visited(rw: Rewriter, node: cst.Assign, statements: Iterable[cst.Assign]) -> list[Any]:
+    """What the parts of an assignment become; what keeps one of them from it is said of the whole."""
+    found: list[Any] = []
+    for one in statements:
+        try:
+            made = rw.visit(one)
+        except Failure as failure:
+            raise Failure(node, failure.rule, failure.message, failure.advice) from failure
+        found.extend(made if isinstance(made, list) else [made])
+    return found
+
+
+def _pairs(node: cst.Assign) -> list[cst.Assign] | None:
+    """``pe[:, 0::2], pe[:, 1::2] = torch.sin(a), torch.cos(a)`` → one assignment after the other."""
+    target, value = node.targets[0].target, node.value
+    if not isinstance(target, cst.Tuple) or not isinstance(value, cst.Tuple):
+        return None
+    both = [*target.elements, *value.elements]
+    if len(target.elements) != len(value.elements):
+        return None
+    if any(isinstance(e, cst.StarredElement) or isinstance(e.value, _SEQUENCES) for e in both):
+        return None
+    pairs = zip(target.elements, value.elements, strict=True)
+    return [cst.Assign([cst.AssignTarget(to.value)], one.value) for to, one in pairs]  # type: ignore[arg-type]
+
+
+def _check_separate(node: cst.Assign) -> None:
+    """Parts of tensors are written before the last value is read: ``x[0], x[1] = x[1], x[0]`` swaps nothing in torch."""
+    written = set(_roots(node.targets[0].target))
+    if not written.isdisjoint(syntax.names(node.value)):
+        raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
+
+
+def _roots(target: cst.BaseExpression) -> Iterator[str]:
+    """The names that a target binds or writes to; those of an index are only read."""
+    if isinstance(target, _SEQUENCES):
+        for element in target.elements:
+            yield from _roots(element.value)
+        return
+    while isinstance(target, (cst.Subscript, cst.Attribute)):
+        target = target.value
+    yield from syntax.names(target)
+
+
+def _holds_item(rw: Rewriter, places: Iterable[cst.BaseExpression]) -> bool:
+    """Whether a part of a tensor is among the targets."""
+    for place in places:
+        if isinstance(place, _SEQUENCES):
+            if _holds_item(rw, [element.value for element in place.elements]):
+                return True
+        elif isinstance(place, cst.Subscript) and isinstance(rw.ctx.kind(place.value), k.Tensor):
+            return True
+    return False
 
 
 def _chained(rw: Rewriter, node: cst.Assign) -> list[Any]:
@@ -42,16 +100,15 @@ def _chained(rw: Rewriter, node: cst.Assign) -> list[Any]:
         value = cst.Name(rw.ctx.unused("value"))
         rw.ctx.facts.kinds[value] = rw.ctx.facts.kind(node.value)
         first = [cst.Assign([cst.AssignTarget(value)], node.value)]
-    found: list[Any] = []
-    for one in (*first, *(cst.Assign([target], value) for target in node.targets)):
-        made = rw.visit(one)
-        found.extend(made if isinstance(made, list) else [made])
-    return found
+    return _visited(rw, node, (*first, *(cst.Assign([target], value) for target in node.targets)))
 
 
-def _holds_variable(rw: Rewriter, target: cst.BaseExpression) -> bool:
+def _is_written(rw: Rewriter, target: cst.BaseExpression) -> bool:
+    """Whether a target is a Variable in the output or a part of a tensor, or has one among its own."""
     if isinstance(target, _SEQUENCES):
-        return any(_holds_variable(rw, element.value) for element in target.elements)
+        return any(_is_written(rw, element.value) for element in target.elements)
+    if isinstance(target, cst.Subscript):
+        return isinstance(rw.ctx.kind(target.value), k.Tensor)
     return isinstance(target, cst.Attribute) and targets.is_variable(rw.ctx, target)
 
 
@@ -62,11 +119,11 @@ def _named(rw: Rewriter, target: Any, later: list[cst.Assign]) -> Any:
         for element in target.elements:
             elements.append(syntax.changed(element, value=_named(rw, element.value, later)))
         return syntax.changed(target, elements=elements)
-    if not _holds_variable(rw, target):
+    if not _is_written(rw, target):
         return target
-    assert isinstance(target, cst.Attribute)
     kind = rw.ctx.kind(target)
-    name = cst.Name(rw.ctx.unused(target.attr.value))
+    hint = target.attr.value if isinstance(target, cst.Attribute) else "part"
+    name = cst.Name(rw.ctx.unused(hint))
     rw.ctx.facts.kinds[name] = k.Tensor(dtype=kind.dtype) if isinstance(kind, k.Tensor) else kind
     later.append(cst.Assign([cst.AssignTarget(target)], name))
     return name
