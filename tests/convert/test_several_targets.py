@@ -137,7 +137,8 @@ def test_the_state_goes_on(name: str) -> None:
     ours: dict = {}
     exec(result.code, ours)
     torch.manual_seed(0)
-    original, port = theirs[name](), ours[name](rngs=nnx.Rngs(0))
+    original = theirs[name]()
+    port = ours[name](rngs=nnx.Rngs(0)) if name not in ("T1", "T2") else ours[name]()
     migrator.load_state_dict(port, original.state_dict())
     run = nnx.jit(lambda module, x: module(x))
     for seed in range(3):
