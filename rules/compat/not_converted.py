@@ -20,6 +20,9 @@ class NotConverted:
     __instancecheck__ = __subclasscheck__ = __call__
     __isabstractmethod__ = False  # what Python asks of every attribute of a class
 
+    def __setitem__(self, key, value):
+        """A table may be added to as a file is imported; who reads it is told."""
+
     def __mro_entries__(self, bases):
         """The base of a class that derives from this: of such a class there are no instances."""
         why = self._why

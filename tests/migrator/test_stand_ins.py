@@ -332,6 +332,7 @@ Text = TypeVar("Text", bound=str, covariant=True)
 
 def register(cls: Type[Model]) -> Type[Model]:
     MODELS[cls.__name__] = cls
+    OPTIMIZERS[cls.__name__] = None
     return cls
 
 
