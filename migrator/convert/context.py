@@ -43,6 +43,8 @@ class Frame:
     locals: frozenset[str]
     no_grad: bool = False
     reads: dict[str, int] = field(default_factory=dict)
+    starts: int = 0
+    """How many functions within it hold what is done once."""
 
 
 @dataclass
@@ -83,7 +85,7 @@ class Context:
         self.gradient_if: list[cst.BaseExpression] = []
         self.edits_lists: bool | None = None
         self.iterates_dicts: bool | None = None
-        self.narrow: bool | None = None
+        self.narrow: tuple[bool, ...] | None = None
         """Whether the file names a dtype of fewer digits than float32 and int32."""
         self.half: bool | None = None
         """Whether it names a float dtype of fewer digits than float32."""

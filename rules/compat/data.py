@@ -45,3 +45,8 @@ def legacy_tensor(data, dtype) -> jax.Array:
 def data_of(value):
     """``value.data``: the numbers of an array without its gradient, or the attribute of any other object."""
     return jax.lax.stop_gradient(value) if isinstance(value, jax.Array) else value.data
+
+
+def in_dtype_of(old, new):
+    """``new`` in the dtype of an array that it is written over; of a number it takes the place as it is."""
+    return new.astype(old.dtype) if hasattr(old, "dtype") else new

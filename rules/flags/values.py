@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from rules.flags import _lines as lines
+from rules.flags._first import start, starts
 from rules.flags._guards import guards, is_guard, last_test
 from rules.flags._numbers import computed_with, names_half
 from rules.registry import Advice, FlagContext, flag
@@ -59,7 +60,7 @@ def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
         return None
     test = _array_test(node.test, ctx)
     if isinstance(node, cst.If):
-        if _only_raises(node):
+        if _only_raises(node) or start(node, ctx.parents, ctx.kind) is not None:
             return None
         if is_guard(node, ctx):
             rest = node.test.left if last_test(node) is not node.test else None  # type: ignore[attr-defined]
@@ -257,6 +258,8 @@ def _truth_asked(node: cst.BooleanOperation, ctx: FlagContext) -> bool:
 def _negation(node: cst.UnaryOperation, ctx: FlagContext) -> Advice | None:
     if not isinstance(node.operator, cst.Not) or not _value(node.expression, ctx):
         return None
+    if starts(node, ctx.parents, ctx.kind):
+        return None
     if not ctx.in_forward or _tested_by(node, ctx) is not None:
         return None
     text = f"write `{_array_test(node, ctx)}` and choose by jnp.where or lax.cond"
@@ -269,7 +272,7 @@ def _call(node: cst.Call, ctx: FlagContext) -> Advice | None:
         return None
     values = [a.value for a in node.args if not a.star and a.keyword is None]
     if name == "builtins.bool":
-        if guards(node, ctx):
+        if guards(node, ctx) or starts(node, ctx.parents, ctx.kind):
             return None
         if len(values) == 1 and ctx.is_tensor(values[0]):
             text = f"keep `{ctx.text(values[0])}` as an array and choose by jnp.where or lax.cond"
@@ -368,6 +371,8 @@ def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     name = ctx.callee(node) or ""
     if name == "Tensor.item" and guards(node, ctx):
         return None
+    if name.startswith(_TAKEN_OUT) and starts(node, ctx.parents, ctx.kind):
+        return None
     if name in ("Tensor.item", "Tensor.tolist"):
         x = node.func.value if isinstance(node.func, cst.Attribute) else None
     elif _unknown_item(node, ctx):
@@ -387,6 +392,9 @@ def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     if (counted or measured) and computed_with(node, ctx.parents, ctx.is_tensor, ctx.callee):
         return None
     return _use(node, name, x, ctx)
+
+
+_TAKEN_OUT = ("Tensor.item", "builtins.int", "builtins.float")
 
 
 def _unknown_item(node: cst.Call, ctx: FlagContext) -> bool:

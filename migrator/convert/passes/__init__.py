@@ -30,6 +30,7 @@ ORDER = (
     "functions",
     "loops",
     "strides",
+    "first_batch",
     "control",
     "freezing",
     "several_targets",

@@ -25,7 +25,7 @@ from migrator.convert.sharing import inplace_argument
 from migrator.convert.surroundings import names_one
 from migrator.infer import kinds as k
 from rules import definitions
-from rules.definitions import Rule
+from rules.definitions import Rule, module_file
 
 
 def in_place_name(rw: Rewriter, node: cst.CSTNode) -> str | None:
@@ -85,26 +85,29 @@ def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
     else:
         current = targets.current(rw, receiver)
     args = [CallArg(None, receiver, current, rw.ctx.kind(receiver)), *call_args(rw, node.args)]
-    value = convert_call(rw, node, base, rules, args).node
-    return _kept_dtype(rw, rules, args, value)
-
-
-def _kept_dtype(
-    rw: Rewriter, rules: tuple[Rule, ...], args: list[CallArg], value: cst.BaseExpression
-) -> cst.BaseExpression:
-    """``x.eq_(y)`` leaves x with the dtype it had, and so does ``x.add_(y)`` with a y of more digits."""
-    receiver, current, kind = args[0].original, args[0].updated, rw.ctx.kind(args[0].original)
-    boolean = all(rule.returns.replace("'", '"') == 'Tensor["bool"]' for rule in rules)
-    wider = any(_may_widen(rw, kind, rw.ctx.kind(a.original)) for a in args[1:])
-    if not (boolean or wider) or (isinstance(kind, k.Tensor) and kind.dtype == "bool"):
-        return value
+    if not _changes_dtype(rw, rules, args):
+        return convert_call(rw, node, base, rules, args).node
+    if inner is not None:  # all of a chain keep the dtype of what it writes to
+        current = targets.current(rw, written(rw, node))
     if not syntax.is_cheap(current):
-        raise Failure(receiver, "MUT002", "a result in place keeps the dtype of its tensor", "")
+        current = cst.Name(rw.ctx.unused("x"))
+        kept = syntax.parenthesized(cst.NamedExpr(current, args[0].updated))
+        args[0] = CallArg(None, receiver, kept, args[0].kind)  # type: ignore[arg-type]
+    value = convert_call(rw, node, base, rules, args).node
     made = syntax.parse("_value.astype(_current.dtype)")
     return syntax.substitute(made, {"_value": value, "_current": current})
 
 
-_NARROW = frozenset("half bfloat16 float16 short byte char int8 uint8 int16".split())
+def _changes_dtype(rw: Rewriter, rules: tuple[Rule, ...], args: list[CallArg]) -> bool:
+    """Whether what is computed may have another dtype than the tensor that ``x.eq_(y)``, ``x.add_(y)`` leave it with."""
+    kind = rw.ctx.kind(args[0].original)
+    boolean = all(rule.returns.replace("'", '"') == 'Tensor["bool"]' for rule in rules)
+    wider = any(_may_widen(rw, kind, rw.ctx.kind(a.original)) for a in args[1:])
+    return (boolean or wider) and not (isinstance(kind, k.Tensor) and kind.dtype == "bool")
+
+
+_NARROW_FLOATS = frozenset("half bfloat16 float16".split())
+_NARROW_INTEGERS = frozenset("short byte char int8 uint8 int16".split())
 
 
 def _may_widen(rw: Rewriter, target: k.Kind, other: k.Kind) -> bool:
@@ -112,12 +115,13 @@ def _may_widen(rw: Rewriter, target: k.Kind, other: k.Kind) -> bool:
 
     All tensors of one kind have one dtype in files that name no narrow one."""
     if rw.ctx.narrow is None:
-        rw.ctx.narrow = names_one(rw.ctx, _NARROW)
-    if not rw.ctx.narrow or k.scalar_type(other) is not None:
+        rw.ctx.narrow = tuple(names_one(rw.ctx, w) for w in (_NARROW_FLOATS, _NARROW_INTEGERS))
+    floats, whole = rw.ctx.narrow
+    dtype = target.dtype if isinstance(target, k.Tensor) else None
+    named = {"float": floats, "complex": floats, "int": whole, "bool": False}
+    if not named.get(dtype or "", floats or whole) or k.scalar_type(other) is not None:
         return False
-    if isinstance(other, k.Tensor) and other.dtype == "bool":
-        return False
-    return not (isinstance(target, k.Tensor) and target.dtype == "bool")
+    return not (isinstance(other, k.Tensor) and other.dtype == "bool")
 
 
 def _function_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
@@ -444,9 +448,26 @@ def _augmented_in_dtype(rw: Rewriter, node: cst.AugAssign) -> Any:
         return made
     read = syntax.code(made.target)
     operator = syntax.code(made.operator).strip().removesuffix("=")
-    template = syntax.parse(f"(__x__ {operator} __y__).astype(__x__.dtype)")
+    if _began_as_number(rw, node.target):
+        helper = rw.ctx.helpers.need(module_file("rules.compat.data"), "in_dtype_of")
+        template = syntax.parse(f"{helper}(__x__, __x__ {operator} __y__)")
+    else:
+        template = syntax.parse(f"(__x__ {operator} __y__).astype(__x__.dtype)")
     value = syntax.substitute(template, {"__x__": syntax.parse(read), "__y__": made.value})
     return cst.Assign([cst.AssignTarget(made.target)], value)
+
+
+def _began_as_number(rw: Rewriter, target: cst.BaseExpression) -> bool:
+    """``loss = 0`` before ``loss += …``: the first time around nothing is written in place."""
+    frame = rw.ctx.frame
+    if not isinstance(target, cst.Name) or frame is None:
+        return not targets.is_variable(rw.ctx, target)
+    return any(
+        isinstance(one.targets[0].target, cst.Name)
+        and one.targets[0].target.value == target.value
+        and k.scalar_type(rw.ctx.facts.kind(one.value)) is not None
+        for one in rw.ctx.facts.tree.within(frame.info.node.body, cst.Assign)
+    )
 
 
 def _may_hold_tensor(rw: Rewriter, target: cst.Subscript) -> bool:
