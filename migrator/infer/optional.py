@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from migrator.infer import kinds as k
 from migrator.infer.facts import Facts
 from migrator.infer.symbols import BASED_ON_TORCH
 from migrator.source import dotted
@@ -138,12 +139,22 @@ def idle(facts: Facts, names: Sequence[cst.ImportAlias] | cst.ImportStar) -> boo
     imports = [one for kind in (cst.Import, cst.ImportFrom) for one in tree.of_type(kind)]
     own = {id(part) for one in imports for part in tree.below(one)}
     own |= {id(one.attr) for one in tree.of_type(cst.Attribute)}
+    own |= {id(root) for root in _converted_bases(facts)}
     read = {one.value for one in tree.of_type(cst.Name) if id(one) not in own}
     if read & (words | _BY_NAME):
         return False
     written = [one.value for one in tree.of_type(cst.SimpleString)]
     quoted = " ".join(one for one in written if one[-3:] not in ('"""', "'''"))
     return not words & set(_WORD.findall(quoted))  # nor in __all__ or an annotation in quotes
+
+
+def _converted_bases(facts: Facts) -> Iterator[cst.CSTNode]:
+    """``pl`` of ``pl.LightningModule``, which becomes a class of Flax."""
+    for one in facts.tree.of_type(cst.Attribute, cst.Name):
+        if facts.kinds.get(one) == k.Class("torch.nn.Module"):
+            while isinstance(one, cst.Attribute):
+                one = one.value
+            yield one
 
 
 _WORD = re.compile(r"[^\W\d]\w*")

@@ -67,8 +67,16 @@ def of_torch(module: str) -> bool:
     return module.partition(".")[0] == "torch" or module == "einops.layers.torch"
 
 
+_LIGHTNING = re.compile(
+    r"(?:pytorch_lightning|lightning(?:\.pytorch)?)(?:\.core)?(?:\.\w+)?\.LightningModule"
+)
+"""A module with training around it, which is not converted; as a model it is nothing else."""
+
+
 def canonical(name: str) -> str:
     """The public spelling of a torch name (``torch.nn.modules.conv.Conv2d`` → ``torch.nn.Conv2d``)."""
+    if _LIGHTNING.fullmatch(name):
+        return "torch.nn.Module"
     if name.startswith("torch."):
         for pattern, replacement in _CANONICAL:
             name, count = pattern.subn(replacement, name)
@@ -130,13 +138,16 @@ def symbol(name: str) -> k.Kind:
     return k.Function(name) if name.count(".") > 1 and not private else k.Namespace(name)
 
 
+_PACKAGES = frozenset(["lightning.pytorch", "lightning.pytorch.core", "pytorch_lightning.core"])
+
+
 def _foreign(name: str) -> k.Kind:
     if name in ("math.pi", "math.inf", "math.e", "math.tau", "math.nan"):
         return k.FLOAT
     if name in ("numpy.pi", "numpy.inf", "numpy.e", "numpy.nan"):
         return k.FLOAT
     last = name.rpartition(".")[2]
-    if "." not in name:
+    if "." not in name or name in _PACKAGES:
         return k.Namespace(name)
     return k.Class(name) if last[:1].isupper() else k.Function(name)
 

@@ -8,6 +8,7 @@ ORDER = (
     "imports",
     "stand_ins",
     "tensor_names",
+    "lightning",
     "static_functions",
     "child_names",
     "classes",
