@@ -14,8 +14,9 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.containing import holds_tensor
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.convert.kept import either_or
+from migrator.convert.own_state import property_of
 from migrator.convert.passes.held import assigned, is_function
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
@@ -55,6 +56,18 @@ def before_registration(rw: Rewriter, node: cst.Assign, value: cst.BaseExpressio
         value = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(value)])
     target = syntax.changed(node.targets[0], target=rw.rebuild(node.targets[0].target))
     return syntax.changed(node, targets=[target], value=value)
+
+
+@converts(cst.Assign)
+def past_a_property(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.net.act = nn.Tanh()`` where ``act`` is a property: torch keeps the layer, and never calls the setter."""
+    for one in node.targets:
+        target = one.target
+        if not isinstance(target, cst.Attribute) or property_of(rw.ctx, target) is None:
+            continue
+        if isinstance(rw.ctx.kind(node.value), k.Module):
+            what = f"a layer is assigned to the property `{target.attr.value}`, whose setter torch does not call"
+            raise Failure(node, "API007", what, "call a method that sets it")
 
 
 _DECLARED = ("nnx.data", "nnx.static")

@@ -169,6 +169,10 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
         if owner is not None and not any(method in p.methods for p in owner.lineage()[1:]):
             if method == "_conv_forward" and owner.torch_base in CONVOLUTIONS:
                 return None
+            if method == "__getattr__" and owner.torch_base and len(node.args) == 1:
+                # Flax keeps layers and parameters as the attributes that they are
+                plain = syntax.parse("object.__getattribute__(self, __name__)")
+                return syntax.substitute(plain, {"__name__": rw.visit(node.args[0].value)})
             if method == "reset_parameters" and not node.args:
                 return reset_layer(rw, node, cst.Name("self"), [owner.torch_base or ""])
             moved = cast(rw, node, method) if owner.torch_base else None
