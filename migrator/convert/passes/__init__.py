@@ -39,6 +39,7 @@ ORDER = (
     "mutation",
     "host_arrays",
     "kept_methods",
+    "held_again",
     "after_static",
     "biases",
     "held",

@@ -197,6 +197,8 @@ def _registered(
     ctx.helpers.use("nnx")
     if ctx.facts.kind(value) == k.NONE:
         return syntax.parse("nnx.data(None)")
+    if method == "register_parameter" and targets.is_variable(ctx, value):
+        return targets.variable_reference(rw, value)[0]  # a loop's, of a list of parameters
     if method == "register_buffer":
         if isinstance(value, cst.IfExp) and isinstance(ctx.facts.kind(value), k.Optional):
             return _chosen_buffer(rw, value, persistent)
@@ -576,9 +578,8 @@ def _in_branch(rw: Rewriter, node: cst.Assign) -> bool:
 
 def _shares(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> bool:
     """``self.a.weight = self.b.weight``: one parameter under two names."""
-    if not isinstance(value, cst.Attribute) or not targets.is_variable(rw.ctx, value):
-        return False
-    return isinstance(rw.ctx.kind(target.value), k.Module)
+    named = isinstance(value, cst.Attribute) and targets.is_variable(rw.ctx, value)
+    return named and isinstance(rw.ctx.kind(target.value), k.Module)
 
 
 def _share(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:

@@ -1,0 +1,167 @@
+"""Lists, tuples and tables of layers, parameters and buffers that the module has under other names as well."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+import migrator
+from migrator import convert_source
+
+SOURCE = """
+import torch
+import torch.nn as nn
+
+
+class L1(nn.Module):
+    def __init__(self, n=2):
+        super().__init__()
+        for i in range(n):
+            setattr(self, f"block{i}", nn.Linear(3, 3))
+        self.blocks = [getattr(self, f"block{i}") for i in range(n)]
+    def forward(self, x):
+        for b in self.blocks:
+            x = b(x)
+        return x
+
+
+class L2(nn.Module):
+    def __init__(self, n=2):
+        super().__init__()
+        self.blocks = []
+        for i in range(n):
+            self.add_module(f"block{i}", nn.Linear(3, 3))
+            self.blocks.append(getattr(self, f"block{i}"))
+    def forward(self, x):
+        for b in self.blocks:
+            x = b(x)
+        return x
+
+
+class L3(nn.Module):
+    def __init__(self, n=2):
+        super().__init__()
+        self.names = []
+        for i in range(n):
+            setattr(self, f"block{i}", nn.Linear(3, 3))
+            self.names.append(f"block{i}")
+    def forward(self, x):
+        for n in self.names:
+            x = getattr(self, n)(x)
+        return x
+
+
+class L4(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.both = (self.a, self.b)
+        self.table = {"a": self.a, "b": self.b}
+        self.list = [self.a, self.b]
+    def forward(self, x):
+        for l in self.both:
+            x = l(x)
+        return self.table["a"](x) + self.list[1](x)
+
+
+class GaussianFilter(nn.Module):
+    def __init__(self, spatial_dims, sigma, requires_grad=False):
+        super().__init__()
+        self.sigma = [
+            nn.Parameter(torch.as_tensor(s, dtype=torch.float), requires_grad=requires_grad)
+            for s in (sigma,) * spatial_dims
+        ]
+        for idx, param in enumerate(self.sigma):
+            self.register_parameter(f"kernel_sigma_{idx}", param)
+    def forward(self, x):
+        for s in self.sigma:
+            x = x * s
+        return x
+
+
+class P2(nn.Module):
+    def __init__(self, n=2):
+        super().__init__()
+        self.ws = []
+        for i in range(n):
+            w = nn.Parameter(torch.full((3,), float(i + 1)))
+            self.register_parameter("w%d" % i, w)
+            self.ws.append(w)
+        self.ls = [nn.Linear(3, 3) for _ in range(n)]
+        for i, l in enumerate(self.ls):
+            setattr(self, f"l{i}", l)
+    def forward(self, x):
+        for w, l in zip(self.ws, self.ls):
+            x = l(x * w)
+        return x
+
+
+class P3(nn.Module):
+    def __init__(self, n=2):
+        super().__init__()
+        for i in range(n):
+            self.register_buffer(f"b{i}", torch.full((3,), float(i + 1)))
+            setattr(self, f"p{i}", nn.Parameter(torch.ones(3)))
+        self.bs = [getattr(self, f"b{i}") for i in range(n)]
+    def forward(self, x):
+        for i in range(2):
+            x = x * getattr(self, f"b{i}") + getattr(self, f"p{i}")
+        return x
+"""
+BUILT = (
+    "L1()",
+    "L2()",
+    "L3()",
+    "L4()",
+    "GaussianFilter(2, 1.5)",
+    "GaussianFilter(2, 1.5, True)",
+    "P2()",
+    "P3()",
+)
+
+
+@pytest.fixture(scope="module")
+def both() -> tuple[dict, dict]:
+    result = convert_source(SOURCE)
+    assert result.complete, result.findings
+    theirs: dict = {}
+    exec(SOURCE, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    return theirs, ours
+
+
+@pytest.mark.parametrize("built", BUILT)
+def test_the_same_objects_under_both_names(both: tuple[dict, dict], built: str) -> None:
+    torch.manual_seed(0)
+    original = eval(built, both[0])
+    comma = "" if built.endswith("()") else ", "
+    port = eval(f"{built[:-1]}{comma}rngs=nnx.Rngs(0))", {**both[1], "nnx": nnx})
+    state = {key: value + 0.5 for key, value in original.state_dict().items()}
+    original.load_state_dict(state)
+    migrator.load_state_dict(port, state)
+    assert set(migrator.to_state_dict(port)) == set(state)
+    x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    want = original(torch.tensor(x)).detach().numpy()
+    for run in (lambda m, x: m(x), nnx.jit(lambda m, x: m(x))):
+        np.testing.assert_allclose(run(port, jnp.asarray(x)), want, rtol=1e-5, atol=1e-6)
+    assert set(migrator.to_state_dict(port)) == set(state)
+
+
+def test_layers_that_have_no_other_name_are_a_finding() -> None:
+    source = """
+import torch.nn as nn
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(3, 3), nn.Linear(3, 3)]
+
+    def forward(self, x):
+        return self.layers[0](x)
+"""
+    assert [f.rule for f in convert_source(source).findings if f.blocks] == ["API008"]
