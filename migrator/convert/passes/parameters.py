@@ -76,7 +76,7 @@ def _variable_class(
         return syntax.parse("nnx.Variable"), None
     if not isinstance(trained, cst.Name) or trained.value not in ("True", "False"):
         return syntax.parse("nnx.Param"), rw.visit(trained)
-    if trained.value == "True":
+    if syntax.is_true(trained):
         return syntax.parse("nnx.Param"), None
     if any(word in rw.ctx.source.text for word in ("parameters(", ".requires_grad")):
         return cst.Name(rw.ctx.helpers.need(module_file("rules.compat.named"), "Frozen")), None
@@ -197,7 +197,7 @@ def _registered(
     ctx.helpers.use("nnx")
     if ctx.facts.kind(value) == k.NONE:
         return syntax.parse("nnx.data(None)")
-    if method == "register_parameter" and targets.is_variable(ctx, value):
+    if method == "register_parameter" and targets.names_variable(ctx, value):
         return targets.variable_reference(rw, value)[0]  # a loop's, of a list of parameters
     if method == "register_buffer":
         if isinstance(value, cst.IfExp) and isinstance(ctx.facts.kind(value), k.Optional):
@@ -486,12 +486,9 @@ def _plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.As
     """A list of modules: one without names in the state_dict, where other attributes hold them as well."""
     owner = rw.ctx.owner
     if owner is None or not rw.ctx.in_init or not is_registered(rw.ctx, owner, target.attr.value):
-        raise Failure(
-            node,
-            "API008",
-            "modules in a plain list are not registered: torch neither trains nor saves them",
-            "use nn.ModuleList if they are meant to be part of the model",
-        )
+        what = "modules in a plain list are not registered: torch neither trains nor saves them"
+        advice = "use nn.ModuleList if they are meant to be part of the model"
+        raise Failure(node, "API008", what, advice)
     name = rw.ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
     value = cst.Call(cst.Name(name), [cst.Arg(rw.visit(node.value))])
     return syntax.changed(node, value=value)

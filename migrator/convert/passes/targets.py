@@ -58,6 +58,11 @@ def is_variable(ctx: Context, node: cst.CSTNode) -> bool:
     return isinstance(kind, k.Tensor) and kind.role in ("param", "buffer")
 
 
+def names_variable(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether an expression is the name of one, not a new one."""
+    return isinstance(node, (cst.Name, cst.Attribute)) and is_variable(ctx, node)
+
+
 def registered_by_name(ctx: Context, node: cst.CSTNode) -> bool:
     """``m.anchors`` of something unknown, where the classes that have such an attribute register it as a tensor.
 
