@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
@@ -14,6 +13,7 @@ import migrator
 from migrator import convert_source
 from migrator.project import convert_path
 from migrator.usercode import UserCode
+from tests.convert.tools import loaded, pair, same
 
 SOURCE = """
 from typing import Optional
@@ -286,35 +286,20 @@ Later() Holder() Flag() Flag(False) Derived(3) Two() Two(True,True) Two(False,Fa
 
 @pytest.fixture(scope="module")
 def both() -> tuple[dict, dict]:
-    result = convert_source(SOURCE)
-    assert result.complete, result.findings
-    theirs: dict = {}
-    exec(SOURCE, theirs)
-    ours: dict = {}
-    exec(result.code, ours)
-    return theirs, ours
+    return loaded(SOURCE)[:2]
 
 
 @pytest.mark.parametrize("built", BUILT.split())
 def test_the_port_computes_what_torch_does(both: tuple[dict, dict], built: str) -> None:
-    theirs, ours = both
-    torch.manual_seed(0)
-    original = eval(built, theirs)
-    comma = "" if built.endswith("()") else ", "
-    port = eval(f"{built[:-1]}{comma}rngs=nnx.Rngs(0))", {**ours, "nnx": nnx})
-    _compare(original, port)
+    _compare(*pair(*both, built))
 
 
 def _compare(original: torch.nn.Module, port: nnx.Module) -> None:
-    migrator.load_state_dict(port, original.state_dict())
     assert set(migrator.to_state_dict(port)) == set(original.state_dict())
     original.eval()
     port.eval()
     x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
-    want, got = original(torch.tensor(x)), port(jnp.asarray(x))
-    pairs = zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]
-    for one, other in pairs:
-        np.testing.assert_allclose(other, one.detach().numpy(), rtol=1e-5, atol=1e-6)
+    same(original, port, x)
 
 
 def test_a_base_class_of_another_file(tmp_path: Path) -> None:
@@ -359,7 +344,9 @@ class Small(Backbone):
     assert done.complete, done.findings
     original = UserCode(tmp_path).load(package / "derived.py").Small(5)
     port = UserCode(tmp_path / "port").load(tmp_path / "port/net/derived.py")
-    _compare(original, port.Small(5, rngs=nnx.Rngs(0)))
+    small = port.Small(5, rngs=nnx.Rngs(0))
+    migrator.load_state_dict(small, original.state_dict())
+    _compare(original, small)
 
 
 def test_one_line_is_not_declared_twice() -> None:

@@ -10,6 +10,7 @@ from flax import nnx
 
 import migrator
 from migrator import convert_source
+from tests.convert.tools import loaded, pair, same
 
 SOURCE = """
 import torch
@@ -99,40 +100,28 @@ class Warm(nn.Module):
         return self.lin(start) - self.mean
 """
 SHAPES = {
-    "ActNorm": ((3,), (2, 3, 4, 4)),
-    "ActNorm2": ((4,), (6, 4)),
-    "LSQ": ((), (6, 4)),
-    "Warm": ((), (6, 4)),
+    "ActNorm": ("ActNorm(3)", (2, 3, 4, 4)),
+    "ActNorm2": ("ActNorm2(4)", (6, 4)),
+    "LSQ": ("LSQ()", (6, 4)),
+    "Warm": ("Warm()", (6, 4)),
 }
 
 
 @pytest.fixture(scope="module")
 def both() -> tuple[dict, dict]:
-    result = convert_source(SOURCE)
-    assert result.complete, result.findings
-    theirs: dict = {}
-    exec(SOURCE, theirs)
-    ours: dict = {}
-    exec(result.code, ours)
-    return theirs, ours
+    return loaded(SOURCE)[:2]
 
 
 @pytest.mark.parametrize("jit", [True, False])
 @pytest.mark.parametrize("name", SHAPES)
 def test_it_is_done_once(both: tuple[dict, dict], name: str, jit: bool) -> None:
-    args, shape = SHAPES[name]
-    torch.manual_seed(0)
-    original, port = both[0][name](*args), both[1][name](*args, rngs=nnx.Rngs(0))
-    migrator.load_state_dict(port, original.state_dict())
-    run = nnx.jit(lambda module, x: module(x)) if jit else lambda module, x: module(x)
+    built, shape = SHAPES[name]
+    original, port = pair(*both, built)
     for seed, training in ((0, False), (1, True), (2, True), (3, True), (4, False)):
         original.train(training)
         (port.train if training else port.eval)()
         x = np.random.default_rng(seed).normal(1, 2, size=shape).astype(np.float32)
-        want, got = original(torch.tensor(x)), run(port, jnp.asarray(x))
-        pairs = zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]
-        for one, other in pairs:
-            np.testing.assert_allclose(other, one.detach().numpy(), rtol=1e-4, atol=1e-5)
+        same(original, port, x, jit)
     for key, value in migrator.to_state_dict(port).items():
         kept = original.state_dict()[key].numpy()
         np.testing.assert_allclose(value, kept, rtol=1e-4, atol=1e-5)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
-from flax import nnx
 
 import migrator
 from migrator import convert_source
+from tests.convert.tools import loaded, pair, same
 
 SOURCE = """
 import torch
@@ -125,29 +123,19 @@ BUILT = (
 
 @pytest.fixture(scope="module")
 def both() -> tuple[dict, dict]:
-    result = convert_source(SOURCE)
-    assert result.complete, result.findings
-    theirs: dict = {}
-    exec(SOURCE, theirs)
-    ours: dict = {}
-    exec(result.code, ours)
-    return theirs, ours
+    return loaded(SOURCE)[:2]
 
 
 @pytest.mark.parametrize("built", BUILT)
 def test_the_same_objects_under_both_names(both: tuple[dict, dict], built: str) -> None:
-    torch.manual_seed(0)
-    original = eval(built, both[0])
-    comma = "" if built.endswith("()") else ", "
-    port = eval(f"{built[:-1]}{comma}rngs=nnx.Rngs(0))", {**both[1], "nnx": nnx})
+    original, port = pair(*both, built)
     state = {key: value + 0.5 for key, value in original.state_dict().items()}
     original.load_state_dict(state)
     migrator.load_state_dict(port, state)
     assert set(migrator.to_state_dict(port)) == set(state)
     x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
-    want = original(torch.tensor(x)).detach().numpy()
-    for run in (lambda m, x: m(x), nnx.jit(lambda m, x: m(x))):
-        np.testing.assert_allclose(run(port, jnp.asarray(x)), want, rtol=1e-5, atol=1e-6)
+    same(original, port, x)
+    same(original, port, x, jit=True)
     assert set(migrator.to_state_dict(port)) == set(state)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
@@ -10,6 +9,7 @@ from flax import nnx
 
 import migrator
 from migrator import convert_source
+from tests.convert.tools import loaded, same
 
 SOURCE = """
 import math
@@ -130,23 +130,14 @@ BUILT = {
 
 @pytest.mark.parametrize("name", BUILT)
 def test_the_state_goes_on(name: str) -> None:
-    result = convert_source(SOURCE)
-    assert result.complete, result.findings
-    theirs: dict = {}
-    exec(SOURCE, theirs)
-    ours: dict = {}
-    exec(result.code, ours)
+    theirs, ours, _ = loaded(SOURCE)
     torch.manual_seed(0)
     original = theirs[name]()
     port = ours[name](rngs=nnx.Rngs(0)) if name not in ("T1", "T2") else ours[name]()
     migrator.load_state_dict(port, original.state_dict())
-    run = nnx.jit(lambda module, x: module(x))
     for seed in range(3):
         x = np.random.default_rng(seed).normal(size=BUILT[name]).astype(np.float32)
-        want, got = original(torch.tensor(x)), run(port, jnp.asarray(x))
-        pairs = zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]
-        for one, other in pairs:
-            np.testing.assert_allclose(other, one.detach().numpy(), rtol=1e-4, atol=1e-5)
+        same(original, port, x, jit=True)
     for key, value in migrator.to_state_dict(port).items():
         kept = original.state_dict()[key].numpy()
         np.testing.assert_allclose(value, kept, rtol=1e-4, atol=1e-5)

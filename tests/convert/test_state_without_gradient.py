@@ -12,6 +12,7 @@ import torch
 from flax import nnx
 
 from migrator import convert_source
+from tests.convert.tools import loaded
 
 HEAD = """
 import torch
@@ -63,12 +64,7 @@ OUTSIDE = (
 
 
 def _both(source: str) -> tuple[Any, Any]:
-    result = convert_source(source)
-    assert result.complete, result.findings
-    theirs: dict = {}
-    exec(source, theirs)
-    ours: dict = {}
-    exec(result.code, ours)
+    theirs, ours, _ = loaded(source)
     return theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
 
 

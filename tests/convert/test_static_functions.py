@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
-from flax import nnx
 
-import migrator
 from migrator import convert_source
+from tests.convert.tools import loaded, pair, same
 
 SOURCE = """
 import torch
@@ -65,19 +62,10 @@ class C3(C1):
 
 @pytest.mark.parametrize("name", ["G", "C1", "C2", "C3"])
 def test_the_port_computes_what_torch_does(name: str) -> None:
-    result = convert_source(SOURCE)
-    assert result.complete, result.findings
-    theirs: dict = {}
-    exec(SOURCE, theirs)
-    ours: dict = {}
-    exec(result.code, ours)
-    torch.manual_seed(0)
-    original, port = theirs[name]().eval(), ours[name](rngs=nnx.Rngs(0))
-    migrator.load_state_dict(port, original.state_dict())
+    original, port = pair(*loaded(SOURCE)[:2], f"{name}()")
+    original.eval()
     port.eval()
-    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
-    want = original(torch.tensor(x)).detach().numpy()
-    np.testing.assert_allclose(port(jnp.asarray(x)), want, rtol=1e-5, atol=1e-6)
+    same(original, port, np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
 
 
 def test_classes_are_left_alone() -> None:

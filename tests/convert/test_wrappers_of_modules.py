@@ -11,6 +11,7 @@ from flax import nnx
 
 import migrator
 from migrator import convert_source
+from tests.convert.tools import loaded
 
 SOURCE = """
 import torch
@@ -55,12 +56,7 @@ class G6(nn.Module):
 
 
 def test_a_wrapper_finds_what_it_wraps() -> None:
-    result = convert_source(SOURCE)
-    assert result.complete, result.findings
-    theirs: dict = {}
-    exec(SOURCE, theirs)
-    ours: dict = {}
-    exec(result.code, ours)
+    theirs, ours, _ = loaded(SOURCE)
     original, port = theirs["G6"](), ours["G6"](rngs=nnx.Rngs(0))
     migrator.load_state_dict(port, original.state_dict())
     assert set(migrator.to_state_dict(port)) == set(original.state_dict())

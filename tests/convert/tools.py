@@ -77,6 +77,25 @@ def loaded(source: str) -> tuple[dict[str, Any], dict[str, Any], str]:
     return theirs, ours, result.code
 
 
+def pair(theirs: dict[str, Any], ours: dict[str, Any], built: str) -> tuple[torch.nn.Module, Any]:
+    """What ``Net(3, True)`` makes on either side, with the same weights."""
+    torch.manual_seed(0)
+    model = eval(built, theirs)
+    comma = "" if built.endswith("()") else ", "
+    port = eval(f"{built[:-1]}{comma}rngs=nnx.Rngs(0))", {**ours, "nnx": nnx})
+    migrator.load_state_dict(port, model.state_dict())
+    return model, port
+
+
+def same(model: torch.nn.Module, port: Any, x: np.ndarray, jit: bool = False) -> None:
+    """Compare what both give for an input, a tensor or a tuple of some."""
+    run = nnx.jit(lambda module, x: module(x)) if jit else lambda module, x: module(x)
+    want, got = model(torch.tensor(x)), run(port, jnp.asarray(x))
+    pairs = zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]
+    for one, other in pairs:
+        np.testing.assert_allclose(other, one.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
 def both(source: str, *args: object) -> tuple[torch.nn.Module, Any, str]:
     """``M`` of the source and of its conversion with the same weights, and the converted code."""
     theirs, ours, code = loaded(source)
