@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
+import torch
 
-from tests.convert.tools import function, rules_of
+from migrator import convert_source
+from tests.convert.tools import function, loaded, rules_of
 
 HEAD = "def f(x: torch.Tensor, y: torch.Tensor, n: int, mask: torch.BoolTensor):\n"
 
@@ -223,3 +227,27 @@ def test_a_function_that_only_writes_to_its_arguments_needs_a_caller() -> None:
     assert rules_of("def f(x, i):\n    x[:, 0] = 0\n    x[..., i] = 0\n") == ["MUT003", "MUT003"]
     assert rules_of("def f(x: torch.Tensor):\n    x.add_(1)\n") == []  # it returns x
     assert rules_of(several + "    return y\n") == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "x = x.half()\n    x[:, 0].copy_(y)\n    return x",
+        "x = x.half()\n    x[:, 1].add_(y).mul_(y.sum())\n    return x",
+        "return (x.half() / 2).add_(y[:, None]).mul_(y[:, None])",
+        "return (x.half() / 2).clamp_(y.min(), y.max()), (x.half() * 2).lerp_(x.half(), y.half()[:, None])",
+    ],
+)
+def test_what_a_write_leaves_has_the_dtype_of_the_tensor(lines: str) -> None:
+    source = f"import torch\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n    x = x.clone()\n    {lines}\n"
+    theirs, ours, _ = loaded(source)
+    x, y = np.linspace(-2, 2, 6, dtype=np.float32).reshape(3, 2), np.float32([0.5, -1, 1.5])
+    expected, given = (
+        theirs["f"](torch.tensor(x), torch.tensor(y)),
+        ours["f"](jnp.asarray(x), jnp.asarray(y)),
+    )
+    for e, g in zip(*(v if isinstance(v, tuple) else (v,) for v in (expected, given)), strict=True):
+        assert str(e.dtype).removeprefix("torch.") == str(g.dtype)
+        np.testing.assert_allclose(np.asarray(g), e.numpy(), rtol=4e-3)
+    in_a_list = f"{source}\ndef g(x, ys):\n    return [(x.half() * 2).add_(y) for y in ys]\n"
+    assert [f.rule for f in convert_source(in_a_list).findings if f.blocks] == ["MUT002"]

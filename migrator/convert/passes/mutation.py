@@ -85,14 +85,16 @@ def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
     else:
         current = targets.current(rw, receiver)
     args = [CallArg(None, receiver, current, rw.ctx.kind(receiver)), *call_args(rw, node.args)]
-    if not _changes_dtype(rw, rules, args):
-        return convert_call(rw, node, base, rules, args).node
+    if base.endswith("_") or not _changes_dtype(rw, rules, args):
+        return convert_call(rw, node, base, rules, args).node  # its own definition keeps the dtype
     if inner is not None:  # all of a chain keep the dtype of what it writes to
         current = targets.current(rw, written(rw, node))
     if not syntax.is_cheap(current):
-        current = cst.Name(rw.ctx.unused("x"))
-        kept = syntax.parenthesized(cst.NamedExpr(current, args[0].updated))
-        args[0] = CallArg(None, receiver, kept, args[0].kind)  # type: ignore[arg-type]
+        current = rw.ctx.hoist(receiver, args[0].updated, "x")
+        if current is None:
+            what = "a result in place keeps the dtype of its tensor, which has no name here"
+            raise Failure(node, "MUT002", what, "give the tensor a name on a line of its own")
+        args[0] = CallArg(None, receiver, current, args[0].kind)
     value = convert_call(rw, node, base, rules, args).node
     made = syntax.parse("_value.astype(_current.dtype)")
     return syntax.substitute(made, {"_value": value, "_current": current})
