@@ -90,11 +90,12 @@ def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
     if inner is not None:  # all of a chain keep the dtype of what it writes to
         current = targets.current(rw, written(rw, node))
     if not syntax.is_cheap(current):
-        current = rw.ctx.hoist(receiver, args[0].updated, "x")
-        if current is None:
+        named = rw.ctx.hoist(receiver, args[0].updated, "x")
+        if named is None:
             what = "a result in place keeps the dtype of its tensor, which has no name here"
             raise Failure(node, "MUT002", what, "give the tensor a name on a line of its own")
-        args[0] = CallArg(None, receiver, current, args[0].kind)
+        args[0] = CallArg(None, receiver, named, args[0].kind)
+        current = named
     value = convert_call(rw, node, base, rules, args).node
     made = syntax.parse("_value.astype(_current.dtype)")
     return syntax.substitute(made, {"_value": value, "_current": current})
