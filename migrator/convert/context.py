@@ -176,6 +176,8 @@ class Context:
         """Loops that are said to be taken to run."""
         self.large: object | None = None
         """Whole numbers beyond 32 bits, once they are asked for."""
+        self.everywhere: dict[cst.CSTNode, cst.BaseExpression] = {}
+        """What becomes of parts of a value that is computed everywhere, and not where a mask selects."""
         self.selected: object | None = None
         """Rows that masks select, once they are asked for."""
         self.skips: dict[cst.CSTNode, Any] | None = None

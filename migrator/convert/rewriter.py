@@ -63,6 +63,9 @@ class Rewriter:
         blocked = self.ctx.blocked
         if blocked and node in blocked:
             raise Failure(node, *blocked[node])
+        made = self.ctx.everywhere
+        if made and node in made:
+            return made[node]
         for handler in self._handlers.get(type(node), ()):
             new = handler(self, node)
             if new is not None:

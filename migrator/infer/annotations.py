@@ -21,6 +21,11 @@ OTHER_RANK = frozenset(
     "where".split()
 )
 """Functions whose result has the dtype of their first argument (``Tensor["same"]``), and not its rank for sure."""
+TO_ONE = frozenset(
+    "sum nansum mean nanmean prod max min amax amin median nanmedian std var norm all any argmax argmin "
+    "count_nonzero trace".split()
+)
+"""Functions of a tensor that give one element where they are told nothing else."""
 
 
 @cache

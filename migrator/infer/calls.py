@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.infer import kinds as k
-from migrator.infer.annotations import OTHER_RANK, dtype_class, from_definition
+from migrator.infer.annotations import OTHER_RANK, TO_ONE, dtype_class, from_definition
 from migrator.infer.construction import (
     CONTAINERS,
     MAYBE_AFFINE,
@@ -380,11 +380,9 @@ class Calls(Construction):
 
     @staticmethod
     def _size(first: k.Tensor, args: Args) -> k.Kind:
-        if len(args) > 1:
-            return k.INT
-        return (
-            k.Tuple((k.INT,) * first.rank) if first.rank is not None else k.Sequence(k.INT, "size")
-        )
+        if len(args) > 1 or first.rank is None:
+            return k.INT if len(args) > 1 else k.Sequence(k.INT, "size")
+        return k.Tuple((k.INT,) * first.rank)
 
     def _refine(self, name: str, kind: k.Kind, args: Args) -> k.Kind:
         """Ranks and dtypes that a return annotation cannot say."""
@@ -395,10 +393,11 @@ class Calls(Construction):
                     return replace(kind, dtype=dtype_class(value.name))
             if name == "torch.arange" and of_integers(args):
                 return replace(kind, dtype="int")
-            if short == "to" and len(args) > 1:
-                for _, value in args[1:]:
-                    if isinstance(value, k.DType):
-                        return replace(kind, dtype=dtype_class(value.name))
+            if len(args) == 1 and args[0][0] is None and short in TO_ONE:
+                return replace(kind, rank=0)
+            for _, value in args[1:] if short == "to" else ():
+                if isinstance(value, k.DType):
+                    return replace(kind, dtype=dtype_class(value.name))
             if short in _SHAPED_BY_SIZES:
                 sizes = (
                     [] if any(key == "*" for key, _ in args) else [v for key, v in args if not key]

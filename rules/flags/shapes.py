@@ -8,6 +8,7 @@ import libcst as cst
 
 from rules.flags import _lines as lines
 from rules.flags._masked import masked_loss, masked_select
+from rules.flags._selected import Write, selected_write
 from rules.registry import Advice, FlagContext, flag
 
 _LOSSES = [
@@ -70,6 +71,9 @@ def boolean_mask(node: cst.Subscript, ctx: FlagContext) -> Advice | str | None:
     ):
         return None
     parent = ctx.parents[-1]
+    write = _of_a_write(ctx)
+    if write is not None and (node is write.target or node in write.selections):
+        return None
     if isinstance(parent, cst.AssignTarget) or (
         isinstance(parent, cst.AugAssign) and parent.target is node
     ):
@@ -81,6 +85,18 @@ def boolean_mask(node: cst.Subscript, ctx: FlagContext) -> Advice | str | None:
     for name in lines.targets(parent):
         ctx.memo[name] = Sized(mask, ctx.text(mask), (name,), node.value)
     return _read(node.value, mask, parent, ctx)
+
+
+def _of_a_write(ctx: FlagContext) -> Write | None:
+    """The write through a mask around a node that the converter computes everywhere."""
+    for parent in reversed(ctx.parents):
+        if isinstance(parent, cst.BaseSmallStatement):
+            found = selected_write(
+                parent, ctx.callee, lambda n: ctx.scalar(n) is not None, lambda n: ctx.rank(n) == 0
+            )
+            known = found is not None and ctx.dtype(found.mask) == "bool"
+            return found if known and ctx.is_tensor(found.target.value) else None  # type: ignore[union-attr]
+    return None
 
 
 def _is_reduced(node: cst.Subscript, mask: cst.CSTNode, ctx: FlagContext) -> bool:

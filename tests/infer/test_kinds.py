@@ -158,11 +158,18 @@ def test_join(a: k.Kind, b: k.Kind, joined: k.Kind) -> None:
     assert k.join(b, a) == joined
 
 
-@pytest.mark.parametrize("call", ["max(1)[0]", "min(1).values", "amax(0)", "median(2)[0]", "max()"])
+@pytest.mark.parametrize("call", ["max(1)[0]", "min(1).values", "amax(0)", "median(2)[0]"])
 def test_a_reduction_has_not_the_rank_of_what_it_reduces(call: str) -> None:
     kind = kind_of(f"def f(n: int):\n    x = torch.zeros(n, n, n)\n    r = x.{call}\n", "r")
     assert isinstance(kind, k.Tensor)
     assert kind.rank is None
+
+
+@pytest.mark.parametrize("call", ["x.max()", "torch.sum(x)", "(x * 2).mean()", "x.std()"])
+def test_a_reduction_of_all_has_no_axes(call: str) -> None:
+    kind = kind_of(f"def f(x: torch.Tensor):\n    r = {call}\n", "r")
+    assert isinstance(kind, k.Tensor)
+    assert kind.rank == 0
 
 
 @pytest.mark.parametrize(

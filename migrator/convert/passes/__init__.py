@@ -25,6 +25,7 @@ ORDER = (
     "handing",
     "large_numbers",
     "selected_rows",
+    "selected_values",
     "skipping",
     "casting",
     "zero_dims",

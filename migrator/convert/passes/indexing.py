@@ -364,7 +364,7 @@ def _masked(
     made_mask = rw.visit(mask)
     fill = value if scalar else selected
     assert isinstance(fill, cst.BaseExpression)
-    if _same_rank(rw, target.value, mask):
+    if same_rank(rw, target.value, mask):
         ctx.helpers.use("jnp")
         function = syntax.parse("jnp.where")
         return syntax.with_args(
@@ -398,7 +398,8 @@ def _same_selection(
     return made
 
 
-def _same_rank(rw: Rewriter, base: cst.BaseExpression, mask: cst.BaseExpression) -> bool:
+def same_rank(rw: Rewriter, base: cst.BaseExpression, mask: cst.BaseExpression) -> bool:
+    """Whether a mask surely has all axes of what it is an index of."""
     a, b = rw.ctx.kind(base), rw.ctx.kind(mask)
     if isinstance(a, k.Tensor) and isinstance(b, k.Tensor):
         if a.rank is not None and a.rank == b.rank:
@@ -425,7 +426,7 @@ def update_items(rw: Rewriter, target: cst.Subscript, node: cst.AugAssign) -> An
                 "use jnp.where(mask, x + values, x) with values of x's shape",
             )
         base = rw.visit(target.value)
-        combined = _binary(base, operator, value)
+        combined = binary(base, operator, value)
         return targets.assign(rw, target.value, _where(rw, target, mask, combined, base))
     slices = convert_slices(rw, target, writing=True)
     basic = all(
@@ -437,7 +438,7 @@ def update_items(rw: Rewriter, target: cst.Subscript, node: cst.AugAssign) -> An
         made = _at(rw, target, slices, _UPDATES[operator], value)
     elif operator in _OPERATORS:
         read = syntax.changed(target, value=rw.visit(target.value), slice=slices)
-        made = _at(rw, target, slices, "set", _binary(read, operator, value))
+        made = _at(rw, target, slices, "set", binary(read, operator, value))
     else:
         raise Failure(
             node, "MUT002", "this augmented assignment has no counterpart", "write it out"
@@ -445,9 +446,10 @@ def update_items(rw: Rewriter, target: cst.Subscript, node: cst.AugAssign) -> An
     return targets.assign(rw, target.value, made)
 
 
-def _binary(
+def binary(
     left: cst.BaseExpression, operator: str, right: cst.BaseExpression
 ) -> cst.BinaryOperation:
+    """The operation of an augmented assignment."""
     made = cst.BinaryOperation(cst.Name("a"), _OPERATORS[operator](), cst.Name("b"))
     return syntax.changed(
         made, left=syntax.fitted(made, "left", left), right=syntax.fitted(made, "right", right)
@@ -461,7 +463,7 @@ def _where(
     new: cst.BaseExpression,
     base: cst.BaseExpression,
 ) -> cst.BaseExpression:
-    if _same_rank(rw, target.value, mask):
+    if same_rank(rw, target.value, mask):
         rw.ctx.helpers.use("jnp")
         function: cst.BaseExpression = syntax.parse("jnp.where")
     else:

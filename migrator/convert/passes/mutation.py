@@ -113,13 +113,18 @@ _NARROW_FLOATS = frozenset("half bfloat16 float16".split())
 _NARROW_INTEGERS = frozenset("short byte char int8 uint8 int16".split())
 
 
+def narrow_dtypes(rw: Rewriter) -> tuple[bool, ...]:
+    """Whether a file names floats, and whole numbers, of fewer bits than the usual ones."""
+    if rw.ctx.narrow is None:
+        rw.ctx.narrow = tuple(names_one(rw.ctx, w) for w in (_NARROW_FLOATS, _NARROW_INTEGERS))
+    return rw.ctx.narrow
+
+
 def _may_widen(rw: Rewriter, target: k.Kind, other: k.Kind) -> bool:
     """Whether a tensor written in place may have fewer digits than the operand: torch keeps the dtype it has.
 
     All tensors of one kind have one dtype in files that name no narrow one."""
-    if rw.ctx.narrow is None:
-        rw.ctx.narrow = tuple(names_one(rw.ctx, w) for w in (_NARROW_FLOATS, _NARROW_INTEGERS))
-    floats, whole = rw.ctx.narrow
+    floats, whole = narrow_dtypes(rw)
     dtype = target.dtype if isinstance(target, k.Tensor) else None
     named = {"float": floats, "complex": floats, "int": whole, "bool": False}
     if not named.get(dtype or "", floats or whole) or k.scalar_type(other) is not None:

@@ -55,7 +55,7 @@ def _only_trains(
 
 
 _OF_TYPE = frozenset(
-    "dtype device is_cuda is_floating_point get_device new_zeros new_ones new_empty new_full new_tensor".split()
+    "dtype device is_cuda is_floating_point get_device new new_zeros new_ones new_empty new_full new_tensor".split()
 )
 
 
@@ -67,7 +67,10 @@ def asks_for_type(ctx: Context, call: cst.Call) -> bool:
         return False
     if taken.func.value != "next" or len(taken.args) != 1 or names_half(ctx):
         return False
-    above = around[2]
+    above, at = around[2], 2
+    while isinstance(above, cst.Attribute) and above.attr.value == "data":  # as much as the tensor
+        taken, at = above, at + 1
+        above = around[at]
     if isinstance(above, cst.Assign) and len(above.targets) == 1 and ctx.frame is not None:
         name = above.targets[0].target
         if not isinstance(name, cst.Name):

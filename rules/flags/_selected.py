@@ -1,0 +1,157 @@
+"""``x[mask] = f(y[mask])``, element by element: what is computed everywhere and kept where the mask holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import libcst as cst
+
+_CASTS = frozenset("neg negative float double long int bool".split())
+"""Linear: their slope is a number, whatever they are given."""
+_POINTWISE = frozenset(
+    "abs sign square sin cos tan tanh sigmoid relu erf erfc erfinv clamp clamp_min clamp_max maximum minimum floor ceil "
+    "round trunc add sub mul div divide true_divide exp expm1 exp2 log log1p log2 log10 sqrt rsqrt pow asin acos atan "
+    "arcsin arccos arctan sinh cosh asinh acosh atanh reciprocal softplus elu leaky_relu gelu silu logit logsigmoid "
+    "lgamma digamma atan2 arctan2 xlogy hypot logical_not".split()
+)
+"""Those that are steep, infinite or undefined somewhere, perhaps where the mask does not hold."""
+_OPERATORS = (
+    *(cst.Add, cst.Subtract, cst.Multiply),
+    *(cst.Divide, cst.Power, cst.Modulo, cst.FloorDivide),
+)
+_AUGMENTED = (
+    *(cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign),
+    *(cst.DivideAssign, cst.PowerAssign),
+)
+
+
+class Write(NamedTuple):
+    """A write through a mask of what is computed, element by element, from tensors that the same mask selects from.
+
+    ``singles``: tensors of one element, or what may be one, that it is computed with.
+    ``linear``: nothing but sums and multiples, whose slope is a number where the mask does not hold, too.
+    """
+
+    target: cst.Subscript
+    mask: cst.BaseExpression
+    selections: tuple[cst.Subscript, ...]
+    singles: tuple[cst.BaseExpression, ...]
+    linear: bool
+
+
+class _No(Exception):
+    """Not element by element, or not known to be."""
+
+
+def selected_write(
+    statement: cst.CSTNode,
+    callee: Callable[[cst.Call], str | None],
+    is_number: Callable[[cst.BaseExpression], bool],
+    is_single: Callable[[cst.BaseExpression], bool],
+) -> Write | None:
+    """The parts of ``x[mask] = f(y[mask], z[mask])`` or ``x[mask] += …``; None for any other statement.
+
+    Args:
+      callee: the name that a call reaches, as of ``FlagContext``.
+      is_number: whether an expression is a Python number.
+      is_single: whether an expression is a tensor without axes.
+    """
+    if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
+        target: cst.CSTNode = statement.targets[0].target
+    elif isinstance(statement, cst.AugAssign) and isinstance(statement.operator, _AUGMENTED):
+        target = statement.target
+    else:
+        return None
+    mask = _index(target)
+    if mask is None or not _is_plain(mask):
+        return None
+    assert isinstance(target, cst.Subscript)
+    found: list[cst.Subscript] = []
+    singles: list[cst.BaseExpression] = []
+
+    def linear(node: cst.BaseExpression) -> bool:
+        """Whether a part is linear in what is selected; raises where it is not element by element."""
+        if isinstance(node, cst.Subscript) and (index := _index(node)) is not None:
+            if index.deep_equals(mask):
+                found.append(node)
+                return True
+        if is_number(node):
+            return True
+        if is_single(node) or _is_own(node):
+            if not _is_plain(node) and _selects(node):
+                raise _No  # x[m].mean(), which is NaN where m holds nowhere
+            singles.append(node)
+            return True
+        if isinstance(node, cst.UnaryOperation) and isinstance(
+            node.operator, (cst.Minus, cst.Plus)
+        ):
+            return linear(node.expression)
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _OPERATORS):
+            return all([linear(node.left), linear(node.right)]) and keeps(
+                node.operator, node.left, node.right
+            )
+        if isinstance(node, cst.Call):
+            name = callee(node) or ""
+            short = name.rpartition(".")[2]
+            if not name.startswith(("torch.", "Tensor.")) or short not in _CASTS | _POINTWISE:
+                raise _No
+            parts = [item.value for item in node.args if not _is_flag(item)]
+            if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
+                parts.append(node.func.value)
+            return all(list(map(linear, parts))) and short in _CASTS
+        raise _No
+
+    def keeps(operator: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
+        """Whether two linear parts make one: ``a + b``, ``2 * a``, ``a / 2``."""
+        if isinstance(operator, (cst.Add, cst.Subtract, cst.AddAssign, cst.SubtractAssign)):
+            return True
+        if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
+            return is_number(left) or is_number(right)
+        return isinstance(operator, (cst.Divide, cst.DivideAssign)) and is_number(right)
+
+    try:
+        alike = linear(statement.value)
+    except _No:
+        return None
+    if isinstance(statement, cst.AugAssign):
+        alike = alike and keeps(statement.operator, target, statement.value)
+    elif not found:
+        return None  # a number for all of them
+    return Write(target, mask, tuple(found), tuple(singles), alike)
+
+
+def _index(node: cst.CSTNode) -> cst.BaseExpression | None:
+    if not isinstance(node, cst.Subscript) or len(node.slice) != 1:
+        return None
+    index = node.slice[0].slice
+    if not isinstance(index, cst.Index) or index.star is not None:
+        return None
+    return None if isinstance(index.value, cst.Tuple) else index.value
+
+
+def _is_plain(node: cst.CSTNode) -> bool:
+    """Whether a mask gives the same whenever it is asked: it calls nothing."""
+    if isinstance(node, (cst.Call, cst.NamedExpr, cst.Await, cst.Yield)):
+        return False
+    return all(map(_is_plain, node.children))
+
+
+def _selects(node: cst.CSTNode) -> bool:
+    return _index(node) is not None or any(map(_selects, node.children))
+
+
+def _is_own(node: cst.BaseExpression) -> bool:
+    """``self.scale``, ``self.embeddings[1].weight``: as many elements of a module's own as there are selected it cannot have."""
+    while isinstance(node, (cst.Attribute, cst.Subscript)):
+        if isinstance(node, cst.Subscript) and not isinstance(_index(node), cst.Integer):
+            return False
+        node = node.value
+        if isinstance(node, cst.Name):
+            return node.value == "self"
+    return False
+
+
+def _is_flag(item: cst.Arg) -> bool:
+    """``inplace=False`` and its like are no part of what is computed."""
+    return isinstance(item.value, cst.Name) and item.value.value in ("True", "False", "None")
