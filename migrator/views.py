@@ -6,6 +6,8 @@ from typing import Any
 
 import libcst as cst
 
+from migrator import syntax
+
 
 def undressed(node: Any) -> Any:
     """``x`` of ``x.data`` and ``x.detach()``, through which torch writes to x past its gradient."""
@@ -51,3 +53,16 @@ def viewed(node: cst.CSTNode) -> cst.BaseExpression | None:
         return node.func.value
     plain = node.args and node.args[0].keyword is None and not node.args[0].star
     return node.args[0].value if plain else None
+
+
+def is_assigned_to(statement: cst.CSTNode | None, target: cst.BaseExpression) -> bool:
+    """``w.data = w.data.zero_().add(1)``: what is written goes, as its own value takes its place."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    if not isinstance(small, cst.Assign) or len(small.targets) != 1:
+        return False
+    if not isinstance(target, cst.Attribute):
+        return False
+    owner, read = small.targets[0].target, syntax.code(target)
+    same = isinstance(owner, cst.Attribute) and undressed(owner).deep_equals(target)
+    alike = [n for n in syntax.walk(small.value) if isinstance(n, cst.Attribute)]
+    return same and sum(syntax.code(one) == read for one in alike) == 1

@@ -54,7 +54,7 @@ class Tuple(Kind):
 
 @dataclass(frozen=True)
 class Sequence(Kind):
-    """A list, tuple or torch.Size of unknown length. ``type`` is "list", "tuple", "size" or "iter"."""
+    """A list, tuple or torch.Size of unknown length. ``type`` is "list", "tuple", "size", "range" or "iter"."""
 
     item: Kind = Unknown()
     type: str = "list"

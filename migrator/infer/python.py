@@ -57,7 +57,7 @@ class Python(Attributes):
         if name in ("isinstance", "issubclass", "hasattr", "callable", "any", "all"):
             return k.BOOL
         if name == "range":
-            return k.Sequence(k.INT, "iter")
+            return k.Sequence(k.INT, "range")
         if name == "enumerate":
             return k.Sequence(k.Tuple((k.INT, k.element(first))), "iter")
         if name == "zip" and any(keyword == "*" for keyword, _ in args):

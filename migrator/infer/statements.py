@@ -21,6 +21,12 @@ from migrator.infer.static import leaves, truth
 from migrator.source import dotted
 
 
+def _gathers(listed: k.Kind, kind: k.Kind) -> bool:
+    """Whether a list may have been gathered for a container, and is none of numbers in its place."""
+    container = isinstance(kind, k.Module) and kind.item is not None
+    return container and isinstance(listed, k.Sequence) and k.scalar_type(listed.item) is None
+
+
 class Statements(Narrowing):
     """Executes statements over kinds."""
 
@@ -304,11 +310,9 @@ class Statements(Narrowing):
             info.attributes[name] = kind
         elif known == k.Sequence(k.UNKNOWN, "list") and isinstance(kind, k.Sequence):
             info.attributes[name] = kind
-        elif isinstance(known, k.Sequence) and isinstance(kind, k.Module) and kind.item is not None:
+        elif _gathers(known, kind):
             info.attributes[name] = kind  # the list was only gathered for the container
-        elif (
-            isinstance(known, k.Module) and known.item is not None and isinstance(kind, k.Sequence)
-        ):
+        elif _gathers(kind, known):
             pass
         elif (
             isinstance(known, k.Module)

@@ -48,6 +48,60 @@ def computed_with(
     return _read_for_arithmetic(target.value, functions[0].body, is_tensor, callee)
 
 
+_SHIFTS = {"torch.roll": 1, "Tensor.roll": 0}
+"""Functions that take a shift, and its place."""
+
+
+def places(
+    node: cst.Call,
+    parents: Sequence[cst.CSTNode],
+    is_tensor: Callable[[cst.BaseExpression], bool],
+    callee: Callable[[cst.Call], str | None],
+) -> bool:
+    """Whether ``int(i)`` says where: ``x[:, int(i) + 1]``, ``torch.roll(x, -int(i), -1)``; an array does as well there.
+
+    Args:
+      parents: the nodes around ``node``, the file first.
+    """
+    inner: cst.CSTNode = node
+    above = list(parents)
+    while above and isinstance(outer := above[-1], (cst.UnaryOperation, cst.BinaryOperation)):
+        if isinstance(outer, cst.BinaryOperation):
+            other = outer.right if outer.left is inner else outer.left
+            if not isinstance(outer.operator, _ARITHMETIC[:3]) or not isinstance(other, cst.Integer):
+                return False
+        elif not isinstance(outer.operator, cst.Minus):
+            return False
+        inner = above.pop()
+    if len(above) > 2 and isinstance(above[-1], cst.Index):
+        item = above[-3]
+        return isinstance(item, cst.Subscript) and is_tensor(item.value) and _is_basic(item, inner)
+    call = above[-2] if len(above) > 1 and isinstance(above[-1], cst.Arg) else None
+    if not isinstance(call, cst.Call) or any(item.star for item in call.args):
+        return False
+    place = _SHIFTS.get(callee(call) or "")
+    if place is None:
+        return False
+    keyword = above[-1].keyword  # type: ignore[attr-defined]
+    if keyword is not None:
+        return bool(keyword.value == "shifts")
+    return place < len(call.args) and call.args[place] is above[-1]
+
+
+def _is_basic(item: cst.Subscript, number: cst.CSTNode) -> bool:
+    """Whether the rest of an index is slices and numbers that are written down."""
+    for element in item.slice:
+        index = element.slice
+        if isinstance(index, cst.Index) and index.value is not number:
+            value = index.value
+            if isinstance(value, cst.UnaryOperation):
+                value = value.expression
+            named = isinstance(value, cst.Name) and value.value == "None"
+            if not named and not isinstance(value, (cst.Integer, cst.Ellipsis)):
+                return False
+    return True
+
+
 def names_half(file: cst.CSTNode) -> bool:
     """Whether a file names a float type of fewer digits than float32: a Python number would not widen it, an array does."""
     return any(isinstance(one, cst.Name) and one.value in HALF for one in _below(file))

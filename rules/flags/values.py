@@ -10,7 +10,7 @@ import libcst as cst
 from rules.flags import _lines as lines
 from rules.flags._first import start, starts
 from rules.flags._guards import guards, is_guard, last_test
-from rules.flags._numbers import computed_with, names_half
+from rules.flags._numbers import computed_with, names_half, places
 from rules.registry import Advice, FlagContext, flag
 
 _TRUTH = frozenset(
@@ -385,6 +385,9 @@ def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     else:
         return None
     if x is None or not ctx.in_forward:
+        return None
+    whole = name == "builtins.int" or (name == "Tensor.item" and ctx.dtype(x) == "int")
+    if whole and places(node, ctx.parents, ctx.is_tensor, ctx.callee):
         return None
     counted = name == "builtins.float" and ctx.dtype(x) == "int"
     measured = name in ("builtins.float", "Tensor.item") and ctx.dtype(x) in ("float", None)

@@ -64,6 +64,7 @@ ORDER = (
     "foreign",
     "ranges",
     "empty_parts",
+    "told_places",
     "unknown_arrays",
     "calls",
     "names",

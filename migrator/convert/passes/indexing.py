@@ -201,8 +201,11 @@ def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExp
         elements = [syntax.changed(e, value=_index(rw, e.value, writing)) for e in node.elements]
         return syntax.changed(node, elements=elements)
     made: cst.BaseExpression = rw.visit(node)
+    if isinstance(made, cst.Call) and ctx.facts.callee(node) == "builtins.range":
+        ctx.helpers.use("jnp")
+        return syntax.changed(made, func=syntax.parse("jnp.arange"))
     if isinstance(node, (cst.List, cst.ListComp)) or (
-        isinstance(kind, k.Sequence) and kind.type == "list"
+        isinstance(kind, k.Sequence) and kind.type in ("list", "range")
     ):
         if isinstance(node, cst.List) and _holds_slices(node):
             return made

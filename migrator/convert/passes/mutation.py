@@ -303,6 +303,9 @@ def _used_result(
         return value()
     if _is_part_of_new(rw, target):
         return value()
+    if views.is_assigned_to(ctx.statements[-1].node if ctx.statements else None, target):
+        check_mutation(ctx, node, target)
+        return value()
     raise Failure(
         node,
         "MUT002",

@@ -1,4 +1,4 @@
-"""``getattr(x, "mean")(-1)``: what is asked of a tensor by its name."""
+"""``getattr(x, "mean")(-1)``, ``hasattr(w, "data")``: what is asked of a tensor by its name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules.torch_names import table
 
 
 @converts(cst.Call, when=lambda ctx: "getattr" in ctx.words)
@@ -51,3 +52,31 @@ def _attribute(rw: Rewriter, node: cst.Call) -> cst.Attribute | None:
     facts.kinds[base] = facts.kind(owner)
     facts.kinds[found] = facts.kind(node)
     return found
+
+
+@converts(cst.Call, when=lambda ctx: "hasattr" in ctx.words)
+def has_name(rw: Rewriter, node: cst.Call) -> Any:
+    """``hasattr(m.bias, "data")``: a tensor has torch's names, which arrays have not; the bias of a layer may be None."""
+    facts = rw.ctx.facts
+    if facts.callee(node) != "builtins.hasattr" or len(node.args) != 2:
+        return None
+    owner, told = (arg.value for arg in node.args)
+    kind, name = facts.kind(owner), facts.kind(told)
+    if not isinstance(name, k.Const) or not _of_tensors(str(name.value)):
+        return None
+    weight = isinstance(owner, cst.Attribute) and owner.attr.value in ("weight", "bias")
+    if isinstance(kind, k.Tensor) and not weight:
+        return cst.Name("True")
+    whole = kind.inner if isinstance(kind, k.Optional) else kind
+    unknown = weight and isinstance(whole, k.Unknown) and name.value == "data"
+    if not unknown and not isinstance(whole, k.Tensor):
+        return None
+    none = cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))
+    asked = cst.Comparison(owner, [none])
+    facts.kinds[asked] = k.BOOL
+    return rw.visit(asked)
+
+
+def _of_tensors(name: str) -> bool:
+    names = table()
+    return name in names["method"] or name in names["attribute"]

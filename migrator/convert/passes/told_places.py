@@ -1,0 +1,37 @@
+"""Whole numbers taken out of tensors to say where: an array says it as well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from rules.flags._numbers import places
+
+
+@converts(cst.Call)
+def place(rw: Rewriter, node: cst.Call) -> Any:
+    """``x[:, int(i)]`` → ``x[:, i.astype(int)]``, ``torch.roll(x, n.item())`` → ``jnp.roll(x, n)``."""
+    facts = rw.ctx.facts
+    name, x = facts.callee(node), None
+    if name == "builtins.int" and len(node.args) == 1 and node.args[0].keyword is None:
+        x = node.args[0].value
+    elif name == "Tensor.item" and isinstance(node.func, cst.Attribute):
+        x = node.func.value
+    kind = facts.kind(x) if x is not None else None
+    if x is None or not isinstance(kind, k.Tensor) or not rw.ctx.source.index.has(node):
+        return None
+    if rw.ctx.concrete or (name == "Tensor.item" and kind.dtype != "int"):
+        return None
+
+    def is_tensor(other: cst.BaseExpression) -> bool:
+        return isinstance(facts.kind(other), k.Tensor)
+
+    if not places(node, rw.ctx.source.index.around(node), is_tensor, facts.callee):
+        return None
+    template = "__x__" if kind.rank == 0 else "__x__.reshape(())"
+    template += "" if kind.dtype == "int" else ".astype(int)"
+    return syntax.substitute(syntax.parse(template), {"__x__": rw.visit(x)})
