@@ -68,7 +68,9 @@ def places(
     while above and isinstance(outer := above[-1], (cst.UnaryOperation, cst.BinaryOperation)):
         if isinstance(outer, cst.BinaryOperation):
             other = outer.right if outer.left is inner else outer.left
-            if not isinstance(outer.operator, _ARITHMETIC[:3]) or not isinstance(other, cst.Integer):
+            if not isinstance(outer.operator, _ARITHMETIC[:3]) or not isinstance(
+                other, cst.Integer
+            ):
                 return False
         elif not isinstance(outer.operator, cst.Minus):
             return False

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from migrator import convert_source
-from tests.convert.tools import function, loaded, rules_of
+from migrator.weights import to_state_dict
+from tests.convert.tools import both, function, loaded, rules_of, same
 
 HEAD = "def f(x: torch.Tensor, y: torch.Tensor, n: int, mask: torch.BoolTensor):\n"
 
@@ -251,3 +252,25 @@ def test_what_a_write_leaves_has_the_dtype_of_the_tensor(lines: str) -> None:
         np.testing.assert_allclose(np.asarray(g), e.numpy(), rtol=4e-3)
     in_a_list = f"{source}\ndef g(x, ys):\n    return [(x.half() * 2).add_(y) for y in ys]\n"
     assert [f.rule for f in convert_source(in_a_list).findings if f.blocks] == ["MUT002"]
+
+
+def test_what_is_written_to_before_it_is_replaced() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bn = nn.BatchNorm1d(4)
+        self.bn.weight.data = self.bn.weight.data.zero_().add(1.5)
+        self.bn.bias.data = self.bn.bias.data.fill_(0.25)
+        self.register_buffer("seen", torch.zeros(4))
+
+    def forward(self, x):
+        self.seen = self.seen.add_(1)
+        return self.bn(x) + self.seen
+"""
+    model, port, _ = both(source)
+    for name, value in model.state_dict().items():
+        np.testing.assert_array_equal(to_state_dict(port)[name], value)
+    same(model, port, np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
+    read_too = "def f(m: nn.Linear):\n    m.weight.data = m.weight.data.zero_() + m.weight.data\n"
+    assert rules_of(read_too) == ["MUT002"]

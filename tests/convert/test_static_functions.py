@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flax import nnx
 
+import migrator
 from migrator import convert_source
-from tests.convert.tools import loaded, pair, same
+from tests.convert.tools import both, loaded, pair, same
 
 SOURCE = """
 import torch
@@ -109,3 +111,43 @@ class M(nn.Module):
         return self.layer(x)
 """
     assert [f.rule for f in convert_source(source).findings if f.blocks] == ["API001"]
+
+
+def test_names_that_tensors_have() -> None:
+    """Without ``data`` in arrays, ``hasattr`` would leave out what it guards; the bias of a layer may be None."""
+    source = """
+def weights_init(m):
+    if m.__class__.__name__.find("Conv") != -1 and hasattr(m, "bias") and hasattr(m.bias, "data"):
+        m.bias.data.fill_(0.5)
+
+
+class M(nn.Module):
+    def __init__(self, scaled=False):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+        self.plain = nn.Conv1d(4, 4, 1, bias=False)
+        self.conv = nn.Conv1d(4, 4, 1)
+        self.scale = nn.Parameter(torch.full((1,), 3.0)) if scaled else None
+        for m in self.modules():
+            if isinstance(m, nn.BatchNorm1d):
+                if hasattr(m.weight, "data"):
+                    m.weight.data.zero_().add_(2.0)
+            elif isinstance(m, nn.Conv1d):
+                if hasattr(m.bias, "data"):
+                    m.bias.data.fill_(0.1)
+        self.apply(weights_init)
+
+    def forward(self, x):
+        if hasattr(self.scale, "data"):
+            x = x * self.scale
+        if hasattr(x, "requires_grad"):
+            x = x + 1
+        return self.conv(self.plain(self.norm(x)))
+"""
+    for args in ((), (True,)):
+        model, port, _ = both(source, *args)
+        theirs, ours, _ = loaded(source)
+        made = migrator.to_state_dict(ours["M"](*args, rngs=nnx.Rngs(0)))
+        for name in ("norm.weight", "conv.bias"):
+            np.testing.assert_array_equal(made[name], theirs["M"](*args).state_dict()[name])
+        same(model, port, np.linspace(-1, 1, 24, dtype=np.float32).reshape(2, 4, 3))
