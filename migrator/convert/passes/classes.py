@@ -13,6 +13,7 @@ from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.first_kept import with_declarations
 from migrator.convert.passes.layer_classes import as_torch, constructor, needs_signature
+from migrator.convert.returned_data import is_returned_data, registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -62,6 +63,8 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     if info.torch_base is not None:
         body = with_mode(rw, info, _with_constructor(rw, info, body))
         body = with_declarations(rw, info, body)
+    if is_returned_data(ctx, info):
+        decorators = registered(ctx, decorators)
     if len(bases) < len(node.bases):
         return _host_class(info, node, bases, decorators, body)
     return syntax.changed(node, bases=bases, keywords=keywords, decorators=decorators, body=body)

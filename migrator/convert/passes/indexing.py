@@ -201,7 +201,7 @@ def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExp
         elements = [syntax.changed(e, value=_index(rw, e.value, writing)) for e in node.elements]
         return syntax.changed(node, elements=elements)
     made: cst.BaseExpression = rw.visit(node)
-    if isinstance(made, cst.Call) and ctx.facts.callee(node) == "builtins.range":
+    if isinstance(node, cst.Call) and ctx.facts.callee(node) == "builtins.range":
         ctx.helpers.use("jnp")
         return syntax.changed(made, func=syntax.parse("jnp.arange"))
     if isinstance(node, (cst.List, cst.ListComp)) or (
