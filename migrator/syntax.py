@@ -410,7 +410,10 @@ def _substituted(mapping: Mapping[str, cst.BaseExpression], item: Any) -> cst.CS
         return item
     if kind is cst.Arg:
         value = _substituted(mapping, item.value)
-        return item if value is item.value else changed(item, value=value)
+        if value is item.value:
+            return item
+        bare = unparenthesized(value)  # type: ignore[arg-type]
+        return changed(item, value=value if item.star else bare)
     if kind is cst.Attribute:
         value = _substituted(mapping, item.value)
         if value is item.value:

@@ -28,6 +28,13 @@ TO_ONE = frozenset(
 """Functions of a tensor that give one element where they are told nothing else."""
 
 
+def has_no_axes(short: str, args: list[tuple[str | None, k.Kind]]) -> bool:
+    """Whether a function gives one element: ``x.sum()``, ``torch.tensor(0.5, dtype=…)``."""
+    if short in ("tensor", "as_tensor", "scalar_tensor"):
+        return bool(args) and args[0][0] is None and k.scalar_type(args[0][1]) is not None
+    return len(args) == 1 and args[0][0] is None and short in TO_ONE
+
+
 @cache
 def _parts(text: str) -> tuple[str, ...]:
     """Split ``A, tuple[B, C]`` at its outer commas."""

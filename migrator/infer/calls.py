@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.infer import kinds as k
-from migrator.infer.annotations import OTHER_RANK, TO_ONE, dtype_class, from_definition
+from migrator.infer.annotations import OTHER_RANK, dtype_class, from_definition, has_no_axes
 from migrator.infer.construction import (
     CONTAINERS,
     MAYBE_AFFINE,
@@ -388,13 +388,13 @@ class Calls(Construction):
         """Ranks and dtypes that a return annotation cannot say."""
         short = name.rpartition(".")[2]
         if isinstance(kind, k.Tensor):
+            if has_no_axes(short, args):
+                kind = replace(kind, rank=0)
             for keyword, value in args:
                 if keyword == "dtype" and isinstance(value, k.DType):
                     return replace(kind, dtype=dtype_class(value.name))
             if name == "torch.arange" and of_integers(args):
                 return replace(kind, dtype="int")
-            if len(args) == 1 and args[0][0] is None and short in TO_ONE:
-                return replace(kind, rank=0)
             for _, value in args[1:] if short == "to" else ():
                 if isinstance(value, k.DType):
                     return replace(kind, dtype=dtype_class(value.name))

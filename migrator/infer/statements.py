@@ -112,6 +112,7 @@ class Statements(Narrowing):
             self.bind_target(target.target, bound)
             self._attached(target.target, node.value, kind)
             self._note_empty(target.target, node.value)
+            self._note_rank(target.target, node.value)
             made = type(node.value) is cst.Call and type(target.target) is cst.Name
             if made and isinstance(kind, k.Tensor) and kind.role == "param":
                 self.env[f"{target.target.value}.{PARAMETER}"] = kind  # type: ignore[attr-defined]
@@ -124,6 +125,23 @@ class Statements(Narrowing):
         elif isinstance(target, cst.Name) and isinstance(value, (cst.List, cst.Dict)):
             if not value.elements:
                 self._know(f"{target.value}{_EMPTY}", k.NONE)
+
+    def _note_rank(self, target: cst.CSTNode, value: cst.BaseExpression) -> None:
+        """``b, n, d = x.shape`` runs for nothing but a tensor with three axes."""
+        if not isinstance(target, (cst.Tuple, cst.List)):
+            return
+        if any(isinstance(e, cst.StarredElement) for e in target.elements):
+            return
+        if isinstance(value, cst.Call) and not value.args:
+            value, name = value.func, "size"
+        else:
+            name = "shape"
+        if not isinstance(value, cst.Attribute) or value.attr.value != name:
+            return
+        known = self.env.get(value.value.value) if isinstance(value.value, cst.Name) else None
+        bound = {one.value.value for one in target.elements if isinstance(one.value, cst.Name)}
+        if isinstance(known, k.Tensor) and known.rank is None and value.value.value not in bound:  # type: ignore[attr-defined]
+            self.env[value.value.value] = k.Tensor(len(target.elements), known.dtype, known.role)  # type: ignore[attr-defined]
 
     def _attached(self, target: cst.CSTNode, value: cst.BaseExpression, kind: k.Kind) -> None:
         """``Model.build = staticmethod(build)`` behind a class: a function that is reached by the class."""

@@ -9,10 +9,16 @@ from jax import lax
 def where_leading(mask, value, x):
     """``x`` with ``value`` where a mask over x's leading axes holds, as in torch's ``x[mask] = value``.
 
-    Shapes: mask ``x.shape[:k]``; value a scalar or of x's shape; result x.shape, dtype of x.
+    Shapes: mask ``x.shape[:k]``; value what each place gets, ``x.shape[k:]`` or broadcast to it, or one for each,
+    of x's shape; result x.shape, dtype of x.
+    Errors: ValueError for a row of its own for each place that the mask selects, which only the data place.
     """
+    value = jnp.asarray(value, x.dtype)
+    rows = value.shape[: max(value.ndim - x.ndim + mask.ndim, 0)]
+    if rows != mask.shape and any(n != 1 for n in rows):
+        raise ValueError(f"{rows} values for what a mask {mask.shape} selects are placed by data")
     mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
-    return jnp.where(mask, jnp.asarray(value, x.dtype), x)
+    return jnp.where(mask, value, x)
 
 
 def only_where(mask, x):
@@ -65,7 +71,26 @@ def selected_sum(x, mask):
 
 
 def set_at(x, index, value):
-    """``x[index] = value`` for a number, where the index is a boolean mask or holds positions."""
-    if index.dtype == bool:
-        return where_leading(index, value, x)
-    return x.at[index].set(value)
+    """``x[index] = value`` for a value that all places get, where the index may be, or have in it, a boolean mask."""
+    return update_at(x, index, lambda part: value)
+
+
+def update_at(x, index, update):
+    """``x[index] = update(x[index])``, element by element, where the index may be, or have in it, a boolean mask.
+
+    Shapes: beside a mask there are slices, whole numbers and ``...`` in front of it; ``update`` gets what they select
+    of all that the mask ranges over, and what it gives broadcasts to that. Result x.shape, dtype of x.
+    """
+    items = index if isinstance(index, tuple) else (index,)
+    masks = [one for one in items if hasattr(one, "dtype") and one.dtype == bool]
+    if not masks:
+        return x.at[index].set(update(x[index]))
+    place = next(i for i, one in enumerate(items) if one is masks[0])
+    mask, before, after = masks[0], items[:place], items[place + 1 :]
+    at = (*before, *(slice(None),) * mask.ndim, *after)
+    part = x[at]
+    kept = [isinstance(one, slice) for one in items]
+    behind = sum(kept[place:]) if ... in before else part.ndim - mask.ndim - sum(kept[:place])
+    mask = mask.reshape(mask.shape + (1,) * behind)
+    new = update(jnp.where(mask, part, lax.stop_gradient(part)))
+    return x.at[at].set(jnp.where(mask, new, part))

@@ -1,4 +1,7 @@
-"""Tests of a mask around what does nothing where the mask is empty: ``if mask.any(): x = x.masked_fill(mask, 0)``."""
+"""Tests of a mask around what does nothing where the mask is empty: ``if mask.any(): x = x.masked_fill(mask, 0)``.
+
+``if mask.sum() > 0:`` and ``if len(x[mask]) > 0:`` are such tests, too.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from typing import Any
 
 import libcst as cst
 
+from rules.flags._selected import selected_write
 from rules.registry import FlagContext
 
 _ANY = frozenset({"Tensor.any", "torch.any"})
+_COUNTS = frozenset({"Tensor.sum", "torch.sum", "Tensor.count_nonzero", "torch.count_nonzero"})
 _FILLS = frozenset({"Tensor.masked_fill", "torch.masked_fill", "Tensor.masked_fill_"})
 
 
@@ -16,7 +21,7 @@ def is_guard(node: cst.If, ctx: FlagContext) -> bool:
     """Whether a test of a mask may be left out: the body changes only what that mask selects.
 
     The mask's is the whole test, or the last of several: ``if mask is not None and mask.any():``."""
-    mask = _tested(last_test(node), ctx)
+    mask = tested_mask(last_test(node), ctx)
     if mask is None or node.orelse is not None or not ctx.is_tensor(mask):
         return False
     return _only_fills(node.body, mask, ctx)
@@ -44,7 +49,7 @@ def _only_fills(body: cst.BaseSuite, mask: cst.BaseExpression, ctx: FlagContext)
                 return False
             continue
         small += line.body if isinstance(line, cst.SimpleStatementLine) else [line]
-    fills = all(_fills(one, mask, ctx) for one in small)
+    fills = all(_fills(one, mask, ctx) or _writes(one, mask, ctx) for one in small)
     return fills and bool(body.body)
 
 
@@ -56,28 +61,108 @@ def guards(node: cst.CSTNode, ctx: FlagContext) -> bool:
             tests = last_test(parent) is inner or parent.test is inner
             return tests and is_guard(parent, ctx)
         both = isinstance(parent, cst.BooleanOperation) and parent.right is inner
-        if not both and not isinstance(parent, (cst.Call, cst.Attribute, cst.Arg)):
+        if not both and not isinstance(parent, _WITHIN):
             return False
         if not both:
             inner = parent
     return False
 
 
-def _tested(test: cst.BaseExpression, ctx: FlagContext) -> cst.BaseExpression | None:
-    """The mask of ``mask.any()``, ``torch.any(mask)``, ``mask.any().item()``, ``bool(mask.any())``."""
+_WITHIN = (cst.Call, cst.Attribute, cst.Arg, cst.Subscript, cst.Comparison)
+"""What may stand between a test and what it asks of a mask."""
+
+
+def tested_mask(test: cst.BaseExpression, ctx: FlagContext) -> cst.BaseExpression | None:
+    """The mask that a test asks whether it holds anywhere.
+
+    ``mask.any()``, ``torch.any(mask)``, ``mask.any().item()``, ``bool(mask.any())``, ``mask.sum() > 0``,
+    ``len(x[mask]) > 0``, ``x[mask].numel() != 0``.
+    """
+    counted = _compared_with_zero(test)
+    if counted is not None:
+        return _counted(counted, ctx)
     if not isinstance(test, cst.Call):
         return None
     name = ctx.callee(test)
     if name == "Tensor.item" and isinstance(test.func, cst.Attribute):
-        return _tested(test.func.value, ctx)
+        return tested_mask(test.func.value, ctx)
     if name == "builtins.bool" and len(test.args) == 1:
-        return _tested(test.args[0].value, ctx)
-    if name not in _ANY:
-        return None
-    given = [a.value for a in test.args]
-    if name == "Tensor.any" and isinstance(test.func, cst.Attribute):
-        given = [test.func.value, *given]
+        return tested_mask(test.args[0].value, ctx)
+    return _only_operand(test, ctx) if name in _ANY else None
+
+
+def _only_operand(call: cst.Call, ctx: FlagContext) -> cst.BaseExpression | None:
+    """``x`` of ``x.any()`` and ``torch.any(x)``."""
+    given = [a.value for a in call.args]
+    if str(ctx.callee(call)).startswith("Tensor.") and isinstance(call.func, cst.Attribute):
+        given = [call.func.value, *given]
     return given[0] if len(given) == 1 else None
+
+
+def _compared_with_zero(test: cst.BaseExpression) -> cst.BaseExpression | None:
+    """``n`` of ``n > 0``, ``n != 0``, ``n >= 1``."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    operator, bound = test.comparisons[0].operator, test.comparisons[0].comparator
+    if not isinstance(bound, cst.Integer):
+        return None
+    least = {cst.GreaterThan: "0", cst.NotEqual: "0", cst.GreaterThanEqual: "1"}
+    return test.left if least.get(type(operator)) == bound.value else None
+
+
+def _counted(number: cst.BaseExpression, ctx: FlagContext) -> cst.BaseExpression | None:
+    """The mask of ``mask.sum()``, ``len(x[mask])``, ``x[mask].numel()``, ``x[mask].shape[0]``."""
+    if isinstance(number, cst.Subscript) and isinstance(number.value, cst.Attribute):
+        first = number.slice[0].slice
+        zero = isinstance(first, cst.Index) and getattr(first.value, "value", "") == "0"
+        shape = number.value.attr.value == "shape" and zero and len(number.slice) == 1
+        return _selecting(number.value.value, ctx) if shape else None
+    if not isinstance(number, cst.Call):
+        return None
+    name = ctx.callee(number)
+    if name == "Tensor.item" and isinstance(number.func, cst.Attribute):
+        return _counted(number.func.value, ctx)
+    if name == "builtins.int" and len(number.args) == 1:
+        return _counted(number.args[0].value, ctx)
+    if name == "builtins.len" and len(number.args) == 1:
+        return _selecting(number.args[0].value, ctx)
+    if name in _COUNTS:
+        mask = _only_operand(number, ctx)
+        return mask if mask is not None and ctx.dtype(mask) == "bool" else None
+    if name in ("Tensor.numel", "Tensor.nelement", "Tensor.size"):
+        assert isinstance(number.func, cst.Attribute)
+        given = [getattr(a.value, "value", None) for a in number.args]
+        rows = given == ["0"] if name == "Tensor.size" else not given
+        return _selecting(number.func.value, ctx) if rows else None
+    return None
+
+
+def _selecting(node: cst.BaseExpression, ctx: FlagContext) -> cst.BaseExpression | None:
+    """The mask of ``x[mask]``, whose rows are as many as the mask selects."""
+    if not isinstance(node, cst.Subscript) or len(node.slice) != 1:
+        return None
+    index = node.slice[0].slice
+    if not isinstance(index, cst.Index) or ctx.dtype(index.value) != "bool":
+        return None
+    return index.value
+
+
+def _writes(small: Any, mask: cst.BaseExpression, ctx: FlagContext) -> bool:
+    """``x[mask] = log(x[mask])``: what is computed, element by element, through the mask alone."""
+    found = selected_write(small, ctx.callee, lambda n: ctx.scalar(n) is not None, ctx.rank)
+    if found is None or not _same(found.mask, mask) or ctx.dtype(mask) != "bool":
+        return False
+    return isinstance(found.target.value, cst.Name) and not _reads(mask, found.target.value)
+
+
+def _reads(mask: cst.BaseExpression, name: cst.Name) -> bool:
+    waiting: list[cst.CSTNode] = [mask]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, cst.Name) and node.value == name.value:
+            return True
+        waiting.extend(node.children)
+    return False
 
 
 def _fills(small: Any, mask: cst.BaseExpression, ctx: FlagContext) -> bool:
@@ -171,10 +256,4 @@ def _is_filled(
     """Whether a name that the mask does not read gets a number."""
     if not isinstance(target, cst.Name) or ctx.scalar(value) not in ("int", "float", "bool"):
         return False
-    waiting: list[cst.CSTNode] = [mask]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, cst.Name) and node.value == target.value:
-            return False
-        waiting.extend(node.children)
-    return True
+    return not _reads(mask, target)

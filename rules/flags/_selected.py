@@ -9,6 +9,8 @@ import libcst as cst
 
 _CASTS = frozenset("neg negative float double long int bool".split())
 """Linear: their slope is a number, whatever they are given."""
+_LIKE = frozenset({"Tensor.to", "Tensor.type_as", "Tensor.type", "Tensor.cpu", "Tensor.cuda"})
+"""Their arguments are dtypes, devices, and tensors that have them."""
 _POINTWISE = frozenset(
     "abs sign square sin cos tan tanh sigmoid relu erf erfc erfinv clamp clamp_min clamp_max maximum minimum floor ceil "
     "round trunc add sub mul div divide true_divide exp expm1 exp2 log log1p log2 log10 sqrt rsqrt pow asin acos atan "
@@ -29,7 +31,7 @@ _AUGMENTED = (
 class Write(NamedTuple):
     """A write through a mask of what is computed, element by element, from tensors that the same mask selects from.
 
-    ``singles``: tensors of one element, or what may be one, that it is computed with.
+    ``singles``: tensors that have no more axes than what one place of the mask selects, and the module's own.
     ``linear``: nothing but sums and multiples, whose slope is a number where the mask does not hold, too.
     """
 
@@ -48,14 +50,16 @@ def selected_write(
     statement: cst.CSTNode,
     callee: Callable[[cst.Call], str | None],
     is_number: Callable[[cst.BaseExpression], bool],
-    is_single: Callable[[cst.BaseExpression], bool],
+    rank: Callable[[cst.BaseExpression], int | None],
 ) -> Write | None:
-    """The parts of ``x[mask] = f(y[mask], z[mask])`` or ``x[mask] += …``; None for any other statement.
+    """The parts of ``x[mask] = f(y[mask], z[mask])``, ``x[mask] = self.token`` or ``x[mask] += …``.
+
+    None for any other statement, and where all get one number.
 
     Args:
       callee: the name that a call reaches, as of ``FlagContext``.
       is_number: whether an expression is a Python number.
-      is_single: whether an expression is a tensor without axes.
+      rank: how many axes a tensor has; None where that is unknown, and of what is no tensor.
     """
     if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
         target: cst.CSTNode = statement.targets[0].target
@@ -64,11 +68,18 @@ def selected_write(
     else:
         return None
     mask = _index(target)
-    if mask is None or not _is_plain(mask):
+    if mask is None:
         return None
     assert isinstance(target, cst.Subscript)
     found: list[cst.Subscript] = []
     singles: list[cst.BaseExpression] = []
+    axes = rank(target.value), rank(mask)
+    left = axes[0] - axes[1] if axes[0] is not None and axes[1] else 0
+
+    def is_single(node: cst.BaseExpression) -> bool:
+        """Whether a tensor is the same for each place that the mask selects."""
+        has = rank(node)
+        return has is not None and has <= max(left, 0)
 
     def linear(node: cst.BaseExpression) -> bool:
         """Whether a part is linear in what is selected; raises where it is not element by element."""
@@ -94,6 +105,8 @@ def selected_write(
         if isinstance(node, cst.Call):
             name = callee(node) or ""
             short = name.rpartition(".")[2]
+            if name in _LIKE and isinstance(node.func, cst.Attribute):
+                return linear(node.func.value)
             if not name.startswith(("torch.", "Tensor.")) or short not in _CASTS | _POINTWISE:
                 raise _No
             parts = [item.value for item in node.args if not _is_flag(item)]
@@ -115,9 +128,15 @@ def selected_write(
     except _No:
         return None
     if isinstance(statement, cst.AugAssign):
+        if not _is_plain(mask):
+            return None
         alike = alike and keeps(statement.operator, target, statement.value)
-    elif not found:
+    elif not found and not singles:
         return None  # a number for all of them
+    elif found and not _is_plain(mask):
+        return None  # it is asked for twice
+    elif not found:
+        alike = True  # nothing is computed where the mask does not hold that is not computed where it does
     return Write(target, mask, tuple(found), tuple(singles), alike)
 
 

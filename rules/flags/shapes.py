@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import libcst as cst
 
 from rules.flags import _lines as lines
+from rules.flags._guards import guards
 from rules.flags._masked import masked_loss, masked_select
 from rules.flags._selected import Write, selected_write
 from rules.registry import Advice, FlagContext, flag
@@ -71,6 +72,8 @@ def boolean_mask(node: cst.Subscript, ctx: FlagContext) -> Advice | str | None:
     ):
         return None
     parent = ctx.parents[-1]
+    if guards(node, ctx):
+        return None
     write = _of_a_write(ctx)
     if write is not None and (node is write.target or node in write.selections):
         return None
@@ -92,9 +95,10 @@ def _of_a_write(ctx: FlagContext) -> Write | None:
     for parent in reversed(ctx.parents):
         if isinstance(parent, cst.BaseSmallStatement):
             found = selected_write(
-                parent, ctx.callee, lambda n: ctx.scalar(n) is not None, lambda n: ctx.rank(n) == 0
+                parent, ctx.callee, lambda n: ctx.scalar(n) is not None, ctx.rank
             )
-            known = found is not None and ctx.dtype(found.mask) == "bool"
+            kinds = ("bool", None) if found is not None and not found.selections else ("bool",)
+            known = found is not None and ctx.dtype(found.mask) in kinds
             return found if known and ctx.is_tensor(found.target.value) else None  # type: ignore[union-attr]
     return None
 

@@ -369,7 +369,7 @@ def check(node: cst.Assert | cst.If, ctx: FlagContext) -> str | None:
 def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     """``.item()``, ``.tolist()``, ``int(x)``, ``float(x)``."""
     name = ctx.callee(node) or ""
-    if name == "Tensor.item" and guards(node, ctx):
+    if name in ("Tensor.item", "builtins.int") and guards(node, ctx):
         return None
     if name.startswith(_TAKEN_OUT) and starts(node, ctx.parents, ctx.kind):
         return None

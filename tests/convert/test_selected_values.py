@@ -24,6 +24,10 @@ LINES = {
     "power": "z = y.clone(); m = x > 0; z[m] = torch.pow((x[m] + 0.055) / 1.055, 2.4); return z",
     "a tensor without axes": "s = (y * 3).mean(); z = y.clone(); m = x > 0; z[m] = s * x[m].log(); return z",
     "whole rows": "z = y.clone(); m = x[:, 0] > 0; z[m] += x[m].clamp(min=0.5); return z",
+    "rows of one kind": "n, d = y.shape; n, d = x.shape; z = y.clone(); m = x[:, 0] > 0; z[m] = torch.ones(d) * 2; return z",
+    "some of each row": "z = y * 1; m = x[:, 0] > 0; z[m, 0] = 7; z[m, 1:] *= 3; z[~m, -1] **= 0.5; return z",
+    "behind others": "z = y * 1; z[:, x[0] > 0] = 5; z[..., x[1] > 1] += 2; z[0, x[0] == 0] = 1.5; return z",
+    "a root": "z = x * 1; z[x > 0] **= 0.5; return z",
     "rows and exponentials": "z = y.clone(); m = x[:, 0] > 0; z[m] = x[m].exp() - y[m]; return z",
 }
 
@@ -95,14 +99,18 @@ def test_parts() -> None:
         module = cst.parse_module(line)
         return selected_write(
             module.body[0].body[0],  # type: ignore[union-attr]
-            lambda call: "torch.log",
+            lambda call: "torch.log" if isinstance(call.func, cst.Name) else "Tensor.to",
             lambda one: isinstance(one, (cst.Integer, cst.Float)),
-            lambda one: False,
+            lambda one: {"row": 1, "x": 3, "m": 2}.get(getattr(one, "value", "")),
         )
 
     assert found("x[m] = y[m] * 2 + z[m]").linear
     assert not found("x[m] = y[m] * z[m]").linear
     assert not found("x[m] = log(y[m])").linear
     assert len(found("x[m] -= y[m] / z[m]").selections) == 2
+    assert found("x[m] = row").linear
+    assert found("x[m] = self.token.to(x.dtype)").linear
+    assert not found("x[m] = row * y[m] * y[m]").linear
     for line in ("x[m] = 2", "x[m, 0] = y[m, 0]", "x[m] = y[n]", "x[m] = y", "x, z = y[m], 1"):
         assert found(line) is None
+    assert found("z[m] = row") is None  # how many axes a place of z has is not known

@@ -214,3 +214,17 @@ def test_what_is_put_into_an_empty_list(
     if isinstance(found, k.Sequence) and isinstance(found.item, k.Module):
         found = k.Sequence(k.Module(found.item.cls), found.type)
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    "line", ["a, b, c = x.shape", "(a, b, _) = x.size()", "[a, b, c] = x.shape"]
+)
+def test_names_for_all_sizes_tell_the_rank(line: str) -> None:
+    kind = kind_of(f"def f(x: torch.Tensor):\n    {line}\n    r = x * 2\n", "r")
+    assert kind == k.Tensor(rank=3)
+
+
+@pytest.mark.parametrize("line", ["a, *b = x.shape", "x, b = x.shape", "a, b = x.shape[-2:]"])
+def test_names_for_some_sizes_do_not(line: str) -> None:
+    kind = kind_of(f"def f(x: torch.Tensor):\n    {line}\n    r = x * 2\n", "r")
+    assert getattr(kind, "rank", None) is None

@@ -16,6 +16,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 from rules.flags._masked import masked_loss, masked_select
+from rules.flags._selected import selected_write
 
 _UPDATES = {
     "AddAssign": "add",
@@ -305,26 +306,137 @@ def set_items(
     mask = _mask(rw, target)
     if mask is not None:
         return targets.assign(rw, target.value, _masked(rw, target, mask, value, original))
-    if _may_be_mask(rw, target, original):
-        name = rw.ctx.helpers.need(module_file("rules.compat.masks"), "set_at")
-        index = target.slice[0].slice
-        assert isinstance(index, cst.Index)
-        _check_bytes(rw, index.value, rw.ctx.kind(index.value))
-        args = [cst.Arg(one) for one in (rw.visit(target.value), rw.visit(index.value), value)]
-        made = syntax.with_args(cst.Call(cst.Name(name)), args)
-        return targets.assign(rw, target.value, made)
+    part = _mask_among(rw, target)
+    if part is not None and original is not None and _is_for_all(rw, target, original, part):
+        made = _part_masked(rw, target, part, value)
+        if made is not None:
+            return targets.assign(rw, target.value, made)
+        return targets.assign(rw, target.value, _at_run_time(rw, target, "set_at", value))
     slices = convert_slices(rw, target, writing=True)
     return targets.assign(rw, target.value, _at(rw, target, slices, "set", value))
 
 
-def _may_be_mask(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression | None) -> bool:
-    """Whether ``x[index]`` gets a number where only a run tells if the index is a mask."""
-    index = target.slice[0].slice
-    if value is None or len(target.slice) != 1 or not isinstance(index, cst.Index):
+def _mask_among(rw: Rewriter, target: cst.Subscript) -> cst.SubscriptElement | None:
+    """The one index of ``x[m]``, ``x[m, 0]``, ``x[:, m]`` that is or may be a mask, where all others are basic."""
+    found = None
+    for element in target.slice:
+        part = element.slice
+        if isinstance(part, cst.Slice):
+            if not all(_is_basic(rw, one) for one in (part.lower, part.upper, part.step)):
+                return None
+            continue
+        assert isinstance(part, cst.Index)
+        kind = rw.ctx.kind(part.value)
+        mask = isinstance(kind, k.Tensor) and kind.dtype in ("bool", None) and kind.rank != 0
+        if mask and found is None:
+            found = element
+        elif isinstance(part.value, cst.Ellipsis) and found is None:
+            continue
+        elif not _is_basic(rw, part.value):
+            return None
+    return found
+
+
+def _is_basic(rw: Rewriter, bound: cst.BaseExpression | None) -> bool:
+    """Whether a bound or an index is a whole number that may be asked for twice."""
+    if bound is None:
+        return True
+    calls = any(isinstance(n, (cst.Call, cst.NamedExpr)) for n in syntax.walk(bound))
+    return k.scalar_type(rw.ctx.kind(bound)) == "int" and not calls
+
+
+def _is_for_all(
+    rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression, part: cst.SubscriptElement
+) -> bool:
+    """Whether all places that a mask selects get one value: a number, a row of the module's own."""
+    given, whole = rw.ctx.kind(value), rw.ctx.kind(target.value)
+    if k.scalar_type(given) is not None or (isinstance(given, k.Tensor) and given.rank == 0):
+        return True
+    if any(e is not part and isinstance(e.slice, cst.Index) for e in target.slice):
         return False
-    kind = rw.ctx.kind(index.value)
-    unknown = isinstance(kind, k.Tensor) and kind.dtype is None and kind.rank != 0
-    return unknown and k.scalar_type(rw.ctx.kind(value)) is not None
+    alone = len(target.slice) == 1
+    if alone and isinstance(given, k.Tensor) and isinstance(whole, k.Tensor):
+        if given.rank is not None and whole.rank is not None and given.rank < whole.rank:
+            return True
+    assert isinstance(part.slice, cst.Index)
+    mask = syntax.changed(target, slice=[cst.SubscriptElement(part.slice)])
+    found = selected_write(
+        cst.Assign([cst.AssignTarget(mask)], value),
+        rw.ctx.facts.callee,
+        lambda one: k.scalar_type(rw.ctx.kind(one)) is not None,
+        lambda one: None if one is mask.value else getattr(rw.ctx.kind(one), "rank", None),
+    )
+    return found is not None and not found.selections
+
+
+def _part_masked(
+    rw: Rewriter,
+    target: cst.Subscript,
+    element: cst.SubscriptElement,
+    value: cst.BaseExpression,
+    operator: str | None = None,
+) -> cst.BaseExpression | None:
+    """``x.at[:, :, 0].set(jnp.where(mask, v, x[:, :, 0]))`` for ``x[mask, 0] = v``; None where ranks are not known."""
+    ctx, place = rw.ctx, list(target.slice).index(element)
+    assert isinstance(element.slice, cst.Index)
+    mask, base = ctx.kind(element.slice.value), ctx.kind(target.value)
+    if not isinstance(mask, k.Tensor) or mask.dtype != "bool" or operator == "PowerAssign":
+        return None
+    before, after = target.slice[:place], target.slice[place + 1 :]
+    behind = sum(isinstance(e.slice, cst.Slice) for e in after)
+    if not any(isinstance(getattr(e.slice, "value", None), cst.Ellipsis) for e in before):
+        rank = base.rank if isinstance(base, k.Tensor) else None
+        if rank is None or mask.rank is None:
+            return None
+        behind += rank - len(before) - mask.rank - len(after)
+    if mask.rank is None or behind < 0:
+        return None
+    whole = [cst.SubscriptElement(cst.Slice(None, None)) for _ in range(mask.rank)]
+    read = syntax.changed(target, slice=_separated([*before, *whole, *after]))
+    elements = convert_slices(rw, read)
+    part = cst.Subscript(syntax.fitted(read, "value", rw.visit(target.value)), elements)
+    made = rw.visit(element.slice.value)
+    if behind:
+        made = syntax.substitute(syntax.parse(f"m[...{', None' * behind}]"), {"m": made})
+    new = value if operator is None else binary(part, operator, value)
+    args = [cst.Arg(syntax.unparenthesized(one)) for one in (made, new, part)]
+    ctx.helpers.use("jnp")
+    where = syntax.with_args(cst.Call(syntax.parse("jnp.where")), args)
+    return _at(rw, target, elements, "set", where)
+
+
+def _at_run_time(
+    rw: Rewriter, target: cst.Subscript, helper: str, value: cst.BaseExpression
+) -> cst.BaseExpression:
+    """``set_at(x, jnp.s_[:, m], v)``, which looks whether m is a mask and how many axes it has."""
+    items = []
+    for element in target.slice:
+        if isinstance(element.slice, cst.Index):
+            index = element.slice
+            _check_bytes(rw, index.value, rw.ctx.kind(index.value))
+            made = syntax.changed(index, value=rw.visit(index.value))
+            items.append(syntax.changed(element, slice=made))
+        else:
+            items.append(syntax.changed(element, slice=rw.rebuild(element.slice)))
+    first = items[0].slice
+    if len(items) == 1 and isinstance(first, cst.Index):
+        index_made: cst.BaseExpression = first.value
+    else:
+        rw.ctx.helpers.use("jnp")
+        index_made = cst.Subscript(syntax.parse("jnp.s_"), items)
+    name = rw.ctx.helpers.need(module_file("rules.compat.masks"), helper)
+    parts = (rw.visit(target.value), index_made, value)
+    args = [cst.Arg(syntax.unparenthesized(one)) for one in parts]
+    return syntax.with_args(cst.Call(cst.Name(name)), args)
+
+
+def _separated(elements: list[cst.SubscriptElement]) -> list[cst.SubscriptElement]:
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    last = len(elements) - 1
+    return [
+        syntax.changed(e, comma=comma if i < last else cst.MaybeSentinel.DEFAULT)
+        for i, e in enumerate(elements)
+    ]
 
 
 def _at(
@@ -431,6 +543,14 @@ def update_items(rw: Rewriter, target: cst.Subscript, node: cst.AugAssign) -> An
         base = rw.visit(target.value)
         combined = binary(base, operator, value)
         return targets.assign(rw, target.value, _where(rw, target, mask, combined, base))
+    part = _mask_among(rw, target)
+    if part and operator in _OPERATORS and _is_for_all(rw, target, node.value, part):
+        made = _part_masked(rw, target, part, value, operator)
+        if made is None:
+            one = cst.Name("part")
+            updated = cst.Lambda(cst.Parameters([cst.Param(one)]), binary(one, operator, value))
+            made = _at_run_time(rw, target, "update_at", updated)
+        return targets.assign(rw, target.value, made)
     slices = convert_slices(rw, target, writing=True)
     basic = all(
         not isinstance(e.slice, cst.Index)

@@ -22,7 +22,7 @@ def _write(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Write | None:
         node,
         lambda call: ctx.facts.callee(call),
         lambda one: k.scalar_type(ctx.kind(one)) is not None,
-        lambda one: getattr(ctx.kind(one), "rank", None) == 0,
+        lambda one: getattr(ctx.kind(one), "rank", None),
     )
     if found is None or not isinstance(ctx.kind(found.target.value), k.Tensor):
         return None
@@ -52,7 +52,8 @@ def selected_values(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
     target, ctx = found.target, rw.ctx
     if isinstance(node, cst.Assign) and selects_the_same(rw, target, node.value):
         return None  # x[m] = y[m]
-    if isinstance(node, cst.AugAssign) and k.scalar_type(ctx.kind(node.value)) is not None:
+    number = k.scalar_type(ctx.kind(node.value)) is not None
+    if isinstance(node, cst.AugAssign) and number and found.linear:
         return None  # x[m] += 1
     targets.check_named(ctx, target)
     check_mutation(ctx, node, target)
