@@ -25,10 +25,8 @@ def only_where(mask, x):
     """``x``, which gets a gradient where a mask over its leading axes holds and none elsewhere.
 
     What is computed of it elsewhere, and left out by a ``jnp.where``, may be infinite: its gradient would be NaN.
-    Shapes: mask ``x.shape[:k]``, or any where x is a single number; result that of x, then of mask.
+    Shapes: mask ``x.shape[:k]``; result x.shape.
     """
-    if jnp.ndim(x) == 0:
-        x = jnp.broadcast_to(x, mask.shape)
     mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
     return jnp.where(mask, x, lax.stop_gradient(x))
 

@@ -23,6 +23,7 @@ LINES = {
     "divided": "z = y.clone(); m = x != 0; z[m] /= x[m]; return z",
     "power": "z = y.clone(); m = x > 0; z[m] = torch.pow((x[m] + 0.055) / 1.055, 2.4); return z",
     "a tensor without axes": "s = (y * 3).mean(); z = y.clone(); m = x > 0; z[m] = s * x[m].log(); return z",
+    "one number for whole rows": "s = (y * 3).mean(); z = y * 1; m = x[:, 0] > 0; z[m] = s * x[m].exp() ** s; return z",
     "whole rows": "z = y.clone(); m = x[:, 0] > 0; z[m] += x[m].clamp(min=0.5); return z",
     "rows of one kind": "n, d = y.shape; n, d = x.shape; z = y.clone(); m = x[:, 0] > 0; z[m] = torch.ones(d) * 2; return z",
     "some of each row": "z = y * 1; m = x[:, 0] > 0; z[m, 0] = 7; z[m, 1:] *= 3; z[~m, -1] **= 0.5; return z",

@@ -79,8 +79,16 @@ def selected_values(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
 
 def _everywhere(rw: Rewriter, found: Write, one: cst.BaseExpression) -> cst.BaseExpression:
     """``y`` for ``y[m]``."""
-    whole = rw.visit(next((s.value for s in found.selections if s is one), one))
-    return _guarded(rw, found, whole)
+    whole = next((s.value for s in found.selections if s is one), None)
+    if whole is not None:
+        return _guarded(rw, found, rw.visit(whole))
+    made: cst.BaseExpression = rw.visit(one)
+    if found.linear:
+        return made
+    like = rw.visit(found.selections[0].value if found.selections else found.target.value)
+    rw.ctx.helpers.use("jnp")
+    spread = syntax.parse("jnp.broadcast_to(_x, _y.shape)")
+    return _guarded(rw, found, syntax.substitute(spread, {"_x": made, "_y": like}))
 
 
 def _guarded(rw: Rewriter, found: Write, whole: cst.BaseExpression) -> cst.BaseExpression:
