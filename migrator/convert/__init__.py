@@ -174,11 +174,13 @@ def _block_flagged(ctx: Context) -> None:
 
 def _unblock_selected(ctx: Context) -> None:
     """Take back what the flag rules say about rows that can be converted together."""
+    from migrator.convert.passes.masked_reductions import masked
     from migrator.convert.passes.selected_rows import selected
     from migrator.convert.passes.skipping import skips
 
     selected(ctx)
     skips(ctx)
+    masked(ctx)
 
 
 def _block_contradicted(ctx: Context, observed: Observed) -> None:

@@ -180,6 +180,8 @@ class Context:
         """What becomes of parts of a value that is computed everywhere, and not where a mask selects."""
         self.selected: object | None = None
         """Rows that masks select, once they are asked for."""
+        self.masked: object | None = None
+        """Numbers of what masks select, once they are asked for."""
         self.skips: dict[cst.CSTNode, Any] | None = None
         """Early returns by a draw, once they are asked for."""
         self.as_float: set[cst.CSTNode] = set()

@@ -56,6 +56,28 @@ def masked_loss(loss, input, target, mask, reduction="mean"):
     return reduced(each, where=mask.reshape(-1, *(1,) * (each.ndim - 1)))
 
 
+def masked_class_loss(loss, input, target, mask, ignore_index=-100, **options):
+    """A loss of class numbers, or of their probabilities, over what a mask over the leading axes selects.
+
+    torch's ``loss(input[mask], target[mask])``; what is not selected is 0 in the input, and ignored as a target.
+    Shapes: input ``mask.shape + (C, …)``; target ``mask.shape + (…)`` of class numbers, or as input.
+    Errors: ValueError for a mask over the classes, of which only the data know the number.
+    """
+    if input.ndim <= mask.ndim:
+        raise ValueError(f"a mask {mask.shape} selects among the classes of {input.shape}")
+
+    def rows(x, fill):
+        x = x.reshape(mask.size, *x.shape[mask.ndim :])
+        return jnp.where(mask.reshape(-1, *(1,) * (x.ndim - 1)), x, fill)
+
+    if jnp.issubdtype(target.dtype, jnp.floating):
+        each = loss(rows(input, 0), rows(target, 0), **{**options, "reduction": "none"})
+        reduced = jnp.sum if options.get("reduction") == "sum" else jnp.mean
+        return reduced(each, where=mask.reshape(-1, *(1,) * (each.ndim - 1)))
+    target = rows(target, ignore_index)
+    return loss(rows(input, 0), target, ignore_index=ignore_index, **options)
+
+
 def selected_mean(x, mask):
     """Mean of all that a mask selects, torch's ``masked_select(x, mask).mean()``: NaN if that is nothing."""
     x, mask = jnp.broadcast_arrays(x, mask)

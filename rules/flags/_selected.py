@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import libcst as cst
 
-_CASTS = frozenset("neg negative float double long int bool".split())
+CASTS = frozenset("neg negative float double long int bool".split())
 """Linear: their slope is a number, whatever they are given."""
-_LIKE = frozenset({"Tensor.to", "Tensor.type_as", "Tensor.type", "Tensor.cpu", "Tensor.cuda"})
+LIKE = frozenset({"Tensor.to", "Tensor.type_as", "Tensor.type", "Tensor.cpu", "Tensor.cuda"})
 """Their arguments are dtypes, devices, and tensors that have them."""
-_POINTWISE = frozenset(
+POINTWISE = frozenset(
     "abs sign square sin cos tan tanh sigmoid relu erf erfc erfinv clamp clamp_min clamp_max maximum minimum floor ceil "
     "round trunc add sub mul div divide true_divide exp expm1 exp2 log log1p log2 log10 sqrt rsqrt pow asin acos atan "
     "arcsin arccos arctan sinh cosh asinh acosh atanh reciprocal softplus elu leaky_relu gelu silu logit logsigmoid "
@@ -67,7 +67,7 @@ def selected_write(
         target = statement.target
     else:
         return None
-    mask = _index(target)
+    mask = index_of(target)
     if mask is None:
         return None
     assert isinstance(target, cst.Subscript)
@@ -83,7 +83,7 @@ def selected_write(
 
     def linear(node: cst.BaseExpression) -> bool:
         """Whether a part is linear in what is selected; raises where it is not element by element."""
-        if isinstance(node, cst.Subscript) and (index := _index(node)) is not None:
+        if isinstance(node, cst.Subscript) and (index := index_of(node)) is not None:
             if index.deep_equals(mask):
                 found.append(node)
                 return True
@@ -105,14 +105,14 @@ def selected_write(
         if isinstance(node, cst.Call):
             name = callee(node) or ""
             short = name.rpartition(".")[2]
-            if name in _LIKE and isinstance(node.func, cst.Attribute):
+            if name in LIKE and isinstance(node.func, cst.Attribute):
                 return linear(node.func.value)
-            if not name.startswith(("torch.", "Tensor.")) or short not in _CASTS | _POINTWISE:
+            if not name.startswith(("torch.", "Tensor.")) or short not in CASTS | POINTWISE:
                 raise _No
-            parts = [item.value for item in node.args if not _is_flag(item)]
+            parts = [item.value for item in node.args if not is_flag(item)]
             if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
                 parts.append(node.func.value)
-            return all(list(map(linear, parts))) and short in _CASTS
+            return all(list(map(linear, parts))) and short in CASTS
         raise _No
 
     def keeps(operator: cst.CSTNode, left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
@@ -140,7 +140,7 @@ def selected_write(
     return Write(target, mask, tuple(found), tuple(singles), alike)
 
 
-def _index(node: cst.CSTNode) -> cst.BaseExpression | None:
+def index_of(node: cst.CSTNode) -> cst.BaseExpression | None:
     if not isinstance(node, cst.Subscript) or len(node.slice) != 1:
         return None
     index = node.slice[0].slice
@@ -157,13 +157,13 @@ def _is_plain(node: cst.CSTNode) -> bool:
 
 
 def _selects(node: cst.CSTNode) -> bool:
-    return _index(node) is not None or any(map(_selects, node.children))
+    return index_of(node) is not None or any(map(_selects, node.children))
 
 
 def _is_own(node: cst.BaseExpression) -> bool:
     """``self.scale``, ``self.embeddings[1].weight``: as many elements of a module's own as there are selected it cannot have."""
     while isinstance(node, (cst.Attribute, cst.Subscript)):
-        if isinstance(node, cst.Subscript) and not isinstance(_index(node), cst.Integer):
+        if isinstance(node, cst.Subscript) and not isinstance(index_of(node), cst.Integer):
             return False
         node = node.value
         if isinstance(node, cst.Name):
@@ -171,6 +171,6 @@ def _is_own(node: cst.BaseExpression) -> bool:
     return False
 
 
-def _is_flag(item: cst.Arg) -> bool:
+def is_flag(item: cst.Arg) -> bool:
     """``inplace=False`` and its like are no part of what is computed."""
     return isinstance(item.value, cst.Name) and item.value.value in ("True", "False", "None")

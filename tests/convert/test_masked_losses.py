@@ -77,7 +77,7 @@ def test_nothing_selected(more: str, value: float) -> None:
         "F.mse_loss(x[x > 0], y[x > 0], reduction='none')",
         "F.mse_loss(x[x > 0], y)",
         "F.binary_cross_entropy(x[x > 0], y[x > 0])",
-        "F.cross_entropy(x[y[:, 0] > 0], y[y[:, 0] > 0])",
+        "F.cross_entropy(x[y[:, 0] > 0], y[y[:, 0] > 0], weight=y[0])",
     ],
 )
 def test_what_is_no_such_loss_is_a_finding(call: str) -> None:

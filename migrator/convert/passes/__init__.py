@@ -26,6 +26,7 @@ ORDER = (
     "large_numbers",
     "selected_rows",
     "selected_values",
+    "masked_reductions",
     "skipping",
     "casting",
     "zero_dims",
