@@ -41,6 +41,10 @@ _PURE = frozenset(
     for name in "bool byte eq ne gt lt ge le isnan isfinite isinf logical_not logical_and logical_or view reshape flatten "
     "squeeze unsqueeze any all detach contiguous".split()
 )
+_ORDERS = (
+    *(cst.Equal, cst.NotEqual, cst.LessThan),
+    *(cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual),
+)
 _ADDING = (cst.Add, cst.Subtract)
 
 
@@ -123,7 +127,7 @@ class _Function:
             read: set[str] = set()
             loose: set[str] = set()
             for one in self.tree.within(self.node.body, cst.Name):
-                if one.value not in self.names or one in self._targets or self._is_label(one):
+                if one in self._targets or self._is_label(one) or not self._holds_selected(one):
                     continue
                 (read.add if one in covered else loose.add)(one.value)
             loose |= {name for name in self.names if name not in read}
@@ -167,6 +171,35 @@ class _Function:
     def _is_steady(self, name: str) -> bool:
         return self.bound.get(name, 0) == 1 and name not in self.written
 
+    def _lasts(self, name: str, statement: cst.Assign) -> bool:
+        """Whether a name gets nothing else after a statement, and is read after it only in its suite."""
+        if name in self.written:
+            return False
+        if self._is_steady(name):
+            return True
+        around = self.tree.around(statement)
+        inner = around[[one is self.node for one in around].index(True) :]
+        if any(isinstance(one, (cst.For, cst.While, cst.CompFor)) for one in inner):
+            return False
+        place = self.tree.place(statement)
+        own = {n for target in statement.targets for n in syntax.walk(target)}
+        for one in self.tree.within(self.node.body, cst.Name):
+            if one.value != name or one in own or self.tree.place(one) < place:
+                continue
+            if self.tree.holds(statement, one) or self._is_label(one):
+                continue
+            if one in self._targets or not self.tree.holds(around[-2], one):
+                return False
+        return True
+
+    def _holds_selected(self, read: cst.Name) -> bool:
+        """Whether a name is read after it got what is selected."""
+        if read.value not in self.names:
+            return False
+        statement = self.names[read.value][1]
+        later = self.tree.place(read) > self.tree.place(statement)
+        return later and not self.tree.holds(statement, read)
+
     def _is_label(self, node: cst.Name) -> bool:
         """An attribute's name, or a keyword."""
         parent = self.tree.parent(node)
@@ -187,7 +220,7 @@ class _Function:
                     continue
                 both = zip(target.elements, value.elements, strict=True)
                 pairs = [(one.value, given.value) for one, given in both]
-            if all(isinstance(one, cst.Name) and self._is_steady(one.value) for one, _ in pairs):
+            if all(isinstance(n, cst.Name) and self._lasts(n.value, statement) for n, _ in pairs):
                 found += [(one, given, statement) for one, given in pairs]
         return found
 
@@ -260,7 +293,7 @@ class _Function:
 
     def _part(self, node: cst.BaseExpression, look: _Look) -> str:
         """``none``, ``linear`` or ``steep``."""
-        if isinstance(node, cst.Name) and node.value in self.names:
+        if isinstance(node, cst.Name) and self._holds_selected(node):
             look.masks.append(self.names[node.value][0])
             look.reads.append(node)
             return "linear"
@@ -280,7 +313,17 @@ class _Function:
             return self._operation(node, look)
         if isinstance(node, cst.Call):
             return self._call(node, look)
+        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+            return self._comparison(node, look)
         raise _No
+
+    def _comparison(self, node: cst.Comparison, look: _Look) -> str:
+        """``a[m] == b[m]``, which has no gradient."""
+        only = node.comparisons[0]
+        if not isinstance(only.operator, _ORDERS):
+            raise _No
+        how = {self._part(node.left, look), self._part(only.comparator, look)}
+        return "linear" if how != {"none"} else "none"
 
     def _is_selection(self, node: cst.Subscript, mask: cst.BaseExpression) -> bool:
         kind, base = self.ctx.kind(mask), self.ctx.kind(node.value)

@@ -21,6 +21,8 @@ LINES = {
     "absolute": "return torch.abs(x[m] - y[m]).sum() / m.sum()",
     "logarithm of what is negative elsewhere": "k = x > 0; return x[k].log().mean() + torch.sum(1 / x[k])",
     "names": "a, b = x[m], y[m]; d = a - b; return torch.sqrt((d * d).mean()) + (a * 2).sum()",
+    "the same name": "d = x - y; d = d[m]; return d.abs().mean() + (d ** 2).sum()",
+    "how many": "return ((x[m] > y[m]).float().mean() + (x[m] == 0.25).sum()) * x[m].mean()",
     "whole rows": "k = x[:, 0] > 0; d = x[k] - y[k]; return (d.exp() * y[k]).mean()",
     "a mask made before": "m = m.bool(); a = x[m]; b = y[m]; return F.mse_loss(a, b) + F.l1_loss(a, b.detach())",
     "sum of a loss": "a = x[m]; return F.smooth_l1_loss(torch.sigmoid(a), y[m], reduction='sum')",
@@ -84,6 +86,7 @@ def test_values_and_gradients(name: str, nan: bool) -> None:
         "a = x[m]; m[0] = True; return (a * y[m]).mean()",
         "a = x[m]; m.logical_not_(); return (a * y[m]).mean()",
         "a = x[m]; a += 1; return a.mean()",
+        "d = x - y; d = d[m]; s = d.sum(); d = y; return s + d.mean()",
         "return (x[m] - y[~m]).mean()",
         "return (x[m] - x[m].mean()).abs().mean()",
         "return (x[m] * y[0]).mean()",
@@ -102,6 +105,11 @@ def test_what_depends_on_the_data(lines: str) -> None:
 
 def test_a_name_for_what_a_loop_selects_anew() -> None:
     lines = "total = 0\n    for i in range(3):\n        m = x > i\n        a = x[m]\n        total = total + (a * y[m]).mean()\n    return total"
+    assert "DYN001" in rules_of(_source(lines))
+
+
+def test_a_name_that_may_be_all_or_what_is_selected() -> None:
+    lines = "d = x - y\n    if y is not None:\n        d = d[m]\n    return d.abs().mean()"
     assert "DYN001" in rules_of(_source(lines))
 
 
