@@ -70,6 +70,10 @@ class Tree:
         """The index of a node of the tree."""
         return self._index[id(node)]
 
+    def end(self, node: cst.CSTNode) -> int:
+        """The index behind the last node below a node of the tree."""
+        return self.ends[self._index[id(node)]]
+
     def below(self, node: cst.CSTNode) -> Sequence[Any]:
         """A node and all nodes below it."""
         index = self._index.get(id(node))

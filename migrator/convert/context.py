@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -78,6 +78,9 @@ class Context:
         self.in_defaults = False
         self.statements: list[Statement] = []
         self.torch_names = imported(source.index)
+        self.rebound: dict[str, int] | None = None
+        """Imported names that the top of the file binds to something else, and where in the tree it has done so."""
+        self.bound_within: dict[str, list[tuple[int, int]]] = {}
         self.module_rngs = False
         self.rngs_by_definitions = False
         """Whether a default or a class body, which run where they stand, takes the file's own generator."""
@@ -233,11 +236,35 @@ class Context:
 
         return FlagWalk(self.source, self.facts, self.plan)
 
-    def is_import(self, name: str) -> bool:
-        """Whether a name means an import of the file here, not a local variable."""
-        if name not in self.torch_names:
+    def is_import(self, node: cst.CSTNode) -> bool:
+        """Whether a dotted name leads, through imports alone, to what stands outside of the project.
+
+        A local variable does not, nor does ``LinearNoBias`` of another file where it is a ``partial`` of a layer.
+        """
+        path = []
+        while isinstance(node, cst.Attribute):
+            path.append(node.attr.value)
+            node = node.value
+        if not isinstance(node, cst.Name) or node.value not in self.torch_names:
             return False
-        return not any(name in frame.locals for frame in self.frames)
+        name = node.value
+        if any(name in frame.locals for frame in self.frames) or self._is_bound_anew(node):
+            return False
+        linked = self.facts.linked
+        return linked is None or linked.leads_out(self.source.module, name, path[::-1])
+
+    def _is_bound_anew(self, node: cst.Name) -> bool:
+        """Whether a name that is imported means what the file binds it to: ``Linear = partial(Linear, bias=False)``."""
+        tree = self.source.index
+        if self.rebound is None:
+            self.rebound = bound_at_top(tree, self.torch_names, self.facts.dead)
+            self.bound_within = bound_within(tree, self.torch_names)
+        place = tree.place(node) if tree.has(node) else None
+        spans = self.bound_within.get(node.value, ())
+        if place is not None and any(start <= place < end for start, end in spans):
+            return True
+        end = self.rebound.get(node.value)
+        return end is not None and (bool(self.frames) or place is None or place >= end)
 
     def is_self(self, node: cst.CSTNode) -> bool:
         """Whether an expression is the instance a method works on."""
@@ -443,6 +470,53 @@ def imported_by(imports: Iterable[cst.CSTNode]) -> set[str]:
     return found
 
 
+def bound_at_top(tree: Tree, names: Container[str], dead: Container[cst.CSTNode]) -> dict[str, int]:
+    """Those of some names that a statement at the top of the file binds, and the place in the tree behind the first.
+
+    What stands in a branch that is not taken, or for an import that fails, is left out.
+    """
+    found: dict[str, int] = {}
+    for node in tree.of_type(*_BINDING, cst.FunctionDef, cst.ClassDef):
+        if type(node) is cst.CompFor:
+            continue  # binds in itself only
+        own = type(node) in (cst.FunctionDef, cst.ClassDef)
+        for name in (node.name.value,) if own else _bound_by(node.target):
+            if name not in names:
+                continue
+            around = tree.around(node)
+            if any(type(n) in _SCOPES or n in dead or _is_fallback(tree, n, name) for n in around):
+                continue
+            lines = [n for n in around if type(n) is cst.SimpleStatementLine]
+            end = tree.place(node) if own else tree.end(lines[-1] if lines else node)
+            found[name] = min(found.get(name, end), end)
+    return found
+
+
+def _is_fallback(tree: Tree, node: cst.CSTNode, name: str) -> bool:
+    """Whether a node handles what happens where an import of a name fails."""
+    if type(node) is not cst.ExceptHandler:
+        return False
+    imports = tree.within(tree.parent(node).body, cst.Import, cst.ImportFrom)
+    return name in imported_by(imports)
+
+
+def bound_within(tree: Tree, names: Container[str]) -> dict[str, list[tuple[int, int]]]:
+    """Those of some names that a lambda or a comprehension binds, and from where to where in the tree it does."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for node in tree.of_type(cst.Lambda):
+        for param in tree.within(node.params, cst.Param):
+            if param.name.value in names:
+                span = (tree.place(node.body), tree.end(node.body))
+                found.setdefault(param.name.value, []).append(span)
+    for node in tree.of_type(cst.CompFor):
+        around = tree.around(node)
+        whole = next(n for n in reversed(around) if type(n) is not cst.CompFor)
+        for name in _bound_by(node.target):
+            if name in names:
+                found.setdefault(name, []).append((tree.place(whole), tree.place(node.iter)))
+    return found
+
+
 def bound_in_file(tree: Tree) -> frozenset[str]:
     """Every name that the file binds somewhere, imports of torch left out."""
     found: set[str] = set()
@@ -488,6 +562,7 @@ def _bound_by(target: cst.CSTNode) -> Iterator[str]:
             pending += [element.value for element in node.elements]
 
 
+_SCOPES = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 _BINDING: Any = (
     cst.AssignTarget,
     cst.For,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -57,6 +57,9 @@ class Linked(Protocol):
 
     def spelled(self, importer: str, module: str, level: int) -> tuple[str, int]:
         """The ``from`` clause that means the same file in the output: dotted name and number of dots."""
+
+    def leads_out(self, importer: str, head: str, path: Sequence[str]) -> bool:
+        """Whether a dotted name means nothing that a file of the project defines, under another name perhaps."""
 
     def stars(self, importer: str) -> frozenset[str]:
         """The names that star imports bring into a file."""

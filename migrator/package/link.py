@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from migrator.infer import Facts
@@ -48,6 +48,7 @@ class Link:
         self.renamed = renamed
         self.together = together
         self.traverses = table.traverses
+        self._heads: dict[tuple[str, str], list[Symbol]] = {}
         self.envs: dict[str, Mapping[str, k.Kind]] = {}
         """The names of the files of the component itself, as far as they are known."""
 
@@ -172,6 +173,25 @@ class Link:
         if level or target is None or target.partition(".")[0] not in self.renamed:
             return module, level
         return relative(importer, target, importer in self.table.packages)
+
+    def leads_out(self, importer: str, head: str, path: Sequence[str]) -> bool:
+        """Whether all that a dotted name of a file may mean is outside of the project, or is one of its files."""
+        heads = self._heads.get((importer, head))
+        if heads is None:
+            heads = self._heads[importer, head] = self._imported(importer, head)
+        if not heads:
+            return True
+        found = [self.table.path(importer, one, path) for one in heads]
+        return all(one is None or one.kind != "own" for one in found)
+
+    def _imported(self, importer: str, name: str) -> list[Symbol]:
+        """What the imports of a name in a file bring of the project."""
+        scan = self.table.scans[importer]
+        found = [self.table.imported(importer, one) for n, one in scan.imports() if n == name]
+        if not found:
+            stars = (pair for star in scan.stars for pair in self.star_names(importer, star))
+            found = [one for n, one in stars if n == name]
+        return [one for one in found if one is not None and one.kind != "outside"]
 
     def stars(self, importer: str) -> frozenset[str]:
         """The names that star imports bring into a file."""

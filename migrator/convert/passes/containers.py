@@ -40,7 +40,7 @@ def container(rw: Rewriter, node: cst.Call) -> Any:
     """The constructor of a container."""
     ctx = rw.ctx
     name = ctx.facts.callee(node) or ""
-    if name not in NAMES or name in PARAMETERS or not is_symbol(rw, node.func):
+    if name not in NAMES or name in PARAMETERS or not rw.ctx.is_import(node.func):
         return None
     ctx.helpers.use("nnx")
     if name == "torch.nn.Sequential":
@@ -96,13 +96,6 @@ def _is_dict(rw: Rewriter, node: cst.CSTNode) -> bool:
 
 
 _DICT_METHODS = frozenset("items keys values children named_children".split())
-
-
-def is_symbol(rw: Rewriter, node: cst.BaseExpression) -> bool:
-    head = node
-    while isinstance(head, cst.Attribute):
-        head = head.value
-    return isinstance(head, cst.Name) and rw.ctx.is_import(head.value)
 
 
 def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:

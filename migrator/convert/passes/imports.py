@@ -103,7 +103,8 @@ def _of_project(rw: Rewriter, node: cst.ImportFrom) -> Any:
             missing.append(alias)
             continue
         kind = linked.bound(rw.ctx.facts, here, module, level, name)
-        if not _is_torch(kind):
+        bound_here = alias.evaluated_alias or alias.evaluated_name
+        if not _is_torch(kind) or not linked.leads_out(here, bound_here, ()):
             kept.append(alias)
     instead: list[cst.Assign] = []
     if missing:

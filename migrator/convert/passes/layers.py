@@ -13,7 +13,7 @@ from migrator.convert.expand import call_args, convert_call
 from migrator.convert.handed import check_handed_over
 from migrator.convert.passes import tying
 from migrator.convert.passes.annotations import layer_class
-from migrator.convert.passes.containers import NAMES, is_symbol
+from migrator.convert.passes.containers import NAMES
 from migrator.convert.passes.zero_dims import names_half
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import never, plain_class
@@ -44,7 +44,7 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
     kind = ctx.facts.kind(node.func)
     if not isinstance(kind, k.Class) or not kind.name.startswith(LAYERS):
         return None
-    if kind.name in NAMES or not is_symbol(rw, node.func):
+    if kind.name in NAMES or not rw.ctx.is_import(node.func):
         return None
     if kind.name == "torch.nn.Module" and not node.args:
         ctx.helpers.use("nnx")

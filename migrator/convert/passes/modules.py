@@ -324,7 +324,7 @@ def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
     ctx = rw.ctx
     info = ctx.facts.classes.get(kind.name)
     torch_class = kind.name.startswith(LAYERS) or not kind.name
-    if info is None and (not torch_class or _is_imported(rw, node.func)):
+    if info is None and (not torch_class or rw.ctx.is_import(node.func)):
         return None
     args = [rw.visit(a) for a in node.args]
     if info is not None:
@@ -349,12 +349,6 @@ def _callee(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
         rw.rebuild(node) if isinstance(node, cst.Attribute) else rw.visit(node)
     )
     return made
-
-
-def _is_imported(rw: Rewriter, node: cst.BaseExpression) -> bool:
-    while isinstance(node, cst.Attribute):
-        node = node.value
-    return isinstance(node, cst.Name) and rw.ctx.is_import(node.value)
 
 
 _WALKS = frozenset(

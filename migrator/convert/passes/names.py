@@ -253,10 +253,7 @@ def device_type(rw: Rewriter, node: cst.Attribute | cst.Call) -> Any:
 @converts(cst.Attribute, cst.Name)
 def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     """A function, class, dtype or constant of torch used as a value."""
-    head: cst.BaseExpression = node
-    while type(head) is cst.Attribute:
-        head = head.value
-    if type(head) is not cst.Name or not rw.ctx.is_import(head.value):
+    if not rw.ctx.is_import(node):
         return None
     kind = rw.ctx.facts.kind(node)
     if isinstance(kind, k.DType) and kind.name:

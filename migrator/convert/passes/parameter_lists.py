@@ -9,7 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
-from migrator.convert.passes.containers import LIST_METHODS, is_symbol
+from migrator.convert.passes.containers import LIST_METHODS
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.construction import PARAMETERS
@@ -21,7 +21,7 @@ def constructor(rw: Rewriter, node: cst.Call) -> Any:
     """``nn.ParameterList([torch.ones(2)])`` → ``nnx.List([nnx.Param(jnp.ones(2))])``; a dict keeps its order."""
     ctx = rw.ctx
     name = ctx.facts.callee(node) or ""
-    if name not in PARAMETERS or not is_symbol(rw, node.func):
+    if name not in PARAMETERS or not rw.ctx.is_import(node.func):
         return None
     ctx.helpers.use("nnx")
     if name == "torch.nn.ParameterList":

@@ -1,0 +1,193 @@
+"""A name of torch that the file, or another one, binds to something else: ``Linear = partial(Linear, bias=False)``."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+import migrator
+from migrator.project import convert_path
+from migrator.usercode import UserCode
+
+HEAD = """
+import torch
+import torch.nn.functional as F
+from functools import partial
+from torch import nn
+"""
+
+PARTS = (
+    HEAD
+    + """
+LinearNoBias = partial(nn.Linear, bias=False)
+act = partial(F.leaky_relu, negative_slope=0.5)
+Norm = partial(nn.LayerNorm, eps=0.1)
+Conv = nn.Conv2d
+DTYPE = torch.float32
+
+
+class Part(nn.Module):
+    norm = partial(nn.LayerNorm, eps=0.5)
+"""
+)
+
+BODY = """
+    def forward(self, x):
+        return act(self.b(self.a(x)))
+"""
+
+
+def compare(root: Path, file: str, size: int = 4, name: str = "Net") -> None:
+    """``Net(size)`` of a file below ``src``, and of its conversion below ``out``, on the same weights and input."""
+    theirs = getattr(UserCode(root / "src").load(root / "src" / file), name)(size).eval()
+    ours = getattr(UserCode(root / "out").load(root / "out" / file), name)(size, rngs=nnx.Rngs(0))
+    migrator.load_state_dict(ours, theirs.state_dict())
+    x = torch.linspace(-1, 1, 2 * size).reshape(2, size)
+    with torch.no_grad():
+        expected = theirs(x).numpy()
+    np.testing.assert_allclose(ours(x.numpy()), expected, rtol=1e-5, atol=1e-6)
+
+
+def check(root: Path, files: dict[str, str], file: str = "pkg/net.py") -> str:
+    """Convert a package, compare ``Net`` and return the code of its file."""
+    for name, text in files.items():
+        path = root / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip("\n"))
+        (path.parent / "__init__.py").touch()
+    found = convert_path([root / "src/pkg"], root / "out/pkg")
+    assert not [f for f in found.findings if f.blocks]
+    compare(root, file)
+    return (root / "out" / file).read_text()
+
+
+@pytest.mark.parametrize(
+    "importer",
+    [
+        "from .parts import LinearNoBias, Norm, act",
+        "from .parts import *",
+        "from pkg.parts import LinearNoBias as LinearNoBias, act, Norm",
+        "from . import parts\nLinearNoBias, act, Norm = parts.LinearNoBias, parts.act, parts.Norm",
+        "from .again import LinearNoBias, Norm, act",
+    ],
+)
+def test_a_layer_with_options_of_another_file_keeps_them(tmp_path: Path, importer: str) -> None:
+    net = f"""{HEAD}
+{importer}
+
+
+class Net(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.a = LinearNoBias(d, d)
+        self.b = Norm(d)
+{BODY}"""
+    again = "from .parts import LinearNoBias, Norm, act\n"
+    check(tmp_path, {"pkg/parts.py": PARTS, "pkg/again.py": again, "pkg/net.py": net})
+
+
+def test_handed_on_by_its_name_through_a_module_and_a_class(tmp_path: Path) -> None:
+    net = f"""{HEAD}
+from . import parts as P
+from .parts import Conv, DTYPE, LinearNoBias as Lin, Part, act
+
+
+class Net(nn.Module):
+    def __init__(self, d, layer=Lin, norm=P.Norm):
+        super().__init__()
+        self.a = layer(d, d)
+        self.b = nn.Sequential(norm(d), P.LinearNoBias(d, d), Part.norm(d), P.nn.Linear(d, d))
+        self.c = Conv(1, 1, 1)
+
+    def forward(self, x):
+        x = self.c(self.b(self.a(x))[None])[0]
+        return act(x.to(DTYPE))
+"""
+    text = check(tmp_path, {"pkg/parts.py": PARTS, "pkg/net.py": net})
+    assert "from .parts import Conv, DTYPE, LinearNoBias as Lin, Part, act" in text
+    assert "P.LinearNoBias(d, d, rngs=rngs)" in text
+    assert "Linear(d, d, rngs=rngs)" in text, "what a file hands on of torch is spelled out"
+
+
+@pytest.mark.parametrize(
+    ("top", "layers"),
+    [
+        pytest.param(
+            "from torch.nn import Linear\nLinear = partial(Linear, bias=False)",
+            ("Linear(d, d)", "nn.Linear(d, d)"),
+            id="partial of itself",
+        ),
+        pytest.param(
+            "from torch.nn import GELU\nclass GELU(GELU):\n"
+            "    def forward(self, x):\n        return super().forward(x) + 1",
+            ("GELU()", "nn.GELU()"),
+            id="derived from itself",
+        ),
+        pytest.param(
+            "from torch.nn import Linear\nmake = lambda Linear, d: Linear(d, d)",
+            ("make(partial(Linear, bias=False), d)", "Linear(d, d)"),
+            id="parameter of a lambda",
+        ),
+        pytest.param(
+            "from torch.nn import Linear\n"
+            "def make(d):\n"
+            "    return [Linear(d, d) for Linear in (nn.Linear, partial(nn.Linear, bias=False))]",
+            ("nn.Sequential(*make(d))", "Linear(d, d)"),
+            id="variable of a comprehension",
+        ),
+        pytest.param(
+            "try:\n    from torch.nn import LayerNorm as Norm\n"
+            "except ImportError:\n    class Norm(nn.Module):\n        pass",
+            ("Norm(d)", "nn.Identity()"),
+            id="class for an import that fails",
+        ),
+        pytest.param(
+            "if hasattr(nn, 'LayerNorm'):\n    from torch.nn import LayerNorm as Norm\n"
+            "else:\n    Norm = partial(nn.GroupNorm, 1)",
+            ("Norm(d)", "nn.Identity()"),
+            id="branch that is not taken",
+        ),
+    ],
+)
+def test_an_imported_name_that_is_bound_anew(
+    tmp_path: Path, top: str, layers: tuple[str, str]
+) -> None:
+    net = f"""{HEAD}
+{top}
+
+
+class Net(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.a = {layers[0]}
+        self.b = {layers[1]}
+
+    def forward(self, x):
+        return self.b(self.a(x))
+"""
+    check(tmp_path, {"pkg/net.py": net})
+
+
+def test_an_imported_function_that_is_defined_anew(tmp_path: Path) -> None:
+    net = f"""{HEAD}
+from torch.nn.functional import relu
+
+
+def relu(x):
+    return x.clamp(min=0.5)
+
+
+class Net(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.a = nn.Linear(d, d)
+
+    def forward(self, x):
+        return relu(self.a(x))
+"""
+    check(tmp_path, {"pkg/net.py": net})
