@@ -18,6 +18,7 @@ from migrator.infer.narrowing import Narrowing
 from migrator.infer.optional import fallback
 from migrator.infer.python import widen
 from migrator.infer.static import leaves, truth
+from migrator.infer.symbols import of_torch
 from migrator.source import dotted
 
 
@@ -445,7 +446,15 @@ class Statements(Narrowing):
         # An import that fails binds None or a flag in its handler: the first branch is the one that runs.
         self._merge(branches)
         for name, kind in branches[0][0].items():
-            if isinstance(kind, (k.Namespace, k.Class, k.Function)):
+            if not isinstance(kind, (k.Namespace, k.Class, k.Function)):
+                continue
+            others = [end[name] for end, _ in branches[1:] if name in end]
+            instead = any(o != kind and isinstance(o, (k.Class, k.Function)) for o in others)
+            if (
+                not instead
+                or of_torch(kind.name)
+                or kind.name in (*self.facts.classes, *self.facts.names)
+            ):
                 self.env[name] = kind
         if node.orelse is not None:
             self.statement(node.orelse)

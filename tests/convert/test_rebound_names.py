@@ -191,3 +191,55 @@ class Net(nn.Module):
         return relu(self.a(x))
 """
     check(tmp_path, {"pkg/net.py": net})
+
+
+HELD = """
+from collections import namedtuple
+from types import SimpleNamespace
+
+Config = namedtuple("Config", "layer act")
+CONFIG = Config(layer=partial(nn.Linear, bias=False), act=nn.Tanh)
+SPACE = SimpleNamespace(layer=nn.Linear)
+try:
+    import a_library_that_is_not_there
+    Drop = a_library_that_is_not_there.Dropout
+except ImportError:
+    Drop = partial(nn.Dropout, p=0.0)
+"""
+USING = """
+
+class Net(nn.Module):
+    def __init__(self, d, config=SPACE):
+        super().__init__()
+        self.a = CONFIG.layer(d, d)
+        self.b = nn.Sequential(CONFIG.act(), config.layer(d, d), Drop())
+
+    def forward(self, x):
+        return self.b(self.a(x))
+"""
+
+
+def test_layers_that_an_object_or_a_name_of_several_meanings_holds_take_rngs(
+    tmp_path: Path,
+) -> None:
+    other = {
+        "pkg/held.py": HEAD + HELD,
+        "pkg/net.py": HEAD + "from .held import CONFIG, SPACE, Drop\n" + USING,
+    }
+    check(tmp_path / "two", other)
+    check(tmp_path / "one", {"pkg/net.py": HEAD + HELD + USING})
+
+
+def test_what_a_dict_gives_is_not_handed_a_generator() -> None:
+    text = f"""{HEAD}
+
+class Net(nn.Module):
+    def __init__(self, d, config):
+        super().__init__()
+        self.act = config.get("act")
+        self.a = nn.Linear(d, d)
+
+    def forward(self, x):
+        return self.act(self.a(x))
+"""
+    assert 'self.act = config.get("act")' in migrator.convert_source(text).code

@@ -7,10 +7,10 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.children import left_to_heirs
-from migrator.convert.context import Context, Failure
+from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
+from migrator.convert.passes.makers import unknown_builder
 from migrator.convert.passes.places import is_place
 from migrator.convert.passes.targets import current
 from migrator.convert.passes.zero_dims import names_half
@@ -18,14 +18,11 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.surroundings import told
 from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
-from migrator.infer.construction import passes_on
 from migrator.infer.distributions import DIVERGENCE, comparable, converted, members, result
 from migrator.infer.evidence import keeps
-from migrator.infer.facts import FunctionInfo
 from migrator.infer.named import activation_helper
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.symbols import CASTS, symbol, tensor_attribute
-from migrator.infer.tables import looked_up
 from rules import definitions
 from rules.definitions import module_file
 from rules.elsewhere import advice_for
@@ -458,7 +455,7 @@ def call(rw: Rewriter, node: cst.Call) -> Any:
     if isinstance(kind, (k.Unknown, k.Module)):
         ctx.effect(node)
     if isinstance(kind, k.Unknown) or kind == k.Function(""):
-        return _unknown_builder(rw, node)
+        return unknown_builder(rw, node)
     return None
 
 
@@ -552,48 +549,3 @@ def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
             f".{method}() means different things",
             UNCLEAR,
         )
-
-
-def _is_field(ctx: Context, func: cst.BaseExpression) -> bool:
-    """``layers.attn``: what an object of an own class, which is no module, holds and does not define."""
-    kind = ctx.kind(func.value) if isinstance(func, cst.Attribute) else None
-    info = ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
-    if info is None or info.torch_base or not isinstance(func, cst.Attribute):
-        return False
-    return info.method(func.attr.value) is None
-
-
-def _takes_generator(ctx: Context, info: FunctionInfo, func: cst.BaseExpression) -> bool:
-    """Whether an entry of a table is called, and one that is written there takes ``rngs``."""
-    found = looked_up(ctx.facts, info, func)
-    named = (e.name for e in found.entries if isinstance(e, k.Function)) if found else ()
-    infos = (ctx.facts.names.get(name) for name in named)
-    return any(one is not None and ctx.plan.how(one) == "param" for one in infos)
-
-
-def _unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
-    """``norm_layer(dim)`` and ``REGISTRY[name](dim)`` with nothing known of the class: it gets ``rngs`` if it takes them."""
-    ctx = rw.ctx
-    frame = ctx.frame
-    if frame is None:
-        return None
-    func = node.func
-    held = isinstance(func, (cst.Subscript, cst.Call)) or (  # REGISTRY[name](dim), get(name)(dim)
-        isinstance(func, cst.Name)
-        and (func.value in frame.info.params or any(func.value in f.locals for f in ctx.frames))
-    )
-    own = isinstance(func, cst.Attribute) and ctx.is_self(func.value)  # self.norm_layer(dim)
-    own = own and not left_to_heirs(ctx, func.attr.value)  # type: ignore[attr-defined]
-    if not (held or own or _is_field(ctx, func)):
-        return None
-    if not (ctx.in_init or frame.info.builds or _takes_generator(ctx, frame.info, func)):
-        return None
-    if passes_on(frame.info, node):
-        return None
-    if not ctx.in_init and ctx.plan.how(frame.info) is None:
-        return None
-    build = ctx.helpers.need(module_file("rules.compat.factories"), "build")
-    args = [cst.Arg(rw.visit(node.func)), *(rw.visit(a) for a in node.args)]
-    return syntax.add_keyword(
-        syntax.with_args(cst.Call(cst.Name(build)), args), "rngs", ctx.rngs(node)
-    )

@@ -37,7 +37,7 @@ def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
     what = "is given a tensor"
     if not any(_tensor(rw.ctx.kind(a.value), instance) for a in node.args):
         what = "makes what this module calls"
-        if not _makes_functions(rw, node):
+        if not makes_functions(rw, node):
             return None
     raise Failure(
         node,
@@ -47,7 +47,7 @@ def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
     )
 
 
-def _makes_functions(rw: Rewriter, node: cst.Call) -> bool:
+def makes_functions(rw: Rewriter, node: cst.Call) -> bool:
     """``self.attend, expand = library.build(4)`` in a module that calls one of the results."""
     owner, line = rw.ctx.owner, rw.ctx.statements[-1].node if rw.ctx.statements else None
     if owner is None or not owner.torch_base or isinstance(rw.ctx.kind(node.func), k.Class):

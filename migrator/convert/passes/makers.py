@@ -1,0 +1,83 @@
+"""Calls of what is not known, in constructors: a class of a layer perhaps, which takes ``rngs`` in the output."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.children import left_to_heirs
+from migrator.convert.context import Context
+from migrator.convert.passes.containers import NAMES
+from migrator.convert.passes.foreign import makes_functions
+from migrator.convert.rewriter import Rewriter
+from migrator.infer import kinds as k
+from migrator.infer.construction import passes_on
+from migrator.infer.facts import FunctionInfo
+from migrator.infer.tables import looked_up
+from rules.definitions import module_file
+
+
+def _is_field(ctx: Context, func: cst.BaseExpression) -> bool:
+    """``layers.attn``: what an object of an own class, which is no module, holds and does not define."""
+    kind = ctx.kind(func.value) if isinstance(func, cst.Attribute) else None
+    info = ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
+    if info is None or info.torch_base or not isinstance(func, cst.Attribute):
+        return False
+    return info.method(func.attr.value) is None
+
+
+def _takes_generator(ctx: Context, info: FunctionInfo, func: cst.BaseExpression) -> bool:
+    """Whether an entry of a table is called, and one that is written there takes ``rngs``."""
+    found = looked_up(ctx.facts, info, func)
+    named = (e.name for e in found.entries if isinstance(e, k.Function)) if found else ()
+    infos = (ctx.facts.names.get(name) for name in named)
+    return any(one is not None and ctx.plan.how(one) == "param" for one in infos)
+
+
+def unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
+    """``norm_layer(dim)`` and ``REGISTRY[name](dim)`` with nothing known of the class: it gets ``rngs`` if it takes them."""
+    ctx = rw.ctx
+    frame = ctx.frame
+    if frame is None:
+        return None
+    func = node.func
+    held = isinstance(func, (cst.Subscript, cst.Call)) or (  # REGISTRY[name](dim), get(name)(dim)
+        isinstance(func, cst.Name)
+        and (func.value in frame.info.params or any(func.value in f.locals for f in ctx.frames))
+    )
+    own = isinstance(func, cst.Attribute) and ctx.is_self(func.value)  # self.norm_layer(dim)
+    own = own and not left_to_heirs(ctx, func.attr.value)  # type: ignore[attr-defined]
+    if not (held or own or _is_field(ctx, func) or _makes_layer(rw, node)):
+        return None
+    if not (ctx.in_init or frame.info.builds or _takes_generator(ctx, frame.info, func)):
+        return None
+    if passes_on(frame.info, node):
+        return None
+    if not ctx.in_init and ctx.plan.how(frame.info) is None:
+        return None
+    build = ctx.helpers.need(module_file("rules.compat.factories"), "build")
+    args = [cst.Arg(rw.visit(node.func)), *(rw.visit(a) for a in node.args)]
+    return syntax.add_keyword(
+        syntax.with_args(cst.Call(cst.Name(build)), args), "rngs", ctx.rngs(node)
+    )
+
+
+def _makes_layer(rw: Rewriter, node: cst.Call) -> bool:
+    """``self.norm = cfg.norm(dim)``, which the module calls, and ``nn.Sequential(cfg.act())``."""
+    ctx, func = rw.ctx, node.func
+    if not ctx.in_init or not isinstance(func, (cst.Attribute, cst.Name)) or ctx.is_import(func):
+        return False
+    if isinstance(func, cst.Name):
+        if func.value not in ctx.facts.module_env and func.value not in ctx.torch_names:
+            return False  # a builtin
+    elif func.attr.value in ("get", "pop", "setdefault"):  # of a dict, which makes nothing
+        return False
+    tree = ctx.source.index
+    if not tree.has(node):
+        return False
+    for above in reversed(tree.around(node)):
+        if isinstance(above, cst.Call) and (ctx.facts.callee(above) or "") in NAMES:
+            return True
+        if isinstance(above, cst.BaseSmallStatement):
+            break
+    return makes_functions(rw, node)
