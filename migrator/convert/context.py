@@ -509,10 +509,10 @@ def bound_within(tree: Tree, names: Container[str]) -> dict[str, list[tuple[int,
                 span = (tree.place(node.body), tree.end(node.body))
                 found.setdefault(param.name.value, []).append(span)
     for node in tree.of_type(cst.CompFor):
-        around = tree.around(node)
-        whole = next(n for n in reversed(around) if type(n) is not cst.CompFor)
         for name in _bound_by(node.target):
             if name in names:
+                around = reversed(tree.around(node))
+                whole = next(n for n in around if type(n) is not cst.CompFor)
                 found.setdefault(name, []).append((tree.place(whole), tree.place(node.iter)))
     return found
 
