@@ -500,11 +500,11 @@ def atleast_3d(*tensors) -> Tensor:
     example={},
 )
 def sum_to_size(input, *size) -> Tensor:
-    """Summed over broadcast axes down to a shape."""
+    """Summed over broadcast axes down to a shape; to ``()`` always a sum, so integers and booleans become int64."""
     shape = sizes(size)
     lead = input.ndim - len(shape)
     kept = tuple(lead + i for i, n in enumerate(shape) if n == 1 and input.shape[lead + i] != 1)
-    if lead == 0 and not kept:
+    if lead == 0 and not kept and shape:
         return input
     return input.sum(axis=tuple(range(lead)) + kept, keepdims=True).reshape(shape)
 
