@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from rules.compat.masked import masked, masked_moment, masked_norm
 from rules.compat.reduction import lower_median
-from rules.registry import axes, op, surely, unsupported
+from rules.registry import axes, is_integer, op, surely, unsupported
 
 
 @op(
@@ -88,10 +88,13 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 @op("torch.masked.logsumexp")
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """log Σ exp of the elements under the mask."""
-    return jax.nn.logsumexp(
+    """log Σ exp of the elements under the mask, in the input's dtype unless another is asked for."""
+    total = jax.nn.logsumexp(
         masked(input, mask, -jnp.inf, dtype), axis=axes(dim, input), keepdims=keepdim
     )
+    if surely(is_integer(input)):
+        return total.astype(input.dtype if dtype is None else dtype)
+    return total
 
 
 @op("torch.masked.norm")

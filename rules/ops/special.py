@@ -69,6 +69,8 @@ def ndtr(input) -> Tensor["float"]:
 @op("torch.special.ndtri", example={"torch.special.ndtri(x)": "jax.scipy.special.ndtri(x)"})
 def ndtri(input) -> Tensor["float"]:
     """Its inverse."""
+    if surely(is_integer(input) or is_bool(input)):
+        return jax.scipy.special.ndtri(input.astype(jnp.float32))
     return jax.scipy.special.ndtri(input)
 
 

@@ -98,13 +98,17 @@ def names_of(function: Any) -> list[str]:
 
 @dataclasses.dataclass
 class Call:
-    """One call of a torch function with its arguments and its result."""
+    """One call of a torch function with its arguments and its result.
+
+    ``returned`` is, for the last call of a wrapper, the tuple or list that the wrapper gave.
+    """
 
     names: list[str]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     function: Callable[..., Any]
     result: Any = None
+    returned: Any = None
 
 
 class Recorder(TorchFunctionMode):
@@ -126,7 +130,9 @@ def record(function: Callable[..., Any], args: Any, kwargs: Any) -> list[Call]:
     if names := names_of(function):
         return [Call(names, args, kwargs, function)]
     with Recorder() as recorder:
-        function(*args, **kwargs)
+        returned = function(*args, **kwargs)
+    if recorder.calls and type(returned) in (tuple, list):
+        recorder.calls[-1].returned = returned
     calls = [c for c in recorder.calls if "Tensor.device" not in c.names]
     return [c for i, c in enumerate(calls) if i == len(calls) - 1 or list(leaves(c.result))]
 

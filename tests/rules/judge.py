@@ -211,6 +211,10 @@ def check_gradients(
         outs = list(leaves(trial.run_torch(list(ins))))
         return grad([outs[i] for i in which], [ins[i] for i in moved])
 
+    if any(bool(g.isnan().any()) for g in expected):
+        # Where only torch's single precision ends in NaN (complex renorm by p = inf), its double precision says.
+        exact = [w.to(g.dtype) for w, g in zip(precise(), expected, strict=True)]
+        expected = [w if not w.isnan().any() else g for w, g in zip(exact, expected, strict=True)]
     if problem := compare([project(jax.numpy.conj(g)) for g in got], expected, precise):
         raise Wrong(f"gradient: {problem}")
 
