@@ -498,8 +498,14 @@ class Aliases:
             arguments |= self._box()
         receiver: frozenset[str] = frozenset()
         if isinstance(node.func, cst.Attribute):
-            # a layer that is an attribute gives memory of what it is handed, not of the module around it
-            if not any(isinstance(one, k.Module) for one in (kind, ctx.kind(node.func.value))):
+            # a layer that is an attribute gives memory of what it is handed, not of the module around it; the
+            # `parameters()` of what is not known are Variables, which are read through the module
+            owners = (
+                kind,
+                ctx.kind(node.func.value),
+                kind.bound if isinstance(kind, k.Function) else None,
+            )
+            if not any(isinstance(one, k.Module) for one in owners):
                 receiver = self.memory(node.func.value, state)
         return held | arguments | receiver
 

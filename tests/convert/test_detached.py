@@ -110,3 +110,24 @@ def test_parameters_that_go_side_by_side_are_written_one_by_one() -> None:
 )
 def test_what_something_unknown_holds_is_not_written_behind_its_back(loop: str) -> None:
     assert rules_of(f"def f(params, others):\n    {loop}\n")
+
+
+WRITTEN = """def written(module, scale):
+    for p in module.parameters():
+        {line}
+    return module
+"""
+
+
+@pytest.mark.parametrize("line", ["p.detach().zero_()", "p.detach().mul_(scale)"])
+def test_the_parameters_of_a_module_of_unknown_class_are_written_through_it(line: str) -> None:
+    import migrator
+
+    theirs, ours, code = loaded(WRITTEN.format(line=line))
+    assert "TODO" not in code
+    layer, port = torch.nn.Linear(3, 2), nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, layer.state_dict())
+    assert theirs["written"](layer, 0.5) is layer
+    assert ours["written"](port, 0.5) is port
+    for name, value in migrator.to_state_dict(port).items():
+        np.testing.assert_array_equal(value, layer.state_dict()[name].numpy(), err_msg=name)
