@@ -317,9 +317,18 @@ class Context:
             self.statements[-1].effects.append(node)
 
     def hoist(
-        self, original: cst.CSTNode, updated: cst.BaseExpression, hint: str = "h"
+        self,
+        original: cst.CSTNode,
+        updated: cst.BaseExpression,
+        hint: str = "h",
+        as_result: bool = True,
     ) -> cst.BaseExpression | None:
-        """Give an expression a name in a statement of its own before this one; None when order forbids it."""
+        """Give an expression a name in a statement of its own before this one; None when order forbids it.
+
+        Args:
+          hint: the name, unless the file has it already.
+          as_result: the name that the statement assigns will do.
+        """
         if not self.statements:
             return None
         statement = self.statements[-1]
@@ -330,7 +339,7 @@ class Context:
             e not in inside for e in statement.effects
         ):
             return None
-        name = self._temporary(statement, original, hint)
+        name = self._temporary(statement, original, hint) if as_result else self.unused(hint)
         line = cst.SimpleStatementLine(
             [cst.Assign([cst.AssignTarget(cst.Name(name))], syntax.unparenthesized(updated))]
         )

@@ -177,7 +177,10 @@ def _substitute(
                 facts |= {(name, fact): made[fact] for fact in asked}
                 del mapping[name]
                 continue
-            hoisted = ctx.hoist(originals.get(id(value), node), value)
+            # what is computed with is on its way to the result, and may have its name
+            parameter = template.beside.get(name)
+            called = (parameter, False) if parameter else ("h", True)
+            hoisted = ctx.hoist(originals.get(id(value), node), value, *called)
             if hoisted is None:
                 return None
             mapping[name] = hoisted

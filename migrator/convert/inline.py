@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from migrator.infer import kinds as k
 from rules.definitions import WORDS, Rule
 
 RNGS = "__rngs__"
+_BUILTINS = frozenset(dir(builtins))
 FACTS = frozenset({"shape", "ndim", "dtype", "size"})
 """Attributes that a Variable has like its value."""
 
@@ -42,6 +44,8 @@ class Template:
     """In a fixed order, in which the output carries them."""
     asks: bool
     """Whether it reads the shape or dtype of something."""
+    beside: dict[str, str]
+    """Placeholder of an argument after the first → the name of its parameter."""
 
 
 @dataclass
@@ -204,7 +208,12 @@ def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
         for item in ast.walk(node)
     )
     uses = tuple(syntax.names(n) for n in nodes)
-    return Template(nodes, is_tuple, uses, tuple(sorted(names)), asks)
+    beside = {
+        value.node.id: name
+        for name, value in list(bound.items())[1:]
+        if isinstance(value, Code) and isinstance(value.node, ast.Name) and name not in _BUILTINS
+    }
+    return Template(nodes, is_tuple, uses, tuple(sorted(names)), asks, beside)
 
 
 class _Sizes(ast.NodeTransformer):

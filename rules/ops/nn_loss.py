@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 
 from rules.compat.losses import (
@@ -31,7 +32,7 @@ from rules.compat.losses import (
     triplet_loss,
     triplet_margin_loss,
 )
-from rules.registry import op, unsupported
+from rules.registry import op, surely, unsupported
 
 
 @op(
@@ -98,11 +99,19 @@ def f_cross_entropy(
     reduction="mean",
     label_smoothing=0.0,
 ) -> Tensor["float"]:
-    """Cross entropy of logits with class numbers or probabilities."""
+    """Cross entropy of logits with class numbers or probabilities.
+
+    Targets of one axis less than the logits are class numbers; those to ignore may lie outside of the classes.
+    """
     if size_average is not None or reduce is not None:
         summed = size_average is not None and not size_average
         reduction = "sum" if summed else "mean"
         reduction = "none" if reduce is not None and not reduce else reduction
+    plain = weight is None and reduction == "mean" and label_smoothing == 0
+    if plain and surely(input.ndim == 2 and target.ndim == 1):
+        log_p = jax.nn.log_softmax(input)
+        picked = jnp.take_along_axis(log_p, target[:, None], axis=1)
+        return -jnp.mean(picked, where=target[:, None] != ignore_index)
     return cross_entropy(
         input,
         target,

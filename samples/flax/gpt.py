@@ -68,25 +68,6 @@ def scaled_dot_product_attention(
     return weights.astype(query.dtype) @ value
 
 
-def cross_entropy(input, target, ignore_index=-100):
-    """Cross entropy of logits against class numbers or class probabilities.
-
-    Shapes: input (C,) or (N, C, …); target () or (N, …) of integers, or as input. Formula: torch's
-    documentation of torch.nn.CrossEntropyLoss.
-    """
-    axis = min(input.ndim - 1, 1)
-    log_p = weighted = jax.nn.log_softmax(input, axis)
-    if jnp.issubdtype(target.dtype, jnp.floating):
-        return jnp.mean(-jnp.sum(weighted * target, axis))
-    axis = min(log_p.ndim - 1, 1)
-    kept = target != ignore_index
-    target = jnp.where(kept, target, 0)
-    picked = -jnp.take_along_axis(log_p, jnp.expand_dims(target, axis), axis).squeeze(axis)
-    weights = kept.astype(log_p.dtype)
-    loss = jnp.where(kept, picked, 0)
-    return jnp.sum(loss) / jnp.sum(weights)
-
-
 @dataclass
 class GPTConfig:
     block_size: int = 64
@@ -256,8 +237,14 @@ class GPT(nnx.Module):
         # if we are given some desired targets also calculate the loss
         loss = None
         if targets is not None:
-            loss = cross_entropy(
-                logits.reshape(-1, logits.shape[-1]), targets.reshape(-1), ignore_index=-1
+            target = targets.reshape(-1)
+            loss = -jnp.mean(
+                jnp.take_along_axis(
+                    jax.nn.log_softmax(logits.reshape(-1, logits.shape[-1])),
+                    target[:, None],
+                    axis=1,
+                ),
+                where=target[:, None] != -1,
             )
 
         return logits, loss

@@ -1,0 +1,59 @@
+"""Cross entropy of logits of two axes and targets of one, which are class numbers then, is written on the spot."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from tests.convert.tools import function, loaded
+
+LOSS = "def f(x: torch.Tensor, y: torch.Tensor):\n    return F.cross_entropy({x}, {y}{more})\n"
+
+
+def test_it_is_written_on_the_spot_where_the_axes_are_known() -> None:
+    got = function("return F.cross_entropy(x.view(-1, n), y.view(-1), ignore_index=-1)")
+    assert got.startswith("target = y.reshape(-1)\nreturn -jnp.mean(")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return F.cross_entropy(x, y)",  # the axes are not known
+        "return F.cross_entropy(x.view(-1, n), y.view(-1, n))",  # probabilities
+        "return F.cross_entropy(x.view(-1, n), y.view(-1), reduction='none')",
+        "return F.cross_entropy(x.view(-1, n), y.view(-1), label_smoothing=0.1)",
+        "return F.cross_entropy(x.view(-1, n), y.view(-1), weight=x[0])",
+    ],
+)
+def test_what_may_be_something_else_is_the_helpers(line: str) -> None:
+    assert "cross_entropy(" in function(line)
+
+
+@pytest.mark.parametrize(
+    ("ignored", "targets"),
+    [
+        (None, [0, 1, 2, 4]),
+        (None, [0, -100, 2, 4]),  # lies outside of the classes
+        (-1, [0, -1, -1, 4]),
+        (2, [2, 2, 0, 1]),
+        (255, [255, 1, 1, 1]),
+        (1, [1, 1, 1, 1]),  # nothing is left
+    ],
+)
+def test_its_value_and_gradient(ignored: int | None, targets: list[int]) -> None:
+    more = "" if ignored is None else f", ignore_index={ignored}"
+    theirs, ours, code = loaded(LOSS.format(x="x.view(-1, 5)", y="y.view(-1)", more=more))
+    assert "log_softmax" in code
+    x = (torch.randn(4, 5, generator=torch.Generator().manual_seed(0)) * 9 + 1e4).requires_grad_()
+    y = torch.tensor(targets)
+    want = theirs["f"](x, y)
+    want.backward()
+    value, gradient = jax.value_and_grad(ours["f"])(
+        jnp.asarray(x.detach().numpy()), jnp.asarray(y.numpy())
+    )
+    assert x.grad is not None
+    np.testing.assert_allclose(value, want.detach().numpy(), rtol=1e-6)
+    np.testing.assert_allclose(gradient, x.grad.numpy(), atol=1e-6)
