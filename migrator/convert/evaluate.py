@@ -7,6 +7,7 @@ several statements or a decision stays open; the caller then copies the definiti
 from __future__ import annotations
 
 import ast
+import copy
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -71,6 +72,12 @@ class Evaluator(Words):
         self.rule = rule
         self.env: dict[str, Value] = dict(arguments)
         self.lets: dict[str, ast.expr] = {}
+        self.local: dict[str, str] = {}
+        """Placeholder of a local value → what the definition calls it."""
+        self.steps: list[tuple[str, str, ast.expr]] = []
+        """Local values that the result needs, in order: placeholder, name in the definition, expression."""
+        self.last: ast.expr | None = None
+        """The result with its local values as placeholders."""
 
     def run(self) -> Value:
         """The value the definition returns; Open or Refused when there is no single expression."""
@@ -85,6 +92,7 @@ class Evaluator(Words):
         if not self.lets:
             return value
         node = code(value)
+        self._note(node)
         for name in reversed(list(self.lets)):
             uses = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
             bound = self.lets[name]
@@ -92,6 +100,15 @@ class Evaluator(Words):
                 raise Open
             node = _Substitute(name, bound).visit(node)
         return Code(node, kind_of(value))
+
+    def _note(self, last: ast.expr) -> None:
+        """Keep the result and the local values it needs as they are before these are put in their places."""
+        self.last = copy.deepcopy(last)
+        needed = _names(last)
+        for name in reversed(list(self.lets)):
+            if name in needed:
+                needed |= _names(self.lets[name])
+                self.steps.insert(0, (name, self.local[name], copy.deepcopy(self.lets[name])))
 
     # --- statements ---------------------------------------------------------------------------------------------
 
@@ -118,6 +135,7 @@ class Evaluator(Words):
             if isinstance(value, Code) and not _cheap(value.node):
                 name = f"__let{len(self.lets)}__"
                 self.lets[name] = value.node
+                self.local[name] = target.id
                 value = Code(ast.Name(name), value.kind)
             self.env[target.id] = value
         elif (
@@ -462,6 +480,10 @@ def _spelled(index: ast.expr) -> ast.expr:
         ast.Slice() if ast.unparse(item) == "slice(None)" else item for item in index.elts
     ]
     return items[0] if len(items) == 1 else ast.Tuple(items)
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def _cheap(node: ast.expr) -> bool:

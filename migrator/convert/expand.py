@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
-from migrator.convert.inline import FACTS, RNGS, CallArg, Expansion, NoConversion, expand
+from migrator.convert.inline import FACTS, RNGS, CallArg, Expansion, NoConversion, Template, expand
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter
 from migrator.findings import UNCLEAR
@@ -190,10 +190,37 @@ def _substitute(
         new = ctx.helpers.need(expansion.rule.file, name)
         if new != name:
             mapping[name] = cst.Name(new)
-    nodes = [_with_facts(syntax.substitute(template.nodes[i], mapping), facts) for i in picked]
-    if template.asks and any(type(v) is cst.Subscript for v in mapping.values()):
-        nodes = [_without_value(n) for n in nodes]
+    asks = template.asks and any(type(v) is cst.Subscript for v in mapping.values())
+
+    def filled(part: cst.BaseExpression, values: Mapping[str, cst.BaseExpression]) -> Any:
+        made = _with_facts(syntax.substitute(part, values), facts)
+        return _without_value(made) if asks else made
+
+    nodes = [filled(template.nodes[i], mapping) for i in picked]
+    if template.steps and len(syntax.code(nodes[0])) > _LINE:
+        nodes = _step_by_step(ctx, node, template, mapping, filled) or nodes
     return Result(nodes, template.is_tuple and only is None)
+
+
+_LINE = 88
+"""An expression longer than this is written as the definition has it, in several statements, where they may stand."""
+
+
+def _step_by_step(
+    ctx: Context,
+    call: cst.CSTNode,
+    template: Template,
+    mapping: Mapping[str, cst.BaseExpression],
+    filled: Callable[[cst.BaseExpression, Mapping[str, cst.BaseExpression]], Any],
+) -> list[cst.BaseExpression]:
+    """The local values of a definition as statements before this one, and the result of them; empty if not possible."""
+    made = dict(mapping)
+    for step in template.steps[:-1]:
+        name = ctx.hoist(call, filled(step.node, made), step.name, as_result=False)
+        if name is None:
+            return []
+        made[step.placeholder] = name
+    return [filled(template.steps[-1].node, made)]
 
 
 def _made_of(value: cst.BaseExpression) -> dict[str, cst.BaseExpression]:

@@ -34,6 +34,15 @@ class CallArg:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A local value of a definition: its placeholder, what the definition calls it, and what it is."""
+
+    placeholder: str
+    name: str
+    node: cst.BaseExpression
+
+
+@dataclass(frozen=True)
 class Template:
     """An evaluated definition: expressions over placeholders, one for a single result or one per component."""
 
@@ -46,6 +55,8 @@ class Template:
     """Whether it reads the shape or dtype of something."""
     beside: dict[str, str]
     """Placeholder of an argument after the first → the name of its parameter."""
+    steps: tuple[Step, ...] = ()
+    """The same in several statements: the local values of the definition, the last being the result."""
 
 
 @dataclass
@@ -180,7 +191,8 @@ def _expansion(name: str, rules: Sequence[Rule], args: Sequence[Argument]) -> Ex
 def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
     """A Template, the reason of a refusal, or None when the definition must be copied."""
     try:
-        result = Evaluator(rule, bound).run()
+        evaluator = Evaluator(rule, bound)
+        result = evaluator.run()
         is_tuple = isinstance(result, Seq) and result.name is None
         items = list(result.items) if isinstance(result, Seq) and is_tuple else [result]
         asts = [_Sizes().visit(code(item)) for item in items]
@@ -213,7 +225,19 @@ def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
         for name, value in list(bound.items())[1:]
         if isinstance(value, Code) and isinstance(value.node, ast.Name) and name not in _BUILTINS
     }
-    return Template(nodes, is_tuple, uses, tuple(sorted(names)), asks, beside)
+    steps = () if is_tuple else _steps(evaluator)
+    return Template(nodes, is_tuple, uses, tuple(sorted(names)), asks, beside, steps)
+
+
+def _steps(evaluator: Evaluator) -> tuple[Step, ...]:
+    """What a definition computes one after the other; empty where it is one expression from the start."""
+    if not evaluator.steps or evaluator.last is None:
+        return ()
+    every = [*evaluator.steps, ("", "", evaluator.last)]
+    return tuple(
+        Step(placeholder, "h" if name in _BUILTINS else name, syntax.from_ast(_Sizes().visit(node)))
+        for placeholder, name, node in every
+    )
 
 
 class _Sizes(ast.NodeTransformer):

@@ -15,7 +15,22 @@ LOSS = "def f(x: torch.Tensor, y: torch.Tensor):\n    return F.cross_entropy({x}
 
 def test_it_is_written_on_the_spot_where_the_axes_are_known() -> None:
     got = function("return F.cross_entropy(x.view(-1, n), y.view(-1), ignore_index=-1)")
-    assert got.startswith("target = y.reshape(-1)\nreturn -jnp.mean(")
+    assert got.splitlines() == [
+        "target = y.reshape(-1)",
+        "log_p = jax.nn.log_softmax(x.reshape(-1, n))",
+        "picked = jnp.take_along_axis(log_p, target[:, None], axis=1)",
+        "return -jnp.mean(picked, where=target[:, None] != -1)",
+    ]
+
+
+def test_names_of_the_file_are_not_taken() -> None:
+    got = function("log_p = x + 1", "return F.cross_entropy(log_p.view(-1, n), y.view(-1)) + log_p")
+    assert "log_p2 = jax.nn.log_softmax(log_p.reshape(-1, n))" in got
+
+
+def test_it_stays_one_expression_where_no_statement_may_stand_before() -> None:
+    got = function("return F.cross_entropy(x.view(-1, n), y.view(-1)) if n > 1 else y")
+    assert "log_p" not in got
 
 
 @pytest.mark.parametrize(
