@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
@@ -141,6 +143,8 @@ def _status(findings: Sequence[Finding], found: bool) -> int:
 @click.version_option(migrator.__version__, prog_name="migrate")
 def main() -> None:
     """Bring PyTorch code to TPU: analyze it, convert it to Flax NNX, verify that both agree."""
+    # the interpreter looks for cycles in all there is before it ends, a second where rules and caches are large
+    atexit.register(gc.freeze)
 
 
 @main.command(cls=_Command)

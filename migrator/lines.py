@@ -32,21 +32,23 @@ def _holds_packed(node: Any) -> bool:
     parts = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
     parts += [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]
     for part in parts:
-        if isinstance(
-            part,
-            cst.BaseSuite
-            | cst.BaseCompoundStatement
-            | cst.Else
-            | cst.Finally
-            | cst.ExceptHandler
-            | cst.ExceptStarHandler
-            | cst.MatchCase,
-        ):
-            if _holds_packed(part):
+        if isinstance(part, (list, tuple)):
+            if any(map(_holds_packed, part)):
                 return True
-        elif isinstance(part, list | tuple) and any(map(_holds_packed, part)):
+        elif isinstance(part, _HOLDING) and _holds_packed(part):
             return True
     return False
+
+
+_HOLDING = (
+    cst.BaseSuite,
+    cst.BaseCompoundStatement,
+    cst.Else,
+    cst.Finally,
+    cst.ExceptHandler,
+    cst.ExceptStarHandler,
+    cst.MatchCase,
+)
 
 
 def _is_packed(node: Any) -> bool:

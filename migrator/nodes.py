@@ -97,7 +97,8 @@ def _first(kind: Any) -> Callable[..., None]:
 def _prepare(kind: Any) -> None:
     # by identity like libcst's own, which calls id() in Python at every lookup
     kind.__hash__ = object.__hash__
-    kind.__class__ = _Node
+    if isinstance(kind, ABCMeta):  # libcst was imported before ``migrator.plain`` could do better
+        kind.__class__ = _Node
     for frozen in ("__setattr__", "__delattr__"):
         if frozen in vars(kind):
             delattr(kind, frozen)

@@ -103,6 +103,23 @@ class Tree:
         nodes = self.nodes
         return [nodes[place] for place in found]
 
+    @cached_property
+    def _attributes(self) -> dict[str, list[int]]:
+        """The places of what reads an attribute, by its name."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for index in self._by_type.get(cst.Attribute, ()):
+            found[self.nodes[index].attr.value].append(index)
+        return found
+
+    def reading(self, node: cst.CSTNode, name: str) -> list[cst.Attribute]:
+        """The attributes of a name in a node, in the order of the source."""
+        start = self._index.get(id(node))
+        if start is None:  # a node of another tree
+            return [n for n in self.within(node, cst.Attribute) if n.attr.value == name]
+        places = self._attributes.get(name, [])
+        first, last = bisect_left(places, start), bisect_left(places, self.ends[start])
+        return [self.nodes[place] for place in places[first:last]]
+
     def has(self, node: cst.CSTNode) -> bool:
         """Whether a node is one of the tree, not made since."""
         return id(node) in self._index

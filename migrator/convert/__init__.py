@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+import migrator.plain  # noqa: F401  (before libcst)
 from migrator import syntax
 from migrator.convert.assemble import assemble, with_helpers, without_imports
 from migrator.convert.context import Context

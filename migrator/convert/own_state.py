@@ -49,15 +49,13 @@ def stored_arguments(facts: Aliases) -> frozenset[tuple[str, str]]:
     if not own:
         return frozenset()
     found = set()
-    for state in (*facts.before.values(), facts.after):
-        for memory in state.values():
+    states = (*facts.before.values(), facts.after)
+    attribute = f"{_ATTRIBUTE}{own}."
+    for memory in set().union(*(state.values() for state in states)):
+        held = [m.removeprefix(attribute) for m in memory if m.startswith(attribute)]
+        if held:
             params = [m.removeprefix("param:") for m in memory if m.startswith("param:")]
-            held = [
-                m.removeprefix(f"{_ATTRIBUTE}{own}.")
-                for m in memory
-                if m.startswith(f"{_ATTRIBUTE}{own}.")
-            ]
-            found |= {(param, attribute) for param in params for attribute in held}
+            found |= {(param, name) for param in params for name in held}
     return frozenset(found)
 
 

@@ -29,6 +29,8 @@ def written_parameters(ctx: Context, info: FunctionInfo) -> tuple[str, ...]:
 
 
 def _found(ctx: Context, info: FunctionInfo) -> tuple[str, ...]:
+    if not _may_write(ctx, info):
+        return ()
     own = syntax.own_nodes(info.node.body)
     written = _written(ctx, info, own)
     if not written or not _is_plain(ctx, info, own):
@@ -52,23 +54,42 @@ def _found(ctx: Context, info: FunctionInfo) -> tuple[str, ...]:
     return tuple(name for name in written if name in wanted)
 
 
+def _may_write(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a line of a function, or of one inside it, writes to a tensor among its parameters."""
+    params = {p for p, kind in info.params.items() if _is_tensor(kind)}
+    if not params:
+        return False
+    nodes = ctx.facts.tree.within(info.node.body, *_WRITING)
+    return not params.isdisjoint(_target(ctx, node) for node in nodes)
+
+
+_WRITING = (cst.AugAssign, cst.AssignTarget, cst.Expr)
+
+
+def _target(ctx: Context, node: cst.CSTNode) -> str:
+    """The name of what an item of a line writes to; "" where it writes to nothing that has one."""
+    if isinstance(node, cst.AugAssign):
+        return _root(node.target)
+    if isinstance(node, cst.AssignTarget):
+        indexed = isinstance(node.target, cst.Subscript) or _is_data(node.target)
+        return _root(node.target) if indexed else ""
+    called = isinstance(node, cst.Expr) and isinstance(node.value, cst.Call)
+    return _written_by(ctx, node.value) if called else ""  # type: ignore[attr-defined]
+
+
 def _written(ctx: Context, info: FunctionInfo, own: list[cst.CSTNode]) -> tuple[str, ...]:
     """The tensors among the parameters that a function writes to by their names, and never gives another meaning."""
     found, rebound = set(), set()
     for node in own:
-        if isinstance(node, cst.AugAssign):
-            found.add(_root(node.target))
-        elif isinstance(node, cst.AssignTarget):
-            if isinstance(node.target, cst.Subscript) or _is_data(node.target):
-                found.add(_root(node.target))
-            else:
+        if isinstance(node, _WRITING):
+            found.add(_target(ctx, node))
+        if isinstance(node, cst.AssignTarget):
+            if not (isinstance(node.target, cst.Subscript) or _is_data(node.target)):
                 rebound |= set(syntax.names(node.target))
         elif isinstance(node, (cst.For, cst.AnnAssign, cst.NamedExpr, cst.CompFor)):
             rebound |= set(syntax.names(node.target))
         elif isinstance(node, cst.AsName):
             rebound |= set(syntax.names(node.name))
-        elif isinstance(node, cst.Expr) and isinstance(node.value, cst.Call):
-            found.add(_written_by(ctx, node.value))
     params = [p for p in info.params if _is_tensor(info.params[p])]
     return tuple(p for p in params if p in found and p not in rebound)
 

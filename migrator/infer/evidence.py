@@ -319,17 +319,17 @@ def asks_training(tree: Tree, node: cst.ClassDef) -> bool:
         if not (isinstance(item.func, cst.Name) and item.func.value in ("super", "print"))
         for arg in item.args
     ) and any(
-        _reads_training(item) and item.value.value != "self" for item in tree.of_type(cst.Attribute)
+        isinstance(item.value, cst.Name) and item.value.value != "self"
+        for item in tree.reading(tree.root, _MODE)
     )
 
 
 def reads_training(tree: Tree, node: cst.CSTNode) -> bool:
     """Whether a function or class reads the mode of something: ``model.training``."""
-    return any(map(_reads_training, tree.within(node, cst.Attribute)))
+    return any(isinstance(item.value, cst.Name) for item in tree.reading(node, _MODE))
 
 
-def _reads_training(node: cst.Attribute) -> bool:
-    return node.attr.value == "training" and isinstance(node.value, cst.Name)
+_MODE = "training"
 
 
 def _is_constant(node: cst.BaseExpression) -> bool:

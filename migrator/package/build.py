@@ -129,24 +129,25 @@ class Builder:
         from migrator.convert import uncollected
 
         with uncollected():
-            sources, unread = self._parsed(job)
-            if not sources:
-                return unread
-            together = frozenset(source.module for source in sources)
-            renamed = self.setting.renamed
-            link = Link(
-                self.table, self.store.summary, self.handed_on, self.read, renamed, together
-            )
-            try:
-                if self.setting.command == "convert":
-                    return unread + _converted(sources, link, self.setting, self.store)
-                return unread + _analyzed(sources, link, self.store)
-            except UserError:
+            return self._built(job)  # its trees are gone when the collector may look again
+
+    def _built(self, job: Job) -> list[Outcome]:
+        sources, unread = self._parsed(job)
+        if not sources:
+            return unread
+        together = frozenset(source.module for source in sources)
+        renamed = self.setting.renamed
+        link = Link(self.table, self.store.summary, self.handed_on, self.read, renamed, together)
+        try:
+            if self.setting.command == "convert":
+                return unread + _converted(sources, link, self.setting, self.store)
+            return unread + _analyzed(sources, link, self.store)
+        except UserError:
+            raise
+        except Exception as error:
+            if self.setting.strict:
                 raise
-            except Exception as error:
-                if self.setting.strict:
-                    raise
-                return unread + [_failed(source, error, self.store) for source in sources]
+            return unread + [_failed(source, error, self.store) for source in sources]
 
     def _parsed(self, job: Job) -> tuple[list[Any], list[Outcome]]:
         """The files of a component, and what becomes of those that are no Python.

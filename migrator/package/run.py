@@ -38,6 +38,9 @@ from migrator.source import SourceError
 LINES_PER_PROCESS = 4000
 """Below this much source a further process costs more than it gains."""
 
+SELDOM = 100_000
+"""New objects after which the garbage collector looks for cycles among them."""
+
 
 @dataclass
 class Project:
@@ -274,14 +277,20 @@ def _alone(schedule: _Schedule, setting: Setting) -> Iterator[Outcome]:
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """What is there at the start of a run stays: the garbage collector need not look at it time and again."""
+    """What is there at the start of a run stays: the garbage collector need not look at it time and again.
+
+    It looks at the rest seldom: a file leaves few cycles behind.
+    """
     if gc.get_freeze_count():  # the caller's business
         yield
         return
+    often = gc.get_threshold()
     gc.freeze()
+    gc.set_threshold(SELDOM, *often[1:])
     try:
         yield
     finally:
+        gc.set_threshold(*often)
         gc.unfreeze()
 
 

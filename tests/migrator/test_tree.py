@@ -10,6 +10,7 @@ import pytest
 
 from migrator import convert_source
 from migrator.source import Source
+from migrator.tree import Tree
 
 SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.py"))
 TYPES = (cst.Call, cst.Name, cst.Lambda)
@@ -45,3 +46,14 @@ def test_a_converted_tree_is_freed_at_once(path: Path) -> None:
         assert sum(type(one) is cst.Module for one in gc.get_objects()) <= before
     finally:
         gc.enable()
+
+
+def test_attributes_of_a_name_stand_in_the_order_of_the_source() -> None:
+    tree = Tree(cst.parse_module("a.x\ndef f():\n    a.x(b.x, b.y.x)\nb.x\n"))
+    (function,) = tree.of_type(cst.FunctionDef)
+    found = [cst.Module([]).code_for_node(one) for one in tree.reading(function, "x")]
+    assert found == ["a.x", "b.x", "b.y.x"]
+    assert len(tree.reading(tree.root, "x")) == 5
+    assert tree.reading(function, "z") == []
+    other = cst.parse_expression("b.x + c.y")
+    assert [one.attr.value for one in tree.reading(other, "x")] == ["x"]

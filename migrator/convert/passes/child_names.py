@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import libcst as cst
@@ -14,11 +13,10 @@ from migrator.infer import kinds as k
 
 OWN = frozenset({"layers", "names"})
 """Attributes of ``rules.compat.containers.NamedSequential``."""
-_WORDS = re.compile(r"\b(?:layers|names)\b")
 
 
 def _may_clash(ctx: Context) -> bool:
-    return "Sequential" in ctx.source.text and _WORDS.search(ctx.source.text) is not None
+    return "Sequential" in ctx.source.text and any(name in ctx.source.text for name in OWN)
 
 
 @converts(cst.Assign, when=_may_clash)

@@ -21,11 +21,20 @@ _EMPTY = re.compile(
     r"(?:\)|,\s*(?:\)|dtype|device|requires_grad|pin_memory|fill_value|layout))"
 )
 """Source that makes a vector of no elements."""
+_BRACKET = re.compile(r"\(\s*(?:0|\)|[\[(]\s*[\])0])")
+"""Where the arguments of such a call begin: few brackets are of this kind, and names are many."""
 
 
 def _has_empty(ctx: Context) -> bool:
     """Whether a file makes such a vector."""
-    return _EMPTY.search(ctx.source.text) is not None
+    text = ctx.source.text
+    for bracket in _BRACKET.finditer(text):
+        start = bracket.start()
+        while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+            start -= 1
+        if _EMPTY.match(text, start):
+            return True
+    return False
 
 
 @converts(cst.Call, when=_has_empty)
