@@ -77,6 +77,8 @@ class Context:
         self.frames: list[Frame] = []
         self.in_defaults = False
         self.statements: list[Statement] = []
+        self.passing: set[str] = set()
+        """Names made for what one statement alone reads."""
         self.torch_names = imported(source.index)
         self.rebound: dict[str, int] | None = None
         """Imported names that the top of the file binds to something else, and where in the tree it has done so."""
@@ -339,7 +341,10 @@ class Context:
             e not in inside for e in statement.effects
         ):
             return None
-        name = self._temporary(statement, original, hint) if as_result else self.unused(hint)
+        if as_result:
+            name = self._temporary(statement, original, hint)
+        else:
+            name = self._passing(statement, hint)
         line = cst.SimpleStatementLine(
             [cst.Assign([cst.AssignTarget(cst.Name(name))], syntax.unparenthesized(updated))]
         )
@@ -355,10 +360,20 @@ class Context:
                 return target
         return self.unused(hint)
 
+    def _passing(self, statement: Statement, hint: str) -> str:
+        """A name for what one statement alone reads; another may have had it before."""
+        made = {name for line in statement.before for name in syntax.names(line)}
+        name, number = hint, 2
+        while name in made or (name in self.helpers.taken and name not in self.passing):
+            name, number = f"{hint}{number}", number + 1
+        self.helpers.take(name)
+        self.passing.add(name)
+        return name
+
     def unused(self, hint: str) -> str:
         """A name that the file has no other use for."""
         name, number = hint, 2
-        while name in self.helpers.taken:
+        while name in self.helpers.taken or name in self.passing:
             name, number = f"{hint}{number}", number + 1
         self.helpers.take(name)
         return name

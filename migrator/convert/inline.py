@@ -220,13 +220,19 @@ def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
         for item in ast.walk(node)
     )
     uses = tuple(syntax.names(n) for n in nodes)
+    # what is computed later must find its values under names that stay
+    later = any(isinstance(one, _LATER) for node in asts for one in ast.walk(node))
     beside = {
         value.node.id: name
         for name, value in list(bound.items())[1:]
         if isinstance(value, Code) and isinstance(value.node, ast.Name) and name not in _BUILTINS
     }
-    steps = () if is_tuple else _steps(evaluator)
+    beside = {} if later else beside
+    steps = () if is_tuple or later else _steps(evaluator)
     return Template(nodes, is_tuple, uses, tuple(sorted(names)), asks, beside, steps)
+
+
+_LATER = (ast.Lambda, ast.GeneratorExp)
 
 
 def _steps(evaluator: Evaluator) -> tuple[Step, ...]:

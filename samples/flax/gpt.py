@@ -239,8 +239,8 @@ class GPT(nnx.Module):
         if targets is not None:
             target = targets.reshape(-1)
             log_p = jax.nn.log_softmax(logits.reshape(-1, logits.shape[-1]))
-            picked = jnp.take_along_axis(log_p, target[:, None], axis=1)
-            loss = -jnp.mean(picked, where=target[:, None] != -1)
+            nll = -jnp.take_along_axis(log_p, target[:, None], axis=1)
+            loss = jnp.mean(nll, where=target[:, None] != -1)
 
         return logits, loss
 

@@ -18,14 +18,21 @@ def test_it_is_written_on_the_spot_where_the_axes_are_known() -> None:
     assert got.splitlines() == [
         "target = y.reshape(-1)",
         "log_p = jax.nn.log_softmax(x.reshape(-1, n))",
-        "picked = jnp.take_along_axis(log_p, target[:, None], axis=1)",
-        "return -jnp.mean(picked, where=target[:, None] != -1)",
+        "nll = -jnp.take_along_axis(log_p, target[:, None], axis=1)",
+        "return jnp.mean(nll, where=target[:, None] != -1)",
     ]
 
 
 def test_names_of_the_file_are_not_taken() -> None:
     got = function("log_p = x + 1", "return F.cross_entropy(log_p.view(-1, n), y.view(-1)) + log_p")
     assert "log_p2 = jax.nn.log_softmax(log_p.reshape(-1, n))" in got
+
+
+def test_statements_take_the_same_names_again_but_not_within_one() -> None:
+    loss = "F.cross_entropy(x.view(-1, n), y.view(-1))"
+    got = function(f"z = {loss} + x", f"return z + {loss} + {loss}").splitlines()
+    made = [line.partition(" = ")[0] for line in got if " = " in line and "where=" not in line]
+    assert made == [*("target", "log_p", "nll") * 2, "target2", "log_p2", "nll2"]
 
 
 def test_it_stays_one_expression_where_no_statement_may_stand_before() -> None:
