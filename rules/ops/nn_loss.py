@@ -107,11 +107,11 @@ def f_cross_entropy(
         summed = size_average is not None and not size_average
         reduction = "sum" if summed else "mean"
         reduction = "none" if reduce is not None and not reduce else reduction
-    if weight is None and reduction == "mean" and label_smoothing == 0:
-        if surely(input.ndim == 2 and target.ndim == 1):
-            log_p = jax.nn.log_softmax(input)
-            nll = -jnp.take_along_axis(log_p, target[:, None], axis=1)
-            return jnp.mean(nll, where=target[:, None] != ignore_index)
+    plain = weight is None and reduction == "mean" and label_smoothing == 0
+    if surely(plain and input.ndim == 2 and target.ndim == 1):
+        log_p = jax.nn.log_softmax(input)
+        nll = -jnp.take_along_axis(log_p, target[:, None], axis=1)
+        return jnp.mean(nll, where=target[:, None] != ignore_index)
     return cross_entropy(
         input,
         target,

@@ -56,16 +56,12 @@ class BatchNorm1d(nnx.Module):
             stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
 
 
-def f_cross_entropy(input, target, ignore_index=-100, label_smoothing=0.0):
-    """Cross entropy of logits with class numbers or probabilities.
+def cross_entropy(input, target, ignore_index=-100, label_smoothing=0.0):
+    """Cross entropy of logits against class numbers or class probabilities.
 
-    Targets of one axis less than the logits are class numbers; those to ignore may lie outside of the classes.
+    Shapes: input (C,) or (N, C, …); target () or (N, …) of integers, or as input. Formula: torch's
+    documentation of torch.nn.CrossEntropyLoss.
     """
-    if label_smoothing == 0:
-        if bool(input.ndim == 2 and target.ndim == 1):
-            log_p = jax.nn.log_softmax(input)
-            nll = -jnp.take_along_axis(log_p, target[:, None], axis=1)
-            return jnp.mean(nll, where=target[:, None] != ignore_index)
     axis = min(input.ndim - 1, 1)
     log_p = weighted = jax.nn.log_softmax(input, axis)
     if jnp.issubdtype(target.dtype, jnp.floating):
@@ -141,6 +137,6 @@ class MLP(nnx.Module):
 
 def classification_loss(logits: jax.Array, target: jax.Array, smoothing: float = 0.1):
     """Label-smoothed cross-entropy and the accuracy of the batch."""
-    loss = f_cross_entropy(logits, target, label_smoothing=smoothing)
+    loss = cross_entropy(logits, target, label_smoothing=smoothing)
     accuracy = (logits.argmax(axis=1) == target).astype(jnp.float32).mean()
     return loss, accuracy

@@ -86,7 +86,7 @@ SHOWN = {
     "gpt": """
 - `scaled_dot_product_attention` is called in one way, with a causal mask and dropout; `jax.nn.dot_product_attention`
   does that but for the dropout.
-- `cross_entropy` knows class probabilities, which the model has none of; without `ignore_index` it would be optax's
+- The loss is written out step by step; without `ignore_index` it would be optax's
   `softmax_cross_entropy_with_integer_labels`.
 - The tied output layer is the embedding (`self.lm_head = self.transformer.wte`) and is called by `attend`: one array,
   where torch has one under two names.
