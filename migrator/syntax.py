@@ -339,20 +339,49 @@ def _enclosed(value: Any) -> Any:
 
 def rebuild(node: N, transform: Callable[[cst.CSTNode], cst.CSTNode]) -> N:
     """Apply a function to each child; the node itself when nothing changed."""
-    changes: dict[str, Any] = {}
-    for name in child_fields(type(node)):
-        value = getattr(node, name)
-        kind: type = type(value)
-        if kind is list or kind is tuple:
-            if value:
-                items = [transform(v) for v in value]
-                if any(map(is_not, items, value)):
-                    changes[name] = items
-        elif is_node(kind):
-            new = transform(value)
-            if new is not value:
-                changes[name] = fitted(node, name, new)
+    differing = _comparer(type(node))
+    if differing is None:
+        return node
+    changes = differing(node, transform)
     return changed(node, **changes) if changes else node
+
+
+_ONE = """
+    new = transform(value)
+    if new is not value:
+        changes["{0}"] = fitted(node, "{0}", new)"""
+_SEVERAL = """
+    items = [transform(one) for one in value]
+    if any(map(is_not, items, value)):
+        changes["{0}"] = items"""
+
+
+@cache
+def _comparer(kind: type[cst.CSTNode]) -> Callable[..., dict[str, Any]] | None:
+    """A function from a node of this type to the fields in which a transform of its children differs.
+
+    Made like ``lister``, None when such a node never has any children.
+    """
+    types = {f.name: f.type for f in fields(kind)}
+    lines = ["def differing(node, transform):", "    changes = {}"]
+    for name in child_fields(kind):
+        one, several = _ONE.format(name), _SEVERAL.format(name).replace("\n", "\n    ")
+        declared = types[name]
+        lines.append(f"    value = node.{name}")
+        if isinstance(declared, type) and is_node(declared):
+            lines.append(one)
+        elif get_origin(declared) is Sequence:
+            lines.append(f"    if value:{several}")
+        else:
+            one = one.replace("\n", "\n    ")
+            lines.append(f"    if is_node(type(value)):{one}")
+            lines.append(f"    elif value and type(value) in (list, tuple):{several}")
+    if len(lines) == 2:
+        return None
+    namespace: dict[str, Any] = {"is_node": is_node, "is_not": is_not, "fitted": fitted}
+    exec("\n".join([*lines, "    return changes"]), namespace)
+    made: Callable[..., dict[str, Any]] = namespace["differing"]
+    return made
 
 
 _EXPONENT = re.compile(r"(?<=[\d.])e([+-])0+(?=\d)")

@@ -66,6 +66,12 @@ class Tree:
             found[kind].append(index)
         return found
 
+    @cached_property
+    def _typed(self) -> dict[type, list[Any]]:
+        """The nodes of each type, in the same order."""
+        nodes = self.nodes
+        return {kind: [nodes[at] for at in places] for kind, places in self._by_type.items()}
+
     def place(self, node: cst.CSTNode) -> int:
         """The index of a node of the tree."""
         return self._index[id(node)]
@@ -83,8 +89,8 @@ class Tree:
 
     def of_type(self, *types: type[cst.CSTNode]) -> list[Any]:
         """All nodes of exactly these types, type by type."""
-        nodes = self.nodes
-        return [nodes[place] for kind in types for place in self._by_type.get(kind, ())]
+        typed = self._typed
+        return [node for kind in types for node in typed.get(kind, ())]
 
     def within(self, node: cst.CSTNode, *types: type[cst.CSTNode]) -> list[Any]:
         """A node and those below it that are of exactly these types, in the order of the source.
@@ -94,12 +100,18 @@ class Tree:
         if start is None:  # a node of another tree
             return [item for item in walk(node) if type(item) in types]
         end, found = self.ends[start], list[int]()
+        if len(types) == 1:
+            (kind,) = types
+            places = self._by_type.get(kind)
+            if places is None:
+                return []
+            first = bisect_left(places, start)
+            return self._typed[kind][first : bisect_left(places, end, first)]
         for kind in types:
             places = self._by_type.get(kind)
             if places is not None:
                 found += places[bisect_left(places, start) : bisect_left(places, end)]
-        if len(types) > 1:
-            found.sort()
+        found.sort()
         nodes = self.nodes
         return [nodes[place] for place in found]
 

@@ -197,7 +197,7 @@ class Context:
     def kind(self, node: cst.CSTNode) -> k.Kind:
         """The kind inferred for a node of the original tree, None taken out of an Optional."""
         kind = self.facts.kinds.get(node, k.UNKNOWN)
-        if isinstance(kind, k.Optional):
+        if type(kind) is k.Optional:
             kind = kind.inner
         if self.narrowed and isinstance(kind, k.Module) and kind.cls in self.narrowed:
             return k.Module(self.narrowed[kind.cls])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,10 +16,15 @@ from migrator.convert.untracked import without_gradient
 Handler = Callable[["Rewriter", Any], Any]
 HANDLERS: dict[type, list[Handler]] = {}
 _CONDITIONS: dict[Handler, Callable[[Context], bool]] = {}
+_NAMES: dict[tuple[type, Handler], tuple[Container[str], Container[str]]] = {}
+"""What those passes are asked about that say so: the last names of calls and attributes, the callees of calls."""
 
 
 def converts(
-    *types: type, when: Callable[[Context], bool] | None = None
+    *types: type,
+    when: Callable[[Context], bool] | None = None,
+    named: Container[str] = (),
+    called: Container[str] = (),
 ) -> Callable[[Handler], Handler]:
     """Register a pass for node types.
 
@@ -28,7 +33,10 @@ def converts(
 
     Args:
       when: whether a file has anything that could be its business; it is asked once a file, since most passes have
-        nothing to do in most files, and there are many passes."""
+        nothing to do in most files, and there are many passes.
+      named: the last names of the calls (``numel`` of ``x.numel()``) or attributes that alone are its business.
+      called: the callees that are, as ``Facts.callee`` tells them. Most nodes are the business of few passes, and
+        are looked at by no others."""
 
     def register(handler: Handler) -> Handler:
         if when is not None:
@@ -36,18 +44,54 @@ def converts(
         _without.cache_clear()
         for kind in types:
             HANDLERS.setdefault(kind, []).append(handler)
+            if named or called:
+                _NAMES[kind, handler] = named, called
         return handler
 
     return register
 
 
-@lru_cache(maxsize=64)
-def _without(idle: frozenset[Handler]) -> dict[type, tuple[Handler, ...]]:
+class Starting:
+    """The names that start with one of some words, as a container."""
+
+    def __init__(self, *starts: str) -> None:
+        self.starts = starts
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.startswith(self.starts)
+
+
+class _Table:
     """The passes of each type of node but for some."""
-    return {
-        kind: tuple(handler for handler in every if handler not in idle)
-        for kind, every in HANDLERS.items()
-    }
+
+    def __init__(self, idle: frozenset[Handler]) -> None:
+        self.every = {
+            kind: tuple(handler for handler in every if handler not in idle)
+            for kind, every in HANDLERS.items()
+        }
+        self._named: dict[tuple[type, str, str | None], tuple[Handler, ...]] = {}
+
+    def of(self, kind: type, name: str, callee: str | None) -> tuple[Handler, ...]:
+        """The passes that a call or an attribute of this name may be the business of."""
+        key = kind, name, callee
+        found = self._named.get(key)
+        if found is None:
+            every = self.every.get(kind, ())
+            found = tuple(one for one in every if _concerns(kind, one, name, callee))
+            self._named[key] = found
+        return found
+
+
+def _concerns(kind: type, handler: Handler, name: str, callee: str | None) -> bool:
+    if (kind, handler) not in _NAMES:
+        return True
+    named, called = _NAMES[kind, handler]
+    return name in named or (callee is not None and callee in called)
+
+
+@lru_cache(maxsize=64)
+def _without(idle: frozenset[Handler]) -> _Table:
+    return _Table(idle)
 
 
 class Rewriter:
@@ -56,7 +100,8 @@ class Rewriter:
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
         self.pending: list[cst.EmptyLine] = []
-        self._handlers = _without(frozenset(h for h, when in _CONDITIONS.items() if not when(ctx)))
+        self._table = _without(frozenset(h for h, when in _CONDITIONS.items() if not when(ctx)))
+        self._handlers = self._table.every
 
     def visit(self, node: cst.CSTNode) -> Any:
         """What an expression or clause of the original tree becomes."""
@@ -66,11 +111,23 @@ class Rewriter:
         made = self.ctx.everywhere
         if made and node in made:
             return made[node]
-        for handler in self._handlers.get(type(node), ()):
+        for handler in self._asked(node):
             new = handler(self, node)
             if new is not None:
                 return new
         return syntax.rebuild(node, self.visit)
+
+    def _asked(self, node: Any) -> tuple[Handler, ...]:
+        """The passes that are asked about a node."""
+        kind = type(node)
+        if kind is cst.Call:
+            func = node.func
+            last = func.attr if type(func) is cst.Attribute else func
+            name = last.value if type(last) is cst.Name else ""
+            return self._table.of(kind, name, self.ctx.facts.callee(node))
+        if kind is cst.Attribute:
+            return self._table.of(kind, node.attr.value, None)
+        return self._handlers.get(kind, ())
 
     def rebuild(self, node: cst.CSTNode) -> Any:
         """The node with its children converted."""

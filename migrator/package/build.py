@@ -83,10 +83,14 @@ class Outcome:
 
 
 class Store:
-    """The summaries of a run in a directory, so that workers find those of each other."""
+    """The summaries of a run in a directory, so that workers find those of each other.
 
-    def __init__(self, directory: Path) -> None:
+    ``shared``: whether anybody else looks for them there, another worker or a later run.
+    """
+
+    def __init__(self, directory: Path, shared: bool = True) -> None:
         self.directory = directory
+        self.shared = shared
         self._read: dict[str, Data] = {}
 
     def place(self, module: str, what: str) -> Path:
@@ -103,8 +107,8 @@ class Store:
     def write_summary(self, module: str, summary: Data) -> str:
         """Keep a summary; returns its digest."""
         text = json.dumps(summary, separators=(",", ":"), sort_keys=True)
-        path = self.place(module, "summary")
-        path.write_text(text, encoding="utf-8")
+        if self.shared:
+            self.place(module, "summary").write_text(text, encoding="utf-8")
         self._read[module] = json.loads(
             text
         )  # what a worker reads and what a later run reads is the same
@@ -114,12 +118,12 @@ class Store:
 class Builder:
     """Works on components, one after another, in one process."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, shared: bool = True) -> None:
         from migrator.convert.passes import load
 
         load()
         self.setting = setting
-        self.store = Store(Path(setting.store))
+        self.store = Store(Path(setting.store), shared)
         self.table = Table(setting.scans, setting.packages)
         self.handed_on = self.table.handed_on()
         self.read = read_elsewhere(self.table)

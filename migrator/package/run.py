@@ -269,7 +269,7 @@ def _alone(schedule: _Schedule, setting: Setting) -> Iterator[Outcome]:
             if isinstance(item, list):
                 yield from item
                 continue
-            builder = builder if builder is not None else Builder(setting)
+            builder = builder if builder is not None else Builder(setting, schedule.cached)
             done = _named(builder.build, item[1])
             schedule.finish(item[0], done, fresh=True)
             yield from done

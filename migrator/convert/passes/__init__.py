@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 
 ORDER = (
@@ -72,6 +73,7 @@ ORDER = (
 )
 
 
+@cache
 def load() -> None:
     """Import every pass, which registers it."""
     for name in ORDER:

@@ -112,6 +112,9 @@ def expands_to_components(rw: Rewriter, node: cst.Call) -> bool:
     return expansion.template is not None and expansion.template.is_tuple
 
 
+COMPILERS = frozenset("torch.compile torch.jit.script torch.jit.export torch.jit.ignore".split())
+
+
 @converts(cst.Attribute)
 def of_distribution(rw: Rewriter, node: cst.Attribute) -> None:
     """Raise a Failure for what torch's distributions have and the converted ones do not."""
@@ -125,7 +128,7 @@ def of_distribution(rw: Rewriter, node: cst.Attribute) -> None:
         )
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("torch.utils.checkpoint.checkpoint",))
 def checkpointed(rw: Rewriter, node: cst.Call) -> Any:
     """``checkpoint(block, x)`` → ``nnx.remat`` of the call of a module; of a plain function, the call itself."""
     if rw.ctx.facts.callee(node) != "torch.utils.checkpoint.checkpoint":
@@ -153,7 +156,7 @@ def _left_out(rw: Rewriter, node: cst.Call) -> None:
     )
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("functools.partial",))
 def partial_of_torch(rw: Rewriter, node: cst.Call) -> Any:
     """``partial(checkpoint, block)`` → ``block``; ``partial(autocast, enabled=False)``, a context that does nothing."""
     if rw.ctx.facts.callee(node) != "functools.partial" or not node.args:
@@ -218,7 +221,7 @@ _CHECKPOINT_OPTIONS = frozenset(
 )
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=COMPILERS)
 def compiled(rw: Rewriter, node: cst.Call) -> Any:
     """``torch.compile(f)``, ``torch.jit.script(f)`` → ``f``: what is compiled is chosen by nnx.jit."""
     if rw.ctx.facts.callee(node) not in COMPILERS or not node.args or node.args[0].keyword:
@@ -226,7 +229,7 @@ def compiled(rw: Rewriter, node: cst.Call) -> Any:
     return rw.visit(node.args[0].value)
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("builtins.float", "Tensor.item"))
 def counted(rw: Rewriter, node: cst.Call) -> Any:
     """``float(n)`` of an integer tensor, where it is only computed with → ``1.0 * n``, whose dtype is as weak.
 
@@ -258,9 +261,6 @@ def counted(rw: Rewriter, node: cst.Call) -> Any:
         rw.ctx.helpers.use("lax")
         wanted = f"lax.stop_gradient({wanted})"
     return syntax.substitute(syntax.parse(wanted), {"__x__": rw.visit(x)})
-
-
-COMPILERS = frozenset("torch.compile torch.jit.script torch.jit.export torch.jit.ignore".split())
 
 
 @converts(cst.Call)

@@ -23,6 +23,7 @@ NAMES = {
     "torch.nn.ParameterDict": "nnx.Dict",
 }
 _ITERATING = frozenset("enumerate len zip reversed list iter tuple map".split())
+_EDITING = ("insert", "pop", "__delitem__")
 LIST_METHODS = frozenset("append extend insert pop".split())
 
 
@@ -35,7 +36,7 @@ def is_sequential(rw: Rewriter, node: cst.CSTNode) -> bool:
     return (info.torch_base if info is not None else kind.cls) == "torch.nn.Sequential"
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=NAMES)
 def container(rw: Rewriter, node: cst.Call) -> Any:
     """The constructor of a container."""
     ctx = rw.ctx
@@ -151,7 +152,8 @@ def _is_named(rw: Rewriter, node: cst.BaseExpression) -> bool:
     return True
 
 
-@converts(cst.Assign, cst.Del, cst.Call)
+@converts(cst.Assign, cst.Del)
+@converts(cst.Call, named=_EDITING)
 def edited_class(rw: Rewriter, node: cst.Assign | cst.Del | cst.Call) -> None:
     """Raise a Failure where layers of an own class derived from Sequential are replaced or taken out by place."""
     owner, replaced = None, isinstance(node, cst.Assign)
@@ -302,9 +304,6 @@ def _edits(ctx: Context, node: cst.Call | cst.Del | cst.BinaryOperation) -> bool
     if not isinstance(func, cst.Attribute) or func.attr.value not in _EDITING:
         return False
     return _is_list(ctx, func.value)
-
-
-_EDITING = ("insert", "pop", "__delitem__")
 
 
 def _is_list(ctx: Context, node: cst.CSTNode) -> bool:

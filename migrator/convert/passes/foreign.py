@@ -31,6 +31,8 @@ _NEUTRAL = sys.stdlib_module_names | frozenset(
 @converts(cst.Call)
 def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
     """``self.attn(q, k, v)`` of a class of another library: its port, if there is one, is not known here."""
+    if not _outside(rw):
+        return None
     library, instance = _library(rw, node.func)
     if library is None or library not in _outside(rw):
         return None

@@ -47,7 +47,7 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     return _set(rw, node, call.func.value, "requires_grad", _flag(call))
 
 
-@converts(cst.Call)
+@converts(cst.Call, named=("requires_grad_",))
 def expression(rw: Rewriter, node: cst.Call) -> Any:
     """``Encoder().requires_grad_(False)`` as a part of an expression."""
     if not _is_method(node):
@@ -64,7 +64,7 @@ def expression(rw: Rewriter, node: cst.Call) -> Any:
     return made
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, named=("requires_grad",))
 def read(rw: Rewriter, node: cst.Attribute) -> Any:
     """``p.requires_grad`` of a parameter: whether it is an ``nnx.Param``."""
     if node.attr.value != "requires_grad" or not targets.is_variable(rw.ctx, node.value):

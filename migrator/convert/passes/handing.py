@@ -29,7 +29,7 @@ def handed_on(rw: Rewriter, node: cst.Name | cst.Attribute) -> Any:
     return syntax.add_keyword(call, "rngs", rngs)
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("functools.partial",))
 def partial_of_drawing(rw: Rewriter, node: cst.Call) -> Any:
     """``partial(init_weights, std=0.1)`` of a function that draws."""
     if rw.ctx.facts.callee(node) != "functools.partial" or not node.args:
@@ -45,7 +45,7 @@ def partial_of_drawing(rw: Rewriter, node: cst.Call) -> Any:
 _MAPS = ("builtins.map", "itertools.starmap")
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=_MAPS)
 def mapped(rw: Rewriter, node: cst.Call) -> Any:
     """``map(Block, dims)`` → ``map(functools.partial(build, Block, rngs=rngs), dims)``."""
     if rw.ctx.facts.callee(node) not in _MAPS or not node.args or node.args[0].star:

@@ -39,7 +39,7 @@ def read(rw: Rewriter, node: cst.Attribute) -> Any:
     return cst.Attribute(attribute, cst.Name("value"))
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("torch.IntTensor", "torch.LongTensor"))
 def numbers(rw: Rewriter, node: cst.Call) -> Any:
     """``torch.IntTensor([n])`` that only carries sizes → ``np.array([n])``, whose values jit knows."""
     callee = rw.ctx.facts.callee(node)

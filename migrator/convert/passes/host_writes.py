@@ -45,7 +45,7 @@ def written(rw: Rewriter, node: cst.Assign | cst.AugAssign | cst.Call) -> None:
             _check(ctx, facts, node, name.value)
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("Tensor.numpy", "numpy.asarray"))
 def writable(rw: Rewriter, node: cst.Call) -> Any:
     """``a = x.numpy()`` of an array that is written later → ``np.array(x)``: numpy may only read what JAX holds."""
     ctx = rw.ctx

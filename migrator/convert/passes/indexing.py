@@ -53,7 +53,7 @@ def subscript(rw: Rewriter, node: cst.Subscript) -> Any:
     return None
 
 
-@converts(cst.Call)
+@converts(cst.Call, named=("mean", "sum"))
 def masked_reduction(rw: Rewriter, node: cst.Call) -> Any:
     """``x[mask].mean()`` → ``jnp.mean(x, where=mask)``; without a shape that depends on the data."""
     ctx, func = rw.ctx, node.func
@@ -79,7 +79,7 @@ def masked_reduction(rw: Rewriter, node: cst.Call) -> Any:
     return syntax.with_args(cst.Call(cst.Name(helper)), args)
 
 
-@converts(cst.Call)
+@converts(cst.Call, named=("mean", "sum"))
 def reduced_selection(rw: Rewriter, node: cst.Call) -> Any:
     """``torch.masked_select(x, mask).mean()`` → ``selected_mean(x, mask)``."""
     ctx, func = rw.ctx, node.func

@@ -13,7 +13,7 @@ from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets
 from migrator.convert.passes.transposed import as_in_torch, walked_module
 from migrator.convert.procedures import results, targets_of, written_parameters
-from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.rewriter import Rewriter, Starting, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from rules import definitions
@@ -286,7 +286,7 @@ def _is_lambda(rw: Rewriter, node: cst.Call) -> bool:
     return is_initializing(rw.ctx, above) and stays_here(rw.ctx, above)
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=Starting("torch.nn.init."))
 def expression(rw: Rewriter, node: cst.Call) -> Any:
     """``nn.Parameter(nn.init.normal_(torch.empty(3)))``: the tensor is a temporary."""
     name, rules = _rules(rw, node)

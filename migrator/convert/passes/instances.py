@@ -18,7 +18,7 @@ from rules import definitions
 from rules.definitions import module_file
 
 
-@converts(cst.Call)
+@converts(cst.Call, named=("isinstance",), called=("torch.jit.isinstance",))
 def instance_test(rw: Rewriter, node: cst.Call) -> Any:
     """``isinstance(m, nn.Conv2d)``: the class that such layers have in the output."""
     if _is_torchscripts(rw, node):
@@ -156,7 +156,8 @@ def _written_out(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
     return found[0] if all(definitions.layers(name) for name in names) else node
 
 
-@converts(cst.Call, cst.Subscript)
+@converts(cst.Subscript)
+@converts(cst.Call, named=("get",))
 def class_as_key(rw: Rewriter, node: cst.Call | cst.Subscript) -> Any:
     """``INITS[type(m)]``, ``INITS.get(type(m))``: a class of the output is no key of a table of torch's classes."""
     if isinstance(node, cst.Subscript):

@@ -15,7 +15,7 @@ from migrator.convert.passes import tying
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.containers import NAMES
 from migrator.convert.passes.zero_dims import names_half
-from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.rewriter import Rewriter, Starting, converts
 from migrator.convert.signature import never, plain_class
 from migrator.convert.writers import may_write
 from migrator.infer import kinds as k
@@ -37,7 +37,7 @@ def tied_weight(rw: Rewriter, node: cst.Attribute) -> Any:
     return tying.attribute(rw, node)
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=Starting(*LAYERS))
 def layer(rw: Rewriter, node: cst.Call) -> Any:
     """``nn.Linear(…)``."""
     ctx = rw.ctx

@@ -30,7 +30,7 @@ def mode_statement(rw: Rewriter, node: cst.Expr) -> Any:
     return syntax.changed(node, value=syntax.with_args(syntax.changed(call, func=func), []))
 
 
-@converts(cst.Call)
+@converts(cst.Call, named=_MODES)
 def mode_value(rw: Rewriter, node: cst.Call) -> Any:
     """``Encoder().eval()``, ``model.train(was_training)`` → ``set_training(…)``, which returns the module."""
     if not _sets_mode(rw, node):

@@ -251,7 +251,7 @@ def _initialised(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     return syntax.add_keyword(made, "rngs", ctx.rngs(node))
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("copy.deepcopy",))
 def copied(rw: Rewriter, node: cst.Call) -> Any:
     """``copy.deepcopy(net)`` in a program that walks over parts of modules, whose order Flax's copy has not got."""
     if rw.ctx.facts.callee(node) != "copy.deepcopy" or len(node.args) != 1:
@@ -512,7 +512,7 @@ def registered(rw: Rewriter, node: cst.Subscript) -> Any:
     return syntax.with_args(cst.Call(cst.Name("getattr")), args)
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, named=("_modules", "_parameters", "_buffers"))
 def registry(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self._modules``: torch's own tables, which Flax has not."""
     if node.attr.value not in ("_modules", "_parameters", "_buffers"):

@@ -20,7 +20,7 @@ from migrator.convert.passes import targets, unknown_items
 from migrator.convert.passes.state_alias import named_state, with_state
 from migrator.convert.passes.view_writes import is_new, is_view, read_elsewhere, used_view
 from migrator.convert.passes.walked import check_written
-from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.rewriter import Rewriter, Starting, converts
 from migrator.convert.sharing import inplace_argument
 from migrator.convert.surroundings import names_one
 from migrator.infer import kinds as k
@@ -242,7 +242,7 @@ def _without_out(call: cst.Call) -> cst.Call:
     return syntax.changed(call, args=kept)
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=Starting("torch.", "Tensor."))
 def in_place_call(rw: Rewriter, node: cst.Call) -> Any:
     """An in-place call whose result is used."""
     name = in_place_name(rw, node)

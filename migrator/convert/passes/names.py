@@ -47,7 +47,7 @@ def component(rw: Rewriter, node: cst.Attribute) -> Any:
     return item
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, named=("forward",))
 def forward_pass(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.block.forward`` as a value, ``net.forward(x)`` of an argument: the module itself, which is called."""
     if node.attr.value != "forward" or not may_be_called(rw, node.value):
@@ -89,7 +89,7 @@ def _replaced(node: cst.CSTNode) -> Failure:
     )
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("builtins.getattr",))
 def read_by_name(rw: Rewriter, node: cst.Call) -> Any:
     """``getattr(self, "kernel_{}".format(i))`` where a class registers tensors under names that it makes up."""
     ctx = rw.ctx
@@ -141,7 +141,7 @@ def _registers_by_name(ctx: Context, owner: ClassInfo) -> bool:
 _NAMING = frozenset({"named_parameters", "named_buffers"})
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("builtins.getattr",))
 def parameter_by_name(rw: Rewriter, node: cst.Call) -> Any:
     """``getattr(layer, name)`` with a name that torch gives the parameters of a layer, of which Flax has others."""
     if rw.ctx.facts.callee(node) != "builtins.getattr" or len(node.args) != 2:
@@ -177,7 +177,7 @@ def _names_parameters(rw: Rewriter, name: cst.BaseExpression) -> bool:
     return False
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("builtins.getattr", "builtins.setattr"))
 def forward_by_name(rw: Rewriter, node: cst.Call) -> Any:
     """``getattr(net, "forward")``, ``getattr(net, self.method)`` where the method may be ``forward``."""
     name = rw.ctx.facts.callee(node)
@@ -232,7 +232,8 @@ def tensor_attribute(rw: Rewriter, node: cst.Attribute) -> Any:
     return convert_call(rw, node, f"Tensor.{name}", rules, args).node
 
 
-@converts(cst.Attribute, cst.Call)
+@converts(cst.Attribute)
+@converts(cst.Call, called=("builtins.str",))
 def device_type(rw: Rewriter, node: cst.Attribute | cst.Call) -> Any:
     """``x.device.type`` and ``str(x.device)`` → ``"cpu"``, as where both versions are compared."""
     if isinstance(node, cst.Attribute):
@@ -296,7 +297,7 @@ def _constant(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
     return syntax.parse(text)
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("functools.partial",))
 def partial(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     """``functools.partial(F.softplus, beta=2)``: a copy of the definition, which takes torch's arguments."""
     if rw.ctx.facts.callee(node) != "functools.partial" or len(node.args) < 2:
@@ -382,7 +383,7 @@ def _uses(node: cst.CSTNode) -> dict[str, int]:
     return syntax.names(node)
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, named=("data",))
 def data_of_something(rw: Rewriter, node: cst.Attribute) -> Any:
     """``(preds == labels.data).sum()`` with nothing known of ``labels``: a tensor, or an object with tensors."""
     ctx = rw.ctx

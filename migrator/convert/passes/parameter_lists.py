@@ -15,8 +15,10 @@ from migrator.infer import kinds as k
 from migrator.infer.construction import PARAMETERS
 from rules.definitions import module_file
 
+_GROWING = LIST_METHODS | {"update"}
 
-@converts(cst.Call)
+
+@converts(cst.Call, called=PARAMETERS)
 def constructor(rw: Rewriter, node: cst.Call) -> Any:
     """``nn.ParameterList([torch.ones(2)])`` → ``nnx.List([nnx.Param(jnp.ones(2))])``; a dict keeps its order."""
     ctx = rw.ctx
@@ -67,7 +69,7 @@ def _unclear(node: cst.CSTNode) -> Failure:
     return Failure(node, "API005", message, "give the container nn.Parameter(…)")
 
 
-@converts(cst.Call)
+@converts(cst.Call, named=_GROWING)
 def added(rw: Rewriter, node: cst.Call) -> Any:
     """``self.scales.append(x)``, which makes a parameter of a tensor."""
     if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _GROWING:
@@ -86,9 +88,6 @@ def added(rw: Rewriter, node: cst.Call) -> Any:
         made = cst.Call(syntax.parse("nnx.Param"), [cst.Arg(made)])
     func = node.func.with_changes(value=rw.visit(node.func.value))
     return node.with_changes(func=func, args=[cst.Arg(made)])
-
-
-_GROWING = LIST_METHODS | {"update"}
 
 
 @converts(cst.Subscript)

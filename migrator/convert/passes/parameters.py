@@ -33,7 +33,7 @@ from rules import definitions
 from rules.definitions import module_file
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("torch.nn.Parameter", "torch.nn.Buffer"))
 def parameter(rw: Rewriter, node: cst.Call) -> Any:
     """``nn.Parameter(x)`` → ``nnx.Param(x)``; one without gradient is a plain Variable."""
     if rw.ctx.facts.callee(node) not in ("torch.nn.Parameter", "torch.nn.Buffer"):
@@ -219,7 +219,7 @@ def _plain(rw: Rewriter, value: cst.BaseExpression) -> cst.BaseExpression:
     return made
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, named=("weight",))
 def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     """``m.weight`` where only a run tells what layer ``m`` is."""
     ctx = rw.ctx
@@ -290,7 +290,7 @@ def none_call(rw: Rewriter, node: cst.Call) -> Any:
     return node.with_changes(args=[node.args[0].with_changes(value=reference)])
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, named=("shape", "ndim", "dtype"))
 def static_fact(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.weight.shape`` and ``.ndim`` need no value."""
     if node.attr.value not in ("shape", "ndim", "dtype"):

@@ -16,7 +16,7 @@ _WHOLE = frozenset("long int short int64 int32 int16 int8 uint8".split())
 _LEFT_OUT = frozenset("dtype device layout requires_grad pin_memory".split())
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("torch.linspace",))
 def cut_range(rw: Rewriter, node: cst.Call) -> Any:
     """``torch.linspace(0, n - 1, 8).long()``: jnp.linspace rounds otherwise, and 2.9999998 is cut to 2."""
     if rw.ctx.facts.callee(node) != "torch.linspace" or not rw.ctx.facts.tree.has(node):

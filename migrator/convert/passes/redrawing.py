@@ -18,7 +18,7 @@ _NORMS = tuple(
 _WEIGHTED = ("torch.nn.Linear", "torch.nn.Conv")
 
 
-@converts(cst.Call)
+@converts(cst.Call, named=("reset_parameters",))
 def reset(rw: Rewriter, node: cst.Call) -> Any:
     """The layer's parameters are drawn anew where it is known what it is.
 

@@ -15,7 +15,7 @@ _NAMES = frozenset(["torch.nn.functional.batch_norm"])
 _STATISTICS = ("running_mean", "running_var")
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=_NAMES)
 def batch_norm(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     """The call of a helper that is handed the statistics themselves, not their values."""
     given = updated_statistics(rw.ctx.facts, node)

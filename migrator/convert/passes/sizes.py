@@ -9,8 +9,10 @@ from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
+_LEGACY = frozenset(f"torch.{kind}Tensor" for kind in ("", "Float", "Long", "Int", "Bool"))
 
-@converts(cst.Call)
+
+@converts(cst.Call, named=("numel",))
 def elements(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     """``x.shape.numel()`` → ``math.prod(x.shape)``."""
     func = node.func
@@ -23,7 +25,7 @@ def elements(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     return syntax.with_args(made, list(made.args))
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=_LEGACY)
 def sized(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     """``torch.Tensor(x.size())`` → ``torch.Tensor(*x.size())``: of a size torch makes a tensor of that size."""
     if rw.ctx.facts.callee(node) not in _LEGACY or len(node.args) != 1:
@@ -35,9 +37,6 @@ def sized(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     rw.ctx.facts.kinds[kept] = rw.ctx.facts.kind(node)
     made: cst.BaseExpression = rw.visit(kept)
     return made
-
-
-_LEGACY = frozenset(f"torch.{kind}Tensor" for kind in ("", "Float", "Long", "Int", "Bool"))
 
 
 def _is_size(ctx: Context, node: cst.BaseExpression) -> bool:

@@ -36,7 +36,7 @@ def choice(rw: Rewriter, node: cst.IfExp) -> Any:
     return None
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=(_ASKING,))
 def asked(rw: Rewriter, node: cst.Call) -> None:
     """Raise a Failure where something else depends on the answer; an assertion holds for every array."""
     if rw.ctx.facts.callee(node) != _ASKING:

@@ -14,7 +14,7 @@ from migrator.infer import kinds as k
 from migrator.infer.annotations import TENSOR_DTYPES
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("Tensor.type",))
 def cast(rw: Rewriter, node: cst.Call) -> Any:
     """``x.type(torch.LongTensor)``, ``x.type("torch.cuda.FloatTensor")`` → ``x.astype(…)``."""
     if rw.ctx.facts.callee(node) != "Tensor.type" or len(node.args) != 1:
@@ -29,7 +29,7 @@ def cast(rw: Rewriter, node: cst.Call) -> Any:
     return cst.Call(cst.Attribute(tensor, cst.Name("astype")), [cst.Arg(dtype)])
 
 
-@converts(cst.Call)
+@converts(cst.Call, named=("isinstance",))
 def instance_test(rw: Rewriter, node: cst.Call) -> Any:
     """``isinstance(x, torch.LongTensor)`` asks for the dtype, and where the tensor lies.
 

@@ -12,7 +12,7 @@ from migrator.infer import kinds as k
 from rules.flags._numbers import places
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=("builtins.int", "Tensor.item"))
 def place(rw: Rewriter, node: cst.Call) -> Any:
     """``x[:, int(i)]`` → ``x[:, i.astype(int)]``, ``torch.roll(x, n.item())`` → ``jnp.roll(x, n)``."""
     facts = rw.ctx.facts

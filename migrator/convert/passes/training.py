@@ -134,7 +134,7 @@ def not_training(rw: Rewriter, node: cst.UnaryOperation) -> Any:
     return None
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, named=("training",))
 def training(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.training`` → ``not self.deterministic``."""
     if not _is_training(rw, node):
