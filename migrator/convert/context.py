@@ -77,8 +77,6 @@ class Context:
         self.frames: list[Frame] = []
         self.in_defaults = False
         self.statements: list[Statement] = []
-        self.passing: set[str] = set()
-        """Names made for what one statement alone reads."""
         self.torch_names = imported(source.index)
         self.rebound: dict[str, int] | None = None
         """Imported names that the top of the file binds to something else, and where in the tree it has done so."""
@@ -341,6 +339,9 @@ class Context:
             e not in inside for e in statement.effects
         ):
             return None
+        walrus = self.facts.tree.within(statement.node, cst.NamedExpr)
+        if not syntax.names(original).keys().isdisjoint(one.target.value for one in walrus):
+            return None  # what it reads gets its value within the statement
         if as_result:
             name = self._temporary(statement, original, hint)
         else:
@@ -364,16 +365,16 @@ class Context:
         """A name for what one statement alone reads; another may have had it before."""
         made = {name for line in statement.before for name in syntax.names(line)}
         name, number = hint, 2
-        while name in made or (name in self.helpers.taken and name not in self.passing):
+        while name in made or (name in self.helpers.taken and name not in self.helpers.passing):
             name, number = f"{hint}{number}", number + 1
         self.helpers.take(name)
-        self.passing.add(name)
+        self.helpers.passing.add(name)
         return name
 
     def unused(self, hint: str) -> str:
         """A name that the file has no other use for."""
         name, number = hint, 2
-        while name in self.helpers.taken or name in self.passing:
+        while name in self.helpers.taken or name in self.helpers.passing:
             name, number = f"{hint}{number}", number + 1
         self.helpers.take(name)
         return name

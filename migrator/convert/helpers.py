@@ -41,6 +41,8 @@ class Helpers:
     names: dict[tuple[Path, str], str] = field(default_factory=dict)
     imports: dict[str, str] = field(default_factory=dict)
     wanted: dict[str, tuple[RuleFile, str]] = field(default_factory=dict)
+    passing: set[str] = field(default_factory=set)
+    """Names for what one statement alone reads: locals, which a helper of that name would be hidden by."""
     factories: set[str] = field(default_factory=set)
     """Layer definitions used as values: they accept ``rngs`` whether they need it or not."""
     unique: bool = False
@@ -116,9 +118,8 @@ class Helpers:
             return self.names[key]
         new = wish = _unique_names()[key] if self.unique else name
         shadows = wish in _BUILTINS and wish in self.taken  # the file may mean Python's own
-        if (
-            shadows or wish in self.bound or wish in self.wanted
-        ):  # or bound, or of another rule file
+        bound = wish in self.bound or wish in self.passing
+        if shadows or bound or wish in self.wanted:  # or of another rule file
             new = f"{wish}_"
             while new in self.taken:
                 new += "_"

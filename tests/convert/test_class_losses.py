@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from migrator.convert.helpers import Helpers
+from rules.definitions import module_file
 from tests.convert.tools import function, loaded
 
 LOSS = "def f(x: torch.Tensor, y: torch.Tensor):\n    return F.cross_entropy({x}, {y}{more})\n"
@@ -38,6 +40,38 @@ def test_statements_take_the_same_names_again_but_not_within_one() -> None:
 def test_it_stays_one_expression_where_no_statement_may_stand_before() -> None:
     got = function("return F.cross_entropy(x.view(-1, n), y.view(-1)) if n > 1 else y")
     assert "log_p" not in got
+
+
+def test_what_gets_its_value_within_the_statement_is_not_read_before_it() -> None:
+    got = function("return (t := x * 2).sum() + F.cross_entropy(t.view(-1, n), y.view(-1))")
+    assert got.splitlines()[0] == "target = y.reshape(-1)"
+    assert "log_p" not in got
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        "F.threshold(y * 3, 0.1, 0.2)",
+        "F.cross_entropy(x.view(-1, 5), y.flatten().long().view(-1))",
+        "(y * 4).flatten(0, 1).sum()",
+    ],
+)
+def test_a_walrus_before_what_would_be_given_a_name(term: str) -> None:
+    source = (
+        f"def f(x: torch.Tensor, y: torch.Tensor):\n    return (y := (y + 1) % 5).sum() + {term}\n"
+    )
+    theirs, ours, _ = loaded(source)
+    x, y = torch.randn(4, 5, generator=torch.Generator().manual_seed(0)), torch.ones(2, 2)
+    want = theirs["f"](x, y)
+    np.testing.assert_allclose(
+        ours["f"](jnp.asarray(x.numpy()), jnp.asarray(y.numpy())), want.numpy(), rtol=1e-5
+    )
+
+
+def test_a_helper_is_not_hidden_by_a_local_name() -> None:
+    helpers = Helpers(frozenset())
+    helpers.passing.add("dropout")
+    assert helpers.need(module_file("rules.compat.dropout"), "dropout") == "dropout_"
 
 
 @pytest.mark.parametrize(
