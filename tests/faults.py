@@ -83,7 +83,7 @@ GPT = _faults(
         "att = jax.nn.softmax(att, -2)",
         "transformer.h.*.attn",
     ),
-    ("ignored label", "ignore_index=-1\n", "ignore_index=0\n", ""),
+    ("ignored label", "target[:, None] != -1)", "target[:, None] != 0)", ""),
     (
         "embedding without gradient",
         "tok_emb = self.transformer.wte(idx)",
