@@ -14,7 +14,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent
 WORDS = frozenset(
-    {"sizes", "surely", "axes", "is_tensor", "is_float", "is_integer", "is_bool", "is_complex"}
+    "sizes surely in_steps axes is_tensor is_float is_integer is_bool is_complex".split()
 )
 """Words of ``rules.registry`` that a body may call; they never reach converted code."""
 
@@ -117,6 +117,11 @@ class Rule:
     def draws(self) -> bool:
         """Whether the definition takes ``rngs``."""
         return any(p.name == "rngs" for p in self.params)
+
+    @cached_property
+    def asks_steps(self) -> bool:
+        """Whether the definition asks ``in_steps()``."""
+        return any(isinstance(n, ast.Name) and n.id == "in_steps" for n in ast.walk(self.node))
 
     @cached_property
     def positional(self) -> list[str]:

@@ -121,6 +121,15 @@ def surely(test: bool) -> bool:
     return bool(test)
 
 
+def in_steps() -> bool:
+    """Whether the local values of a definition may be statements of their own before the one that calls it.
+
+    They may not where something is computed later or not at all (in a lambda, behind ``and``). Where the answer is
+    yes, they are; each may be used once. Within ``surely`` only.
+    """
+    return True
+
+
 def axes(dim: Any, input: Any) -> Any:
     """``dim`` of a reduction as JAX's ``axis``: a tuple for a list, None (all) for ``()`` and 0-d tensors."""
     if isinstance(dim, (tuple, list)):

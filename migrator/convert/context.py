@@ -104,6 +104,8 @@ class Context:
         """Those that its own lines write to."""
         self.written_names: frozenset[str] | None = None
         """Those that anything in the file may write to in place."""
+        self.rebound_names: frozenset[str] | None = None
+        """Names of attributes that something in the file binds where it builds no object."""
         self.forward_writes: frozenset[str] | None = None
         """Those that the forward pass of some module may write to."""
         self.tensor_names: frozenset[str] | None = None
@@ -322,27 +324,21 @@ class Context:
         updated: cst.BaseExpression,
         hint: str = "h",
         as_result: bool = True,
+        again: cst.BaseExpression | None = None,
     ) -> cst.BaseExpression | None:
         """Give an expression a name in a statement of its own before this one; None when order forbids it.
 
         Args:
           hint: the name, unless the file has it already.
           as_result: the name that the statement assigns will do.
+          again: a name that an earlier call gave, whose value is not read any more.
         """
-        if not self.statements:
+        if not self.may_hoist(original):
             return None
         statement = self.statements[-1]
-        if not statement.may_hoist:
-            return None
-        inside = set(syntax.walk(original))
-        if any(e in inside for e in statement.effects) and any(
-            e not in inside for e in statement.effects
-        ):
-            return None
-        walrus = self.facts.tree.within(statement.node, cst.NamedExpr)
-        if not syntax.names(original).keys().isdisjoint(one.target.value for one in walrus):
-            return None  # what it reads gets its value within the statement
-        if as_result:
+        if isinstance(again, cst.Name):
+            name = again.value
+        elif as_result:
             name = self._temporary(statement, original, hint)
         else:
             name = self._passing(statement, hint)
@@ -351,6 +347,21 @@ class Context:
         )
         statement.before.append(line)
         return cst.Name(name)
+
+    def may_hoist(self, original: cst.CSTNode) -> bool:
+        """Whether an expression may be computed in a statement of its own before this one."""
+        if not self.statements:
+            return False
+        statement = self.statements[-1]
+        if not statement.may_hoist:
+            return False
+        from migrator.convert.moving import keeps_order
+
+        if not keeps_order(self, statement, original):
+            return False
+        walrus = self.facts.tree.within(statement.node, cst.NamedExpr)
+        # what it reads may get its value within the statement
+        return syntax.names(original).keys().isdisjoint(one.target.value for one in walrus)
 
     def _temporary(self, statement: Statement, original: cst.CSTNode, hint: str) -> str:
         target = statement.target

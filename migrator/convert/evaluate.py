@@ -68,8 +68,9 @@ class _Return(Exception):
 class Evaluator(Words):
     """Evaluates one definition for one call."""
 
-    def __init__(self, rule: Rule, arguments: dict[str, Value]) -> None:
+    def __init__(self, rule: Rule, arguments: dict[str, Value], in_steps: bool = False) -> None:
         self.rule = rule
+        self.in_steps = in_steps
         self.env: dict[str, Value] = dict(arguments)
         self.lets: dict[str, ast.expr] = {}
         self.local: dict[str, str] = {}

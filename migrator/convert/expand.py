@@ -131,15 +131,29 @@ def convert_call(
     ctx = rw.ctx
     if ctx.blocked and node in ctx.blocked:  # a part of what a pass converts as a whole
         raise Failure(node, *ctx.blocked[node])
-    try:
-        expansion = expand(name, rules, args)
-    except NoConversion as problem:
-        raise failure(node, name, str(problem)) from problem
+    in_steps = any(rule.asks_steps for rule in rules) and ctx.may_hoist(node)
+    expansion = _expanded(name, rules, args, node, in_steps)
+    if expansion.template is not None and expansion.template.in_steps:
+        before = len(ctx.statements[-1].before)
+        made = _substitute(ctx, expansion, args, only, node)
+        if made is not None:
+            return made
+        del ctx.statements[-1].before[before:]
+        expansion = _expanded(name, rules, args, node)
     if expansion.template is not None:
         made = _substitute(ctx, expansion, args, only, node)
         if made is not None:
             return made
     return Result([helper_call(ctx, node, expansion.rule, args)], False)
+
+
+def _expanded(
+    name: str, rules: Sequence[Rule], args: list[CallArg], node: cst.CSTNode, in_steps: bool = False
+) -> Expansion:
+    try:
+        return expand(name, rules, args, in_steps)
+    except NoConversion as problem:
+        raise failure(node, name, str(problem)) from problem
 
 
 def failure(node: cst.CSTNode, name: str, reason: str) -> Failure:
@@ -197,8 +211,11 @@ def _substitute(
         return _without_value(made) if asks else made
 
     nodes = [filled(template.nodes[i], mapping) for i in picked]
-    if template.steps and len(syntax.code(nodes[0])) > _LINE:
-        nodes = _step_by_step(ctx, node, template, mapping, filled) or nodes
+    if template.in_steps or (template.steps and len(syntax.code(nodes[0])) > _LINE):
+        steps = _step_by_step(ctx, node, template, mapping, filled)
+        if template.in_steps and not steps:
+            return None
+        nodes = steps or nodes
     return Result(nodes, template.is_tuple and only is None)
 
 
@@ -215,11 +232,17 @@ def _step_by_step(
 ) -> list[cst.BaseExpression]:
     """The local values of a definition as statements before this one, and the result of them; empty if not possible."""
     made = dict(mapping)
-    for step in template.steps[:-1]:
-        name = ctx.hoist(call, filled(step.node, made), step.name, as_result=False)
+    last: dict[str, str] = {}
+    for i, step in enumerate(template.steps[:-1], 1):
+        # a value that nothing reads any more hands its name on: weights = dropout(weights)
+        before = last.get(step.name)
+        free = before and not any(before in syntax.names(s.node) for s in template.steps[i:])
+        again = made[before] if before and free else None
+        name = ctx.hoist(call, filled(step.node, made), step.name, as_result=False, again=again)
         if name is None:
             return []
         made[step.placeholder] = name
+        last[step.name] = step.placeholder
     return [filled(template.steps[-1].node, made)]
 
 

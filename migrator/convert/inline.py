@@ -57,6 +57,8 @@ class Template:
     """Placeholder of an argument after the first → the name of its parameter."""
     steps: tuple[Step, ...] = ()
     """The same in several statements: the local values of the definition, the last being the result."""
+    in_steps: bool = False
+    """Whether it is to be written in them, and is something else where they may not stand."""
 
 
 @dataclass
@@ -160,38 +162,48 @@ def _key(value: Value) -> Any:
     return ("l", type(value.value).__name__, repr(value.value), value.name)
 
 
-def expand(name: str, rules: Sequence[Rule], args: Sequence[CallArg]) -> Expansion:
-    """Choose a definition for a call and evaluate it; NoConversion says why it cannot be."""
+def expand(
+    name: str, rules: Sequence[Rule], args: Sequence[CallArg], in_steps: bool = False
+) -> Expansion:
+    """Choose a definition for a call and evaluate it; NoConversion says why it cannot be.
+
+    Args:
+      in_steps: whether statements may stand before the call.
+    """
     abstraction = Abstraction()
     bound_args = [
         Argument(a.keyword, abstraction.value(a.original, a.updated, a.kind)) for a in args
     ]
-    key = (name, tuple(map(id, rules)), tuple((a.keyword, _key(a.value)) for a in bound_args))
+    given = tuple((a.keyword, _key(a.value)) for a in bound_args)
+    key = (name, tuple(map(id, rules)), given, in_steps)
     found = _CALLED.get(key)
     if found is None:
-        found = _CALLED[key] = _expansion(name, rules, bound_args)
+        found = _CALLED[key] = _expansion(name, rules, bound_args, in_steps)
     if isinstance(found, str):
         raise NoConversion(found)
     return Expansion(found.rule, found.template, abstraction.mapping)
 
 
-def _expansion(name: str, rules: Sequence[Rule], args: Sequence[Argument]) -> Expansion | str:
+def _expansion(
+    name: str, rules: Sequence[Rule], args: Sequence[Argument], in_steps: bool
+) -> Expansion | str:
     choice = choose(name, rules, args)
     if choice.rule is None:
         return choice.problem
     if choice.bound is None:
         return Expansion(choice.rule)
-    key = (id(choice.rule), tuple((n, _key(v)) for n, v in choice.bound.items()))
+    in_steps &= choice.rule.asks_steps
+    key = (id(choice.rule), tuple((n, _key(v)) for n, v in choice.bound.items()), in_steps)
     if key not in _EVALUATED:
-        _EVALUATED[key] = _evaluate(choice.rule, choice.bound)
+        _EVALUATED[key] = _evaluate(choice.rule, choice.bound, in_steps)
     template = _EVALUATED[key]
     return template if isinstance(template, str) else Expansion(choice.rule, template)
 
 
-def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
+def _evaluate(rule: Rule, bound: dict[str, Value], in_steps: bool) -> Template | str | None:
     """A Template, the reason of a refusal, or None when the definition must be copied."""
     try:
-        evaluator = Evaluator(rule, bound)
+        evaluator = Evaluator(rule, bound, in_steps)
         result = evaluator.run()
         is_tuple = isinstance(result, Seq) and result.name is None
         items = list(result.items) if isinstance(result, Seq) and is_tuple else [result]
@@ -229,7 +241,8 @@ def _evaluate(rule: Rule, bound: dict[str, Value]) -> Template | str | None:
     }
     beside = {} if later else beside
     steps = () if is_tuple or later else _steps(evaluator)
-    return Template(nodes, is_tuple, uses, tuple(sorted(names)), asks, beside, steps)
+    in_steps = in_steps and bool(steps)
+    return Template(nodes, is_tuple, uses, tuple(sorted(names)), asks, beside, steps, in_steps)
 
 
 _LATER = (ast.Lambda, ast.GeneratorExp)

@@ -39,6 +39,8 @@ class Words:
     """``sizes``, ``is_tensor``, ``isinstance``, ``len``, ``range``… over abstract values."""
 
     rule: Rule
+    in_steps: bool
+    """Whether local values of the definition may be statements of their own."""
 
     def eval(self, node: ast.expr) -> Value:
         """The abstract value of an expression."""
@@ -76,6 +78,9 @@ class Words:
             return Lit(self.decide(args[0]))
         except Open:
             return Lit(False)
+
+    def _word_in_steps(self, args: list[ast.expr]) -> Value:
+        return Lit(self.in_steps)
 
     def _word_axes(self, args: list[ast.expr]) -> Value:
         value = self.eval(args[0])

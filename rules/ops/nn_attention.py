@@ -2,54 +2,58 @@
 
 from __future__ import annotations
 
+import math
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
 from rules.compat.attention_functional import (
     multi_head_attention_forward,
     scaled_dot_product_attention,
 )
-from rules.registry import op
+from rules.registry import in_steps, op, surely
 
 
 @op(
     "torch.nn.functional.scaled_dot_product_attention",
     example={
-        "F.scaled_dot_product_attention(x, y, z, is_causal=True)": (
-            "scaled_dot_product_attention(x, y, z, is_causal=True)"
-        )
+        "F.scaled_dot_product_attention(x, y, z, mask)": (
+            "scaled_dot_product_attention(x, y, z, attn_mask=mask)"
+        ),
+        "F.scaled_dot_product_attention(x, y, z, is_causal=causal)": (
+            "scaled_dot_product_attention(x, y, z, is_causal=causal)"
+        ),
     },
 )
 def f_scaled_dot_product_attention(
-    query, key, value, attn_mask=None, *, is_causal=False, scale=None, enable_gqa=False
-) -> Tensor["same"]:
-    """softmax(q kᵀ · scale + mask) v; a boolean mask is True where attention is allowed."""
-    return scaled_dot_product_attention(
-        query,
-        key,
-        value,
-        attn_mask=attn_mask,
-        is_causal=is_causal,
-        scale=scale,
-        enable_gqa=enable_gqa,
-    )
-
-
-@op(
-    "torch.nn.functional.scaled_dot_product_attention",
-    example={
-        "F.scaled_dot_product_attention(x, y, z, dropout_p=0.0)": "scaled_dot_product_attention(x, y, z)"
-    },
-)
-def f_scaled_dot_product_attention_no_dropout(
     query,
     key,
     value,
     attn_mask=None,
-    *,
-    dropout_p: Literal[0.0],
+    dropout_p: Literal[0.0] = 0.0,
     is_causal=False,
+    *,
     scale=None,
     enable_gqa=False,
 ) -> Tensor["same"]:
-    """Without dropout nothing is drawn."""
+    """softmax(q kᵀ · scale + mask) v; a boolean mask is True where attention is allowed.
+
+    Without a mask no row is blocked wholly: the causal one has its diagonal.
+    """
+    if surely(in_steps() and attn_mask is None and not enable_gqa and not is_causal):
+        wide = jnp.promote_types(query.dtype, jnp.float32)
+        scores = jnp.matmul(query, key.mT, preferred_element_type=wide)
+        scaled = scores / math.sqrt(query.shape[-1]) if scale is None else scores * scale
+        weights = jax.nn.softmax(scaled)
+        return weights.astype(query.dtype) @ value
+    if surely(in_steps() and attn_mask is None and not enable_gqa and is_causal):
+        wide = jnp.promote_types(query.dtype, jnp.float32)
+        scores = jnp.matmul(query, key.mT, preferred_element_type=wide)
+        scaled = scores / math.sqrt(query.shape[-1]) if scale is None else scores * scale
+        causal = jnp.tril(jnp.ones((query.shape[-2], key.shape[-2]), bool))
+        weights = jax.nn.softmax(jnp.where(causal, scaled, -jnp.inf))
+        return weights.astype(query.dtype) @ value
     return scaled_dot_product_attention(
         query,
         key,
@@ -64,8 +68,8 @@ def f_scaled_dot_product_attention_no_dropout(
 @op(
     "torch.nn.functional.scaled_dot_product_attention",
     example={
-        "F.scaled_dot_product_attention(x, y, z, dropout_p=0.1)": (
-            "scaled_dot_product_attention(x, y, z, dropout_p=0.1, rngs=rngs)"
+        "F.scaled_dot_product_attention(x, y, z, mask, dropout_p=0.1)": (
+            "scaled_dot_product_attention(x, y, z, attn_mask=mask, dropout_p=0.1, rngs=rngs)"
         )
     },
 )
@@ -82,6 +86,20 @@ def f_scaled_dot_product_attention_dropout(
     rngs,
 ) -> Tensor["same"]:
     """With dropout of the weights."""
+    if surely(in_steps() and attn_mask is None and not enable_gqa and not is_causal):
+        wide = jnp.promote_types(query.dtype, jnp.float32)
+        scores = jnp.matmul(query, key.mT, preferred_element_type=wide)
+        scaled = scores / math.sqrt(query.shape[-1]) if scale is None else scores * scale
+        weights = nnx.Dropout(dropout_p)(jax.nn.softmax(scaled), rngs=rngs)
+        return weights.astype(query.dtype) @ value
+    if surely(in_steps() and attn_mask is None and not enable_gqa and is_causal):
+        wide = jnp.promote_types(query.dtype, jnp.float32)
+        scores = jnp.matmul(query, key.mT, preferred_element_type=wide)
+        scaled = scores / math.sqrt(query.shape[-1]) if scale is None else scores * scale
+        causal = jnp.tril(jnp.ones((query.shape[-2], key.shape[-2]), bool))
+        weights = jax.nn.softmax(jnp.where(causal, scaled, -jnp.inf))
+        weights = nnx.Dropout(dropout_p)(weights, rngs=rngs)
+        return weights.astype(query.dtype) @ value
     return scaled_dot_product_attention(
         query,
         key,

@@ -29,45 +29,6 @@ class Linear(nnx.Linear):
         super().__init__(in_features, out_features, rngs=rngs, **options)
 
 
-def dropout_(input, p=0.5, *, rngs=None):
-    """In training, zero each element with probability ``p`` and scale the others by 1 / (1 - p)."""
-    if p == 0:
-        return input
-    keep = rngs.dropout.bernoulli(1 - p, input.shape)
-    return jnp.where(keep, input * (1 / (1 - p) if p < 1 else 0.0), 0)
-
-
-def scaled_dot_product_attention(
-    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, rngs=None
-):
-    """softmax(q kᵀ · scale + mask) v, as torch.nn.functional.scaled_dot_product_attention.
-
-    Shapes: query (…, L, E), key (…, S, E), value (…, S, Ev) → (…, L, Ev); a boolean mask (…, L, S)
-    is True where attention is allowed, any other is added. A row that may attend nowhere gives 0.
-    """
-    scores = jnp.einsum(
-        "...le,...se->...ls",
-        query,
-        key,
-        preferred_element_type=jnp.promote_types(query.dtype, jnp.float32),
-    )
-    scores = scores * (1 / math.sqrt(query.shape[-1]))
-    if is_causal:
-        attn_mask = jnp.tril(jnp.ones(scores.shape[-2:], bool))
-    if attn_mask is not None and attn_mask.dtype == bool:
-        scores = jnp.where(attn_mask, scores, -jnp.inf)
-    elif attn_mask is not None:
-        scores = scores + attn_mask
-    if attn_mask is not None:
-        blocked = jnp.max(scores, axis=-1, keepdims=True) == -jnp.inf
-        weights = jnp.where(blocked, 0, jax.nn.softmax(jnp.where(blocked, 0, scores)))
-    else:
-        weights = jax.nn.softmax(scores)
-    if dropout_p > 0:
-        weights = dropout_(weights, dropout_p, rngs=rngs)
-    return weights.astype(query.dtype) @ value
-
-
 @dataclass
 class GPTConfig:
     block_size: int = 64
@@ -115,14 +76,15 @@ class CausalSelfAttention(nnx.Module):
 
         # causal self-attention; Self-attend: (B, nh, T, hs) x (B, nh, hs, T) -> (B, nh, T, T)
         if self.flash:
-            y = scaled_dot_product_attention(
-                q,
-                k,
-                v,
-                dropout_p=self.dropout if not self.deterministic else 0.0,
-                is_causal=True,
-                rngs=self.rngs,
+            wide = jnp.promote_types(q.dtype, jnp.float32)
+            scores = jnp.matmul(q, k.mT, preferred_element_type=wide)
+            scaled = scores / math.sqrt(q.shape[-1])
+            causal = jnp.tril(jnp.ones((q.shape[-2], k.shape[-2]), bool))
+            weights = jax.nn.softmax(jnp.where(causal, scaled, -jnp.inf))
+            weights2 = nnx.Dropout(self.dropout if not self.deterministic else 0.0)(
+                weights, rngs=self.rngs
             )
+            y = weights2.astype(q.dtype) @ v
         else:
             # manual implementation of attention
             att = (q @ k.swapaxes(-2, -1)) * (1.0 / math.sqrt(k.shape[-1]))

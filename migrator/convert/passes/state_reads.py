@@ -43,12 +43,12 @@ def read_before(rw: Rewriter, node: cst.Call) -> None:
 
 def _held(facts: Aliases, statement: cst.CSTNode, node: cst.Call) -> set[str]:
     """The names that are read while a call runs, after it or beside it."""
-    beside = {name for part in _parts(statement) for name in syntax.names(part)}
+    beside = {name for part in evaluated(statement) for name in syntax.names(part)}
     func = set(syntax.names(node.func))
     return (set(facts.read_after(statement)) | beside) - func
 
 
-def _parts(statement: cst.CSTNode) -> list[cst.CSTNode]:
+def evaluated(statement: cst.CSTNode) -> list[cst.CSTNode]:
     """What a statement evaluates: not what it binds, nor the suites below it."""
     if isinstance(statement, cst.SimpleStatementLine):
         return [s.value if isinstance(s, cst.Assign) else s for s in statement.body]
@@ -76,7 +76,7 @@ def _direct(
     ctx: Context, statement: cst.CSTNode, call: cst.Call, updated: frozenset[str]
 ) -> Iterator[cst.Attribute]:
     """``self.bn.running_mean + self.bn(x)``: state that a statement reads before a call, and uses once it has run."""
-    for part in _parts(statement):
+    for part in evaluated(statement):
         for node in ctx.facts.tree.below(part):  # in the order of the source
             if node is call.func:
                 break  # what comes now is read after the call, or handed to it
