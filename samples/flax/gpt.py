@@ -16,19 +16,6 @@ from flax import nnx
 from jax import lax
 
 
-class Linear(nnx.Linear):
-    """``nnx.Linear`` with torch's initialisation: U(±1/√in_features) for kernel and bias."""
-
-    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
-        bound = max(in_features, 1) ** -0.5
-
-        def init(key, shape, dtype):
-            return jax.random.uniform(key, shape, dtype, -bound, bound)
-
-        options = {"kernel_init": init, "bias_init": init, **options}
-        super().__init__(in_features, out_features, rngs=rngs, **options)
-
-
 @dataclass
 class GPTConfig:
     block_size: int = 64
@@ -47,9 +34,9 @@ class CausalSelfAttention(nnx.Module):
         self.rngs = rngs
         assert config.n_embd % config.n_head == 0
         # key, query, value projections for all heads, but in a batch
-        self.c_attn = Linear(config.n_embd, 3 * config.n_embd, use_bias=config.bias, rngs=rngs)
+        self.c_attn = nnx.Linear(config.n_embd, 3 * config.n_embd, use_bias=config.bias, rngs=rngs)
         # output projection
-        self.c_proj = Linear(config.n_embd, config.n_embd, use_bias=config.bias, rngs=rngs)
+        self.c_proj = nnx.Linear(config.n_embd, config.n_embd, use_bias=config.bias, rngs=rngs)
         # regularization
         self.attn_dropout = nnx.Dropout(config.dropout, rngs=rngs)
         self.resid_dropout = nnx.Dropout(config.dropout, rngs=rngs)
@@ -81,10 +68,10 @@ class CausalSelfAttention(nnx.Module):
             scaled = scores / math.sqrt(q.shape[-1])
             causal = jnp.tril(jnp.ones((q.shape[-2], k.shape[-2]), bool))
             weights = jax.nn.softmax(jnp.where(causal, scaled, -jnp.inf))
-            weights2 = nnx.Dropout(self.dropout if not self.deterministic else 0.0)(
+            weights = nnx.Dropout(self.dropout if not self.deterministic else 0.0)(
                 weights, rngs=self.rngs
             )
-            y = weights2.astype(q.dtype) @ v
+            y = weights.astype(q.dtype) @ v
         else:
             # manual implementation of attention
             att = (q @ k.swapaxes(-2, -1)) * (1.0 / math.sqrt(k.shape[-1]))
@@ -101,9 +88,9 @@ class CausalSelfAttention(nnx.Module):
 
 class MLP(nnx.Module):
     def __init__(self, config: GPTConfig, *, rngs: nnx.Rngs):
-        self.c_fc = Linear(config.n_embd, 4 * config.n_embd, use_bias=config.bias, rngs=rngs)
+        self.c_fc = nnx.Linear(config.n_embd, 4 * config.n_embd, use_bias=config.bias, rngs=rngs)
         self.gelu = jax.nn.gelu
-        self.c_proj = Linear(4 * config.n_embd, config.n_embd, use_bias=config.bias, rngs=rngs)
+        self.c_proj = nnx.Linear(4 * config.n_embd, config.n_embd, use_bias=config.bias, rngs=rngs)
         self.dropout = nnx.Dropout(config.dropout, rngs=rngs)
 
     def __call__(self, x):
@@ -140,18 +127,8 @@ class GPT(nnx.Module):
 
         self.transformer = nnx.Dict(
             dict(
-                wte=nnx.Embed(
-                    config.vocab_size,
-                    config.n_embd,
-                    embedding_init=nnx.initializers.normal(1.0),
-                    rngs=rngs,
-                ),
-                wpe=nnx.Embed(
-                    config.block_size,
-                    config.n_embd,
-                    embedding_init=nnx.initializers.normal(1.0),
-                    rngs=rngs,
-                ),
+                wte=nnx.Embed(config.vocab_size, config.n_embd, rngs=rngs),
+                wpe=nnx.Embed(config.block_size, config.n_embd, rngs=rngs),
                 drop=nnx.Dropout(config.dropout, rngs=rngs),
                 h=nnx.List([Block(config, rngs=rngs) for _ in range(config.n_layer)]),
                 ln_f=nnx.LayerNorm(
@@ -171,7 +148,7 @@ class GPT(nnx.Module):
             self._init_weights(module, rngs=rngs)
 
     def _init_weights(self, module, *, rngs: nnx.Rngs):
-        if isinstance(module, Linear):
+        if isinstance(module, nnx.Linear):
             module.kernel[...] = 0.02 * rngs.params.normal(module.kernel.shape, module.kernel.dtype)
             if module.bias is not None:
                 module.bias[...] = jnp.zeros_like(module.bias[...])

@@ -84,8 +84,10 @@ SHOWN = {
 - `truncated_normal(-100.0, 100.0, …)` is torch's default of ±2 at a deviation of 0.02, taken at its word.
 """,
     "gpt": """
-- `scaled_dot_product_attention` is called in one way, with a causal mask and dropout; `jax.nn.dot_product_attention`
-  does that but for the dropout.
+- The fused attention is written out: scores in float32 at least, causal, weights. Without dropout
+  `jax.nn.dot_product_attention` would do, with the heads moved behind the sequence.
+- `self.apply(self._init_weights)` sets every weight, so that the layers need none of torch's first values; handing
+  initialisers to them would spare the loop.
 - The loss is written out step by step; without `ignore_index` it would be optax's
   `softmax_cross_entropy_with_integer_labels`.
 - The tied output layer is the embedding (`self.lm_head = self.transformer.wte`) and is called by `attend`: one array,

@@ -11,6 +11,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
+from migrator.convert.overwritten import overwritten
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.stand_ins import unavailable
 from migrator.infer import kinds as k
@@ -179,6 +180,8 @@ def layer_class(rw: Rewriter, name: str) -> cst.BaseExpression | None:
     """The class that instances of a torch layer have in the output, None when they are plain functions."""
     for rule in definitions.layers(name):
         returns = rule.returns.strip("'\"")
+        if name == "torch.nn.Linear" and name in overwritten(rw.ctx):
+            returns = "nnx.Linear"
         if returns.startswith("nnx."):
             rw.ctx.helpers.use("nnx")
             return syntax.parse(returns)

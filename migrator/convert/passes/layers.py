@@ -11,6 +11,7 @@ from migrator.convert.alias import check_in_place_layer, check_mutation, reads_i
 from migrator.convert.context import Failure
 from migrator.convert.expand import call_args, convert_call
 from migrator.convert.handed import check_handed_over
+from migrator.convert.overwritten import overwritten
 from migrator.convert.passes import tying
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.containers import NAMES
@@ -57,13 +58,32 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
             f"{kind.name} has no Flax counterpart here",
             BY_HAND,
         )
-    made = convert_call(rw, node, kind.name, rules, call_args(rw, node.args)).node
+    if kind.name in overwritten(ctx):
+        made: cst.BaseExpression = _without_first_values(rw, node, kind.name)
+    else:
+        made = convert_call(rw, node, kind.name, rules, call_args(rw, node.args)).node
     if isinstance(made, cst.Call):
         made = syntax.changed(made, func=of_input(rw, made.func))
     if ctx.traverses and layer_class(rw, kind.name) is None:
         wrapper = ctx.helpers.need(module_file("rules.compat.children"), "Stateless")
         return syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(made)])
     return made
+
+
+def _without_first_values(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
+    """A layer with Flax's own first values, which are set anew before anybody sees them."""
+    ctx = rw.ctx
+    args = call_args(rw, node.args)
+    saved = ctx.helpers.snapshot()
+    made = convert_call(rw, node, name, definitions.layers(name), args).node
+    if not isinstance(made, cst.Call):
+        return made
+    if name == "torch.nn.Linear":
+        ctx.helpers.restore(saved)
+        ctx.helpers.use("nnx")
+        return syntax.changed(made, func=syntax.parse("nnx.Linear"))
+    kept = [a for a in made.args if a.keyword is None or a.keyword.value != "embedding_init"]
+    return syntax.with_args(made, kept)
 
 
 _OF_INPUT = {"nnx.LayerNorm": "LayerNormOfInput", "nnx.RMSNorm": "RMSNormOfInput"}
