@@ -15,6 +15,7 @@ from migrator.convert.assemble import assemble, with_helpers, without_imports
 from migrator.convert.context import Context
 from migrator.convert.layout import parses, wrapped
 from migrator.convert.leftovers import check_leftovers
+from migrator.convert.own_imports import by_own_imports
 from migrator.convert.passes import load
 from migrator.convert.randomness import RngPlan
 from migrator.convert.rewriter import Rewriter
@@ -126,7 +127,7 @@ def _rewritten(source: Source, ctx: Context) -> ConvertResult:
     _unblock_selected(ctx)
     rewriter = Rewriter(ctx)
     body = rewriter.body(source.tree.body)
-    tree = syntax.changed(source.tree, body=body)
+    tree = by_own_imports(ctx, syntax.changed(source.tree, body=body))
     texts = ctx.helpers.texts()
     whole = helpers = "\n\n".join(texts)
     own = assemble(ctx, tree, whole)

@@ -555,13 +555,19 @@ def bound_within(tree: Tree, names: Container[str]) -> dict[str, list[tuple[int,
     return found
 
 
-def bound_in_file(tree: Tree) -> frozenset[str]:
-    """Every name that the file binds somewhere, imports of torch left out."""
+def bound_by_statements(tree: Tree) -> set[str]:
+    """Every name that the file binds somewhere other than by an import."""
     found: set[str] = set()
     for node in tree.of_type(*_BINDING):
         found.update(_bound_by(node.target))
     for named in tree.of_type(cst.FunctionDef, cst.ClassDef, cst.Param):
         found.add(named.name.value)
+    return found
+
+
+def bound_in_file(tree: Tree) -> frozenset[str]:
+    """Every name that the file binds somewhere, imports of torch left out."""
+    found = bound_by_statements(tree)
     imports = [n for n in tree.of_type(cst.Import, cst.ImportFrom) if not _from_torch(n)]
     return frozenset(found | imported_by(imports))
 

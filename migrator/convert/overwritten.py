@@ -68,7 +68,9 @@ def _tell(ctx: Context, root: _Root, names: Sequence[str]) -> None:
         return
     short = " and ".join(name.rpartition(".")[2] for name in names)
     what = f"this gives every {short} its first values, which begin as Flax's"
-    advice = f"build the parts of {root.info.short} within it, or give their layers torch's own values"
+    advice = (
+        f"build the parts of {root.info.short} within it, or give their layers torch's own values"
+    )
     ctx.report(root.call, "API013", what, advice, severity="info", blocks=False)
 
 
@@ -90,7 +92,11 @@ def _root(ctx: Context, info: ClassInfo) -> _Root | None:
     for i, statement in enumerate(init.node.body.body):
         match statement:
             case cst.SimpleStatementLine(
-                [cst.Expr(cst.Call(cst.Attribute(cst.Name("self")), [cst.Arg(given, star="")]) as call)]
+                [
+                    cst.Expr(
+                        cst.Call(cst.Attribute(cst.Name("self")), [cst.Arg(given, star="")]) as call
+                    )
+                ]
             ) if ctx.facts.callee(call) == "Module.apply":
                 function = _function(ctx, info, given)
                 layers = _layers_set(ctx, function) if function is not None else {}
@@ -308,7 +314,11 @@ def _all_within(ctx: Context, layer: str, roots: Sequence[_Root]) -> list[_Root]
     """The roots that set every layer of a kind in the file; none where one of them is not set, or may not be."""
     setting = [root for root in roots if layer in root.layers]
     sites = _sites(ctx, layer)
-    if not setting or not sites or any(_derives(info, layer) for info in ctx.facts.classes.values()):
+    if (
+        not setting
+        or not sites
+        or any(_derives(info, layer) for info in ctx.facts.classes.values())
+    ):
         return []
     if layer == "torch.nn.Linear" and not all(root.layers[layer] for root in setting):
         if not all(map(_without_bias, sites)):
@@ -342,7 +352,11 @@ def _sites(ctx: Context, name: str) -> list[cst.Call] | None:
         match around:
             case [*_, cst.Call() as call] if call.func is node and kind.name == name:
                 sites.append(call)
-            case [*_, cst.Annotation()] | [*_, cst.Call(cst.Name("isinstance" | "super")), cst.Arg()]:
+            case [*_, cst.Annotation()] | [
+                *_,
+                cst.Call(cst.Name("isinstance" | "super")),
+                cst.Arg(),
+            ]:
                 pass
             case [
                 *_,
@@ -422,17 +436,13 @@ class _Places:
                 return False
         return True
 
-    def _may_read(
-        self, node: cst.Attribute, around: Sequence[Any], parts: frozenset[str]
-    ) -> bool:
+    def _may_read(self, node: cst.Attribute, around: Sequence[Any], parts: frozenset[str]) -> bool:
         """Whether ``self.name`` is bound, is a plain value, is added to, or shares a weight."""
         name, parent = node.attr.value, around[-1]
         if isinstance(parent, cst.AssignTarget | cst.AnnAssign) and parent.target is node:
             return True
         if isinstance(parent, cst.Call) and parent.func is node:
-            return name in _REGISTERS and (
-                self.ctx.facts.callee(parent) == f"Module.{name}"
-            )
+            return name in _REGISTERS and (self.ctx.facts.callee(parent) == f"Module.{name}")
         if name not in parts:
             return isinstance(self.ctx.facts.kind(node), k.Const | k.Scalar | k.Tuple | k.Tensor)
         if isinstance(parent, cst.Attribute) and parent.attr.value == "append":
@@ -447,7 +457,9 @@ class _Places:
                 name
                 for name, kind in info.attributes.items()
                 if not isinstance(kind, plain)
-                and not (isinstance(kind, k.Tuple) and all(isinstance(i, plain) for i in kind.items))
+                and not (
+                    isinstance(kind, k.Tuple) and all(isinstance(i, plain) for i in kind.items)
+                )
             )
         return self._kept[info]
 
@@ -500,4 +512,3 @@ def _is_appended(ctx: Context, func: cst.BaseExpression) -> bool:
             kind = ctx.facts.kind(holder)
             return isinstance(kind, k.Module) and kind.cls == "torch.nn.ModuleList"
     return False
-

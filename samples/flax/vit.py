@@ -1,6 +1,5 @@
 """Vision Transformer (Dosovitskiy et al., 2020)."""
 
-import functools
 import math
 from collections import OrderedDict
 from functools import partial
@@ -250,7 +249,7 @@ class MLPBlock(NamedSequential):
             OrderedDict(
                 [
                     ("fc1", Linear(in_dim, mlp_dim, rngs=rngs)),
-                    ("act", functools.partial(jax.nn.gelu, approximate=False)),
+                    ("act", partial(jax.nn.gelu, approximate=False)),
                     ("drop1", nnx.Dropout(dropout, rngs=rngs)),
                     ("fc2", Linear(mlp_dim, in_dim, rngs=rngs)),
                     ("drop2", nnx.Dropout(dropout, rngs=rngs)),

@@ -41,4 +41,9 @@ def test_the_page_beside_each_other_is_up_to_date() -> None:
 
 @pytest.mark.parametrize("file", SAMPLES, ids=lambda file: file.path.stem)
 def test_a_port_is_as_long_as_its_original(file: File) -> None:
-    assert measured(file.path.stem).model <= 1.2
+    close = file.path.stem in ("gpt", "resnet", "vit")
+    assert measured(file.path.stem).model <= (1.1 if close else 1.2)
+
+
+def test_a_gpt_needs_no_helpers() -> None:
+    assert measured("gpt").helper_names == ()
