@@ -26,7 +26,7 @@ class ConvNd(nnx.Module):
         bias=True,
         dtype=None,
         *,
-        rngs: nnx.Rngs,
+        rngs,
     ):
         def per_axis(value):
             return (value,) * self.spatial if hasattr(value, "__index__") else tuple(value)

@@ -22,7 +22,7 @@ class Conv2d(nnx.Module):
         groups=1,
         bias=True,
         *,
-        rngs: nnx.Rngs,
+        rngs,
     ):
         def per_axis(value):
             return (value,) * 2 if hasattr(value, "__index__") else tuple(value)

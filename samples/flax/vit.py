@@ -14,9 +14,7 @@ from jax import lax
 class Conv2d(nnx.Module):
     """Convolution of (N, C, H, W)."""
 
-    def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, padding=0, *, rngs: nnx.Rngs
-    ):
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, *, rngs):
         def per_axis(value):
             return (value,) * 2 if hasattr(value, "__index__") else tuple(value)
 
