@@ -77,8 +77,14 @@ class Statements(Narrowing):
 
     def do_Return(self, node: cst.Return) -> None:
         kind = self.held(node.value, self.eval(node.value)) if node.value is not None else k.NONE
-        self._returns = kind if self._returns is None else k.join(self._returns, kind)
+        if not self._calls_itself(node.value):  # which gives what the other lines give
+            self._returns = kind if self._returns is None else k.join(self._returns, kind)
         self._ended = True
+
+    def _calls_itself(self, node: cst.BaseExpression | None) -> bool:
+        if not isinstance(node, cst.Call) or self.function is None:
+            return False
+        return self.facts.names.get(self.facts.callee(node) or "") is self.function
 
     def do_Raise(self, node: cst.Raise) -> None:
         if node.exc is not None:

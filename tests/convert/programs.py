@@ -181,6 +181,13 @@ OF_MODULES = """
 """
 STATE = "self.buf | self.par | self.get() | self.shown | self.sub.state | self.buf.view(4, 4)"
 
+# {e} and {d} are expressions of one shape, of which one is computed in a statement of its own, perhaps.
+TOGETHER = """
+{e} + F.threshold({d} * 2, 0.1, 0.2) | F.threshold({e} + 1, 0.1, 0.2) + {d} | {e} * F.hardshrink(({d}), 0.1) | ({e}) + ({d})
+({e}, {d})[1] | torch.where(F.softshrink(({e}) * 2) > 0, {d}, 1.0) | F.threshold({e} + ({d}), 0.1, 0.2) | F.relu6({e}) - ({d})
+torch.stack([{e}, F.threshold({d} - 1, 0.1, 0.2)])[1]
+"""
+
 WRITES = """
 {v} += 1 | {v} *= {o} | {v}.mul_(2) | {v}.add_({o}) | {v}.copy_({o}) | {v}.zero_() | {v}[{v} > 2] = 0 | {v}.clamp_(max=3)
 F.relu({v}, inplace=True) | bump({v}) | {v}.data.add_(1) | {v}.detach().mul_(2) | torch.add({v}, 1, out={v})
@@ -259,7 +266,19 @@ class Program:
         return text.replace("{t}", self.pick(known, shape[1:]))
 
     def expression(self, known: dict[str, Shape]) -> tuple[str, Shape]:
-        """An expression and its shape."""
+        """An expression, or two of them in one, and its shape."""
+        text, shape = self.simple(known)
+        if self.dice.random() < 0.7:
+            return text, shape
+        for _ in range(5):
+            other, one = self.simple(known)
+            if one == shape:
+                form = self.dice.choice(_choices(TOGETHER))
+                return form.replace("{e}", text).replace("{d}", other), shape
+        return text, shape
+
+    def simple(self, known: dict[str, Shape]) -> tuple[str, Shape]:
+        """An expression of the tables and its shape."""
         v = self.pick(known)
         shape = known[v]
         square = shape == (4, 4)

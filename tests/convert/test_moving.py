@@ -18,6 +18,8 @@ class Counted(nn.Module):
         self.steps = 1.0
         self.scale = 2.0
         self.kept = [torch.ones(4)]
+        self.queue = [torch.ones(4) * i for i in range(7)]
+        self.numbers = iter(range(1, 9))
 
     def step(self, x):
         self.total += x.abs()
@@ -29,6 +31,9 @@ class Counted(nn.Module):
         return {term}
 """
 TERMS = [
+    "self.queue.pop() * x + F.threshold(self.queue[-1] * x, 0.1, 0.2)",
+    "self.queue.pop() * x + F.threshold(torch.stack(self.queue).sum(0) * x, 0.1, 0.2)",
+    "next(self.numbers) * x + F.threshold(next(self.numbers) * x, 0.1, 0.2)",
     "self.step(x) + F.threshold(self.total * 2, 0.1, 0.2)",
     "self.step(x) + F.threshold(x * self.steps, 0.1, 0.2)",
     "self.step(x) + F.threshold(self.kept[0] * 2, 0.1, 0.2)",
@@ -52,5 +57,32 @@ def test_the_order_of_reading_and_changing(term: str) -> None:
 
 
 def test_what_nothing_changes_is_given_a_name() -> None:
-    _, _, text = loaded(SOURCE.format(term=TERMS[6]))
+    _, _, text = loaded(SOURCE.format(term=TERMS[9]))
     assert "h = self.step(x)" in text
+
+
+RECURSIVE = """
+def grow(x: torch.Tensor, n: int):
+    if n == 0:
+        return x * 1
+    return grow(x + 1, n - 1)
+
+
+def either(x, n):
+    return x * 1 if n else [x]
+
+
+def f(x: torch.Tensor):
+    y, z = grow(x, 2), either(x, 2)
+    y[1:] = y[:1]
+    z[1:] = z[:1]
+    return y, z
+"""
+
+
+def test_slices_of_what_a_function_gives_are_written_to() -> None:
+    theirs, ours, text = loaded(RECURSIVE)
+    assert "y = y.at[1:].set(y[:1])" in text
+    x = torch.arange(3.0)
+    for got, want in zip(ours["f"](jnp.arange(3.0)), theirs["f"](x), strict=True):
+        np.testing.assert_array_equal(got, want.numpy())

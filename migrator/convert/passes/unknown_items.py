@@ -84,7 +84,7 @@ def _is_given(rw: Rewriter, target: cst.Subscript) -> bool:
     frame, name, index = rw.ctx.frame, target.value, target.slice[0].slice
     if frame is None or not isinstance(name, cst.Name) or rw.ctx.kind(name) != k.UNKNOWN:
         return False
-    if not isinstance(index, cst.Index) or k.scalar_type(rw.ctx.kind(index.value)) == "str":
+    if isinstance(index, cst.Index) and k.scalar_type(rw.ctx.kind(index.value)) == "str":
         return False
     every = rw.ctx.facts.tree.within(frame.info.node.body, cst.Assign)
     given = [a.value for a in every if any(name.deep_equals(t.target) for t in a.targets)]
