@@ -159,7 +159,7 @@ class M(nn.Sequential):
 def test_a_function_that_draws_takes_its_generator_along() -> None:
     made = same(INITIALISED, (2, 3))
     assert "partial(init_a, std=0.5, rngs=rngs)" in made
-    assert "each(functools.partial(init_a, rngs=rngs), self" in made
+    assert "each(partial(init_a, rngs=rngs), self" in made
 
 
 BUILT = """

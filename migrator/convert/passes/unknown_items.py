@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from migrator import syntax
@@ -87,11 +89,26 @@ def _is_given(rw: Rewriter, target: cst.Subscript) -> bool:
     if isinstance(index, cst.Index) and k.scalar_type(rw.ctx.kind(index.value)) == "str":
         return False
     every = rw.ctx.facts.tree.within(frame.info.node.body, cst.Assign)
-    given = [a.value for a in every if any(name.deep_equals(t.target) for t in a.targets)]
+    given = [v for a in every for t in a.targets for v in _assigned(t.target, a.value, name.value)]
     return any(
         isinstance(value, cst.Call) and (rw.ctx.facts.callee(value) or "") in rw.ctx.facts.names
         for value in given
     )
+
+
+def _assigned(
+    target: cst.BaseExpression, value: cst.BaseExpression, name: str
+) -> Iterator[cst.BaseExpression]:
+    """What a name is assigned, in a tuple perhaps: both calls of ``y, z = f(x), g(x)``, the one of ``y, z = f(x)``."""
+    if isinstance(target, cst.Name):
+        if target.value == name:
+            yield value
+    elif isinstance(target, cst.Tuple | cst.List):
+        pairs = [(one.value, value) for one in target.elements]
+        if isinstance(value, cst.Tuple | cst.List) and len(value.elements) == len(pairs):
+            pairs = [(one, two.value) for (one, _), two in zip(pairs, value.elements, strict=True)]
+        for one, other in pairs:
+            yield from _assigned(one, other, name)
 
 
 def _copies(node: cst.BaseExpression) -> bool:
