@@ -54,6 +54,7 @@ _BY_PASSES = frozenset(
         "torch.compile",
         "torch.compiler.disable",
         "torch._dynamo.disable",
+        "torch.jit.annotate",
         "torch.jit.script",
         "torch.jit.export",
         "torch.jit.isinstance",

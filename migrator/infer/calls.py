@@ -84,7 +84,7 @@ class Calls(Construction):
             proven = tensor_call(node, self.facts.kind(node.func.value), second)
             if proven:
                 self._prove(node.func.value, k.TENSOR)
-            if proven or self._casts(node):
+            if proven or self._casts(node) or self._is_computed_with(node):
                 callee = k.Function(f"Tensor.{node.func.attr.value}", k.TENSOR)
                 self.facts.kinds[node.func] = callee
         if unknown and self._initialises(node.func):
@@ -126,6 +126,25 @@ class Calls(Construction):
             isinstance(self.facts.kind(a.value), (k.DType, k.Device, k.Const, k.Scalar, k.Tensor))
             for a in node.args
         )
+
+    def _is_computed_with(self, node: cst.Call) -> bool:
+        """Whether ``y.to(dtype)`` of something unknown can only be a tensor: it is added to, or made a buffer of.
+
+        A module has the method as well, and is neither."""
+        func = node.func
+        assert isinstance(func, cst.Attribute)
+        if func.attr.value not in CASTS or not isinstance(self.facts.kind(func.value), k.Unknown):
+            return False
+        match self.facts.tree.around(node):
+            case [*_, cst.BinaryOperation()]:
+                return True
+            case [*_, cst.Call() as call, cst.Arg() as arg]:
+                if self.facts.callee(call) == "torch.nn.Parameter":
+                    return arg is call.args[0]
+                registers = isinstance(call.func, cst.Attribute) and len(call.args) > 1
+                named = registers and call.func.attr.value == "register_buffer"  # type: ignore[union-attr]
+                return named and arg is call.args[1]
+        return False
 
     def _saves(self, func: cst.Attribute, receiver: k.Kind, args: Args) -> None:
         """``ctx.save_for_backward(x, w)`` of an autograd function: what ``ctx.saved_tensors`` holds."""
@@ -423,6 +442,8 @@ class Calls(Construction):
             return k.Device()
         if name == "torch.utils.checkpoint.checkpoint" and args:
             return self.call(args[0][1], [a for a in args[1:] if a[0] is None])
+        if name == "torch.jit.annotate" and len(args) == 2:
+            return args[1][1]
         if name in ("torch.jit.script", "torch.compile", "torch.jit.export") and args:
             return args[0][1]
         return self.call_op(name, args)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from migrator.infer import kinds as k
@@ -36,6 +38,8 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
     if asked_name(facts, node) is not None:
         return None
     by_default = _by_default(facts, node) if space == "torch.nn" else None
+    if by_default is None and space == "torch.nn" and _is_called_activation(facts, node):
+        by_default = "activation_layer"
     if by_default is not None or _asks_others(facts, space):
         return by_default
     if isinstance(node.args[1].value, (cst.FormattedString, cst.BinaryOperation)):
@@ -99,6 +103,35 @@ def _by_default(facts: Facts, node: cst.Call) -> str | None:
     if default in PADDINGS and given and stars in ([""], ["", "**"]):
         return "padding_layer"
     return None
+
+
+_ACTIVATION = re.compile(r"(?i)(^|_)(final_)?act(ivation)?(_\w+)?$|non_?linear")
+
+
+def _is_called_activation(facts: Facts, node: cst.Call) -> bool:
+    """``act = getattr(nn, activation)`` whose name says what it is, and which is made with options by name alone.
+
+    Or of which a default says so."""
+    around, name = facts.tree.around(node), node.args[1].value
+    parent = around[-1]
+    if not isinstance(name, cst.Name) or not isinstance(parent, cst.Assign):
+        return False
+    target = parent.targets[0].target
+    function = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
+    if len(parent.targets) != 1 or not isinstance(target, cst.Name) or function is None:
+        return False
+    default = _default_of(facts, node, name.value)
+    if default not in NAMES["torch.nn"] and (default or not _ACTIVATION.search(name.value)):
+        return False
+    if _asks_others(facts, "torch.nn", name.value):
+        return False
+    below = facts.tree.below(function.body)
+    calls = [c for c in below if isinstance(c, cst.Call) and dotted(c.func) == target.value]
+    named = all(a.star == "**" or a.keyword is not None for c in calls for a in c.args)
+    others = {*map(id, facts.tree.below(name)), id(target), *(id(c.func) for c in calls)}
+    others |= {id(a.attr) for a in below if isinstance(a, cst.Attribute)}
+    reads = [n for n in below if isinstance(n, cst.Name) and n.value == target.value]
+    return bool(calls) and named and all(id(one) in others for one in reads)
 
 
 def _default_of(facts: Facts, node: cst.Call, name: str) -> str:

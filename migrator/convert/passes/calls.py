@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
+from migrator.convert.passes.control import NEUTRAL
 from migrator.convert.passes.makers import unknown_builder
 from migrator.convert.passes.places import is_place
 from migrator.convert.passes.targets import current
@@ -162,7 +163,8 @@ def partial_of_torch(rw: Rewriter, node: cst.Call) -> Any:
     if rw.ctx.facts.callee(node) != "functools.partial" or not node.args:
         return None
     name = rw.ctx.facts.qualified_name(node.args[0].value)
-    if use(syntax.with_args(node, list(node.args[1:])), name) is Use.OFF:
+    neutral = name in NEUTRAL or use(syntax.with_args(node, list(node.args[1:])), name) is Use.OFF
+    if neutral:
         rw.ctx.helpers.use("contextlib")
         return syntax.parse("contextlib.nullcontext")
     if name != "torch.utils.checkpoint.checkpoint" or len(node.args) < 2 or node.args[1].keyword:
@@ -227,6 +229,16 @@ def compiled(rw: Rewriter, node: cst.Call) -> Any:
     if rw.ctx.facts.callee(node) not in COMPILERS or not node.args or node.args[0].keyword:
         return None
     return rw.visit(node.args[0].value)
+
+
+@converts(cst.Call, called=("torch.jit.annotate",))
+def annotated(rw: Rewriter, node: cst.Call) -> Any:
+    """``torch.jit.annotate(List[int], [])`` → ``[]``: what torch's compiler is told of a value."""
+    if rw.ctx.facts.callee(node) != "torch.jit.annotate" or len(node.args) != 2:
+        return None
+    if any(one.star or one.keyword is not None for one in node.args):
+        return None
+    return rw.visit(node.args[1].value)
 
 
 @converts(cst.Call, called=("builtins.float", "Tensor.item"))

@@ -20,10 +20,11 @@ from rules.elsewhere import CONTEXT
 from rules.flags._autocast import Use, use
 from rules.flags._guards import last_test
 
-_NEUTRAL = frozenset(
+NEUTRAL = frozenset(
     "torch.profiler.record_function torch.autograd.profiler.record_function "
     "torch.autograd.profiler.profile torch.nn.attention.sdpa_kernel torch.backends.cuda.sdp_kernel".split()
 )
+"""Contexts of torch that change no result: which kernel is taken, what is measured."""
 
 
 @converts(cst.Expr)
@@ -86,7 +87,7 @@ def with_(rw: Rewriter, node: cst.With) -> Any:
         return tracking.tracked(rw, node)
     if len(names) == 1 and use(node.items[0].item, names[0]) in (Use.OFF, Use.ON_CUDA):
         return opened(rw, node)
-    if len(names) == 1 and names[0] in _NEUTRAL and node.items[0].asname is None:
+    if len(names) == 1 and names[0] in NEUTRAL and node.items[0].asname is None:
         return opened(rw, node)
     raise Failure(
         node.items[0].item,

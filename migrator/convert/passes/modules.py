@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import libcst as cst
@@ -468,10 +469,10 @@ def _check_functions(rw: Rewriter, node: cst.Call, receiver: cst.BaseExpression)
 @converts(cst.Expr)
 def copied_state(rw: Rewriter, node: cst.Expr) -> Any:
     """``a.load_state_dict(b.state_dict())`` → ``nnx.update(a, nnx.state(b, …))``: all that torch would store."""
-    taking = _method_call(rw, node.value, "load_state_dict")
+    taking = _method_call(rw, node.value, "load_state_dict", unknown=True)
     if taking is None or len(taking.args) != 1:
         return None
-    giving = _method_call(rw, taking.args[0].value, "state_dict")
+    giving = _method_call(rw, taking.args[0].value, "state_dict", unknown=True)
     if giving is None or giving.args:
         return None
     assert isinstance(taking.func, cst.Attribute)
@@ -484,14 +485,25 @@ def copied_state(rw: Rewriter, node: cst.Expr) -> Any:
     return cst.Expr(syntax.substitute(template, found))
 
 
-def _method_call(rw: Rewriter, node: cst.BaseExpression, name: str) -> cst.Call | None:
-    """The node, if it calls torch's method of that name on a module."""
+_NO_MODULES = re.compile(r"(?i)opt|sched|scaler|grad|loader|sampler|state")
+"""In the name of what has a state_dict and is no module."""
+
+
+def _method_call(
+    rw: Rewriter, node: cst.BaseExpression, name: str, unknown: bool = False
+) -> cst.Call | None:
+    """The node, if it calls torch's method of that name on a module.
+
+    ``unknown``: or on what is not known, and not called like something else that has the method."""
     if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)):
         return None
     kind = rw.ctx.kind(node.func.value)
     own = rw.ctx.class_of(kind)
-    if node.func.attr.value != name or not isinstance(kind, k.Module):
+    if node.func.attr.value != name:
         return None
+    if not isinstance(kind, k.Module):
+        other = _NO_MODULES.search(syntax.code(node.func.value))
+        return node if unknown and isinstance(kind, k.Unknown) and not other else None
     return node if own is None or own.method(name) is None else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import libcst as cst
@@ -11,6 +12,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, convert_call
 from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.annotations import _CLASSES, dtype_of
+from migrator.convert.passes.control import NEUTRAL
 from migrator.convert.passes.functions import may_hold_tensor, stopped
 from migrator.convert.passes.parameter_lists import is_entry
 from migrator.convert.rewriter import Rewriter, converts
@@ -259,6 +261,8 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     kind = rw.ctx.facts.kind(node)
     if isinstance(kind, k.DType) and kind.name:
         return dtype_of(rw, node, f"torch.{kind.name}")
+    if isinstance(kind, k.Class) and kind.name.startswith(_BACKEND):
+        return cst.SimpleString(f'"{kind.name.removeprefix(_BACKEND)}"')
     if isinstance(kind, (k.Function, k.Class)) and kind.name.startswith(("torch.", *LAYERS)):
         return value_of(rw, node, kind)
     if isinstance(kind, k.Function) and kind.name.startswith("Tensor.") and kind.bound is None:
@@ -278,6 +282,10 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
         if of_torch(namespace.name):
             return _constant(rw, node, f"{namespace.name}.{node.attr.value}")
     return None
+
+
+_BACKEND = "torch.nn.attention.SDPBackend."
+"""The kernels of attention, of which none is chosen in JAX: their names stand for them."""
 
 
 def _constant(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
@@ -306,9 +314,26 @@ def partial(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     kind = rw.ctx.facts.kind(first.value)
     if not isinstance(kind, k.Function) or not kind.name.startswith("torch."):
         return None
+    if kind.name in NEUTRAL:
+        return None  # a context that does nothing
+    if kind.name == "torch.arange":
+        return _range(rw, node, rest)
     function = value_of(rw, first.value, kind, bound=True)
     made = [a.with_changes(value=rw.visit(a.value)) for a in rest]
     return syntax.with_args(node, [cst.Arg(function), *made])
+
+
+def _range(rw: Rewriter, node: cst.Call, rest: Sequence[cst.Arg]) -> Any:
+    """``partial(torch.arange, device=x.device)`` → ``jnp.arange``, whose arguments stand in the same order.
+
+    Integers give integers in both, and floats float32."""
+    kept = [a for a in rest if a.keyword is None or a.keyword.value not in ("device", "pin_memory")]
+    if not all(a.star == "" and (a.keyword is None or a.keyword.value == "dtype") for a in kept):
+        return None
+    rw.ctx.helpers.use("jnp")
+    function = syntax.parse("jnp.arange")
+    made = [syntax.changed(a, value=rw.visit(a.value)) for a in kept]
+    return syntax.with_args(node, [cst.Arg(function), *made]) if made else function
 
 
 def value_of(
