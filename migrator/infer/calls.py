@@ -141,9 +141,9 @@ class Calls(Construction):
             case [*_, cst.Call() as call, cst.Arg() as arg]:
                 if self.facts.callee(call) == "torch.nn.Parameter":
                     return arg is call.args[0]
-                registers = isinstance(call.func, cst.Attribute) and len(call.args) > 1
-                named = registers and call.func.attr.value == "register_buffer"  # type: ignore[union-attr]
-                return named and arg is call.args[1]
+                named = isinstance(call.func, cst.Attribute) and len(call.args) > 1
+                registers = named and syntax.code(call.func).endswith(".register_buffer")
+                return registers and arg is call.args[1]
         return False
 
     def _saves(self, func: cst.Attribute, receiver: k.Kind, args: Args) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts, FunctionInfo
 
@@ -35,14 +36,25 @@ def begins_in_place(
     if k.in_place(item) is False:
         return ()
     value = node.args[0].value if node is not None and node.args else None
+    if isinstance(value, cst.Call) and len(value.args) == 1 and isinstance(first, k.Mapping):
+        value = value.args[0].value
     if isinstance(value, cst.List) and value.elements:
-        return flag(k.in_place(facts.kind(value.elements[0].value)))
-    if isinstance(value, cst.Name) and function is not None:
-        firsts = _firsts(function.node, value.value)
-        found = {_begins(facts.kind(one)) for one in firsts}
-        if found and not any(isinstance(facts.kind(one), k.Unknown) for one in firsts):
+        return flag(k.in_place(facts.kind(_entry(value.elements[0].value))))
+    if isinstance(value, cst.Name) and function is not None and node is not None:
+        firsts = Beginnings(facts, function, value.value, node).found
+        found = {_begins(facts.kind(_entry(one))) for one in firsts if one is not None}
+        if found and not any(
+            one is None or isinstance(facts.kind(_entry(one)), k.Unknown) for one in firsts
+        ):
             return flag(found.pop() if len(found) == 1 else None)
     return flag(None)
+
+
+def _entry(node: cst.BaseExpression) -> cst.BaseExpression:
+    """The layer of an entry ``("conv", nn.Conv2d(3, 8, 3))`` of an OrderedDict."""
+    named = isinstance(node, cst.Tuple) and len(node.elements) == 2
+    named = named and isinstance(node.elements[0].value, cst.SimpleString | cst.FormattedString)  # type: ignore[attr-defined]
+    return node.elements[1].value if named else node  # type: ignore[attr-defined]
 
 
 def _begins(kind: k.Kind) -> bool | None:
@@ -73,32 +85,181 @@ def grown(receiver: k.Module, item: k.Kind, joined: k.Kind) -> k.Module:
     return k.Module(receiver.cls, joined, flag(first))
 
 
-def _firsts(function: cst.FunctionDef, name: str) -> list[cst.BaseExpression]:
-    """What a list called ``name`` may begin with: what a display holds, or the first that is appended."""
-    found: list[cst.BaseExpression] = []
-    _search(function.body, name, found)
-    return found
+Entries = tuple[cst.BaseExpression | None, ...]
+"""What a list begins with, None for what is not known; it may go on."""
+States = frozenset[Entries]
+_UNCLEAR: States = frozenset({(None,)})
+_MOST = 16
+_KEPT = 3
+"""So many entries are followed: the second is the first of ``layers[1:]``."""
 
 
-def _search(body: cst.CSTNode, name: str, found: list[cst.BaseExpression]) -> bool:
-    """Collect the first elements of a list; True once it surely has one."""
-    statements: Sequence[Any] = getattr(body, "body", ())
-    for statement in statements:
-        if isinstance(statement, cst.If):
-            branches = _branches(statement)
-            ends = [_search(b, name, found) for b in branches]
-            if all(ends) and statement.orelse is not None:
-                return True
-        elif isinstance(statement, (cst.For, cst.While, cst.With)):
-            if _search(statement.body, name, found):
-                return True  # a loop that runs no time makes no layer
-        elif isinstance(statement, cst.SimpleStatementLine):
-            for small in statement.body:
-                first = _first_of(small, name)
-                if first is not None:
-                    found.append(first)
-                    return True
-    return False
+class Beginnings:
+    """What a local list may begin with where it is handed to a call: displays, what is appended, put in or taken away.
+
+    A loop is taken to run: one that runs no time makes no layer.
+    """
+
+    def __init__(self, facts: Facts, function: FunctionInfo, name: str, call: cst.Call) -> None:
+        self.facts, self.name, self.call = facts, name, call
+        states, _ = self._block(function.node.body, frozenset({()}), stop=True)
+        self.found = {state[0] for state in states if state}
+
+    def _block(self, body: cst.BaseSuite, states: States, stop: bool) -> tuple[States, bool]:
+        """The states after some statements, or at the call where it stands among them and is to be stopped at."""
+        for statement in body.body:
+            here = stop and self.facts.tree.holds(statement, self.call)
+            if isinstance(statement, cst.SimpleStatementLine):
+                if here:
+                    return states, True
+                for small in statement.body:
+                    states = self._small(small, states)
+            elif isinstance(statement, cst.If):
+                states, done = self._if(statement, states, here)
+                if done:
+                    return states, True
+            elif isinstance(statement, cst.For | cst.While):
+                states, done = self._loop(statement, states, here)
+                if done:
+                    return states, True
+            elif isinstance(statement, cst.With):
+                states, done = self._block(statement.body, states, here)
+                if done:
+                    return states, True
+            elif not isinstance(statement, cst.FunctionDef | cst.ClassDef):
+                if self.name in syntax.names(statement):
+                    states = _UNCLEAR
+            if len(states) > _MOST:
+                states = _UNCLEAR
+        return states, False
+
+    def _if(self, node: cst.If, states: States, stop: bool) -> tuple[States, bool]:
+        branches = _branches(node)
+        after: States = frozenset() if _has_else(node) else states
+        for branch in branches:
+            made, done = self._block(
+                branch, states, stop and self.facts.tree.holds(branch, self.call)
+            )
+            if done:
+                return made, True
+            if not _leaves(branch):
+                after |= made
+        return after, False
+
+    def _loop(self, node: cst.For | cst.While, states: States, stop: bool) -> tuple[States, bool]:
+        begins, after, current = states, States(), states
+        for _ in range(_KEPT):
+            current, _ = self._block(node.body, current, stop=False)
+            after |= current
+            begins |= current
+        if stop and self.facts.tree.holds(node.body, self.call):
+            return self._block(node.body, begins, stop=True)
+        return after, False
+
+    def _small(self, node: cst.BaseSmallStatement, states: States) -> States:
+        """The states after a statement."""
+        match node:
+            case cst.Assign([cst.AssignTarget(cst.Name(name))], value) if name == self.name:
+                return self._assigned(value, states)
+            case cst.AnnAssign(cst.Name(name), value=value) if name == self.name and value:
+                return self._assigned(value, states)
+            case cst.Assign(
+                [cst.AssignTarget(cst.Subscript(cst.Name(name), [cst.SubscriptElement(index)]))],
+                value,
+            ) if name == self.name:
+                return self._put(index, value, states)
+            case cst.AugAssign(cst.Name(name), cst.AddAssign(), value) if name == self.name:
+                return self._extended(value, states)
+            case cst.Expr(cst.Call(cst.Attribute(cst.Name(name), cst.Name(method)), args)) if (
+                name == self.name
+            ):
+                given = [a.value for a in args if a.keyword is None and not a.star]
+                if len(given) == len(args):
+                    return self._method(method, given, states)
+                return _UNCLEAR
+            case cst.Assign() | cst.AugAssign() | cst.AnnAssign() | cst.Del():
+                targets = getattr(node, "targets", None) or [node]
+                bound = [getattr(t, "target", None) or node for t in targets]
+                if any(self.name in syntax.names(one) for one in bound):
+                    return _UNCLEAR
+        return states
+
+    def _assigned(self, value: cst.BaseExpression, states: States) -> States:
+        match value:
+            case cst.List(elements) | cst.Tuple(elements):
+                return _with(frozenset({()}), _entries(elements))
+            case cst.Subscript(
+                cst.Name(name),
+                [cst.SubscriptElement(cst.Slice(cst.Integer("1"), None, None))],
+            ) if name == self.name:
+                return frozenset(_without_first(state) for state in states)
+            case cst.BinaryOperation(cst.Name(name), cst.Add(), added) if name == self.name:
+                return self._extended(added, states)
+        if self.name in syntax.names(value):
+            return _UNCLEAR
+        return frozenset({(value,)})  # what begins as that does
+
+    def _extended(self, value: cst.BaseExpression, states: States) -> States:
+        if isinstance(value, cst.List | cst.Tuple):
+            return _with(states, _entries(value.elements))
+        return _with(states, (value, None))
+
+    def _put(self, index: cst.BaseSlice, value: cst.BaseExpression, states: States) -> States:
+        """``layers[0] = value``; of a list that surely has entries another one is none of the first."""
+        if isinstance(index, cst.Index) and isinstance(index.value, cst.Integer):
+            at = int(index.value.value)
+            if all(len(state) > at for state in states):
+                return frozenset((*state[:at], value, *state[at + 1 :]) for state in states)
+        if isinstance(index, cst.Index) and syntax.code(index.value) == "-1":
+            return frozenset(
+                state if len(state) == _KEPT else (*state[:-1], value) for state in states
+            )
+        return _UNCLEAR
+
+    def _method(self, method: str, given: Sequence[cst.BaseExpression], states: States) -> States:
+        match method, given:
+            case "append", [value]:
+                return _with(states, (value,))
+            case "extend", [value]:
+                return self._extended(value, states)
+            case "insert", [cst.Integer("0"), value]:
+                return frozenset(((value, *state)[:_KEPT]) for state in states)
+            case "pop", [cst.Integer("0")]:
+                return frozenset(_without_first(state) for state in states)
+        return _UNCLEAR
+
+
+def _entries(elements: Sequence[cst.BaseElement]) -> Entries:
+    """The entries of a display; of a starred one it is known what it begins with, and not where it ends."""
+    found: list[cst.BaseExpression | None] = []
+    for element in elements:
+        found.append(element.value)
+        if isinstance(element, cst.StarredElement):
+            return (*found, None)
+    return tuple(found)
+
+
+def _with(states: States, entries: Entries) -> States:
+    """The states with more entries behind; behind what is not known nothing is."""
+    return frozenset(state if None in state else (*state, *entries)[:_KEPT] for state in states)
+
+
+def _without_first(state: Entries) -> Entries:
+    """What a list begins with when its first entry is gone; a list that was cut off goes on."""
+    rest = state[1:]
+    return (*rest, None) if len(state) == _KEPT or not state else rest
+
+
+def _has_else(node: cst.If) -> bool:
+    while isinstance(node.orelse, cst.If):
+        node = node.orelse
+    return node.orelse is not None
+
+
+def _leaves(body: cst.BaseSuite) -> bool:
+    last = body.body[-1] if body.body else None
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
+    return isinstance(small, cst.Raise | cst.Return | cst.Continue)
 
 
 def _branches(node: cst.If) -> list[cst.BaseSuite]:
@@ -110,25 +271,3 @@ def _branches(node: cst.If) -> list[cst.BaseSuite]:
     if other is not None:
         found.append(other.body)
     return found
-
-
-def _first_of(small: cst.BaseSmallStatement, name: str) -> cst.BaseExpression | None:
-    """The element that a statement puts first into an empty list."""
-    value: cst.BaseExpression | None = None
-    if isinstance(small, cst.Assign):
-        if any(isinstance(t.target, cst.Name) and t.target.value == name for t in small.targets):
-            value = small.value
-    elif isinstance(small, cst.AugAssign):
-        if isinstance(small.target, cst.Name) and small.target.value == name:
-            value = small.value
-    elif isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
-        func = small.value.func
-        if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name):
-            if func.value.value == name and small.value.args:
-                if func.attr.value == "append":
-                    return small.value.args[0].value
-                if func.attr.value in ("extend", "insert"):
-                    value = small.value.args[-1].value
-    if isinstance(value, (cst.List, cst.Tuple)):
-        return value.elements[0].value if value.elements else None
-    return value

@@ -148,3 +148,76 @@ def build():
 def test_what_is_added_is_a_tensor() -> None:
     theirs, ours, _ = loaded(ADDED)
     same(theirs["build"](), ours["build"](rngs=nnx.Rngs(0)), X)
+
+
+BEGINS = """
+from collections import OrderedDict
+
+
+class Net(nn.Module):
+    def __init__(self, c, more, first=True):
+        super().__init__()
+{lines}
+
+    def forward(self, x):
+        return x + self.body(x)
+"""
+NAMED_LAYERS = """
+mods = [("conv", nn.Conv2d(c, c, 3, padding=1)), ("relu", nn.ReLU(inplace=True))]
+if more:
+    mods.append(("pool", nn.MaxPool2d(3, 1, 1)))
+self.body = nn.Sequential(OrderedDict(mods))
+"""
+REPEATED = """
+rep = []
+if first:
+    rep.append(nn.ReLU(inplace=True))
+    rep.append(nn.Conv2d(c, c, 1))
+for _ in range(2):
+    rep.append(nn.ReLU(inplace=True))
+    rep.append(nn.Conv2d(c, c, 1))
+if not more:
+    rep = rep[1:]
+else:
+    rep[0] = nn.ReLU(inplace=False)
+self.body = nn.Sequential(*rep)
+"""
+IN_A_LOOP = """
+self.body = nn.Sequential()
+for i in range(2):
+    layers = [nn.Conv2d(c, c, 1)]
+    layers += [nn.ReLU(inplace=True)]
+    self.body.append(nn.Sequential(*layers))
+"""
+
+
+@pytest.mark.parametrize("lines", [NAMED_LAYERS, REPEATED, IN_A_LOOP])
+def test_what_a_list_of_layers_begins_with(lines: str) -> None:
+    inner = "\n".join(f"        {line}" for line in lines.strip().splitlines())
+    theirs, ours, _ = loaded(BEGINS.format(lines=inner))
+    x = np.linspace(-1, 1, 48, dtype=np.float32).reshape(1, 3, 4, 4)
+    for built in ("Net(3, True)", "Net(3, False, False)"):
+        same(*pair(theirs, ours, built), x)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('("conv", nn.Conv2d(c, c, 3, padding=1)), ', ""),
+        ('mods.append(("pool"', 'mods.insert(0, ("act", nn.ReLU(True)))\n    mods.append(("pool"'),
+        ("self.body = ", "mods.reverse()\nself.body = "),
+        ("self.body = ", "mods[0] = ('relu', nn.ReLU(True))\nself.body = "),
+        ("self.body = ", "mods = mods[1:]\nself.body = "),
+        ("self.body = ", "del mods[0]\nself.body = "),
+        ("rep = rep[1:]", "pass"),
+        ("rep[0] = nn.ReLU(inplace=False)", "pass"),
+        ("rep = rep[1:]", "rep = rep[2:]"),
+        ("rep = rep[1:]", "rep = rep[1:]\n    rep.pop(0)"),
+        ("rep.append(nn.ReLU(inplace=True))\n    rep.append", "rep.append"),
+    ],
+)
+def test_a_list_that_may_begin_in_place(old: str, new: str) -> None:
+    lines = (NAMED_LAYERS if old in NAMED_LAYERS else REPEATED).replace(old, new, 1)
+    assert lines not in (NAMED_LAYERS, REPEATED)
+    inner = "\n".join(f"        {line}" for line in lines.strip().splitlines())
+    assert rules_of(BEGINS.format(lines=inner)) == ["MUT002"]
