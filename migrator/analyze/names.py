@@ -19,6 +19,7 @@ from migrator.infer import Facts
 from migrator.infer import kinds as k
 from migrator.infer.named import activation_helper
 from migrator.infer.optional import doing_without, fallback, idle, missing_library
+from migrator.infer.recomputing import saves_memory
 from migrator.infer.static import asked_name, exists, names_dtype
 from migrator.infer.switches import kept
 from migrator.infer.symbols import BASED_ON_TORCH, STORAGE, built_on_torch, of_torch
@@ -137,6 +138,9 @@ def _visit(root: cst.CSTNode, facts: Facts, taken: set[cst.CSTNode]) -> Iterator
                     yield found
             continue
         if node in taken or node in facts.dead:
+            continue
+        if isinstance(node, cst.BooleanOperation) and (rest := saves_memory(facts, node)):
+            pending.append(rest)
             continue
         if isinstance(node, cst.Assign) and kept(facts, node):
             assert isinstance(node.value, cst.IfExp)

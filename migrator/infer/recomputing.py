@@ -118,3 +118,26 @@ def _applies(facts: Facts, call: cst.Call) -> bool:
         for info in facts.classes.values()
         if info.settled is None
     )
+
+
+def saves_memory(facts: Facts, node: cst.BooleanOperation) -> cst.BaseExpression | None:
+    """``self.checkpointing`` of ``torch.is_grad_enabled() and self.checkpointing``: whether a gradient recomputes.
+
+    That changes no value, so that nobody need know whether torch would keep what a gradient needs.
+    """
+    if not isinstance(node.operator, cst.And):
+        return None
+    for one, other in ((node.left, node.right), (node.right, node.left)):
+        if isinstance(one, cst.Call) and facts.callee(one) == "torch.is_grad_enabled":
+            whole: cst.CSTNode = node
+            for parent in reversed(facts.tree.around(node)):
+                if not isinstance(parent, cst.BooleanOperation):
+                    break
+                if not isinstance(parent.operator, cst.And):
+                    break
+                whole = parent
+            return other if _CHECKPOINTING.search(syntax.code(whole)) else None
+    return None
+
+
+_CHECKPOINTING = re.compile(r"(?i)checkpoint|ckpt|recompute")

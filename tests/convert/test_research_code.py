@@ -221,3 +221,44 @@ def test_a_list_that_may_begin_in_place(old: str, new: str) -> None:
     assert lines not in (NAMED_LAYERS, REPEATED)
     inner = "\n".join(f"        {line}" for line in lines.strip().splitlines())
     assert rules_of(BEGINS.format(lines=inner)) == ["MUT002"]
+
+
+CHECKPOINTED = """
+from torch.utils.checkpoint import checkpoint
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.checkpointing = True
+
+    def forward(self, x):
+        dtype = next(iter(self.fc.parameters())).dtype
+        if {test}:
+            x = checkpoint(self.fc, x, use_reentrant=False)
+        else:
+            x = self.fc(x)
+        return x.to(dtype)
+"""
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "torch.is_grad_enabled() and self.checkpointing",
+        "self.checkpointing and torch.is_grad_enabled()",
+        "torch.is_grad_enabled() and self.training and self.checkpointing",
+    ],
+)
+def test_whether_a_gradient_recomputes_asks_for_no_mode(test: str) -> None:
+    theirs, ours, text = loaded(CHECKPOINTED.format(test=test))
+    assert "is_grad_enabled" not in text
+    same(*pair(theirs, ours, "Net()"), X)
+
+
+@pytest.mark.parametrize(
+    "test", ["torch.is_grad_enabled() and self.training", "torch.is_grad_enabled()"]
+)
+def test_what_else_goes_by_the_mode_is_a_finding(test: str) -> None:
+    assert rules_of(CHECKPOINTED.format(test=test)) == ["API001"]

@@ -13,6 +13,7 @@ from migrator.convert.opening import opened
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.optional import doing_without, fallback, missing_library
+from migrator.infer.recomputing import saves_memory
 from migrator.infer.static import present, truth, undecided_version
 from migrator.infer.switches import OFF, kept
 from rules import definitions
@@ -397,6 +398,13 @@ def if_exp(rw: Rewriter, node: cst.IfExp) -> Any:
         body=syntax.fitted(node, "body", body),
         orelse=syntax.fitted(node, "orelse", orelse),
     )
+
+
+@converts(cst.BooleanOperation)
+def recomputed(rw: Rewriter, node: cst.BooleanOperation) -> Any:
+    """``torch.is_grad_enabled() and self.checkpointing`` → ``self.checkpointing``."""
+    rest = saves_memory(rw.ctx.facts, node)
+    return rw.visit(rest) if rest is not None else None
 
 
 @converts(cst.BooleanOperation)

@@ -62,6 +62,9 @@ _OF_TYPE = frozenset(
 def asks_for_type(ctx: Context, call: cst.Call) -> bool:
     """``next(self.parameters())`` that is asked for its dtype alone: all have one in files that name no half."""
     around = list(ctx.facts.tree.around(call))[::-1]
+    iterated = around[1:2] and isinstance(around[0], cst.Arg) and around[1]
+    if isinstance(iterated, cst.Call) and ctx.facts.callee(iterated) == "builtins.iter":
+        around = around[2:]  # next(iter(self.parameters()))
     taken = around[1] if len(around) > 2 and isinstance(around[0], cst.Arg) else None
     if not isinstance(taken, cst.Call) or not isinstance(taken.func, cst.Name):
         return False
