@@ -20,7 +20,7 @@ from numerics.compare import Difference, compare_all, missing
 from numerics.inputs import Example, materialise
 from numerics.nans import Test
 from numerics.parameters import copied, grows, perturbed
-from numerics.randomness import ReplayMismatch
+from numerics.randomness import NotInTorch, ReplayMismatch
 from numerics.runners import (
     Dump,
     FlaxRunner,
@@ -282,6 +282,8 @@ class Pair:
                     self.notes.append(f"{name}: torch has nothing there to compare")
             except ReplayMismatch as mismatch:
                 self.notes.append(f"{name}: random, not compared ({mismatch})")
+            except NotInTorch as error:
+                self.notes.append(f"{name}: torch cannot do it itself ({one_line(error)})")
             except Exception as error:
                 checks[name] = [Difference("", problem=one_line(error), structural=True)]
         return Outcome(example, checks)

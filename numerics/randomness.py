@@ -44,6 +44,10 @@ class Draw:
     value: np.ndarray
 
 
+class NotInTorch(RuntimeError):
+    """Torch itself cannot do what is to be compared: a second derivative that it has not got, a second backward pass."""
+
+
 class ReplayMismatch(RuntimeError):
     """The port asks for random numbers in another order, kind or shape than torch did."""
 

@@ -326,6 +326,8 @@ def _is_constant(value: torch.Tensor) -> bool:
     if not value.is_floating_point() or not value.numel():
         return False
     most = min(_FEW, value.numel() // 8)
+    if not most:
+        return False  # a number, or a few
     first = value.detach()[(0,) * (value.ndim - 1)] if value.ndim > 1 else value.detach()[:512]
     return len(first.unique()) <= most and len(value.detach().unique()) <= most
 

@@ -20,7 +20,7 @@ from flax import nnx
 
 from numerics.compare import Difference, compare_all
 from numerics.inputs import Example, alike
-from numerics.randomness import Draw, Recorder, replaying
+from numerics.randomness import Draw, NotInTorch, Recorder, ReplayMismatch, replaying
 from numerics.runners import (
     FlaxRunner,
     TorchMode,
@@ -69,9 +69,15 @@ def compare_training(
 
     Raises:
       ReplayMismatch: random numbers cannot be shared.
+      NotInTorch: torch cannot train it so, as where one step's graph is kept in a buffer.
     """
     calls = alike(spec, example, steps)
-    plain = _train_torch(module, calls, optimiser, TorchMode(True, True), None)
+    try:
+        plain = _train_torch(module, calls, optimiser, TorchMode(True, True), None)
+    except ReplayMismatch:
+        raise
+    except RuntimeError as error:
+        raise NotInTorch(str(error)) from error
     if plain is None:
         return []
     runs = [plain]

@@ -13,7 +13,7 @@ from flax import nnx
 
 from numerics.compare import Difference, compare_all
 from numerics.inputs import Example, alike
-from numerics.randomness import Recorder
+from numerics.randomness import NotInTorch, Recorder
 from numerics.runners import (
     FlaxRunner,
     TorchMode,
@@ -76,17 +76,24 @@ def compare_second_order(
 ) -> list[Difference]:
     """The Hessian of a random weighted sum of the outputs, times a random vector, in eval mode.
 
-    With respect to every float input and every parameter, by torch's names. Nothing where torch has no
-    second derivative.
+    With respect to every float input and every parameter, by torch's names. Nothing where there is no output
+    that has a gradient.
+
+    Raises:
+      NotInTorch: torch has no second derivative of an operation, as of fused attention.
     """
     modes = [
         TorchMode(grad=True),
         TorchMode(grad=True, float64=True),
         *(TorchMode(grad=True, noise=i) for i in range(noise)),
     ]
-    plain, reference, *noisy = (_torch_products(module, args, kwargs, mode) for mode in modes)
+    try:
+        plain = _torch_products(module, args, kwargs, modes[0])
+    except RuntimeError as error:
+        raise NotInTorch(str(error)) from error
     if not plain:
         return []
+    reference, *noisy = (_torch_products(module, args, kwargs, mode) for mode in modes[1:])
     frozen = [n for n, p in module.named_parameters() if not p.requires_grad]
     port = _port_products(runner, args, kwargs, list(plain), frozen)
     return compare_all(reference, [plain, *noisy], port)

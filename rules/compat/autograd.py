@@ -84,12 +84,15 @@ class Function:
         whole = [i for i, arg in enumerate(args) if _is_array(arg)]
         owner = [i for i, arg in enumerate(args) for _ in jax.tree.leaves(arg)]
         like = {i: jax.ShapeDtypeStruct(args[i].shape, args[i].dtype) for i in whole}
+        # JAX keeps what is defined here: it must hold no array of this call
+        fixed = [None if _is_array(leaf) else leaf for leaf in leaves]
+        number = len(args)
 
         def forward(*arrays):
             filled = dict(zip(traced, arrays, strict=True))
-            inputs = jax.tree.unflatten(tree, [filled.get(i, x) for i, x in enumerate(leaves)])
+            inputs = jax.tree.unflatten(tree, [filled.get(i, x) for i, x in enumerate(fixed)])
             ctx = FunctionContext(
-                needs_input_grad=tuple(_is_real(like.get(i)) for i in range(len(args)))
+                needs_input_grad=tuple(_is_real(like.get(i)) for i in range(number))
             )
             if hasattr(cls, "setup_context"):
                 output = cls.forward(*inputs)

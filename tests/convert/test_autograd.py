@@ -251,6 +251,15 @@ def test_values_and_gradients(source: str) -> None:
             np.testing.assert_allclose(got, want, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["saved input", "saved output, hints"])
+def test_no_traced_value_is_kept(name: str) -> None:
+    ours: dict[str, Any] = {}
+    exec(migrator.convert_source(HEADER + CASES[name]).code, ours)
+    arrays = jnp.asarray(X.numpy()), jnp.asarray(W.numpy())
+    with jax.checking_leaks():
+        jax.jit(ours["f"])(*arrays)
+
+
 def test_every_sample_of_a_batch_has_its_own_gradient() -> None:
     _, ours = run(CASES["needs_input_grad"])
     x, w = jnp.asarray(X.numpy()), jnp.asarray(W.numpy())

@@ -191,3 +191,70 @@ class FlaxTanh(nnx.Module):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         return jnp.tanh(x)
+
+
+class TorchLoss(TorchNet):
+    """A module that gives its loss, a number."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x).pow(2).mean()
+
+
+class FlaxLoss(FlaxNet):
+    """Its port; ``power`` is 2 in a right one."""
+
+    def __init__(self, power: int = 2) -> None:
+        super().__init__(rngs=nnx.Rngs(0))
+        self.power = power
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return (super().__call__(x) ** self.power).mean()
+
+
+def test_a_loss_is_trained_and_differentiated_twice() -> None:
+    report = run(TorchLoss(), FlaxLoss(), NET, 8, train_steps=3, second_order=True)
+    assert report.ok, str(report)
+    checks = {check.name for check in report.checks}
+    assert {"training with SGD", "eval second order"} <= checks
+    assert not any("random rounding" in note for note in report.notes)
+    assert not run(TorchLoss(), FlaxLoss(3), NET, 8, train_steps=3).ok
+
+
+class TorchAttention(torch.nn.Module):
+    """Fused attention, which torch cannot differentiate twice, of what a buffer keeps with its graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(8))
+        self.register_buffer("kept", torch.zeros(1, 1, 4, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.kept[:, :] = self.weight * x
+        x = x[None, None]
+        return torch.nn.functional.scaled_dot_product_attention(x, x, self.kept)
+
+
+class FlaxAttention(nnx.Module):
+    """Its port."""
+
+    def __init__(self) -> None:
+        self.weight = nnx.Param(jnp.ones(8))
+        self.kept = nnx.Variable(jnp.zeros((1, 1, 4, 8)))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        self.kept[...] = (self.weight[...] * x)[None, None]
+        scores = jax.nn.softmax(x @ x.T / jnp.sqrt(8.0))
+        return (scores @ self.kept[0, 0])[None, None]
+
+
+def test_what_torch_cannot_do_itself_is_no_difference() -> None:
+    carrier = Carrier({"weight": "weight", "kept": "kept"})
+    asked = {"train_steps": 3, "second_order": True}
+    report = run(TorchAttention(), FlaxAttention(), carrier, 8, **asked)
+    assert report.ok, str(report)
+    notes = [note for note in report.notes if "torch cannot do it itself" in note]
+    assert [note.partition(":")[0] for note in notes] == [
+        "eval second order",
+        "training with SGD",
+        "training with Adam",
+    ]
