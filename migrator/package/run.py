@@ -155,6 +155,7 @@ class _Schedule:
         self.setting = setting
         self.cached = cached
         self.store = Store(Path(setting.store))
+        self.paths = {member.module: member.path for member in project.members}
         table = project.table
         self.components = table.components()
         place = {module: i for i, group in enumerate(self.components) for module in group}
@@ -203,9 +204,8 @@ class _Schedule:
         if known is not None:
             self.finish(i, known)
             return known
-        paths = {member.module: member.path for member in self.project.members}
         texts = self.project.texts
-        return i, Job(tuple((m, paths[m], texts[m]) for m in self.components[i]))
+        return i, Job(tuple((m, self.paths[m], texts[m]) for m in self.components[i]))
 
     def finish(self, i: int, done: Sequence[Outcome], fresh: bool = False) -> None:
         """Take a component off the list; what waited for it alone becomes ready."""
@@ -240,13 +240,12 @@ class _Schedule:
             for m in group
             for name, one in table.scans[m].imports()
         ]
-        paths = {member.module: member.path for member in self.project.members}
         return digest(
             json.dumps(
                 [
                     tool_digest(),
                     module,
-                    [[m, self.project.keys[m], paths[m], self.outside[m]] for m in group],
+                    [[m, self.project.keys[m], self.paths[m], self.outside[m]] for m in group],
                     sorted(imports),
                     [repr(s) for m in group for s in sorted(set(table.reads(m)), key=repr)],
                     sorted((m, self.digests[m]) for m in self.closure[i]),
