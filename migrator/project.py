@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -447,23 +448,25 @@ class Manifest:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file under a temporary name and rename it, so that a reader sees the old or the new content."""
+    temporary = f"{path.parent / f'.{path.name}.'}{os.urandom(6).hex()}"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            handle = os.open(temporary, _NEW, 0o666)
+        except FileNotFoundError:  # which is so for one file of a directory alone
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(temporary, _NEW, 0o666)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from error
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        os.chmod(temporary, mode)
+        with suppress(FileNotFoundError):
+            os.chmod(temporary, path.stat().st_mode & 0o777)
         os.replace(temporary, path)
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
         raise UserError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+"""How a file is opened that nobody else may have made, not even as a link to another one."""

@@ -24,24 +24,29 @@ class Tree:
         self.nodes: list[Any] = []
         self.parents: list[int] = []
         """For each node the index of its parent; -1 for the root."""
+        self._by_type: dict[type, list[int]] = {}
+        """The places of the nodes of each type, in the order of the source."""
         nodes, parents = self.nodes, self.parents
-        listers: dict[type, Callable[[Any], list[Any]] | None] = {}
+        kinds: dict[type, tuple[Callable[[Any], list[Any]] | None, Callable[[int], None]]] = {}
         pending: list[Any] = [root]
         above = [-1]
+        index = 0
         while pending:
             node = pending.pop()
-            parent = above.pop()
             kind = type(node)
-            if kind not in listers:
-                listers[kind] = lister(kind)  # type: ignore[arg-type]
+            if kind not in kinds:
+                places = self._by_type[kind] = []
+                kinds[kind] = lister(kind), places.append  # type: ignore[arg-type]
             nodes.append(node)
-            parents.append(parent)
-            listed = listers[kind]
+            parents.append(above.pop())
+            listed, note = kinds[kind]
+            note(index)
             if listed is not None:
                 children = listed(node)
                 children.reverse()
                 pending += children
-                above += [len(nodes) - 1] * len(children)
+                above += [index] * len(children)
+            index += 1
 
     @cached_property
     def ends(self) -> list[int]:
@@ -56,15 +61,7 @@ class Tree:
 
     @cached_property
     def _index(self) -> dict[int, int]:
-        return {id(node): index for index, node in enumerate(self.nodes)}
-
-    @cached_property
-    def _by_type(self) -> dict[type, list[int]]:
-        """The places of the nodes of each type, in the order of the source."""
-        found: dict[type, list[int]] = defaultdict(list)
-        for index, kind in enumerate(map(type, self.nodes)):
-            found[kind].append(index)
-        return found
+        return dict(zip(map(id, self.nodes), range(len(self.nodes)), strict=True))
 
     @cached_property
     def _typed(self) -> dict[type, list[Any]]:

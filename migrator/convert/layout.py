@@ -21,9 +21,10 @@ def wrapped(code: str, source: str) -> str:
     if not long:
         return code
     known = set(source.splitlines())
-    inside = _in_strings(code)
-    for i in long:
-        if lines[i] not in known and i not in inside:
+    new = [i for i in long if lines[i] not in known]
+    inside = _in_strings(code) if new else ()
+    for i in new:
+        if i not in inside:
             lines[i] = "\n".join(_broken(lines[i]))
     return "\n".join(lines)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import libcst as cst
 
@@ -12,12 +13,66 @@ from migrator import syntax
 from migrator.convert.context import Context, Failure, Statement
 from migrator.convert.stand_ins import stand_ins
 from migrator.convert.untracked import without_gradient
+from migrator.infer import kinds as k
 
 Handler = Callable[["Rewriter", Any], Any]
 HANDLERS: dict[type, list[Handler]] = {}
 _CONDITIONS: dict[Handler, Callable[[Context], bool]] = {}
-_NAMES: dict[tuple[type, Handler], tuple[Container[str], Container[str]]] = {}
-"""What those passes are asked about that say so: the last names of calls and attributes, the callees of calls."""
+Kinds = tuple[type[k.Kind], ...]
+Types = tuple[type[cst.CSTNode], ...]
+
+
+@dataclass(frozen=True)
+class _Business:
+    """Which nodes of a type a pass is asked about, as the arguments of ``converts``; what is empty says nothing."""
+
+    named: Container[str] = ()
+    called: Container[str] = ()
+    of: Kinds = ()
+    kinds: Kinds = ()
+    targets: Types = ()
+    values: Types = ()
+
+    def concerns(self, sort: _Sort) -> bool:
+        """Whether a node of a sort may be its business."""
+        if self.named or self.called:
+            known = sort.callee is not None and sort.callee in self.called
+            if not known and sort.name not in self.named:
+                return False
+        return (
+            _is_one(sort.of, self.of)
+            and _is_one(sort.kind, self.kinds)
+            and _is_one(sort.target, self.targets)
+            and _is_one(sort.value, self.values)
+        )
+
+
+def _is_one(own: type | None, wanted: tuple[type, ...]) -> bool:
+    return not wanted or (own is not None and issubclass(own, wanted))
+
+
+class _Sort(NamedTuple):
+    """What of a node tells which passes it may be the business of.
+
+    Attributes:
+      form: the type of the node.
+      name: of a call or an attribute; of the attribute that an assignment is to, of the call that a statement is.
+      callee: of a call, or of the call that a statement is or assigns.
+      of: the kind of what is called, or has the attribute.
+      kind: of the node, or of what is assigned.
+      target, value: of what type these are in a statement.
+    """
+
+    form: type
+    name: str = ""
+    callee: str | None = None
+    of: type | None = None
+    kind: type | None = None
+    target: type | None = None
+    value: type | None = None
+
+
+_BUSINESS: dict[tuple[type, Handler], _Business] = {}
 
 
 def converts(
@@ -25,30 +80,49 @@ def converts(
     when: Callable[[Context], bool] | None = None,
     named: Container[str] = (),
     called: Container[str] = (),
+    of: Kinds = (),
+    kinds: Kinds = (),
+    targets: Types = (),
+    values: Types = (),
 ) -> Callable[[Handler], Handler]:
     """Register a pass for node types.
 
     The handler gets the rewriter and the original node; it returns what the node becomes, or None when the
     node is not its business. Passes are asked in the order of ``passes.ORDER``.
 
+    Most nodes are the business of few passes, and are looked at by no others. What is given here must follow from
+    what the handler asks itself.
+
     Args:
       when: whether a file has anything that could be its business; it is asked once a file, since most passes have
         nothing to do in most files, and there are many passes.
-      named: the last names of the calls (``numel`` of ``x.numel()``) or attributes that alone are its business.
-      called: the callees that are, as ``Facts.callee`` tells them. Most nodes are the business of few passes, and
-        are looked at by no others."""
+      named: the last names of the calls (``numel`` of ``x.numel()``) or attributes that alone are its business; for
+        an ``Expr`` those of the call that it is, for an ``Assign`` those of the attribute that it is to.
+      called: the callees that are, as ``Facts.callee`` tells them; for an ``Expr`` or ``Assign`` those of its call.
+      of: the kinds of what is called, or of what an attribute is asked, as ``Context.kind`` tells them.
+      kinds: those of a Name or Attribute itself, or of what an ``Assign`` assigns.
+      targets: what an ``Assign`` with one target is to.
+      values: what an ``Assign`` with one target assigns, or an ``Expr`` is."""
 
     def register(handler: Handler) -> Handler:
         if when is not None:
             _CONDITIONS[handler] = when
         _without.cache_clear()
+        _concerned.cache_clear()
+        _words.cache_clear()
+        business = _Business(named, called, of, kinds, targets, values)
         for kind in types:
             HANDLERS.setdefault(kind, []).append(handler)
-            if named or called:
-                _NAMES[kind, handler] = named, called
+            if business != _ALL:
+                _BUSINESS[kind, handler] = business
         return handler
 
     return register
+
+
+_ALL = _Business()
+_NAMED: Types = (cst.Call, cst.Attribute, cst.Expr, cst.Assign)
+"""The types of nodes that have a name, or are a call that has."""
 
 
 class Starting:
@@ -61,37 +135,54 @@ class Starting:
         return isinstance(name, str) and name.startswith(self.starts)
 
 
-class _Table:
-    """The passes of each type of node but for some."""
+@cache
+def _concerned(sort: _Sort) -> tuple[Handler, ...]:
+    """All passes that a node of a sort may be the business of."""
+    every = ((one, _BUSINESS.get((sort.form, one), _ALL)) for one in HANDLERS.get(sort.form, ()))
+    return tuple(one for one, business in every if business.concerns(sort))
+
+
+class _Words(dict[str | None, str | None]):
+    """The names, or callees, that some pass asks for among the nodes of a type; all others are as good as none.
+
+    Most names of a file are asked for by nobody, and what is known of the sorts of nodes serves more of them."""
+
+    def __init__(self, kind: type, what: str, none: str | None) -> None:
+        every = (business for (one, _), business in _BUSINESS.items() if one is kind)
+        self._wanted = [getattr(business, what) for business in every]
+        self._none = none
+
+    def __missing__(self, name: str | None) -> str | None:
+        asked = any(name in wanted for wanted in self._wanted)
+        self[name] = found = name if asked else self._none
+        return found
+
+
+class _Table(dict[_Sort | tuple[Any, ...], tuple[Handler, ...]]):
+    """The passes of each sort of node but for some."""
 
     def __init__(self, idle: frozenset[Handler]) -> None:
+        self.idle = idle
         self.every = {
             kind: tuple(handler for handler in every if handler not in idle)
             for kind, every in HANDLERS.items()
         }
-        self._named: dict[tuple[type, str, str | None], tuple[Handler, ...]] = {}
 
-    def of(self, kind: type, name: str, callee: str | None) -> tuple[Handler, ...]:
-        """The passes that a call or an attribute of this name may be the business of."""
-        key = kind, name, callee
-        found = self._named.get(key)
-        if found is None:
-            every = self.every.get(kind, ())
-            found = tuple(one for one in every if _concerns(kind, one, name, callee))
-            self._named[key] = found
+    def __missing__(self, sort: tuple[Any, ...]) -> tuple[Handler, ...]:
+        every = _concerned(_Sort(*sort))
+        self[sort] = found = tuple(one for one in every if one not in self.idle)
         return found
-
-
-def _concerns(kind: type, handler: Handler, name: str, callee: str | None) -> bool:
-    if (kind, handler) not in _NAMES:
-        return True
-    named, called = _NAMES[kind, handler]
-    return name in named or (callee is not None and callee in called)
 
 
 @lru_cache(maxsize=64)
 def _without(idle: frozenset[Handler]) -> _Table:
     return _Table(idle)
+
+
+@cache
+def _words(kind: type) -> tuple[_Words, _Words]:
+    """The names and the callees that are asked for among the nodes of a type."""
+    return _Words(kind, "named", ""), _Words(kind, "called", None)
 
 
 class Rewriter:
@@ -102,6 +193,7 @@ class Rewriter:
         self.pending: list[cst.EmptyLine] = []
         self._table = _without(frozenset(h for h, when in _CONDITIONS.items() if not when(ctx)))
         self._handlers = self._table.every
+        self._words: dict[type, tuple[_Words, _Words]] = {kind: _words(kind) for kind in _NAMED}
 
     def visit(self, node: cst.CSTNode) -> Any:
         """What an expression or clause of the original tree becomes."""
@@ -120,14 +212,47 @@ class Rewriter:
     def _asked(self, node: Any) -> tuple[Handler, ...]:
         """The passes that are asked about a node."""
         kind = type(node)
-        if kind is cst.Call:
-            func = node.func
-            last = func.attr if type(func) is cst.Attribute else func
-            name = last.value if type(last) is cst.Name else ""
-            return self._table.of(kind, name, self.ctx.facts.callee(node))
+        if kind is cst.Name:
+            return self._table[kind, "", None, None, self._form(node)]
         if kind is cst.Attribute:
-            return self._table.of(kind, node.attr.value, None)
+            name = self._words[kind][0][node.attr.value]
+            return self._table[kind, name, None, self._form(node.value), self._form(node)]
+        if kind is cst.Call:
+            return self._table[kind, *self._call(kind, node)]
+        if kind is cst.Expr:
+            value = node.value
+            if type(value) is cst.Call:
+                return self._table[kind, *self._call(kind, value), None, None, cst.Call]
+            return self._table[kind, "", None, None, None, None, type(value)]
+        if kind is cst.Assign and len(node.targets) == 1:
+            return self._table[kind, *self._assignment(node)]
         return self._handlers.get(kind, ())
+
+    def _form(self, node: cst.CSTNode) -> type:
+        """The type of the kind of an expression, None taken out of an Optional."""
+        kind = self.ctx.facts.kinds.get(node, k.UNKNOWN)
+        return type(kind.inner) if type(kind) is k.Optional else type(kind)
+
+    def _call(self, kind: type, node: cst.Call) -> tuple[str | None, str | None, type]:
+        """The name and callee of a call, as a node of a type asks for them, and the kind of what is called."""
+        func = node.func
+        last = func.attr if type(func) is cst.Attribute else func
+        names, callees = self._words[kind]
+        name = names[last.value if type(last) is cst.Name else ""]
+        return name, callees[self._callee(node)], self._form(func)
+
+    def _callee(self, node: cst.Call) -> str | None:
+        """What a call reaches, be it a function or, as far as is known, what an import leads to."""
+        kind = self.ctx.facts.kinds.get(node.func)
+        return kind.name if type(kind) is k.Namespace else self.ctx.facts.callee(node)
+
+    def _assignment(self, node: cst.Assign) -> tuple[Any, ...]:
+        """The sort of an assignment to one target."""
+        target, value = node.targets[0].target, node.value
+        names, callees = self._words[cst.Assign]
+        name = names[target.attr.value if type(target) is cst.Attribute else ""]
+        callee = callees[self._callee(value)] if type(value) is cst.Call else None
+        return name, callee, None, self._form(value), type(target), type(value)
 
     def rebuild(self, node: cst.CSTNode) -> Any:
         """The node with its children converted."""

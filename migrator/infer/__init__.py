@@ -10,11 +10,10 @@ from migrator.infer.facts import ClassInfo, Facts, FunctionInfo, Linked
 from migrator.infer.observed import Observed
 from migrator.infer.offered import call_model
 from migrator.infer.optional import settled
+from migrator.infer.rounds import Rounds
 from migrator.source import Source
 
 __all__ = ["ClassInfo", "Facts", "FunctionInfo", "Linked", "infer", "infer_together"]
-
-MAX_ROUNDS = 8
 
 
 def infer(source: Source) -> Facts:
@@ -52,7 +51,8 @@ def infer_together(
     ]
     for facts in every:
         facts.settled = settled(facts)
-    for _ in range(MAX_ROUNDS):
+    rounds = Rounds(every)
+    for _ in rounds:
         walked = False
         for source, facts in zip(sources, every, strict=True):
             before = facts.module_env
@@ -65,7 +65,7 @@ def infer_together(
                 for info in (f for one in every for f in one.functions.values()):
                     info.dirty = True  # what an import in a circle brings is known a round later
             walked |= _settle(facts, walker)
-        if not walked:
+        if not walked or rounds.circle():
             break
     return every
 
@@ -74,7 +74,8 @@ def _settle(facts: Facts, walker: Definitions) -> bool:
     """Walk the functions whose inputs have changed; whether there were any."""
     env = dict(walker.env)
     walked = False
-    for _ in range(MAX_ROUNDS):
+    rounds = Rounds([facts])
+    for _ in rounds:
         for info in facts.functions.values():
             if info.outer is not None and info.dirty:
                 info.outer.dirty = True
@@ -88,4 +89,6 @@ def _settle(facts: Facts, walker: Definitions) -> bool:
         if not ordered:
             break
         call_model(facts, walker)
+        if not any(f.dirty for f in facts.functions.values()) or rounds.circle(walker):
+            break
     return walked

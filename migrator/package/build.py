@@ -34,6 +34,7 @@ class Setting:
       strict: an error of the program's own ends the run; otherwise it becomes a finding of its file.
       observed: module → what a run of the original showed there.
       unread: module → why its file is no text.
+      reached: the files of which others may read the summary.
     """
 
     scans: dict[str, Scan]
@@ -45,6 +46,7 @@ class Setting:
     strict: bool = True
     observed: Mapping[str, Observed] = field(default_factory=dict)
     unread: Mapping[str, Finding] = field(default_factory=dict)
+    reached: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Outcome:
     """What became of one file.
 
     ``helpers`` are the rule definitions it imports from the shared module: file below ``rules/``, name, and
-    whether it is used as a factory.
+    whether it is used as a factory. ``digest`` is that of its summary, empty where nobody reads it and none is made.
     """
 
     module: str
@@ -145,7 +147,7 @@ class Builder:
         try:
             if self.setting.command == "convert":
                 return unread + _converted(sources, link, self.setting, self.store)
-            return unread + _analyzed(sources, link, self.store)
+            return unread + _analyzed(sources, link, self.setting, self.store)
         except UserError:
             raise
         except Exception as error:
@@ -199,7 +201,9 @@ def _converted(sources: Sequence[Any], link: Link, setting: Setting, store: Stor
             (file.path.relative_to(ROOT).as_posix(), name, name in ctx.helpers.factories)
             for file, name in wanted
         ]
-        digest = store.write_summary(source.module, summarize(ctx, source.module))
+        digest = ""
+        if source.module in setting.reached:
+            digest = store.write_summary(source.module, summarize(ctx, source.module))
         found.append(
             Outcome(
                 source.module,
@@ -215,7 +219,7 @@ def _converted(sources: Sequence[Any], link: Link, setting: Setting, store: Stor
     return found
 
 
-def _analyzed(sources: Sequence[Any], link: Link, store: Store) -> list[Outcome]:
+def _analyzed(sources: Sequence[Any], link: Link, setting: Setting, store: Store) -> list[Outcome]:
     from migrator.analyze import findings_of
     from migrator.convert.context import Context
     from migrator.infer import infer_together
@@ -223,9 +227,10 @@ def _analyzed(sources: Sequence[Any], link: Link, store: Store) -> list[Outcome]
     found = []
     for source, facts in zip(sources, infer_together(sources, link), strict=True):
         findings = findings_of(source, facts)
-        digest = store.write_summary(
-            source.module, summarize(Context(source, facts), source.module)
-        )
+        digest = ""
+        if source.module in setting.reached:
+            summary = summarize(Context(source, facts), source.module)
+            digest = store.write_summary(source.module, summary)
         found.append(Outcome(source.module, "", findings, not findings, [], digest))
     return found
 

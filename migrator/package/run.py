@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -138,6 +138,7 @@ def outcomes(
             strict,
             observed or {},
             project.unread,
+            project.table.reached(),
         )
         schedule = _Schedule(project, setting, cached is not None)
         number = _processes(project, jobs, schedule)
@@ -155,6 +156,7 @@ class _Schedule:
         self.setting = setting
         self.cached = cached
         self.store = Store(Path(setting.store))
+        self.paths = {member.module: member.path for member in project.members}
         table = project.table
         self.components = table.components()
         place = {module: i for i, group in enumerate(self.components) for module in group}
@@ -166,25 +168,32 @@ class _Schedule:
         for i, needed in enumerate(self.needs):
             for one in needed:
                 self.users[one].add(i)
-        self.closure: list[frozenset[str]] = []
-        for needed in self.needs:
-            below = [self.closure[one] | set(self.components[one]) for one in sorted(needed)]
-            self.closure.append(frozenset().union(*below))
         self.weight = self._weights()
         self.waiting = [len(needed) for needed in self.needs]
         self.digests: dict[str, str] = {}
         self.ready = [(-self.weight[i], i) for i, n in enumerate(self.waiting) if not n]
         heapq.heapify(self.ready)
-        handed, read = table.handed_on(), read_elsewhere(table)
-        self.outside = {
-            module: sorted(
-                n.rpartition(".")[2] + kind
-                for kind, names in (("!", handed), ("?", read))
-                for n in names
-                if n.rpartition(".")[0] == module
-            )
-            for module in table.scans
-        }
+
+    @cached_property
+    def closure(self) -> list[frozenset[str]]:
+        """The files that each component needs, and those that these need."""
+        found: list[frozenset[str]] = []
+        for needed in self.needs:
+            below = [found[one] | set(self.components[one]) for one in sorted(needed)]
+            found.append(frozenset().union(*below))
+        return found
+
+    @cached_property
+    def outside(self) -> dict[str, list[str]]:
+        """For each file those of its names that others hand on as values, or read."""
+        table = self.project.table
+        found: dict[str, list[str]] = {module: [] for module in table.scans}
+        for kind, names in (("!", table.handed_on()), ("?", read_elsewhere(table))):
+            for qualified in names:
+                module, _, name = qualified.rpartition(".")
+                if module in found:
+                    found[module].append(name + kind)
+        return {module: sorted(several) for module, several in found.items()}
 
     def _weights(self) -> list[int]:
         """The longest way of source from each component to the end: what is on it goes first."""
@@ -203,9 +212,8 @@ class _Schedule:
         if known is not None:
             self.finish(i, known)
             return known
-        paths = {member.module: member.path for member in self.project.members}
         texts = self.project.texts
-        return i, Job(tuple((m, paths[m], texts[m]) for m in self.components[i]))
+        return i, Job(tuple((m, self.paths[m], texts[m]) for m in self.components[i]))
 
     def finish(self, i: int, done: Sequence[Outcome], fresh: bool = False) -> None:
         """Take a component off the list; what waited for it alone becomes ready."""
@@ -227,7 +235,9 @@ class _Schedule:
             if data.pop("key", None) != self._key(i, module):
                 return None
             path = self.store.place(module, "summary")
-            if not path.is_file() or digest(path.read_text(encoding="utf-8")) != data["digest"]:
+            if not data["digest"] and module not in self.setting.reached:
+                pass
+            elif not path.is_file() or digest(path.read_text(encoding="utf-8")) != data["digest"]:
                 return None
             found.append(Outcome.from_dict(data))
         return found
@@ -240,13 +250,12 @@ class _Schedule:
             for m in group
             for name, one in table.scans[m].imports()
         ]
-        paths = {member.module: member.path for member in self.project.members}
         return digest(
             json.dumps(
                 [
                     tool_digest(),
                     module,
-                    [[m, self.project.keys[m], paths[m], self.outside[m]] for m in group],
+                    [[m, self.project.keys[m], self.paths[m], self.outside[m]] for m in group],
                     sorted(imports),
                     [repr(s) for m in group for s in sorted(set(table.reads(m)), key=repr)],
                     sorted((m, self.digests[m]) for m in self.closure[i]),

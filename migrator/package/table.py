@@ -44,6 +44,7 @@ class Table:
         self.packages = packages
         self.aliases = dict(aliases or {})
         self._resolved: dict[tuple[str, str], Symbol | None] = {}
+        self._dependencies: dict[str, frozenset[str]] = {}
 
     @cached_property
     def _folders(self) -> frozenset[str]:
@@ -196,7 +197,28 @@ class Table:
 
     def dependencies(self, module: str) -> frozenset[str]:
         """The files whose definitions a file reads."""
-        return frozenset(s.module for s in self.reads(module) if s.kind == "own") - {module}
+        found = self._dependencies.get(module)
+        if found is None:
+            found = frozenset(s.module for s in self.reads(module) if s.kind == "own") - {module}
+            self._dependencies[module] = found
+        return found
+
+    def reached(self) -> frozenset[str]:
+        """The files of which another file of the project may get to know a definition, by whatever way.
+
+        It imports them or from them, or a package that they are in: ``layers = pkg.layers; layers.Block()`` names no
+        file in a way that ``dependencies`` follows.
+        """
+        read: set[str] = set()
+        opened: set[str] = set()
+        for module, scan in self.scans.items():
+            read |= self.dependencies(module)
+            opened |= {self.absolute(module, s.module, s.level) or "" for s in scan.stars}
+            for _, one in scan.imports():
+                found = self.imported(module, one)
+                if found is not None and found.kind != "outside":
+                    (opened if found.kind == "module" else read).add(found.module)
+        return frozenset(m for m in self.scans if m in read or not opened.isdisjoint(_around(m)))
 
     def handed_on(self) -> frozenset[str]:
         """Qualified names of definitions that some file hands on as values, not only calls."""
@@ -325,3 +347,10 @@ def _components(graph: Mapping[str, list[str]]) -> Iterator[tuple[str, ...]]:
                     if last == node:
                         break
                 yield tuple(sorted(found))
+
+
+def _around(module: str) -> Iterator[str]:
+    """A module and the packages that it is in."""
+    while module:
+        yield module
+        module = module.rpartition(".")[0]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-_LOSSES = frozenset(
+LOSSES = frozenset(
     f"torch.nn.functional.{name}"
     for name in "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits".split()
 )
@@ -39,7 +39,7 @@ def masked_loss(
         return None
     name = callee(call) or ""
     first, second = call.args[0], call.args[1]
-    if name not in _LOSSES or first.keyword is not None or second.keyword is not None:
+    if name not in LOSSES or first.keyword is not None or second.keyword is not None:
         return None
     reduction = _reduction(call.args[2]) if len(call.args) > 2 else "mean"
     x, y = _selection(first.value), _selection(second.value)

@@ -277,6 +277,38 @@ def test_a_pass_is_left_out_where_it_would_do_nothing(
     assert convert_source(text) == made
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            path.read_text()
+            for path in sorted((Path(__file__).parents[2] / "samples").glob("*.py"))
+        ),
+        HEADER
+        + "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        + "        self.w = nn.Parameter(torch.ones(2))\n        self.seen = []\n"
+        + "        self.w.requires_grad = False\n        nn.init.zeros_(self.w)\n"
+        + "        self.act = nn.ReLU()\n        self.act = nn.Linear(2, 2) if self.w.ndim else None\n\n"
+        + "    def forward(self, x: torch.Tensor):\n        self.seen.append(x)\n"
+        + "        x[x > 0] = x[x > 0] * 2\n        x.add_(1)\n        a = b = x.max(1).values\n"
+        + "        torch.manual_seed(0)\n        return a.device, x.dtype, self.w.T, b\n",
+    ],
+)
+def test_a_pass_is_not_asked_about_what_is_no_business_of_it(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = convert_source(text)
+    monkeypatch.setattr(rewriter, "_BUSINESS", {})
+    caches = (rewriter._concerned, rewriter._words, rewriter._without)
+    for cache in caches:
+        cache.cache_clear()
+    try:
+        assert convert_source(text) == made
+    finally:
+        for cache in caches:
+            cache.cache_clear()
+
+
 def test_a_torch_name_in_a_string() -> None:
     assert function('return getattr(torch, "sin")(x)') == "return jnp.sin(x)"
     assert rules_of("def f(x, name: str):\n    return getattr(F, name)(x, 0.1)\n") == ["API001"]

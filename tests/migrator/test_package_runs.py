@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,36 @@ def test_a_second_run_works_on_what_changed_and_what_depends_on_it(
     assert run("pkg") == ["pkg.net1"]
     (root / "layers.py").write_text(LAYERS.replace("return x.mean(1)", "return x.size(1)"))
     assert run("pkg") == ["pkg.layers", *(f"pkg.net{i}" for i in range(8)), "pkg.top"]
+
+
+def test_a_file_is_summed_up_for_those_that_may_read_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from migrator.package import build
+
+    root = write(tmp_path / "src", {"layers.py": LAYERS, "net.py": NET, "more/far.py": NET})
+    (root / "more/far.py").write_text(NET.replace("from .layers", "from ..layers"))
+    summed: list[str] = []
+    real = build.summarize
+
+    def noted(ctx: Any, module: str) -> build.Data:
+        summed.append(module)
+        return real(ctx, module)
+
+    monkeypatch.setattr(build, "summarize", noted)
+
+    def run(cache: Path | None) -> list[str]:
+        summed.clear()
+        assert convert_path([root], tmp_path / "out" / "pkg", cache=cache).complete
+        return sorted(summed)
+
+    assert run(None) == ["pkg.layers"]
+    assert run(tmp_path / "cache") == ["pkg.layers"]
+    assert run(tmp_path / "cache") == []
+    (root / "top.py").write_text("from .net import Net\n\n\nclass Top(Net):\n    pass\n")
+    assert run(tmp_path / "cache") == ["pkg.net"]
+    (root / "top.py").write_text("from . import more\n\nheld = more\n")
+    assert run(None) == ["pkg.layers", "pkg.more", "pkg.more.far"]
 
 
 def test_include_exclude_and_gitignore(tmp_path: Path) -> None:

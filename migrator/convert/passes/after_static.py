@@ -23,7 +23,7 @@ from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def declared(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.model = nnx.data(Net(…))``."""
     ctx = rw.ctx
@@ -58,7 +58,7 @@ def before_registration(rw: Rewriter, node: cst.Assign, value: cst.BaseExpressio
     return syntax.changed(node, targets=[target], value=value)
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, kinds=(k.Module,), targets=(cst.Attribute,))
 def past_a_property(rw: Rewriter, node: cst.Assign) -> None:
     """``self.net.act = nn.Tanh()`` where ``act`` is a property: torch keeps the layer, and never calls the setter."""
     for one in node.targets:

@@ -42,7 +42,7 @@ class _Drop(Exception):
     """A hint that has no counterpart."""
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, values=(cst.SimpleString,))
 def docstring(rw: Rewriter, node: cst.Expr) -> Any:
     """``x (torch.Tensor): …`` in a docstring says what the hint says that becomes ``jax.Array``."""
     text = node.value
@@ -52,7 +52,7 @@ def docstring(rw: Rewriter, node: cst.Expr) -> Any:
     return syntax.changed(node, value=cst.SimpleString(told)) if told != text.value else None
 
 
-@converts(cst.Call)
+@converts(cst.Call, of=(k.Other,))
 def type_variable(rw: Rewriter, node: cst.Call) -> Any:
     """``TypeVar("T", bound=Optimizer)`` → ``TypeVar("T")`` where nothing in the output may stand for the bound.
 

@@ -22,7 +22,7 @@ def _names_bias(ctx: Context) -> bool:
     return "bias" in ctx.source.text
 
 
-@converts(cst.Assign, when=_names_bias)
+@converts(cst.Assign, when=_names_bias, named=("bias",), targets=(cst.Attribute,))
 def assigned(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.head.bias = self.bias``, where the head was made without one; ``layer.bias = None``."""
     target = node.targets[0].target
@@ -31,7 +31,7 @@ def assigned(rw: Rewriter, node: cst.Assign) -> Any:
     return _bias(rw, target.value, node.value) if target.attr.value == "bias" else None
 
 
-@converts(cst.Expr, when=_names_bias)
+@converts(cst.Expr, when=_names_bias, named=("register_parameter",), values=(cst.Call,))
 def registered(rw: Rewriter, node: cst.Expr) -> Any:
     """``self.head.register_parameter("bias", None)``."""
     call = node.value
@@ -74,7 +74,7 @@ def _bias(rw: Rewriter, layer: cst.BaseExpression, value: cst.BaseExpression) ->
     return cst.Expr(syntax.with_args(cst.Call(cst.Name(helper)), args))
 
 
-@converts(cst.Call)
+@converts(cst.Call, of=(k.Function,))
 def handed_to_keep(rw: Rewriter, node: cst.Call) -> Any:
     """``give(self.head, self.bias)``, which assigns it to an attribute: a parameter is handed on as its value.
 

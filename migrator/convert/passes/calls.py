@@ -116,7 +116,7 @@ def expands_to_components(rw: Rewriter, node: cst.Call) -> bool:
 COMPILERS = frozenset("torch.compile torch.jit.script torch.jit.export torch.jit.ignore".split())
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, of=(k.Other,))
 def of_distribution(rw: Rewriter, node: cst.Attribute) -> None:
     """Raise a Failure for what torch's distributions have and the converted ones do not."""
     name = converted(rw.ctx.kind(node.value))
@@ -525,7 +525,7 @@ def _only_moves(rw: Rewriter, node: cst.Call) -> bool:
     return bool(given) and is_place(rw, given[0]) and len(given) < 2
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, named=("to", "cuda", "cpu"), values=(cst.Call,))
 def moved(rw: Rewriter, node: cst.Expr) -> Any:
     """``model.to(device)`` as a statement goes."""
     if isinstance(node.value, cst.Call) and _only_moves(rw, node.value):

@@ -18,7 +18,7 @@ TYPES = {"half": "float16", "bfloat16": "bfloat16", "float": "float32", "double"
 MOVES = frozenset("to cuda cpu".split())
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, named=MOVES, values=(cst.Call,))
 def moved(rw: Rewriter, node: cst.Expr) -> Any:
     """``model.to(device)``, ``super().cuda()`` as a statement goes, of a module."""
     call = node.value

@@ -53,7 +53,7 @@ def asked_for_class(rw: Rewriter, node: cst.Call) -> Any:
     return syntax.changed(node, args=args)
 
 
-@converts(cst.Call, when=_may_ask)
+@converts(cst.Call, when=_may_ask, named=("issubclass",))
 def derived_test(rw: Rewriter, node: cst.Call) -> Any:
     """``issubclass(conv, nn.Conv2d)``: what makes such layers where the class is handed around, and what derives from it.
 

@@ -152,7 +152,8 @@ def _is_named(rw: Rewriter, node: cst.BaseExpression) -> bool:
     return True
 
 
-@converts(cst.Assign, cst.Del)
+@converts(cst.Del)
+@converts(cst.Assign, targets=(cst.Subscript,))
 @converts(cst.Call, named=_EDITING)
 def edited_class(rw: Rewriter, node: cst.Assign | cst.Del | cst.Call) -> None:
     """Raise a Failure where layers of an own class derived from Sequential are replaced or taken out by place."""
@@ -199,7 +200,7 @@ def taken_out(rw: Rewriter, node: cst.Del) -> cst.Expr | None:
     return None
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Subscript,))
 def put_in(rw: Rewriter, node: cst.Assign) -> cst.Expr | None:
     """``net[0] = layer`` → ``put_in(net, 0, layer)`` where only a run tells whether the layers have names."""
     target = node.targets[0].target

@@ -28,7 +28,7 @@ NEUTRAL = frozenset(
 """Contexts of torch that change no result: which kernel is taken, what is measured."""
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, values=(cst.Tuple,))
 def calls_of_a_tuple(rw: Rewriter, node: cst.Expr) -> Any:
     """``self.add_module("norm", m),``: a comma that makes a tuple of a statement; each call stands alone."""
     if not isinstance(node.value, cst.Tuple) or not node.value.elements:
@@ -42,7 +42,7 @@ def calls_of_a_tuple(rw: Rewriter, node: cst.Expr) -> Any:
     return found
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, values=(cst.IfExp,))
 def chosen_call(rw: Rewriter, node: cst.Expr) -> Any:
     """``init.normal_(w) if deep else init.zeros_(w)`` as a statement → ``if``, for what is written in place."""
     choice = node.value
@@ -107,7 +107,7 @@ def _context_name(rw: Rewriter, node: cst.BaseExpression) -> str | None:
     return rw.ctx.facts.qualified_name(target)
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Name,))
 def named_autocast(rw: Rewriter, node: cst.Assign) -> Any:
     """``autocast = torch.cuda.amp.autocast`` goes where the name is only entered, which goes as well."""
     ctx = rw.ctx
@@ -131,7 +131,7 @@ def named_autocast(rw: Rewriter, node: cst.Assign) -> Any:
     return [] if all(id(one) in known for one in reads) else None
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Name,), values=(cst.IfExp,))
 def kept_context(rw: Rewriter, node: cst.Assign) -> Any:
     """``context = torch.no_grad if frozen else nullcontext`` → ``context = not frozen``."""
     ctx = rw.ctx

@@ -19,7 +19,7 @@ _NAMES = ("requires_grad", "require_grad")
 """torch's attribute, and the misspelling of it that many sources carry and that has no effect."""
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, named=_NAMES, targets=(cst.Attribute,))
 def assignment(rw: Rewriter, node: cst.Assign) -> Any:
     """``p.requires_grad = False``."""
     if len(node.targets) != 1 or type(node.targets[0].target) is not cst.Attribute:
@@ -30,7 +30,7 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
     return _set(rw, node, target.value, target.attr.value, node.value)
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, named=("setattr", "requires_grad_"), values=(cst.Call,))
 def statement(rw: Rewriter, node: cst.Expr) -> Any:
     """``p.requires_grad_(False)``, ``setattr(p, "requires_grad", False)`` and those of whole modules."""
     call = node.value

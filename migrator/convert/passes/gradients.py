@@ -15,7 +15,7 @@ _READERS = frozenset(
 )
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, called=("Tensor.backward",), values=(cst.Call,))
 def backward(rw: Rewriter, node: cst.Expr) -> Any:
     """Gradients that nobody can read are not computed: ``y.sum().backward()`` at the end of a try-out."""
     call = node.value

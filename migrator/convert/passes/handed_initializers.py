@@ -24,7 +24,7 @@ _INIT = "torch.nn.init."
 _ASIDE = frozenset(f"{_INIT}{name}" for name in ("calculate_gain", "_calculate_fan_in_and_fan_out"))
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, values=(cst.Call,))
 def called(rw: Rewriter, node: cst.Expr) -> Any:
     """``fn(m.weight)`` → ``m.weight[...] = fn(m.weight[...])``."""
     ctx, call = rw.ctx, node.value

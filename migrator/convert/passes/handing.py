@@ -18,7 +18,7 @@ from rules.definitions import module_file
 _HANDING = (cst.Arg, cst.Return, cst.BooleanOperation, cst.IfExp, cst.Assign, cst.Element)
 
 
-@converts(cst.Name, cst.Attribute)
+@converts(cst.Name, cst.Attribute, kinds=(k.Function,))
 def handed_on(rw: Rewriter, node: cst.Name | cst.Attribute) -> Any:
     """``named_apply(init_weights, model)`` → ``named_apply(functools.partial(init_weights, rngs=rngs), model)``."""
     rngs = _generator(rw.ctx, node)
@@ -56,7 +56,7 @@ def mapped(rw: Rewriter, node: cst.Call) -> Any:
     return syntax.with_args(node, [first, *(rw.visit(a) for a in node.args[1:])])
 
 
-@converts(cst.Call)
+@converts(cst.Call, of=(k.Function,))
 def built_elsewhere(rw: Rewriter, node: cst.Call) -> Any:
     """``make(nn.Linear, 3)`` of another file's ``def make(fn, *a): return fn(*a)``, which takes no ``rngs``.
 

@@ -32,7 +32,7 @@ from rules import definitions
 from rules.definitions import module_file
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def containers(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.tables = {"a": torch.ones(3)}`` → ``nnx.data({…})``: Flax asks that arrays in containers are declared."""
     ctx = rw.ctx
@@ -231,7 +231,7 @@ def _in_parens(value: cst.BaseExpression) -> cst.BaseExpression:
 # --- a layer without state in the place of one with state --------------------------------------------------------
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def changing_layer(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.act = nn.ReLU()`` where another line assigns an ``nn.PReLU()``: a module in both cases.
 
@@ -283,7 +283,7 @@ def _pattern(node: cst.BaseExpression) -> str:
     return ".*"
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,), values=(cst.Name,))
 def switched_off(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.drop = False`` where another line assigns a layer: None, which Flax lets a module replace."""
     ctx = rw.ctx
@@ -303,7 +303,7 @@ def switched_off(rw: Rewriter, node: cst.Assign) -> Any:
     return syntax.changed(node, value=syntax.parse("nnx.data(None)"))
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def layer_after_none(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.norm = norm_layer(dim)`` with nothing known of the class, where another line assigns None.
 
@@ -325,7 +325,7 @@ def layer_after_none(rw: Rewriter, node: cst.Assign) -> Any:
     return syntax.changed(node, value=value)
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, kinds=(k.Module,))
 def layer_after_function(rw: Rewriter, node: cst.Assign) -> Any:
     """``model.drop = nn.LayerNorm(n)``, ``net[1] = nn.PReLU()`` where a plain function stood: Flax asks which it is."""
     target, kind = node.targets[0].target, rw.ctx.facts.kind(node.value)

@@ -14,7 +14,7 @@ from migrator.infer import kinds as k
 from rules.definitions import module_file
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def listed(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.blocks = Unregistered([…])``, which Flax follows and the state_dict does not name."""
     ctx, target = rw.ctx, node.targets[0].target

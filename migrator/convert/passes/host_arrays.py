@@ -17,7 +17,7 @@ from rules.definitions import module_file
 _ARRAY = k.Other("numpy.ndarray")
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def kept(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.scales = np.array(…)`` → ``HostArray(np.array(…))``: Flax would make it data, and jit a tracer."""
     target = node.targets[0].target
@@ -30,7 +30,7 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
     return syntax.changed(node, value=value)
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, kinds=(k.Other,))
 def read(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.scales`` → ``self.scales.value``."""
     if rw.ctx.kind(node) != _ARRAY or not is_host_array(rw.ctx, node):

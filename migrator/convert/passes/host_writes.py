@@ -31,7 +31,8 @@ _CROSSING = frozenset({"Tensor.numpy", "torch.from_numpy", "torch.as_tensor", "t
 _ATTRIBUTES = frozenset("T flat real imag".split())
 
 
-@converts(cst.Assign, cst.AugAssign, cst.Call)
+@converts(cst.AugAssign, cst.Call)
+@converts(cst.Assign, targets=(cst.Subscript,))
 def written(rw: Rewriter, node: cst.Assign | cst.AugAssign | cst.Call) -> None:
     """Raise a Failure for a write to a numpy array that a tensor sees."""
     ctx = rw.ctx

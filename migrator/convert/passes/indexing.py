@@ -15,7 +15,7 @@ from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
-from rules.flags._masked import masked_loss, masked_select
+from rules.flags._masked import LOSSES, masked_loss, masked_select
 from rules.flags._selected import selected_write
 
 _UPDATES = {
@@ -102,7 +102,7 @@ def reduced_selection(rw: Rewriter, node: cst.Call) -> Any:
     return syntax.with_args(cst.Call(cst.Name(helper)), args)
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=LOSSES)
 def loss_of_a_selection(rw: Rewriter, node: cst.Call) -> Any:
     """``F.mse_loss(x[mask], y[mask])`` → ``masked_loss(mse_loss, x, y, mask)``."""
     ctx = rw.ctx

@@ -43,7 +43,7 @@ def _itself(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
     return node
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, called=Starting("torch.nn.init."), values=(cst.Call,))
 def statement(rw: Rewriter, node: cst.Expr) -> Any:
     """``nn.init.normal_(self.weight, std=0.02)``."""
     call = node.value
@@ -138,7 +138,9 @@ def _written_later(rw: Rewriter, target: cst.BaseExpression) -> bool:
     return isinstance(kind, k.Tensor) and kind.role == "param"
 
 
-@converts(cst.Assign)
+@converts(
+    cst.Assign, called=Starting("torch.nn.init."), targets=(cst.Attribute,), values=(cst.Call,)
+)
 def assigned_to_itself(rw: Rewriter, node: cst.Assign) -> Any:
     """``m.weight = nn.init.kaiming_normal_(m.weight)``: the weight is written, and assigned to where it is."""
     call, target = node.value, node.targets[0].target
@@ -161,7 +163,7 @@ def _current(rw: Rewriter, target: cst.BaseExpression, free: bool, arg: CallArg)
     return CallArg(None, target, updated, rw.ctx.kind(target))
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, values=(cst.Call,))
 def procedure_statement(rw: Rewriter, node: cst.Expr) -> Any:
     """``self.init_(weight, bias)`` with an own method that writes to several tensors and returns them."""
     if not isinstance(node.value, cst.Call):
@@ -170,7 +172,7 @@ def procedure_statement(rw: Rewriter, node: cst.Expr) -> Any:
     return cst.Assign([cst.AssignTarget(taken)], rw.visit(node.value)) if taken else None
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, of=(k.Function,), values=(cst.Call,))
 def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
     """``init_(self.weight)`` with an own function that writes to its first argument and returns it."""
     call = node.value

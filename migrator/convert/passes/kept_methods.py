@@ -19,7 +19,7 @@ from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def kept(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.attend = self._plain`` → ``self.attend = "_plain"``."""
     ctx, owner = rw.ctx, rw.ctx.owner
@@ -50,7 +50,7 @@ def _handed_the_module(rw: Rewriter, node: cst.Assign) -> Any:
     return syntax.changed(node, value=made.with_changes(whitespace_after_lambda=space))
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, kinds=(k.Function,))
 def chosen(rw: Rewriter, node: cst.Attribute) -> Any:
     """``return self._plain`` of a method that chooses what is kept."""
     frame = rw.ctx.frame

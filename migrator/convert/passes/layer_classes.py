@@ -230,7 +230,7 @@ _PADDING = ("torch.nn.Embedding", "padding_idx")
 """What an embedding without it, which is one of Flax's own, does not know."""
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, of=(k.Module,))
 def layer_argument(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.emb.embedding_dim``: an argument of a layer, which the layer in the output may not keep."""
     kind = rw.ctx.kind(node.value)
@@ -435,7 +435,7 @@ def argument(rw: Rewriter, node: cst.Attribute) -> Any:
     )
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, named=("_check_input_dim",), values=(cst.Call,))
 def checks(rw: Rewriter, node: cst.Expr) -> Any:
     """``self._check_input_dim(x)`` of a batch norm raises or does nothing."""
     if not isinstance(node.value, cst.Call) or not isinstance(node.value.func, cst.Attribute):

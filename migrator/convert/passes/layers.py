@@ -26,13 +26,13 @@ from rules.definitions import module_file
 from rules.elsewhere import BY_HAND
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def tied_head(rw: Rewriter, node: cst.Assign) -> Any:
     """The Linear that shares an embedding's matrix is not built."""
     return tying.assignment(rw, node)
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, named=("weight",))
 def tied_weight(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.head.weight`` of a tied head."""
     return tying.attribute(rw, node)

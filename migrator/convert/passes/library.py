@@ -17,6 +17,7 @@ from migrator.infer.symbols import BASED_ON_TORCH
 from rules.definitions import module_file
 from rules.elsewhere import WEIGHTS
 
+_SIGNATURES = {"inspect.signature": "signature_of", "inspect.getfullargspec": "argspec_of"}
 _MARKS = frozenset(["torch.fx.wrap", "torch._C._log_api_usage_once"])
 """Calls that change nothing of what a model computes."""
 _SEEDS = frozenset(
@@ -30,13 +31,13 @@ _SEEDS = frozenset(
 _LOADING = frozenset(["_load_from_state_dict"])
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, called=_MARKS, values=(cst.Call,))
 def mark(rw: Rewriter, node: cst.Expr) -> Any:
     """``torch.fx.wrap("f")`` goes."""
     return [] if _callee(rw, node.value) in _MARKS else None
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, called=_SEEDS, values=(cst.Call,))
 def seed(rw: Rewriter, node: cst.Expr) -> Any:
     """``torch.manual_seed(0)`` around a model goes: its numbers come from the ``rngs`` it is built with."""
     if _callee(rw, node.value) not in _SEEDS:
@@ -61,7 +62,7 @@ def _computes(ctx: Context) -> bool:
     return takes_tensors or in_forward(ctx)
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, called=("torch._assert",), values=(cst.Call,))
 def assertion(rw: Rewriter, node: cst.Expr) -> Any:
     """``torch._assert(test, message)`` → ``assert test, message``."""
     call = node.value
@@ -88,7 +89,11 @@ def _on_one_line(node: Any) -> Any:
     return syntax.parenthesized(node)
 
 
-@converts(cst.Expr, cst.Return, cst.Assign)
+@converts(
+    cst.Expr, named=("load_state_dict",), called=("Module.load_state_dict",), values=(cst.Call,)
+)
+@converts(cst.Return)
+@converts(cst.Assign, values=(cst.Call,))
 def loaded(rw: Rewriter, node: cst.Expr | cst.Return | cst.Assign) -> Any:
     """``model.load_state_dict(…)``, ``state_dict = torch.load(…)``: what reads a torch checkpoint raises."""
     if rw.ctx.frame is None or not isinstance(node.value, cst.Call):
@@ -186,7 +191,7 @@ def overload(rw: Rewriter, node: cst.FunctionDef) -> Any:
     return None
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, values=(cst.Call,))
 def missing(rw: Rewriter, node: cst.Expr) -> Any:
     """``register()`` at the top of a file, of a function that no converted file defines."""
     linked, here = rw.ctx.facts.linked, rw.ctx.source.module
@@ -224,7 +229,7 @@ def named_import(rw: Rewriter, node: cst.Call) -> Any:
     )
 
 
-@converts(cst.Call)
+@converts(cst.Call, called=_SIGNATURES)
 def signature(rw: Rewriter, node: cst.Call) -> Any:
     """``inspect.signature(norm_layer)``, ``inspect.getfullargspec(norm_layer)``: of a class of modules Python sees that of the metaclass of Flax."""
     ctx = rw.ctx
@@ -241,7 +246,6 @@ def signature(rw: Rewriter, node: cst.Call) -> Any:
     return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(node.args[0])])
 
 
-_SIGNATURES = {"inspect.signature": "signature_of", "inspect.getfullargspec": "argspec_of"}
 _OVERLOADS = frozenset(["torch.jit._overload", "torch.jit._overload_method"])
 
 

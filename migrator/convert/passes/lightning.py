@@ -24,7 +24,7 @@ def _names_it(ctx: Context) -> bool:
     return "LightningModule" in ctx.words
 
 
-@converts(cst.Expr, when=_names_it)
+@converts(cst.Expr, when=_names_it, values=(cst.Call,))
 def left_to_lightning(rw: Rewriter, node: cst.Expr) -> Any:
     """``self.save_hyperparameters()`` → ``self.hparams = …``; ``self.log(…)`` goes."""
     call = node.value

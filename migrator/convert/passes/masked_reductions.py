@@ -21,7 +21,7 @@ def masked(ctx: Context) -> Masked:
     return ctx.masked
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, when=lambda ctx: bool(masked(ctx).named))
 def named_selection(rw: Rewriter, node: cst.Assign) -> Any:
     """``active = x[m]`` → ``active = x``, of which all that is asked is asked over the mask."""
     for value in masked(rw.ctx).named.get(node, ()):
@@ -29,7 +29,7 @@ def named_selection(rw: Rewriter, node: cst.Assign) -> Any:
     return None
 
 
-@converts(cst.Call)
+@converts(cst.Call, when=lambda ctx: bool(masked(ctx).reductions))
 def masked_reduction(rw: Rewriter, node: cst.Call) -> Any:
     """``((x[m] - y[m]) ** 2).mean()`` → ``masked_mean(only_where(m, x - y) ** 2, m)``."""
     found = masked(rw.ctx).reductions.get(node)

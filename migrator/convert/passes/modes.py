@@ -15,7 +15,7 @@ from rules.definitions import module_file
 _MODES = ("train", "eval")
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, named=_MODES, values=(cst.Call,))
 def mode_statement(rw: Rewriter, node: cst.Expr) -> Any:
     """``model.train(False)`` as a statement → ``model.eval()``."""
     call = node.value

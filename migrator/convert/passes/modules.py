@@ -36,7 +36,7 @@ _SUPPORTED_API = frozenset(
 )
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, named=("__init__",), values=(cst.Call,))
 def super_init(rw: Rewriter, node: cst.Expr) -> Any:
     """``super().__init__()`` of a plain module goes; others pass ``rngs`` on."""
     call = _by_super(rw, node.value)
@@ -466,7 +466,7 @@ def _check_functions(rw: Rewriter, node: cst.Call, receiver: cst.BaseExpression)
                 )
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, named=("load_state_dict",), values=(cst.Call,))
 def copied_state(rw: Rewriter, node: cst.Expr) -> Any:
     """``a.load_state_dict(b.state_dict())`` → ``nnx.update(a, nnx.state(b, …))``: all that torch would store."""
     taking = _method_call(rw, node.value, "load_state_dict", unknown=True)
@@ -566,7 +566,7 @@ def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
     )
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, called=("Module.apply",), values=(cst.Call,))
 def apply(rw: Rewriter, node: cst.Expr) -> Any:
     """``self.apply(fn)`` → a loop over the modules."""
     call = node.value

@@ -171,7 +171,7 @@ def _through_data(call: cst.Call) -> bool:
     return isinstance(node, cst.Attribute) and node.attr.value == "data"
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, values=(cst.Call,))
 def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
     """``x.add_(y)`` and ``torch.add(x, y, out=z)`` as statements."""
     call = node.value
@@ -208,7 +208,7 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
     return None
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, called=Starting("torch."), targets=(cst.Name,), values=(cst.Call,))
 def result_of_out(rw: Rewriter, node: cst.Assign) -> Any:
     """``y = torch.add(x, z, out=x)``: the tensor gets its new value, and y is that tensor."""
     call = node.value
@@ -350,7 +350,7 @@ def _is_last_use(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) ->
     return value is call and once
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Subscript, cst.Tuple, cst.List))
 def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     """``x[i] = v``."""
     if len(node.targets) != 1:

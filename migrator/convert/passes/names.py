@@ -28,7 +28,7 @@ from rules.elsewhere import advice_for
 from rules.torch_names import VERSION
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, of=(k.Tuple,))
 def component(rw: Rewriter, node: cst.Attribute) -> Any:
     """``x.max(1).values``: the component of a named tuple."""
     kind = rw.ctx.kind(node.value)
@@ -62,7 +62,7 @@ def forward_pass(rw: Rewriter, node: cst.Attribute) -> Any:
     return rw.visit(node.value)
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, named=("forward",), targets=(cst.Attribute,))
 def forward_replaced(rw: Rewriter, node: cst.Assign) -> None:
     """``self.forward = self.forward_fast``, which torch calls from then on."""
     for item in node.targets:
@@ -206,7 +206,7 @@ def _names_forward(rw: Rewriter) -> bool:
     return any(one.evaluated_value == "forward" for one in strings)
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, of=(k.Tensor,))
 def tensor_attribute(rw: Rewriter, node: cst.Attribute) -> Any:
     """``x.T``, ``x.is_cuda``, ``x.grad``: attributes with a definition of their own."""
     ctx = rw.ctx
@@ -234,7 +234,7 @@ def tensor_attribute(rw: Rewriter, node: cst.Attribute) -> Any:
     return convert_call(rw, node, f"Tensor.{name}", rules, args).node
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, of=(k.Device,))
 @converts(cst.Call, called=("builtins.str",))
 def device_type(rw: Rewriter, node: cst.Attribute | cst.Call) -> Any:
     """``x.device.type`` and ``str(x.device)`` → ``"cpu"``, as where both versions are compared."""
@@ -428,7 +428,7 @@ def data_of_something(rw: Rewriter, node: cst.Attribute) -> Any:
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(node.value))])
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, named=("append", "extend", "add", "appendleft", "put"), values=(cst.Call,))
 def gathered(rw: Rewriter, node: cst.Expr) -> Any:
     """``outputs.append(model(x))`` under ``no_grad``: what the list is read for later has no gradient either."""
     call = node.value

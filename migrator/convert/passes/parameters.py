@@ -83,7 +83,7 @@ def _variable_class(
     return syntax.parse("nnx.Variable"), None
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, values=(cst.Lambda,))
 def wrapper(rw: Rewriter, node: cst.Assign) -> Any:
     """A lambda whose calls have been written out goes."""
     if rw.ctx.frame is None or not is_wrapper(node.value) or len(node.targets) != 1:
@@ -92,7 +92,11 @@ def wrapper(rw: Rewriter, node: cst.Assign) -> Any:
     return [] if read.get(syntax.code(node.targets[0].target), 0) == 1 else None
 
 
-@converts(cst.Expr)
+@converts(
+    cst.Expr,
+    named=("register_buffer", "register_parameter", "add_module", "register_module"),
+    values=(cst.Call,),
+)
 def registration(rw: Rewriter, node: cst.Expr) -> Any:
     """``register_buffer``, ``register_parameter`` and ``add_module`` become assignments."""
     call = node.value
@@ -248,7 +252,7 @@ def _is_asked_for_its_shape(rw: Rewriter, node: cst.Attribute) -> bool:
     return isinstance(parent, cst.Attribute) and parent.attr.value == "shape"
 
 
-@converts(cst.Attribute, cst.Name)
+@converts(cst.Attribute, cst.Name, kinds=(k.Tensor,))
 def read(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     """The value of a Variable is read with ``[...]``."""
     ctx = rw.ctx
@@ -276,7 +280,7 @@ def none_test(rw: Rewriter, node: cst.Comparison) -> Any:
     return node if reference is node.left else syntax.changed(node, left=reference)
 
 
-@converts(cst.Call)
+@converts(cst.Call, of=(k.Function,))
 def none_call(rw: Rewriter, node: cst.Call) -> Any:
     """``exists(self.bias)`` asks about the attribute too."""
     kind = rw.ctx.kind(node.func)
@@ -304,7 +308,7 @@ def static_fact(rw: Rewriter, node: cst.Attribute) -> Any:
     return None
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def mark(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.w._no_weight_decay = True``: what is set on a parameter is its metadata."""
     target = node.targets[0].target
@@ -331,7 +335,7 @@ def _may_be_tensors(rw: Rewriter, data: cst.Attribute, value: cst.BaseExpression
     return tensor and not rw.ctx.is_self(name)
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     """Assignments to attributes: new values of Variables, shared parameters, None before data."""
     if len(node.targets) != 1 or type(node.targets[0].target) is not cst.Attribute:

@@ -21,7 +21,9 @@ from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
 
-@converts(cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Expr)
+@converts(cst.AnnAssign, cst.AugAssign)
+@converts(cst.Assign, targets=(cst.Attribute, cst.Subscript))
+@converts(cst.Expr, named=("append", "insert", "extend"), values=(cst.Call,))
 def kept_twice(rw: Rewriter, node: cst.CSTNode) -> None:
     """What a constructor keeps that shows the memory of a parameter or buffer is a finding."""
     ctx = rw.ctx

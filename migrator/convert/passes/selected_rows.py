@@ -41,6 +41,11 @@ class Selected:
             kept = [f for f in ctx.findings if f.rule != "DYN006" or f.line not in lines]
             ctx.findings[:] = kept
 
+    @property
+    def concern_assignments(self) -> bool:
+        """Whether an assignment of the file selects rows, counts or writes them."""
+        return bool(self.statements or self.writes or self.counted)
+
 
 def selected(ctx: Context) -> Selected:
     """The selections of a file, looked for once."""
@@ -58,7 +63,7 @@ def guard(rw: Rewriter, node: cst.If) -> Any:
     return [] if node in selected(rw.ctx).guards else None
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, when=lambda ctx: selected(ctx).concern_assignments)
 def selection(rw: Rewriter, node: cst.Assign) -> Any:
     """``idx = torch.where(mask)[0]`` → ``jnp.nonzero(mask, size=mask.size)[0]``, and which of them are found."""
     if node in selected(rw.ctx).counted:
@@ -104,7 +109,7 @@ def added(rw: Rewriter, node: cst.AugAssign) -> Any:
     return _write(rw, node)
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, when=lambda ctx: bool(selected(ctx).writes))
 def index_added(rw: Rewriter, node: cst.Expr) -> Any:
     """``out.index_add_(0, idx, rows)``."""
     found = selected(rw.ctx).writes.get(node)

@@ -39,7 +39,7 @@ def _has_axes(kind: k.Kind) -> bool:
     return isinstance(kind, k.Tensor) and kind.rank != 0
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Subscript,))
 @converts(cst.AugAssign)
 def selected_values(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
     """``x[m] = a * y[m]`` → ``x = jnp.where(m, a * y, x)``; of ``log(y[m])`` the gradient is taken where m holds."""

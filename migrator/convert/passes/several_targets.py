@@ -16,7 +16,7 @@ from migrator.infer import kinds as k
 _SEQUENCES = (cst.Tuple, cst.List)
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=_SEQUENCES)
 def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     """``h, c = cell(x)``, then what ``self.h = h`` and ``self.c = c`` become, in the order of Python."""
     if len(node.targets) == 1 and not isinstance(node.targets[0].target, _SEQUENCES):

@@ -194,7 +194,7 @@ def _assigned(statement: cst.SimpleStatementLine) -> str:
 # --- names for what is there -----------------------------------------------------------------------------------------
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def another_name(rw: Rewriter, node: cst.Assign) -> None:
     """Raise a Failure for ``self.row = self.table[0]``, a view, and for a second name of what is given anew later."""
     ctx, target = rw.ctx, node.targets[0].target

@@ -14,7 +14,7 @@ from migrator.infer import kinds as k
 from rules.definitions import read
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Name,))
 def unbound(rw: Rewriter, node: cst.Assign) -> Any:
     """``norm_cls = staticmethod(layer_norm)`` where the output has a function for what torch does not bind."""
     ctx = rw.ctx

@@ -28,6 +28,7 @@ _ALLOCATOR = frozenset(
         "torch.cuda.set_per_process_memory_fraction",
     ]
 )
+_USUAL = frozenset(["torch.set_default_dtype", "torch.set_default_device"])
 _RUN_TIME = frozenset(
     [
         "torch.set_num_threads",
@@ -40,7 +41,7 @@ _RUN_TIME = frozenset(
 _BACKENDS = ("torch.backends.cudnn", "torch.backends.cuda.matmul", "torch.backends.mkldnn")
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, called=_SETTINGS | _ALLOCATOR, values=(cst.Call,))
 def told(rw: Rewriter, node: cst.Expr) -> Any:
     """``torch.cuda.empty_cache()`` goes."""
     call = node.value
@@ -49,7 +50,7 @@ def told(rw: Rewriter, node: cst.Expr) -> Any:
     return [] if all(_asks_nothing(rw, arg.value) for arg in call.args) else None
 
 
-@converts(cst.Expr)
+@converts(cst.Expr, called=_RUN_TIME | _USUAL, values=(cst.Call,))
 def placed(rw: Rewriter, node: cst.Expr) -> Any:
     """``torch.set_num_threads(4)``, ``torch.set_default_device("cuda")`` go, with a word."""
     call = node.value
@@ -77,7 +78,7 @@ def _is_usual(rw: Rewriter, call: cst.Call, name: str) -> bool:
     return known and '"meta"' not in text and "'meta'" not in text
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, targets=(cst.Attribute,))
 def switched(rw: Rewriter, node: cst.Assign) -> Any:
     """``torch.backends.cudnn.benchmark = True`` goes."""
     if not all(_is_switch(rw, target.target) for target in node.targets):

@@ -61,7 +61,7 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
 _QUESTIONS = {"is_floating_point": "floating", "is_complex": "complexfloating"}
 
 
-@converts(cst.Attribute)
+@converts(cst.Attribute, of=(k.DType,))
 def asked(rw: Rewriter, node: cst.Attribute) -> Any:
     """``x.dtype.is_floating_point`` → ``jnp.issubdtype(x.dtype, jnp.floating)``."""
     name = node.attr.value

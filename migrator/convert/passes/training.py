@@ -146,7 +146,7 @@ def training(rw: Rewriter, node: cst.Attribute) -> Any:
     return cst.UnaryOperation(cst.Not(whitespace_after=cst.SimpleWhitespace(" ")), _flag(rw, node))
 
 
-@converts(cst.Assign)
+@converts(cst.Assign, named=("training",), targets=(cst.Attribute,))
 def set_training(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.training = flag`` → ``self.deterministic = not flag``."""
     target = node.targets[0].target
