@@ -176,6 +176,7 @@ def _block_flagged(ctx: Context) -> None:
 
 def _unblock_selected(ctx: Context) -> None:
     """Take back what the flag rules say about rows that can be converted together."""
+    from migrator.convert.passes.branching import branches
     from migrator.convert.passes.masked_reductions import masked
     from migrator.convert.passes.selected_rows import selected
     from migrator.convert.passes.skipping import skips
@@ -183,6 +184,7 @@ def _unblock_selected(ctx: Context) -> None:
     selected(ctx)
     skips(ctx)
     masked(ctx)
+    branches(ctx)
 
 
 def _block_contradicted(ctx: Context, observed: Observed) -> None:

@@ -104,6 +104,8 @@ class Context:
         """Those that its own lines write to."""
         self.written_names: frozenset[str] | None = None
         """Those that anything in the file may write to in place."""
+        self.branches: dict[cst.CSTNode, Any] | None = None
+        """Branches on a tensor's value that become ``lax.cond``."""
         self.overwritten: frozenset[str] | None = None
         """Layers of torch of which every one in the file gets new first values from what builds it."""
         self.rebound_names: frozenset[str] | None = None

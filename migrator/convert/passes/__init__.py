@@ -29,6 +29,7 @@ ORDER = (
     "selected_values",
     "masked_reductions",
     "skipping",
+    "branching",
     "casting",
     "zero_dims",
     "functions",

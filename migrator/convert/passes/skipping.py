@@ -86,7 +86,7 @@ def _early(ctx: Context, info: FunctionInfo) -> dict[cst.CSTNode, Skip]:
         return {}
     if info.node.name.value != "forward" or info.outer is not None or info.node.decorators:
         return {}
-    if _derived_from(ctx, owner):
+    if derived_from(ctx, owner):
         return {}
     place = next((n for n, line in enumerate(body.body) if isinstance(line, cst.If)), None)
     if place is None:
@@ -174,7 +174,7 @@ def _pure(ctx: Context, lines: Any, seen: set[FunctionInfo]) -> bool:
                     return False
             if isinstance(node, cst.For) and not isinstance(node.target, cst.Name):
                 return False
-            if isinstance(node, cst.Call) and not _pure_call(ctx, node, seen):
+            if isinstance(node, cst.Call) and not pure_call(ctx, node, seen):
                 return False
     return True
 
@@ -189,7 +189,7 @@ def _targets(node: cst.Assign | cst.AugAssign | cst.AnnAssign) -> list[cst.BaseE
     return found
 
 
-def _pure_call(ctx: Context, call: cst.Call, seen: set[FunctionInfo]) -> bool:
+def pure_call(ctx: Context, call: cst.Call, seen: set[FunctionInfo]) -> bool:
     kind = ctx.kind(call.func)
     if isinstance(kind, k.Module):
         return _pure_module(ctx, kind, seen)
@@ -220,11 +220,11 @@ def _pure_module(ctx: Context, kind: k.Module, seen: set[FunctionInfo]) -> bool:
         return False
     forward = info.method("forward")
     return (
-        forward is not None and not _derived_from(ctx, info) and _pure_function(ctx, forward, seen)
+        forward is not None and not derived_from(ctx, info) and _pure_function(ctx, forward, seen)
     )
 
 
-def _derived_from(ctx: Context, info: ClassInfo) -> bool:
+def derived_from(ctx: Context, info: ClassInfo) -> bool:
     """Whether a class may have other parts and methods than its own lines say."""
     return any(one is not info and info in one.lineage() for one in ctx.facts.classes.values())
 

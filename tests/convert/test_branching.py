@@ -1,0 +1,110 @@
+"""Branches on the value of a tensor become ``lax.cond`` where both ways surely give the same shapes and types."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from tests.convert.tools import convert, loaded, rules_of
+
+X = np.linspace(-1, 1.2, 12, dtype=np.float32).reshape(3, 4)
+
+CONVERTED = {
+    "one name": "if x.sum() > 0:\n        x = x * 2\n    return x",
+    "one name, both ways": "if x.sum() > 0:\n        y = x * 2\n    else:\n        y = torch.relu(x) - 1\n    return y",
+    "several names": "if (x > 1.5).any():\n        x = x * 2\n        y = x + 1\n    else:\n        y = x - 1\n    return x, y",
+    "a local of the branch": "if x.max() < 1:\n        t = x.exp()\n        x = t / (1 + t)\n    return x",
+    "an early return": "if x.mean() > 0:\n        return x * 2\n    return x.sqrt().nan_to_num()",
+    "returns both ways": "if x.mean() > 0:\n        return x, x.sum()\n    else:\n        return x * 2, x.max()",
+    "an expression": "y = x * 2 if x.sum() > 0 else -x\n    return y + 1",
+    "and, or, not": "if x.sum() > 0 and not x.max() > 5 or x.min() > 0:\n        x = x + 1\n    return x",
+    "in a loop": "for i in range(3):\n        h = x.sum()\n        if h > 3:\n            x = x - 1\n        else:\n            x = x + i\n    return x",
+    "numbers of no axes": "s = x.sum()\n    if s > 1:\n        s = s * 0.5\n    return x * s",
+    "one element": "if x[:1, :1] > 0:\n        x = x + 1\n    return x",
+    "a number that is asked": "if x.sum():\n        x = x + 1\n    return x",
+    "the same call": "y = x @ x.t()\n    if y.sum() > 0:\n        z = x @ x.t() + y.sum()\n    else:\n        z = x @ x.t()\n    return z",
+    "where the other way has no value": "if x.min() > 0:\n        x = torch.log(x)\n    return x",
+}
+SOURCE = "def f(x: torch.Tensor):\n    {}\n"
+
+
+@pytest.mark.parametrize("body", CONVERTED.values(), ids=list(CONVERTED))
+def test_values_and_gradients(body: str) -> None:
+    theirs, ours, text = loaded(SOURCE.format(body))
+    assert "lax.cond(" in text
+    run = jax.jit(ours["f"])
+    for scale in (1.0, -1.0, 0.0, 4.0):
+        for shift in (0.0, 2.0):
+            x = torch.tensor(X * scale + shift, requires_grad=True)
+            want = theirs["f"](x)
+            got = run(jnp.asarray(x.detach().numpy()))
+            pairs = zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]
+            total = 0
+            for one, other in pairs:
+                np.testing.assert_allclose(other, one.detach().numpy(), rtol=1e-5, atol=1e-6)
+                total = total + one.sum()
+            (gradient,) = torch.autograd.grad(total, [x])
+            found = jax.grad(lambda x: sum(y.sum() for y in jax.tree.leaves(run(x))))(
+                jnp.asarray(x.detach().numpy())
+            )
+            np.testing.assert_allclose(found, gradient.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if x.sum() > 0:\n        x = x[:1]\n    return x",
+        "if x.sum() > 0:\n        x = x.sum()\n    return x",
+        "if x.sum() > 0:\n        x = x @ x.t()\n    return x",
+        "if x.sum() > 0:\n        x = x > 0\n    return x",
+        "if x.sum() > 0:\n        y = x * 2\n    return y",
+        "y = 0\n    if x.sum() > 0:\n        y = x * 2\n    return y",
+        "if x.sum() > 0:\n        x = F.dropout(x)\n    return x",
+        "if x.sum() > 0:\n        x = x + torch.rand_like(x)\n    return x",
+        "if x.sum() > 0:\n        x.add_(1)\n    return x",
+        "if x.sum() > 0:\n        x += 1\n    return x",
+        "if x.sum() > 0:\n        x[0] = 1\n    return x",
+        "if x.sum() > 0:\n        return x\n    y = x + 1\n    return y",
+        "if x.sum() > 0:\n        return x\n    return x.t()",
+        "if x.sum() > 0:\n        return x\n    return None",
+        "if x.sum() > 0:\n        x = x * 2\n    elif x.sum() < -1:\n        x = x * 3\n    return x",
+        "for i in range(3):\n        if x.sum() > 0:\n            break\n        x = x + 1\n    return x",
+        "while x.sum() > 1:\n        x = x / 2\n    return x",
+        "g = lambda: x\n    if x.sum() > 0:\n        x = x * 2\n    return g()",
+        "y = [x for _ in range(2) if x.sum() > 0]\n    return y",
+        "with torch.no_grad():\n        if x.sum() > 0:\n            x = x * 2\n    return x",
+    ],
+)
+def test_what_is_not_plain_to_see_is_a_finding(body: str) -> None:
+    assert "DYN002" in rules_of(SOURCE.format(body))
+
+
+STATEFUL = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.norm = nn.BatchNorm1d(4)
+        self.act = nn.GELU()
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x):
+        if self.seen > 3:
+            {}
+        return x
+"""
+
+
+def test_layers_without_state_and_buffers_that_are_asked() -> None:
+    assert not rules_of(STATEFUL.format("x = self.act(x) * 2"))
+    assert (
+        "lax.cond(self.seen[...] > 3, lambda: " in convert(STATEFUL.format("x = self.act(x)")).code
+    )
+
+
+@pytest.mark.parametrize("line", ["x = self.norm(x)", "x = self.fc(x)"])
+def test_layers_with_state_or_of_other_sizes_are_a_finding(line: str) -> None:
+    assert rules_of(STATEFUL.format(line)) == ["DYN002"]
