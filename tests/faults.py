@@ -151,7 +151,7 @@ VIT = _faults(
     ("missing positions", "self.pos_drop(x + self.pos_embed[...])", "self.pos_drop(x)", ""),
     (
         "GELU approximation",
-        "functools.partial(jax.nn.gelu, approximate=False)",
+        "partial(jax.nn.gelu, approximate=False)",
         "jax.nn.gelu",
         "blocks.*.mlp.act",
     ),

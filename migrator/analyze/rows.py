@@ -1,4 +1,4 @@
-"""What the converter does about rows that a mask selects, said in place of what the flag rules say of them."""
+"""What the converter does about selected rows, reductions over masks and branches, said in place of what flag rules say."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.passes.branching import branches
+from migrator.convert.passes.masked_reductions import masked
 from migrator.convert.rows import Selection, selections
 from migrator.findings import Finding
 from migrator.infer import Facts
@@ -19,19 +21,50 @@ _GRADIENTS = ("grad", "inference_mode")
 
 
 def as_converted(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list[Placed]:
-    """The findings with those about selections that convert keeps static as one note each.
+    """The findings with those about what convert keeps static as one note each.
 
     Args:
       flagged: what the flag rules found, and where.
     """
     kept = list(flagged)
-    if not any(finding.rule == "DYN005" for _, finding in kept):
-        return kept
-    for found in selections(Context(source, facts)):
-        if not _may_lack_gradients(source, found):
-            lines = found.lines(source)
-            kept = [one for placed in kept for one in _told(source, found, lines, placed)]
+    rules = {finding.rule for _, finding in kept if finding.blocks}
+    if "DYN005" in rules:
+        for found in selections(Context(source, facts)):
+            if not _may_lack_gradients(source, found):
+                lines = found.lines(source)
+                kept = [one for placed in kept for one in _told(source, found, lines, placed)]
+    if not rules.isdisjoint(_CONVERTED):
+        kept = _as_planned(source, facts, kept)
     return kept
+
+
+_CONVERTED = {
+    "DYN001": "convert computes it everywhere and takes the mean, the sum or the loss over the mask",
+    "DYN002": "convert makes `lax.cond` of it",
+}
+
+
+def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list[Placed]:
+    """Notes in place of what is said of reductions over masks and of branches that convert knows to write."""
+    ctx = Context(source, facts)
+    ctx.blocked = {
+        node: (finding.rule, finding.message, finding.advice)
+        for node, finding in flagged
+        if finding.blocks
+    }
+    before = {node for node, (rule, _, _) in ctx.blocked.items() if rule in _CONVERTED}
+    masked(ctx)
+    branches(ctx)
+    settled = before - ctx.blocked.keys()
+    told = []
+    for node, finding in flagged:
+        if node in settled and finding.rule in _CONVERTED:
+            what = f"{finding.message}; {_CONVERTED[finding.rule]}"
+            finding = replace(
+                finding, message=what, advice="", severity="info", effort=0.0, blocks=False
+            )
+        told.append((node, finding))
+    return told
 
 
 def _told(source: Source, found: Selection, lines: range, placed: Placed) -> list[Placed]:

@@ -44,9 +44,10 @@ _CHECKS = (cst.Raise, cst.Assert, cst.Pass)
     cst.Call,
     what="Python branches on the value of a tensor",
     why="While JAX traces a function no value is known, so Python cannot choose a branch by one. Code that runs on the "
-    "host may: [what counts as such](index.md#code-that-is-not-traced).",
-    example="def scaled(x: torch.Tensor):\n    if x.sum() > 0:\n        x = x * 2\n    return x",
-    instead="def scaled(x: torch.Tensor):\n    return torch.where(x.sum() > 0, x * 2, x)",
+    "host may: [what counts as such](index.md#code-that-is-not-traced). Of a branch whose two ways surely give arrays of "
+    "the same shapes and types, as `x = x * 2` does under an `if`, `convert` makes `lax.cond`, and `analyze` has a note.",
+    example="def chosen(x: torch.Tensor, y: torch.Tensor):\n    if x.sum() > 0:\n        x = y\n    return x",
+    instead="def chosen(x: torch.Tensor, y: torch.Tensor):\n    return torch.where(x.sum() > 0, y, x)",
 )
 def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
     """Tests, ``and``/``or``/``not``, ``bool()``, ``min()`` and ``max()`` of tensors."""

@@ -58,7 +58,7 @@ def test_the_body_runs_and_changes_what_the_mask_selects(lines: str) -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        "if mask.any():\n    x = x + 1",
+        "if mask.any():\n    x = x + mask",
         "if x.sum() > 0 and mask.any():\n    x = x.masked_fill(mask, 0)",
         "if mask is None or mask.any():\n    x = x.masked_fill(mask, 0)",
         "if mask.any() and x.dim() == 2:\n    x = x.masked_fill(mask, 0)",
@@ -75,7 +75,7 @@ def test_the_body_runs_and_changes_what_the_mask_selects(lines: str) -> None:
         "if (x > 0).sum() > 0:\n    x[x > 0] = 0",
         "if x.sum() > 0:\n    x[mask] = 0",
         "if mask.all():\n    x = x.masked_fill(mask, 0)",
-        "if (x > 0).any():\n    x = x.masked_fill(x > 0, 0)",
+        "if (x > 0).any():\n    x = x.masked_fill(mask, 0)",
     ],
 )
 def test_other_bodies_are_branches(lines: str) -> None:

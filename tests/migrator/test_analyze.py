@@ -43,16 +43,16 @@ TWO = "x: torch.Tensor, mask: torch.BoolTensor, n: torch.Tensor"
         ("x[mask] = n * 2\nreturn x", "DYN001", "`x = jnp.where(mask, values, x)`"),
         ("return x[mask]", "DYN001", "jnp.nonzero(mask, size=n"),
         (
-            "if x.sum() > 0:\n    x = x * 2\nreturn x",
+            "if x.sum() > 0:\n    x = x * n\nreturn x",
             "DYN002",
-            "`x = jnp.where(x.sum() > 0, x * 2, x)`",
+            "`x = jnp.where(x.sum() > 0, x * n, x)`",
         ),
         (
-            "if x.sum() > 0:\n    y = x\nelse:\n    y = -x\nreturn y",
+            "if x.sum() > 0:\n    y = x\nelse:\n    y = n\nreturn y",
             "DYN002",
-            "`y = jnp.where(x.sum() > 0, x, -x)`",
+            "`y = jnp.where(x.sum() > 0, x, n)`",
         ),
-        ("return x if x.sum() > 0 else -x", "DYN002", "`jnp.where(x.sum() > 0, x, -x)`"),
+        ("return x if x.sum() > 0 else n", "DYN002", "`jnp.where(x.sum() > 0, x, n)`"),
         (
             "while x.sum() > 1:\n    x = x / 2\nreturn x",
             "DYN002",
@@ -363,6 +363,25 @@ def test_the_mixture_of_experts_is_told_as_it_is_converted() -> None:
     assert "convert computes as many as it has places" in rows.message
     assert masked.snippet.strip() == "return x[mask]"
     assert [f for f in convert_source(text).findings if f.blocks] == [masked]
+
+
+@pytest.mark.parametrize(
+    ("body", "rule", "note"),
+    [
+        ("if x.sum() > 0:\n    x = x * 2\nreturn x", "DYN002", "convert makes `lax.cond` of it"),
+        ("return x * 2 if x.mean() > 0 else x", "DYN002", "convert makes `lax.cond` of it"),
+        ("return ((x[mask] - 1) ** 2).mean()", "DYN001", "over the mask"),
+    ],
+)
+def test_what_convert_knows_to_write_is_a_note(body: str, rule: str, note: str) -> None:
+    (finding,) = found(body, TWO)
+    assert (finding.rule, finding.severity, finding.blocks, finding.effort) == (
+        rule,
+        "info",
+        False,
+        0,
+    )
+    assert note in finding.message
 
 
 def test_rows_that_are_used_otherwise_are_flagged_line_by_line() -> None:

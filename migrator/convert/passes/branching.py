@@ -145,13 +145,28 @@ _SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_
 
 
 def _is_test(ctx: Context, test: cst.BaseExpression) -> bool:
-    """Whether a test is a tensor, or made of some by ``and``, ``or`` and ``not``, that changes nothing."""
+    """Whether a test is a tensor, or made of some by ``and``, ``or`` and ``not``, that changes nothing.
+
+    A name for ``first and mask.any()`` is none: it may hold what comes first, whatever that is."""
     if isinstance(test, cst.BooleanOperation):
         return _is_test(ctx, test.left) and _is_test(ctx, test.right)
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _is_test(ctx, test.expression)
     kind = ctx.facts.kind(test)
+    if isinstance(test, cst.Name) and _is_one_of_several(ctx, test):
+        return False
     return isinstance(kind, k.Tensor) and kind.dtype in (None, "bool") and _is_pure(ctx, test)
+
+
+def _is_one_of_several(ctx: Context, name: cst.Name) -> bool:
+    """Whether a name may hold one part of an ``and``, an ``or`` or a choice."""
+    tree = ctx.facts.tree
+    function = next(n for n in reversed(tree.around(name)) if isinstance(n, cst.FunctionDef))
+    for assign in tree.within(function, cst.Assign, cst.AnnAssign, cst.NamedExpr):
+        choice = isinstance(assign.value, cst.BooleanOperation | cst.IfExp)
+        if choice and name.value in syntax.names(assign):
+            return True
+    return False
 
 
 def _is_pure(ctx: Context, node: cst.CSTNode) -> bool:
