@@ -311,8 +311,8 @@ RESNET = _faults(
     ("momentum", "momentum=0.1", "momentum=0.01", "bn1"),
     (
         "padding to one side",
-        "else [(p, p) for p in padding]",
-        "else [(2 * p, 0) for p in padding]",
+        "[(p, p) for p in self.padding]",
+        "[(2 * p, 0) for p in self.padding]",
         "conv1",
     ),
 )

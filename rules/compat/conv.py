@@ -8,6 +8,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import lax
 
+from rules.compat.pooling import per_axis
+
 
 class ConvNd(nnx.Module):
     """Convolution of (N, C, *spatial), N optional; weight (out, in / groups, *kernel_size)."""
@@ -28,13 +30,13 @@ class ConvNd(nnx.Module):
         *,
         rngs,
     ):
-        def per_axis(value):
-            return (value,) * self.spatial if hasattr(value, "__index__") else tuple(value)
-
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding = padding if isinstance(padding, str) else per_axis(padding)
-        self.dilation = per_axis(dilation)
+        self.kernel_size = per_axis(kernel_size, self.spatial)
+        self.stride, self.dilation = (
+            per_axis(stride, self.spatial),
+            per_axis(dilation, self.spatial),
+        )
+        self.padding = padding if isinstance(padding, str) else per_axis(padding, self.spatial)
         shape = (out_channels, in_channels // groups, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(
@@ -150,13 +152,14 @@ class ConvTransposeNd(nnx.Module):
         *,
         rngs: nnx.Rngs,
     ):
-        def per_axis(value):
-            return (value,) * self.spatial if hasattr(value, "__index__") else tuple(value)
-
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding, self.output_padding = per_axis(padding), per_axis(output_padding)
-        self.dilation = per_axis(dilation)
+        self.kernel_size = per_axis(kernel_size, self.spatial)
+        self.stride, self.dilation = (
+            per_axis(stride, self.spatial),
+            per_axis(dilation, self.spatial),
+        )
+        self.padding = per_axis(padding, self.spatial)
+        self.output_padding = per_axis(output_padding, self.spatial)
         shape = (in_channels, out_channels // groups, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(

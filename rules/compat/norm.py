@@ -43,10 +43,10 @@ class BatchNorm(nnx.Module):
             if self.track_running_stats:
                 self.num_batches_tracked[...] += 1
                 self.update(mean, var, x.size // x.shape[1])
+        per_channel = (-1, *(1,) * (x.ndim - 2))
         scale = lax.rsqrt(var + self.eps)
         if self.weight is not None:
             scale = scale * self.weight[...]
-        per_channel = (-1, *(1,) * (x.ndim - 2))
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
         if self.bias is not None:
             x = x + self.bias[...].reshape(per_channel)

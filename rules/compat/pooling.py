@@ -12,8 +12,7 @@ from jax import lax
 
 def per_axis(value, rank: int) -> tuple[int, ...]:
     """One int per spatial axis from an int, a sequence of one, or a sequence of ``rank``."""
-    values = (value,) if hasattr(value, "__index__") else tuple(value)
-    return values * rank if len(values) == 1 else values
+    return (value,) * rank if hasattr(value, "__index__") else tuple(value) * (rank // len(value))
 
 
 def pool_padding(shape, kernel, stride, padding, dilation, ceil_mode) -> list[tuple[int, int]]:
@@ -30,17 +29,12 @@ def pool_padding(shape, kernel, stride, padding, dilation, ceil_mode) -> list[tu
 
 
 def _max_pool(rank, input, kernel_size, stride, padding):
-    kernel, pad = per_axis(kernel_size, rank), per_axis(padding, rank)
-    lead = (1,) * (input.ndim - rank)
+    kernel, strides = per_axis(kernel_size, rank), per_axis(stride or kernel_size, rank)
     floating = jnp.issubdtype(input.dtype, jnp.floating)
-    return lax.reduce_window(
-        input,
-        np.array(-np.inf if floating else jnp.iinfo(input.dtype).min, input.dtype),
-        lax.max,
-        lead + kernel,
-        lead + (per_axis(stride, rank) if stride else kernel),
-        [(0, 0)] * len(lead) + [(p, p) for p in pad],
-    )
+    least = np.array(-np.inf if floating else jnp.iinfo(input.dtype).min, input.dtype)
+    lead = (1,) * (input.ndim - rank)
+    pads = [(0, 0)] * len(lead) + [(p, p) for p in per_axis(padding, rank)]
+    return lax.reduce_window(input, least, lax.max, lead + kernel, lead + strides, pads)
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0):
@@ -65,14 +59,9 @@ def ceil_max_pool(rank, input, kernel_size, stride=None, padding=0):
     lead = (1,) * (input.ndim - rank)
     pairs = pool_padding(input.shape[-rank:], kernel, stride, pad, (1,) * rank, True)
     floating = jnp.issubdtype(input.dtype, jnp.floating)
-    return lax.reduce_window(
-        input,
-        np.array(-np.inf if floating else jnp.iinfo(input.dtype).min, input.dtype),
-        lax.max,
-        lead + kernel,
-        lead + stride,
-        [(0, 0)] * len(lead) + pairs,
-    )
+    least = np.array(-np.inf if floating else jnp.iinfo(input.dtype).min, input.dtype)
+    pads = [(0, 0)] * len(lead) + pairs
+    return lax.reduce_window(input, least, lax.max, lead + kernel, lead + stride, pads)
 
 
 def max_of_windows(input, windows):
@@ -121,14 +110,8 @@ def _avg_pool(
     stride = per_axis(stride, rank) if stride else kernel
     sizes, lead = input.shape[-rank:], (1,) * (input.ndim - rank)
     pairs = pool_padding(sizes, kernel, stride, pad, (1,) * rank, ceil_mode)
-    total = lax.reduce_window(
-        input,
-        np.zeros((), input.dtype),
-        lax.add,
-        lead + kernel,
-        lead + stride,
-        [(0, 0)] * len(lead) + pairs,
-    )
+    zero, pads = np.zeros((), input.dtype), [(0, 0)] * len(lead) + pairs
+    total = lax.reduce_window(input, zero, lax.add, lead + kernel, lead + stride, pads)
     count = divisor_override or math.prod(kernel)
     if not divisor_override and (ceil_mode or not count_include_pad):
         count = np.ones((), int)

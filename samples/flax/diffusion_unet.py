@@ -17,11 +17,9 @@ class Conv2d(nnx.Module):
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, bias=True, *, rngs
     ):
-        def per_axis(value):
-            return (value,) * 2 if hasattr(value, "__index__") else tuple(value)
-
-        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding = per_axis(padding)
+        self.kernel_size = (kernel_size,) * 2
+        self.stride = (stride,) * 2
+        self.padding = (padding,) * 2
         shape = (out_channels, in_channels, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
@@ -30,13 +28,9 @@ class Conv2d(nnx.Module):
 
     def __call__(self, input):
         bias = None if self.bias is None else self.bias[...]
-        return self._conv_forward(input, self.weight[...], bias)
-
-    def _conv_forward(self, input, weight, bias):
-        padding = self.padding
-        padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
+        padding = [(p, p) for p in self.padding]
         batched = input if input.ndim == 4 else input[None]
-        output = lax.conv_general_dilated(batched, weight, self.stride, padding)
+        output = lax.conv_general_dilated(batched, self.weight[...], self.stride, padding)
         output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 
@@ -55,8 +49,7 @@ class GroupNorm(nnx.Module):
         mean, var = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
         x = ((x - mean) * lax.rsqrt(var + self.eps)).reshape(input.shape)
         shape = (-1, *(1,) * (input.ndim - 2))
-        x = x * self.weight[...].reshape(shape)
-        x = x + self.bias[...].reshape(shape)
+        x = x * self.weight[...].reshape(shape) + self.bias[...].reshape(shape)
         return x.astype(input.dtype)
 
 

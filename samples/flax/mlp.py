@@ -42,12 +42,10 @@ class BatchNorm1d(nnx.Module):
             mean, var = x.mean(axes), x.var(axes)
             self.num_batches_tracked[...] += 1
             self.update(mean, var, x.size // x.shape[1])
-        scale = lax.rsqrt(var + self.eps)
-        scale = scale * self.weight[...]
         per_channel = (-1, *(1,) * (x.ndim - 2))
+        scale = lax.rsqrt(var + self.eps) * self.weight[...]
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
-        x = x + self.bias[...].reshape(per_channel)
-        return x.astype(input.dtype)
+        return (x + self.bias[...].reshape(per_channel)).astype(input.dtype)
 
     def update(self, mean, var, count):
         new = self.momentum

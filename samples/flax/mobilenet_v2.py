@@ -9,6 +9,11 @@ from flax import nnx
 from jax import lax
 
 
+def per_axis(value, rank: int) -> tuple[int, ...]:
+    """One int per spatial axis from an int, a sequence of one, or a sequence of ``rank``."""
+    return (value,) * rank if hasattr(value, "__index__") else tuple(value) * (rank // len(value))
+
+
 class Conv2d(nnx.Module):
     """Convolution of (N, C, H, W)."""
 
@@ -24,12 +29,10 @@ class Conv2d(nnx.Module):
         *,
         rngs,
     ):
-        def per_axis(value):
-            return (value,) * 2 if hasattr(value, "__index__") else tuple(value)
-
         self.groups = groups
-        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding = padding if isinstance(padding, str) else per_axis(padding)
+        self.kernel_size = per_axis(kernel_size, 2)
+        self.stride = per_axis(stride, 2)
+        self.padding = padding if isinstance(padding, str) else per_axis(padding, 2)
         shape = (out_channels, in_channels // groups, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
@@ -38,14 +41,11 @@ class Conv2d(nnx.Module):
 
     def __call__(self, input):
         bias = None if self.bias is None else self.bias[...]
-        return self._conv_forward(input, self.weight[...], bias)
-
-    def _conv_forward(self, input, weight, bias):
         padding = self.padding
         padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
         batched = input if input.ndim == 4 else input[None]
         output = lax.conv_general_dilated(
-            batched, weight, self.stride, padding, feature_group_count=self.groups
+            batched, self.weight[...], self.stride, padding, feature_group_count=self.groups
         )
         output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
@@ -72,12 +72,10 @@ class BatchNorm2d(nnx.Module):
             mean, var = x.mean(axes), x.var(axes)
             self.num_batches_tracked[...] += 1
             self.update(mean, var, x.size // x.shape[1])
-        scale = lax.rsqrt(var + self.eps)
-        scale = scale * self.weight[...]
         per_channel = (-1, *(1,) * (x.ndim - 2))
+        scale = lax.rsqrt(var + self.eps) * self.weight[...]
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
-        x = x + self.bias[...].reshape(per_channel)
-        return x.astype(input.dtype)
+        return (x + self.bias[...].reshape(per_channel)).astype(input.dtype)
 
     def update(self, mean, var, count):
         new = self.momentum

@@ -10,17 +10,19 @@ from flax import nnx
 from jax import lax
 
 
+def per_axis(value, rank: int) -> tuple[int, ...]:
+    """One int per spatial axis from an int, a sequence of one, or a sequence of ``rank``."""
+    return (value,) * rank if hasattr(value, "__index__") else tuple(value) * (rank // len(value))
+
+
 class Conv2d(nnx.Module):
     """Convolution of (N, C, H, W)."""
 
     def __init__(self, in_channels, out_channels, kernel_size, padding=0, bias=True, *, rngs):
-        def per_axis(value):
-            return (value,) * 2 if hasattr(value, "__index__") else tuple(value)
-
         self.out_channels, self.groups = out_channels, 1
-        self.kernel_size, self.stride = per_axis(kernel_size), (1, 1)
-        self.padding = per_axis(padding)
-        self.dilation = 1, 1
+        self.kernel_size = (kernel_size,) * 2
+        self.stride, self.dilation = (1, 1), (1, 1)
+        self.padding = (padding,) * 2
         shape = (out_channels, in_channels, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
@@ -29,13 +31,9 @@ class Conv2d(nnx.Module):
 
     def __call__(self, input):
         bias = None if self.bias is None else self.bias[...]
-        return self._conv_forward(input, self.weight[...], bias)
-
-    def _conv_forward(self, input, weight, bias):
-        padding = self.padding
-        padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
+        padding = [(p, p) for p in self.padding]
         batched = input if input.ndim == 4 else input[None]
-        output = lax.conv_general_dilated(batched, weight, self.stride, padding)
+        output = lax.conv_general_dilated(batched, self.weight[...], self.stride, padding)
         output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 
@@ -61,12 +59,10 @@ class BatchNorm2d(nnx.Module):
             mean, var = x.mean(axes), x.var(axes)
             self.num_batches_tracked[...] += 1
             self.update(mean, var, x.size // x.shape[1])
-        scale = lax.rsqrt(var + self.eps)
-        scale = scale * self.weight[...]
         per_channel = (-1, *(1,) * (x.ndim - 2))
+        scale = lax.rsqrt(var + self.eps) * self.weight[...]
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
-        x = x + self.bias[...].reshape(per_channel)
-        return x.astype(input.dtype)
+        return (x + self.bias[...].reshape(per_channel)).astype(input.dtype)
 
     def update(self, mean, var, count):
         new = self.momentum
@@ -75,25 +71,14 @@ class BatchNorm2d(nnx.Module):
             stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
 
 
-def per_axis(value, rank: int) -> tuple[int, ...]:
-    """One int per spatial axis from an int, a sequence of one, or a sequence of ``rank``."""
-    values = (value,) if hasattr(value, "__index__") else tuple(value)
-    return values * rank if len(values) == 1 else values
-
-
 def max_pool2d(input, kernel_size, stride=None, padding=0):
     """Largest value of each window: (…, H, W) → (…, H_out, W_out)."""
-    kernel, pad = per_axis(kernel_size, 2), per_axis(padding, 2)
-    lead = (1,) * (input.ndim - 2)
+    kernel, strides = per_axis(kernel_size, 2), per_axis(stride or kernel_size, 2)
     floating = jnp.issubdtype(input.dtype, jnp.floating)
-    return lax.reduce_window(
-        input,
-        np.array(-np.inf if floating else jnp.iinfo(input.dtype).min, input.dtype),
-        lax.max,
-        lead + kernel,
-        lead + (per_axis(stride, 2) if stride else kernel),
-        [(0, 0)] * len(lead) + [(p, p) for p in pad],
-    )
+    least = np.array(-np.inf if floating else jnp.iinfo(input.dtype).min, input.dtype)
+    lead = (1,) * (input.ndim - 2)
+    pads = [(0, 0)] * len(lead) + [(p, p) for p in per_axis(padding, 2)]
+    return lax.reduce_window(input, least, lax.max, lead + kernel, lead + strides, pads)
 
 
 def _real(input):
@@ -146,13 +131,11 @@ class ConvTranspose2d(nnx.Module):
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, groups=1, *, rngs: nnx.Rngs
     ):
-        def per_axis(value):
-            return (value,) * 2 if hasattr(value, "__index__") else tuple(value)
-
         self.out_channels, self.groups = out_channels, groups
-        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding, self.output_padding = (0, 0), (0, 0)
-        self.dilation = 1, 1
+        self.kernel_size = (kernel_size,) * 2
+        self.stride, self.dilation = (stride,) * 2, (1, 1)
+        self.padding = 0, 0
+        self.output_padding = 0, 0
         shape = (in_channels, out_channels // groups, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))

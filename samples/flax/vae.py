@@ -14,13 +14,10 @@ class Conv2d(nnx.Module):
     """Convolution of (N, C, H, W)."""
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, *, rngs):
-        def per_axis(value):
-            return (value,) * 2 if hasattr(value, "__index__") else tuple(value)
-
         self.out_channels, self.groups = out_channels, 1
-        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding = per_axis(padding)
-        self.dilation = 1, 1
+        self.kernel_size = (kernel_size,) * 2
+        self.stride, self.dilation = (stride,) * 2, (1, 1)
+        self.padding = (padding,) * 2
         shape = (out_channels, in_channels, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
@@ -29,13 +26,9 @@ class Conv2d(nnx.Module):
 
     def __call__(self, input):
         bias = self.bias[...]
-        return self._conv_forward(input, self.weight[...], bias)
-
-    def _conv_forward(self, input, weight, bias):
-        padding = self.padding
-        padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
+        padding = [(p, p) for p in self.padding]
         batched = input if input.ndim == 4 else input[None]
-        output = lax.conv_general_dilated(batched, weight, self.stride, padding)
+        output = lax.conv_general_dilated(batched, self.weight[...], self.stride, padding)
         output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 
@@ -61,12 +54,10 @@ class BatchNorm2d(nnx.Module):
             mean, var = x.mean(axes), x.var(axes)
             self.num_batches_tracked[...] += 1
             self.update(mean, var, x.size // x.shape[1])
-        scale = lax.rsqrt(var + self.eps)
-        scale = scale * self.weight[...]
         per_channel = (-1, *(1,) * (x.ndim - 2))
+        scale = lax.rsqrt(var + self.eps) * self.weight[...]
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
-        x = x + self.bias[...].reshape(per_channel)
-        return x.astype(input.dtype)
+        return (x + self.bias[...].reshape(per_channel)).astype(input.dtype)
 
     def update(self, mean, var, count):
         new = self.momentum
@@ -105,17 +96,14 @@ class ConvTranspose2d(nnx.Module):
         padding=0,
         output_padding=0,
         groups=1,
-        dilation=1,
         *,
         rngs: nnx.Rngs,
     ):
-        def per_axis(value):
-            return (value,) * 2 if hasattr(value, "__index__") else tuple(value)
-
         self.out_channels, self.groups = out_channels, groups
-        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding, self.output_padding = per_axis(padding), per_axis(output_padding)
-        self.dilation = per_axis(dilation)
+        self.kernel_size = (kernel_size,) * 2
+        self.stride, self.dilation = (stride,) * 2, (1, 1)
+        self.padding = (padding,) * 2
+        self.output_padding = (output_padding,) * 2
         shape = (in_channels, out_channels // groups, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))

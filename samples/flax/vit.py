@@ -11,15 +11,18 @@ from flax import nnx
 from jax import lax
 
 
+def per_axis(value, rank: int) -> tuple[int, ...]:
+    """One int per spatial axis from an int, a sequence of one, or a sequence of ``rank``."""
+    return (value,) * rank if hasattr(value, "__index__") else tuple(value) * (rank // len(value))
+
+
 class Conv2d(nnx.Module):
     """Convolution of (N, C, H, W)."""
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, *, rngs):
-        def per_axis(value):
-            return (value,) * 2 if hasattr(value, "__index__") else tuple(value)
-
-        self.kernel_size, self.stride = per_axis(kernel_size), per_axis(stride)
-        self.padding = per_axis(padding)
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, *, rngs):
+        self.kernel_size = per_axis(kernel_size, 2)
+        self.stride = per_axis(stride, 2)
+        self.padding = 0, 0
         shape = (out_channels, in_channels, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
@@ -28,13 +31,10 @@ class Conv2d(nnx.Module):
 
     def __call__(self, input):
         bias = self.bias[...]
-        return self._conv_forward(input, self.weight[...], bias)
-
-    def _conv_forward(self, input, weight, bias):
         padding = self.padding
         padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
         batched = input if input.ndim == 4 else input[None]
-        output = lax.conv_general_dilated(batched, weight, self.stride, padding)
+        output = lax.conv_general_dilated(batched, self.weight[...], self.stride, padding)
         output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from migrator.convert.trim.known import (
     PRESENT,
+    SEQUENCE,
     Known,
     concerns,
     constant,
@@ -20,7 +21,7 @@ from migrator.convert.trim.known import (
     renamed,
     truth,
 )
-from migrator.convert.trim.walking import changed, kept, stored, text
+from migrator.convert.trim.walking import changed, kept, stored, text, with_arguments
 from migrator.python_tree import fields, walk
 
 _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
@@ -183,7 +184,9 @@ def _compare(node: ast.Compare, known: Known) -> ast.expr:
     if len(made.ops) == 1 and type(made.ops[0]) in _COMPARE:
         left, right = possible(made.left, known), possible(made.comparators[0], known)
         if left is not None and right is not None:
-            if PRESENT in (*left, *right) and not isinstance(made.ops[0], ast.Is | ast.IsNot):
+            if {PRESENT, SEQUENCE} & {*left, *right} and not isinstance(
+                made.ops[0], ast.Is | ast.IsNot
+            ):
                 return made
             compare = _COMPARE[type(made.ops[0])]
             try:
@@ -211,28 +214,21 @@ def _call(node: ast.Call, known: Known) -> ast.expr:
         types = tuple(_TYPES.get(one.id) if isinstance(one, ast.Name) else None for one in kinds)
         values = possible(made.args[0], known)
         if values is not None and PRESENT not in values and None not in types:
-            found = {isinstance(value, types) for value in values}  # type: ignore[arg-type]
+            examples = [() if value is SEQUENCE else value for value in values]
+            found = {isinstance(value, types) for value in examples}  # type: ignore[arg-type]
             if len(found) == 1:
                 return ast.Constant(found.pop())
     if name == "hasattr" and text(made.args[1]) == "'__index__'":  # an integer, numpy's too
         values = possible(made.args[0], known)
-        if values is not None and PRESENT not in values:
+        if values is not None and PRESENT not in values:  # a tuple has no index either
             found = {hasattr(value, "__index__") for value in values}
             if len(found) == 1:
                 return ast.Constant(found.pop())
     inner = known.functions.get(name)
-    if (
-        inner is not None
-        and len(made.args) == 1
-        and is_constant(made.args[0])
-        and not made.keywords
-    ):
-        value = inner.body[-1].value  # type: ignore[attr-defined]
-        argument = made.args[0].value if isinstance(made.args[0], ast.Constant) else None
-        if argument is not None:
-            param = inner.args.args[0].arg
-            found_value = expression(value, Known({param: argument}, {param: (argument,)}))
-            return renamed(found_value, made.args[0].origin) if is_plain(found_value) else made
+    if inner is not None and len(made.args) == len(inner.args.args) and not made.keywords:
+        found_value = _of_one_line(inner, made.args, known)
+        if found_value is not None:
+            return found_value
     if any(isinstance(a, ast.Starred) and isinstance(a.value, ast.Tuple) for a in made.args):
         flat = [
             one
@@ -245,6 +241,31 @@ def _call(node: ast.Call, known: Known) -> ast.expr:
         ]
         made = changed(made, args=flat)
     return _without_nothing(made)
+
+
+_LONGEST = 24
+"""What a call of a function of one line becomes is no longer than this."""
+
+
+def _of_one_line(
+    inner: ast.FunctionDef, arguments: list[ast.expr], known: Known
+) -> ast.expr | None:
+    """``per_axis(1, 2)`` → ``(1, 1)``, and ``per_axis(value, 2)`` → ``(value,) * 2`` where the value is known to be an int."""
+    given = dict(zip((a.arg for a in inner.args.args), arguments, strict=True))
+    constants = {p: a.value for p, a in given.items() if isinstance(a, ast.Constant)}
+    values = {p: found for p, a in given.items() if (found := possible(a, known)) is not None}
+    value = inner.body[-1].value  # type: ignore[attr-defined]
+    made = expression(value, Known(constants, values))
+    first = arguments[0]
+    if is_plain(made):
+        origin = getattr(first, "origin", "")
+        return renamed(made, origin) if origin else None
+    if isinstance(first, ast.Constant) or any(
+        isinstance(n, ast.Call | ast.IfExp) for n in walk(made)
+    ):
+        return None
+    made = with_arguments(made, given)
+    return made if len(text(made)) <= _LONGEST else None
 
 
 def _without_nothing(node: ast.Call) -> ast.Call:
@@ -374,6 +395,10 @@ def _learned(known: Known, node: ast.stmt) -> Known:
     pairs = _single(node)
     if pairs is not None and isinstance(pairs[0], ast.Name) and is_present(pairs[1]):
         return replace(known, values={**known.values, pairs[0].id: (PRESENT,)})
+    if pairs is not None and isinstance(pairs[0], ast.Name):
+        values = possible(pairs[1], known)
+        if values is not None and isinstance(pairs[1], ast.Attribute):
+            return replace(known, values={**known.values, pairs[0].id: values})
     return known
 
 

@@ -1,4 +1,4 @@
-"""Helpers that become one: a base and its only subclass, a function and the one that only hands on to it."""
+"""Helpers that become one: a base and its only subclass, what only hands on and what it hands to, two steps in a row."""
 
 from __future__ import annotations
 
@@ -6,15 +6,25 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from migrator.convert.trim.fold import is_pure
+from migrator.convert.trim.known import is_own
 from migrator.convert.trim.nodes import (
     bound_by,
     is_docstring,
     parameters,
     substituted,
+)
+from migrator.convert.trim.text import comments
+from migrator.convert.trim.uses import bound
+from migrator.convert.trim.walking import (
+    changed,
+    exchanged,
+    loads,
+    names_of,
+    stored,
+    text,
     with_arguments,
 )
-from migrator.convert.trim.uses import bound
-from migrator.convert.trim.walking import changed, names_of, text
 from migrator.python_tree import walk
 
 if TYPE_CHECKING:
@@ -72,6 +82,137 @@ def join_forwarders(work: Work) -> bool:
         work.replace(other, None)
         return True
     return False
+
+
+def join_methods(work: Work) -> bool:
+    """``return self._forward(input, self.weight[...])`` with nobody else calling it: the steps stand here."""
+    for owner in work.classes():
+        methods = {m.name: m for m in owner.body if isinstance(m, ast.FunctionDef)}
+        for one in methods.values():
+            last = one.body[-1]
+            call = last.value if isinstance(last, ast.Return) else None
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            other = methods.get(call.func.attr)
+            if other is None or other is one or not is_own(call.func):
+                continue
+            sites = work.calls_of(owner, other)
+            if sites is None or len(sites) != 1 or sites[0].call is not call:
+                continue
+            steps = _handed_to(one, call, other)
+            if steps is None:
+                continue
+            new = changed(one, body=[*one.body[:-1], *steps])
+            body = [new if m is one else m for m in owner.body if m is not other]
+            work.replace(owner, changed(owner, body=body))
+            return True
+    return False
+
+
+def _handed_to(
+    one: ast.FunctionDef, call: ast.Call, other: ast.FunctionDef
+) -> list[ast.stmt] | None:
+    """The steps of a method as the end of another that calls it; None where names would get in each other's way."""
+    args = other.args
+    if one.decorator_list or other.decorator_list or args.vararg or args.kwarg or args.kwonlyargs:
+        return None
+    if any(isinstance(n, _SCOPES) for s in (*one.body, *other.body) for n in walk(s)):
+        return None  # which might see names that the other one binds
+    repeated = [n for s in other.body for n in walk(s) if isinstance(n, _REPEATED)]
+    params = parameters(other)[1:]
+    given = bound(call, params)
+    if set(given) != set(params):
+        return None
+    steps = [s for s in other.body if not is_docstring(s)]
+    put: dict[str, ast.expr] = {}
+    for param, value in given.items():
+        if isinstance(value, ast.Name) and value.id == param:
+            continue
+        anew = names_of([value]) & {n for s in steps for n in stored(s)}
+        if sum(loads(s).get(param, 0) for s in steps) != 1 or anew or not is_pure(value):
+            return None
+        if any(param in stored(s) for s in steps) or param in names_of(repeated):
+            return None
+        put[param] = value
+    return [_put_in(s, put) for s in steps]
+
+
+_SCOPES = (ast.FunctionDef, ast.Lambda)
+_REPEATED = (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
+
+
+def _put_in(step: ast.stmt, put: dict[str, ast.expr]) -> ast.stmt:
+    """A step with expressions in the place of names."""
+    reads = {
+        id(n): put[n.id]
+        for n in walk(step)
+        if isinstance(n, ast.Name) and n.id in put and isinstance(n.ctx, ast.Load)
+    }
+    made: ast.stmt = exchanged(step, reads)
+    return made
+
+
+def merge_steps(node: ast.stmt) -> ast.stmt:
+    """``x = a`` before ``x = x + b`` is ``x = a + b``, where both are short: in definitions that are no longer as written.
+
+    Only where ``x`` is what the second reads first, so that nothing is computed in another order."""
+    if isinstance(node, ast.ClassDef):
+        body = [merge_steps(member) for member in node.body]
+        same = all(a is b for a, b in zip(body, node.body, strict=True))
+        return node if same else changed(node, body=body)
+    if not isinstance(node, ast.FunctionDef) or not getattr(node, "changed", False):
+        return node
+    body = _merged(node.body, node.col_offset + 4)
+    return node if body is node.body else changed(node, body=body)
+
+
+_WIDE = 88
+"""Longer lines than this are not made of two."""
+
+
+def _merged(body: list[ast.stmt], indent: int) -> list[ast.stmt]:
+    made: list[ast.stmt] = []
+    for one in body:
+        before = made[-1] if made else None
+        name, value = _named(before), getattr(one, "value", None)
+        if name and _named(one) in (name, None) and isinstance(one, ast.Assign | ast.Return):
+            again = value is not None and loads(value).get(name) == 1 and _first(value) == name
+            if again and value is not None and isinstance(before, ast.Assign) and not comments(one):
+                found = exchanged(one, {id(_leaf(value)): before.value})
+                if indent + len(text(found)) <= _WIDE:
+                    made[-1] = found
+                    continue
+        made.append(one)
+    return body if len(made) == len(body) else made
+
+
+def _named(node: ast.stmt | None) -> str | None:
+    """The one name that a statement binds to an expression, which may stand in an expression."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return None
+    (target,) = node.targets
+    plain = isinstance(node.value, ast.BinOp | ast.Call | ast.Subscript | ast.Attribute)
+    return target.id if isinstance(target, ast.Name) and plain else None
+
+
+def _leaf(node: ast.expr) -> ast.expr:
+    """What an expression computes first."""
+    while True:
+        if isinstance(node, ast.BinOp):
+            node = node.left
+        elif isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func
+        elif isinstance(node, ast.ListComp):
+            node = node.generators[0].iter
+        else:
+            return node
+
+
+def _first(node: ast.expr) -> str | None:
+    leaf = _leaf(node)
+    return leaf.id if isinstance(leaf, ast.Name) else None
 
 
 def inline(work: Work) -> bool:

@@ -43,6 +43,8 @@ class Known:
 
 PRESENT = object()
 """The value of what is known only not to be None."""
+SEQUENCE = object()
+"""The value of what is known only to be a tuple."""
 
 
 def constant(value: Any, origin: str = "") -> ast.Constant:
@@ -97,7 +99,7 @@ def _is_number(value: object) -> bool:
 def truth(node: ast.expr, known: Known) -> bool | None:
     """Whether a test holds; None when only a run tells."""
     values = possible(node, known)
-    if values is None or PRESENT in values:
+    if values is None or PRESENT in values or SEQUENCE in values:
         return None
     found = {bool(value) for value in values}
     return found.pop() if len(found) == 1 else None
@@ -111,7 +113,13 @@ def possible(node: ast.expr, known: Known) -> tuple[Any, ...] | None:
         return known.values.get(node.id)
     if isinstance(node, ast.Attribute) and is_own(node):
         return known.attribute_values.get(node.attr)
-    return None
+    return (SEQUENCE,) if is_repeated(node) else None
+
+
+def is_repeated(node: ast.expr) -> bool:
+    """``(value,) * 2``"""
+    plain = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+    return plain and isinstance(node.left, ast.Tuple)  # type: ignore[attr-defined]
 
 
 def is_own(node: ast.Attribute) -> bool:

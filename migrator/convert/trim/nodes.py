@@ -10,7 +10,7 @@ from typing import Any
 from migrator.convert.trim import fold, walking
 from migrator.convert.trim.known import Known, is_own
 from migrator.convert.trim.uses import Definition
-from migrator.convert.trim.walking import add, changed, copied, kept, names, names_of
+from migrator.convert.trim.walking import add, changed, kept, names, names_of
 from migrator.python_tree import fields, walk
 
 
@@ -239,21 +239,6 @@ def in_method(node: ast.stmt, known: Known) -> ast.stmt:
         return node
     body = fold.statements(node.body, known)
     return node if body is node.body else changed(node, body=body or [ast.Pass()])
-
-
-def with_arguments(value: Any, given: Mapping[str, ast.expr]) -> Any:
-    """A copy of an expression with arguments in the place of parameters."""
-    if isinstance(value, ast.Name):
-        return given[value.id] if value.id in given else copied(value)
-    made = copied(value)
-    for name in fields(type(value)):
-        part = getattr(value, name, None)
-        if isinstance(part, list):
-            items = [with_arguments(v, given) if isinstance(v, ast.AST) else v for v in part]
-            setattr(made, name, items)
-        elif isinstance(part, ast.AST):
-            setattr(made, name, with_arguments(part, given))
-    return made
 
 
 def substituted(node: Any, calls: Mapping[int, ast.expr]) -> Any:

@@ -63,6 +63,11 @@ def _as_it_was(node: Any, indent: int) -> list[str]:
     return [line if line.strip() else "" for line in moved]
 
 
+def comments(node: Any) -> bool:
+    """Whether comments or blank lines stand right above a statement."""
+    return bool(_before(node))
+
+
 def _before(node: Any) -> list[str]:
     """The comments and blank lines right above a statement."""
     line = getattr(node, "lineno", 0)

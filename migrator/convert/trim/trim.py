@@ -8,8 +8,22 @@ from functools import partial
 from typing import Any
 
 from migrator.convert.trim import fold, walking
-from migrator.convert.trim.joins import inline, join_bases, join_forwarders
-from migrator.convert.trim.known import PRESENT, Known, is_constant, is_own, origins
+from migrator.convert.trim.joins import (
+    inline,
+    join_bases,
+    join_forwarders,
+    join_methods,
+    merge_steps,
+)
+from migrator.convert.trim.known import (
+    PRESENT,
+    SEQUENCE,
+    Known,
+    is_constant,
+    is_own,
+    is_repeated,
+    origins,
+)
 from migrator.convert.trim.nodes import (
     Attributes,
     Everywhere,
@@ -23,6 +37,7 @@ from migrator.convert.trim.nodes import (
     has_method,
     in_method,
     is_attribute,
+    is_docstring,
     is_read_inside,
     keyword_only,
     parameters,
@@ -75,7 +90,7 @@ def _trimmed(own: ast.Module, helpers: Sequence[str]) -> Sequence[str]:
     for _ in range(_ROUNDS):
         if not work.round():
             break
-    return list(map(definition, work.body)) if work.touched else helpers
+    return [definition(merge_steps(one)) for one in work.body] if work.touched else helpers
 
 
 class Work:
@@ -108,7 +123,9 @@ class Work:
 
     def round(self) -> bool:
         """One try of each way; whether any took something away."""
-        joining = tuple(partial(step, self) for step in (join_bases, join_forwarders, inline))
+        joining = tuple(
+            partial(step, self) for step in (join_bases, join_forwarders, join_methods, inline)
+        )
         steps: tuple[Callable[[], bool], ...] = (
             self._drop_unread,
             self._empty_unbuilt,
@@ -189,6 +206,10 @@ class Work:
                     sites = self._method_sites(one, method)
                     if sites is not None and not method.decorator_list:
                         yield one, method, sites
+
+    def calls_of(self, owner: ast.ClassDef, method: ast.FunctionDef) -> list[Any] | None:
+        """The calls of a method; None when others may call it."""
+        return self._method_sites(owner, method)
 
     def _method_sites(self, owner: ast.ClassDef, method: ast.FunctionDef) -> list[Any] | None:
         """The calls of a method; None when others may call it."""
@@ -325,7 +346,8 @@ class Work:
         }
         present = {} if owner is None or function.name == "__init__" else self._present(owner)
         while True:
-            body = fold.statements(function.body, Known(single, values, {}, present))
+            known = Known(single, values, {}, present, self._one_liners())
+            body = fold.statements(function.body, known)
             lasting = self._lasting(owner, function, body)
             numbers = origins(lasting, self._handed(lasting)) - stated
             bad = numbers | {p for p in single if reads_unbound(body, p)}
@@ -353,6 +375,18 @@ class Work:
             function, args=fewer_parameters(function.args, gone), body=body or [ast.Pass()]
         ), gone
 
+    def _one_liners(self) -> dict[str, ast.FunctionDef]:
+        """The functions that are one expression, by name."""
+        return {
+            one.name: one
+            for one in self.body
+            if isinstance(one, ast.FunctionDef)
+            and not (one.decorator_list or one.args.vararg or one.args.kwarg or one.args.kwonlyargs)
+            and isinstance(one.body[-1], ast.Return)
+            and one.body[-1].value is not None
+            and all(map(is_docstring, one.body[:-1]))
+        }
+
     def _present(self, owner: ast.ClassDef) -> dict[str, tuple[Any, ...]]:
         """Attributes that hold an array, or one of a few values, in every instance."""
         every = self._attributes_of(owner)
@@ -369,6 +403,8 @@ class Work:
                     continue
                 if fold.is_present(value):
                     found[attribute] = (PRESENT,)
+                elif is_repeated(value):
+                    found[attribute] = (SEQUENCE,)
                 elif isinstance(value, ast.Name) and value.id in options:
                     found[attribute] = options[value.id]
         return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
-from migrator.python_tree import children, walk
+from migrator.python_tree import children, fields, walk
 
 T = TypeVar("T")
 _KEPT = "kept: "
@@ -152,3 +152,37 @@ def _stored(node: ast.AST) -> list[str]:
         elif not isinstance(child, _APART):
             found += _stored(child)
     return found
+
+
+def with_arguments(value: Any, given: Mapping[str, ast.expr]) -> Any:
+    """A copy of an expression with arguments in the place of parameters."""
+    if isinstance(value, ast.Name):
+        return given[value.id] if value.id in given else copied(value)
+    made = copied(value)
+    for name in fields(type(value)):
+        part = getattr(value, name, None)
+        if isinstance(part, list):
+            items = [with_arguments(v, given) if isinstance(v, ast.AST) else v for v in part]
+            setattr(made, name, items)
+        elif isinstance(part, ast.AST):
+            setattr(made, name, with_arguments(part, given))
+    return made
+
+
+def exchanged(node: Any, made: Mapping[int, ast.expr]) -> Any:
+    """A tree with some expressions replaced, by their ids."""
+    if id(node) in made:
+        return made[id(node)]
+    changes: dict[str, Any] = {}
+    for name in fields(type(node)):
+        value = getattr(node, name, None)
+        new: Any = value
+        if isinstance(value, ast.AST):
+            new = exchanged(value, made)
+        elif isinstance(value, list):
+            items = [exchanged(v, made) if isinstance(v, ast.AST) else v for v in value]
+            if any(a is not b for a, b in zip(items, value, strict=True)):
+                new = items
+        if new is not value:
+            changes[name] = new
+    return changed(node, **changes) if changes else node
