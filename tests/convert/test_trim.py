@@ -101,6 +101,15 @@ LAYERS = [
     ("self.layer = nn.Conv2d(4, 6, 3, stride=2, padding=1, bias=False)", (2, 4, 8, 8)),
     ("self.layer = nn.Conv2d(4, 6, 3, padding='same', dilation=2)", (2, 4, 8, 8)),
     ("self.layer = nn.Conv2d(4, 6, (3, 1), groups=2, padding=(1, 0))", (2, 4, 8, 8)),
+    (
+        "self.layer = nn.Sequential(nn.Conv2d(4, 6, 3, padding=1), nn.Conv2d(6, 4, (3, 1), padding='same'))",
+        (2, 4, 8, 8),
+    ),
+    (
+        "k = (3, 1) if n == 2 else 3\nself.layer = nn.Conv2d(4, 6, k, stride=n, padding=n)",
+        (2, 4, 8, 8),
+    ),
+    ("self.layer = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(4, 4, 3, (1, n)))", (2, 4, 8, 8)),
     ("self.layer = nn.Sequential(nn.Conv2d(4, 4, 3), nn.Conv2d(4, 4, 1, groups=4))", (2, 4, 8, 8)),
     ("self.layer = nn.Sequential(nn.Conv1d(4, 4, 3), nn.BatchNorm1d(4, momentum=None))", (2, 4, 8)),
     ("self.layer = nn.ConvTranspose2d(4, 3, 2, stride=2)", (2, 4, 5, 5)),
@@ -223,6 +232,93 @@ def test_comments_and_blank_lines_stay_with_their_statements() -> None:
 )
 def test_folding(own: str, helpers: str, expected: str | None) -> None:
     assert trimmed(ast.parse(own), [helpers]) == (helpers if expected is None else expected)
+
+
+HANDS_ON = """
+class A(nnx.Module):
+    def __init__(self, n, *, rngs):
+        self.w = nnx.Param(jnp.ones(n))
+
+    def __call__(self, x):
+        scale = 2 * x.ndim
+        return self._forward(x, self.w[...], scale)
+
+    def _forward(self, x, w, scale):
+        batched = x[None]
+        batched = batched * scale
+        return batched + w
+"""
+
+
+def test_a_method_that_only_hands_on_is_one_with_the_other() -> None:
+    code = trimmed(ast.parse("A(2, rngs=r)"), [HANDS_ON.lstrip()])
+    assert "_forward" not in code
+    assert "        return x[None] * scale + self.w[...]\n" in code
+
+
+@pytest.mark.parametrize(
+    ("own", "changes"),
+    [
+        ("class B(A):\n    def _forward(self, x, w, scale):\n        return w", ()),
+        ("A(2, rngs=r)._forward(1, 2, 3)", ()),
+        ("getattr(A(2, rngs=r), '_forward')", ()),
+        (
+            "A(2, rngs=r)",
+            ("batched + w", "batched + w + w"),
+        ),  # the argument would be computed twice
+        ("A(2, rngs=r)", ("x[None]", "[w for _ in x]")),
+        ("A(2, rngs=r)", ("batched + w", "lambda: batched + w")),
+        ("A(2, rngs=r)", ("batched = x[None]", "w = x[None]")),
+        (
+            "A(2, rngs=r)",
+            ("return self._forward", "self._forward(1, 2, 3)\n        return self._forward"),
+        ),
+    ],
+)
+def test_methods_that_stay_apart(own: str, changes: tuple[str, str] | tuple[()]) -> None:
+    helper = HANDS_ON.lstrip()
+    helper = helper.replace(*changes) if changes else helper
+    assert "def _forward" in trimmed(ast.parse(own), [helper])
+
+
+@pytest.mark.parametrize(
+    ("second", "merged"),
+    [
+        ("y = y + 1", "y = x * 2 + 1"),
+        ("y = (y + 1).sum()", "y = (x * 2 + 1).sum()"),
+        ("return y[0]", "return (x * 2)[0]"),
+        ("y = [z for z in y]", "y = [z for z in x * 2]"),
+        ("y = y + y", None),
+        ("y = 1 + y", None),
+        ("x = y + 1", None),
+        ("# why\n    y = y + 1", None),
+        ("y = y + (" + "x + " * 20 + "1)", None),
+        ("y = f(y)", None),
+    ],
+)
+def test_short_steps_merge_in_what_is_no_longer_as_written(second: str, merged: str | None) -> None:
+    helper = f"def f(x, q=None):\n    if q is not None:\n        x = q\n    y = x * 2\n    {second}\n    return y, x\n"
+    code = trimmed(ast.parse("f(1)"), [helper])
+    assert ("y = x * 2\n" in code) is (merged is None)
+    assert merged is None or f"    {merged}\n" in code
+    whole = trimmed(ast.parse("g = f"), [helper])
+    assert whole == helper
+
+
+def test_functions_of_one_line_are_written_out_where_they_are_short() -> None:
+    per = "def per(v, n):\n    return (v,) * n if hasattr(v, '__index__') else tuple(v)\n"
+    layer = (
+        "class A(nnx.Module):\n    def __init__(self, k, s=1, d=1, *, rngs):\n        self.k, self.s = per(k, 2), per(s, 2)\n"
+        "        self.d = per(d, 2)\n\n    def __call__(self, x):\n        k = self.k\n"
+        "        k = k.upper() if isinstance(k, str) else [(p, p) for p in k]\n"
+        "        return f(x, k, self.s, self.d)\n"
+    )
+    ints = trimmed(ast.parse("A(3, n, rngs=r)\nA(5, rngs=r)"), [per, layer])
+    assert "self.k, self.s = (k,) * 2, per(s)\n" in ints
+    assert "k = [(p, p) for p in self.k]\n" in ints
+    tuples = trimmed(ast.parse("A((3, 1), rngs=r)"), [per, layer])
+    assert "self.k, self.s = per(k), (s,) * 2\n" in tuples
+    assert "isinstance(k, str)" in tuples
 
 
 def test_what_one_file_leaves_out_is_there_for_the_next() -> None:
