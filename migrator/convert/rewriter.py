@@ -292,9 +292,13 @@ class Rewriter:
         if statement.todo and made and hasattr(made[0], "leading_lines"):
             lines = [*made[0].leading_lines, *statement.todo]
             made = [syntax.changed(made[0], leading_lines=lines), *made[1:]]
+        made = [
+            one if one is node else syntax.closed(one, new=type(one) is not type(node))
+            for one in made
+        ]
         if not statement.before:
             return made
-        first, *rest = statement.before
+        first, *rest = map(syntax.closed, statement.before)
         if made and isinstance(made[0], (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
             leading = made[0].leading_lines
             first = syntax.changed(first, leading_lines=leading)
