@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ class Outline:
 
     path: Path
     classes: Mapping[str, ast.ClassDef]
-    functions: frozenset[str]
+    functions: Mapping[str, ast.FunctionDef]
 
     @property
     def has_inputs(self) -> bool:
@@ -47,32 +48,61 @@ def outline(path: Path) -> Outline:
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8: {error}") from None
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    functions = {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
-    return Outline(path, classes, frozenset(functions))
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return Outline(path, classes, functions)
 
 
 def main_class(file: Outline) -> str:
     """The class the file is about: ``Model``, else the only one with a ``forward`` that no other makes use of.
+
+    One that has the name of the file (``Net`` of ``net.py`` or ``12_Net.py``) goes before others of that kind.
 
     Raises:
       UserError: there is none, or it is not clear which.
     """
     if MAIN in file.classes:
         return MAIN
-    models = [name for name, node in file.classes.items() if _method(node, "forward") is not None]
+    models = [
+        name
+        for name, node in file.classes.items()
+        if _method(node, "forward") is not None and not _is_function(node)
+    ]
     used = {
         name
         for owner in models
-        for name in _names(file.classes[owner])
+        for name in _reached(file, owner)
         if name != owner and name in models
     }
     tops = [name for name in models if name not in used]
+    if len(tops) > 1:
+        stem = re.sub(r"^\d+_", "", file.path.stem)
+        tops = [name for name in tops if name.lower() == stem.lower()] or tops
     if len(tops) == 1:
         return tops[0]
     if not models:
         raise UserError(f"{file.path}: no class with a forward method in it")
     choice = ", ".join(f"{file.path}:{name}" for name in (tops or models)[:6])
     raise UserError(f"{file.path}: which class? Write one of {choice}")
+
+
+def _is_function(node: ast.ClassDef) -> bool:
+    """Whether a class is a function with a gradient written by hand, by its base's name."""
+    last = (
+        base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+        for base in node.bases
+    )
+    return "Function" in last
+
+
+def _reached(file: Outline, owner: str) -> set[str]:
+    """The names that a class makes use of, itself or by functions of the file."""
+    found: set[str] = set()
+    pending: list[ast.AST] = [file.classes[owner]]
+    while pending:
+        fresh = set(_names(pending.pop())) - found
+        found |= fresh
+        pending += [file.functions[name] for name in fresh if name in file.functions]
+    return found
 
 
 def _names(node: ast.AST) -> Iterator[str]:

@@ -53,11 +53,25 @@ ROOTS = (
     "torch.nn.parallel",
     "torch.overrides",
 )
+STARRED = (
+    "torch.autograd",
+    "torch.autograd.function",
+    "torch.autograd.variable",
+    "torch.distributions",
+    "torch.nn.modules.*",
+    "torch.nn.parameter",
+    "torch.nn.utils",
+    "torch.nn.utils.rnn",
+    "torch.optim",
+    "torch.optim.lr_scheduler",
+    "torch.utils.data",
+)
+"""Modules of which people import everything; what that binds is noted."""
 
 
 @cache
 def table() -> dict[str, frozenset[str]]:
-    """ "class", "function", "module", "dtype", "constant", "method", "attribute" → names."""
+    """ "class", "function", "module", "dtype", "constant", "method", "attribute", "starred" → names."""
     loaded = json.loads(PATH.read_text(encoding="utf-8"))
     return {group: frozenset(names) for group, names in loaded.items()}
 
@@ -65,13 +79,17 @@ def table() -> dict[str, frozenset[str]]:
 def collect() -> dict[str, list[str]]:
     """Classify every public name under ROOTS and every Tensor attribute."""
     import importlib
+    import pkgutil
     import types
 
     import torch
 
     found: dict[str, set[str]] = {
         g: set()
-        for g in ("class", "function", "module", "dtype", "constant", "method", "attribute")
+        for g in (
+            *("class", "function", "module", "dtype", "constant", "method", "attribute"),
+            "starred",
+        )
     }
     for root in ROOTS:
         module = importlib.import_module(root)
@@ -97,6 +115,19 @@ def collect() -> dict[str, list[str]]:
         kind = "method" if callable(getattr(torch.Tensor, name, None)) else "attribute"
         if not name.startswith("_"):
             found[kind].add(name)
+    for starred in STARRED:
+        head = starred.removesuffix(".*")
+        package = importlib.import_module(head)
+        files = (
+            [one.name for one in pkgutil.iter_modules(package.__path__)]
+            if head != starred
+            else [""]
+        )
+        for file in files:
+            path = f"{head}.{file}".rstrip(".")
+            module = importlib.import_module(path)
+            public = [name for name in dir(module) if not name.startswith("_")]
+            found["starred"] |= {f"{path}.{name}" for name in getattr(module, "__all__", public)}
     return {group: sorted(names) for group, names in found.items()}
 
 

@@ -34,6 +34,7 @@ _CANONICAL = (
     (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)*([A-Z]\w*)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.nn\.parameter\.(\w+)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.distributions\.(?:\w+\.)*(\w+)$"), r"torch.distributions.\1"),
+    (re.compile(r"^torch\.autograd\.variable\.(Variable)$"), r"torch.autograd.\1"),
     (re.compile(r"^torch\.functional\.(\w+)$"), r"torch.\1"),
     (re.compile(r"^torch\.nn\.parallel\.(?:data_parallel\.)?(DataParallel)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.(?:_tensor|tensor)\.Tensor$"), "torch.Tensor"),
@@ -89,7 +90,8 @@ def canonical(name: str) -> str:
 def starred(module: str) -> dict[str, k.Kind]:
     """What ``from module import *`` binds, for the modules of torch whose star imports people write."""
     if module not in ("torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.modules"):
-        return {}
+        names = (name.rpartition(".") for name in table()["starred"])
+        return {last: symbol(f"{head}.{last}") for head, _, last in names if head == module}
     module = "torch.nn" if module == "torch.nn.modules" else module
     found = {}
     for name in (*table()["class"], *table()["function"], *table()["module"]):

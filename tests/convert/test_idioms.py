@@ -86,6 +86,29 @@ def test_the_names_that_a_star_import_of_layers_binds() -> None:
 
 
 @pytest.mark.parametrize(
+    "module",
+    [
+        "torch.autograd",
+        "torch.optim",
+        "torch.optim.lr_scheduler",
+        "torch.nn.modules.loss",
+        "torch.nn.utils",
+    ],
+)
+def test_star_imports_of_what_is_not_used_go(module: str) -> None:
+    result = convert(f"from {module} import *\n\n\ndef f(x: torch.Tensor):\n    return x.relu()\n")
+    assert result.complete
+    assert "torch" not in result.code
+
+
+def test_what_a_star_import_binds_is_known() -> None:
+    text = "from torch.nn.modules.loss import *\nfrom torch.autograd.variable import *\n"
+    text += "\n\ndef f(x, y):\n    return Variable(MSELoss()(x, y))\n"
+    assert "jnp" in convert(text).code
+    assert rules_of("from torch.optim import *\n\n\ndef f(p):\n    return Adam(p)\n") == ["API001"]
+
+
+@pytest.mark.parametrize(
     ("init", "inputs", "line", "expected"),
     [
         ("[8]", "[torch.rand(2, 8)]", "x.flip(self.n)", "jnp.flip(x, self.n)"),

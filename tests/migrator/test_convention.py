@@ -204,9 +204,9 @@ def test_a_file_without_get_inputs_is_told_the_table_to_write(here: Path) -> Non
 def test_the_class_meant(here: Path) -> None:
     assert main_class(outline(here / "net.py")) == "Net"
     two = MODEL + "\nclass Other(nn.Module):\n    def forward(self, x):\n        return x\n"
-    (here / "net.py").write_text(two)
-    with pytest.raises(UserError, match=r"which class\? Write one of .*net.py:Net, .*net.py:Other"):
-        main_class(outline(here / "net.py"))
+    (here / "two.py").write_text(two)
+    with pytest.raises(UserError, match=r"which class\? Write one of .*two.py:Net, .*two.py:Other"):
+        main_class(outline(here / "two.py"))
     (here / "net.py").write_text(two.replace("Other", "Model"))
     assert main_class(outline(here / "net.py")) == "Model"
     (here / "net.py").write_text("x = 1\n")
@@ -264,3 +264,24 @@ def test_a_file_that_does_not_convert_leaves_the_others_to_be_verified(here: Pat
     assert result.exit_code == 2, result.output
     assert "masked.py does not convert whole" in result.stderr
     assert "1 error, 1 equal" in result.stdout
+
+
+def test_classes_that_are_used_by_way_of_functions_and_functions_with_gradients(
+    here: Path,
+) -> None:
+    text = (
+        "class Part(nn.Conv2d):\n    def forward(self, x):\n        return x\n\n\n"
+        "def make(n):\n    return Part(n, n, 1)\n\n\n"
+        "class Twice(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x * 2\n\n\n"
+        "class Whole(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.part = make(2)\n\n"
+        "    def forward(self, x):\n        return self.part(x)\n"
+    )
+    (here / "net.py").write_text("import torch\nfrom torch import nn\n\n\n" + text)
+    assert main_class(outline(here / "net.py")) == "Whole"
+    other = text + "\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return x\n"
+    for name in ("net.py", "12_Net.py"):
+        (here / name).write_text(other)
+        assert main_class(outline(here / name)) == "Net"
+    (here / "both.py").write_text(other)
+    with pytest.raises(UserError, match="which class"):
+        main_class(outline(here / "both.py"))
