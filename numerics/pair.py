@@ -365,6 +365,7 @@ class Pair:
             kwargs,
             train=train,
             grad=mode.grad,
+            inputs=mode.inputs,
             cotangents=plain.cotangents,
             draws=plain.draws,
         )

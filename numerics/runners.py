@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -301,6 +302,8 @@ class _Static:
     kinds: tuple[str, ...]
     train: bool
     grad: bool
+    inputs: bool = True
+    """Whether gradients are taken for inputs as well."""
 
 
 _BESIDE = ThreadPoolExecutor(1, "port")
@@ -372,6 +375,7 @@ class FlaxRunner:
         *,
         train: bool,
         grad: bool,
+        inputs: bool = True,
         cotangents: Mapping[str, np.ndarray] | None = None,
         draws: Sequence[Draw] = (),
     ) -> Callable[[], Run]:
@@ -381,6 +385,7 @@ class FlaxRunner:
         thread, so that torch can be at work meanwhile.
         """
         static, graphdef, operands = self._prepared(args, kwargs, train, grad, draws)
+        static = replace(static, inputs=inputs)
         params, rest, floats, others = operands
         call = self._compiled(static, graphdef)
         shapes = tuple(x.shape for _, x in sorted((floats | others).items()))
@@ -437,7 +442,8 @@ class FlaxRunner:
         return static, graphdef, (params, rest, floats, others)
 
     def _compiled(self, static: _Static, graphdef: Any) -> Any:
-        key = (static.treedef, repr(static.constants), static.kinds, static.train, static.grad)
+        mode = static.train, static.grad, static.inputs
+        key = (static.treedef, repr(static.constants), static.kinds, mode)
         if key not in self._functions:
             self._functions[key] = jax.jit(self._traced(static, graphdef))
         return self._functions[key]
@@ -465,20 +471,23 @@ class FlaxRunner:
             if not static.grad:
                 _, (outputs, after) = forward(params, floats)
                 return outputs, None, after
-            seeds, pullback, (outputs, after) = jax.vjp(forward, params, floats, has_aux=True)
+            given = (params, floats) if static.inputs else (params,)
+            run = forward if static.inputs else partial(forward, floats=floats)
+            seeds, pullback, (outputs, after) = jax.vjp(run, *given, has_aux=True)
             if {path: x.shape for path, x in seeds.items()} != {
                 path: w.shape for path, w in weights.items()
             }:
                 return outputs, None, after
             gradients = pullback({path: weights[path].astype(x.dtype) for path, x in seeds.items()})
-            return outputs, gradients, after
+            return outputs, gradients if static.inputs else (*gradients, {}), after
 
         return call
 
     def _note_trace(self, static: _Static, params: Any, rest: Any, inputs: Any, draws: Any) -> None:
         """Remember what is traced; where the same shapes were traced before, what is different now."""
         shapes = tuple((i, x.shape) for i, x in sorted(inputs.items()))
-        key = (repr(static.constants), static.kinds, static.train, static.grad, shapes)
+        kept = static.train, static.grad, static.inputs
+        key = (repr(static.constants), static.kinds, kept, shapes)
         count = len(inputs) + len(static.constants)
         names = leaf_names(*jax.tree.unflatten(static.treedef, range(count)))
         arguments = {i: repr(value) for i, value in static.constants}
@@ -505,7 +514,7 @@ class FlaxRunner:
         if gradients is not None:
             dumped = self._dump(gradients[0], like=self.module)
             by_name = {name: to_numpy(value) for name, value in dumped.items()}
-            by_name.update((names[i], to_numpy(gradients[1][i])) for i in floats)
+            by_name.update((names[i], to_numpy(value)) for i, value in gradients[1].items())
         order = list(outputs)
         before = self._unstored()
         state, rest = self._after(after)

@@ -97,3 +97,52 @@ def test_without_such_a_default_it_is_a_finding(old: str, new: str) -> None:
             'pad="ReflectionPad1d", pad_params={}', "pad='ReflectionPad1d', pad_params={}"
         )
     assert not convert_source(source).complete
+
+
+def test_functions_that_find_an_activation() -> None:
+    source = """import torch
+from torch import nn
+
+
+def found(activation: str = None):
+    if activation is None or activation.lower() == "none":
+
+        def act(x):
+            return x
+    else:
+        act = getattr(torch.nn, activation)()
+    return act
+
+
+def wrapped(fn, activation: str = "Sigmoid"):
+    act = found(activation)
+
+    def call(x: torch.Tensor, *args):
+        x = act(x)
+        return fn(x, *args)
+
+    return call
+
+
+class M(nn.Module):
+    def __init__(self, act="Tanh"):
+        super().__init__()
+        self.fn = wrapped(torch.exp, act)
+        self.act = getattr(nn, act)()
+
+    def forward(self, x):
+        return self.fn(x) + self.act(x)
+"""
+    result = convert_source(source)
+    assert result.complete
+    assert "self.act = activation_layer(act)()" in result.code
+    theirs: dict = {}
+    exec(source, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    x = np.linspace(-1, 1, 6, dtype=np.float32)
+    for act in ("Tanh", "ReLU"):
+        want = theirs["M"](act)(torch.tensor(x))
+        np.testing.assert_allclose(
+            ours["M"](act, rngs=nnx.Rngs(0))(jnp.asarray(x)), want, rtol=1e-5
+        )

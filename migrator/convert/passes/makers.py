@@ -13,6 +13,7 @@ from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
 from migrator.infer.facts import FunctionInfo
+from migrator.infer.named import activation_helper
 from migrator.infer.tables import looked_up
 from rules.definitions import module_file
 
@@ -41,6 +42,8 @@ def unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     if frame is None:
         return None
     func = node.func
+    if isinstance(func, cst.Call) and activation_helper(ctx.facts, func) is not None:
+        return None  # what it finds draws nothing while it is made
     held = isinstance(func, (cst.Subscript, cst.Call)) or (  # REGISTRY[name](dim), get(name)(dim)
         isinstance(func, cst.Name)
         and (func.value in frame.info.params or any(func.value in f.locals for f in ctx.frames))
@@ -51,7 +54,7 @@ def unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
         return None
     if not (ctx.in_init or frame.info.builds or _takes_generator(ctx, frame.info, func)):
         return None
-    if passes_on(frame.info, node):
+    if passes_on(frame.info, node) or (frame.info.outer is not None and _of_tensors(ctx, node)):
         return None
     if not ctx.in_init and ctx.plan.how(frame.info) is None:
         return None
@@ -60,6 +63,12 @@ def unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     return syntax.add_keyword(
         syntax.with_args(cst.Call(cst.Name(build)), args), "rngs", ctx.rngs(node)
     )
+
+
+def _of_tensors(ctx: Context, node: cst.Call) -> bool:
+    """Whether tensors are all that a call hands on: in a function that is handed around, they are what it is called with."""
+    plain = all(not a.star and isinstance(ctx.kind(a.value), k.Tensor) for a in node.args)
+    return plain and bool(node.args)
 
 
 def _makes_layer(rw: Rewriter, node: cst.Call) -> bool:
