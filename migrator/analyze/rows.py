@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.passes.branching import branches
 from migrator.convert.passes.masked_reductions import masked
+from migrator.convert.passes.selected_values import held
 from migrator.convert.rows import Selection, selections
 from migrator.findings import Finding
 from migrator.infer import Facts
@@ -39,7 +40,7 @@ def as_converted(source: Source, facts: Facts, flagged: Sequence[Placed]) -> lis
 
 
 _CONVERTED = {
-    "DYN001": "convert computes it everywhere and takes the mean, the sum or the loss over the mask",
+    "DYN001": "convert computes it everywhere and takes what is asked of it over the mask",
     "DYN002": "convert makes `lax.cond` of it",
 }
 
@@ -54,6 +55,7 @@ def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list
     }
     before = {node for node, (rule, _, _) in ctx.blocked.items() if rule in _CONVERTED}
     masked(ctx)
+    held(ctx)
     branches(ctx)
     settled = before - ctx.blocked.keys()
     told = []

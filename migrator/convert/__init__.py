@@ -179,11 +179,13 @@ def _unblock_selected(ctx: Context) -> None:
     from migrator.convert.passes.branching import branches
     from migrator.convert.passes.masked_reductions import masked
     from migrator.convert.passes.selected_rows import selected
+    from migrator.convert.passes.selected_values import held
     from migrator.convert.passes.skipping import skips
 
     selected(ctx)
     skips(ctx)
     masked(ctx)
+    held(ctx)
     branches(ctx)
 
 

@@ -104,6 +104,8 @@ class Context:
         """Those that its own lines write to."""
         self.written_names: frozenset[str] | None = None
         """Those that anything in the file may write to in place."""
+        self.held: Any = None
+        """Names for what a mask selects, which are only asked where something is written through the same mask."""
         self.branches: dict[cst.CSTNode, Any] | None = None
         """Branches on a tensor's value that become ``lax.cond``."""
         self.overwritten: frozenset[str] | None = None

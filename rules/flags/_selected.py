@@ -37,7 +37,7 @@ class Write(NamedTuple):
 
     target: cst.Subscript
     mask: cst.BaseExpression
-    selections: tuple[cst.Subscript, ...]
+    selections: tuple[cst.BaseExpression, ...]
     singles: tuple[cst.BaseExpression, ...]
     linear: bool
 
@@ -51,6 +51,7 @@ def selected_write(
     callee: Callable[[cst.Call], str | None],
     is_number: Callable[[cst.BaseExpression], bool],
     rank: Callable[[cst.BaseExpression], int | None],
+    held: Callable[[cst.Name], cst.Subscript | None] = lambda _: None,
 ) -> Write | None:
     """The parts of ``x[mask] = f(y[mask], z[mask])``, ``x[mask] = self.token`` or ``x[mask] += …``.
 
@@ -60,6 +61,7 @@ def selected_write(
       callee: the name that a call reaches, as of ``FlagContext``.
       is_number: whether an expression is a Python number.
       rank: how many axes a tensor has; None where that is unknown, and of what is no tensor.
+      held: what a name holds, where it is what a mask selects.
     """
     if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
         target: cst.CSTNode = statement.targets[0].target
@@ -71,7 +73,7 @@ def selected_write(
     if mask is None:
         return None
     assert isinstance(target, cst.Subscript)
-    found: list[cst.Subscript] = []
+    found: list[cst.BaseExpression] = []
     singles: list[cst.BaseExpression] = []
     axes = rank(target.value), rank(mask)
     left = axes[0] - axes[1] if axes[0] is not None and axes[1] else 0
@@ -83,14 +85,15 @@ def selected_write(
 
     def linear(node: cst.BaseExpression) -> bool:
         """Whether a part is linear in what is selected; raises where it is not element by element."""
-        if isinstance(node, cst.Subscript) and (index := index_of(node)) is not None:
+        selected = held(node) if isinstance(node, cst.Name) else node
+        if isinstance(selected, cst.Subscript) and (index := index_of(selected)) is not None:
             if index.deep_equals(mask):
                 found.append(node)
                 return True
         if is_number(node):
             return True
         if is_single(node) or _is_own(node):
-            if not _is_plain(node) and _selects(node):
+            if _holds(node, held) or (not _is_plain(node) and _selects(node)):
                 raise _No  # x[m].mean(), which is NaN where m holds nowhere
             singles.append(node)
             return True
@@ -158,6 +161,13 @@ def _is_plain(node: cst.CSTNode) -> bool:
 
 def _selects(node: cst.CSTNode) -> bool:
     return index_of(node) is not None or any(map(_selects, node.children))
+
+
+def _holds(node: cst.CSTNode, held: Callable[[cst.Name], cst.Subscript | None]) -> bool:
+    """Whether a name for what is selected stands in an expression."""
+    if isinstance(node, cst.Name):
+        return held(node) is not None
+    return any(_holds(child, held) for child in node.children)
 
 
 def _is_own(node: cst.BaseExpression) -> bool:

@@ -28,6 +28,11 @@ LINES = {
     "rows of one kind": "n, d = y.shape; n, d = x.shape; z = y.clone(); m = x[:, 0] > 0; z[m] = torch.ones(d) * 2; return z",
     "some of each row": "z = y * 1; m = x[:, 0] > 0; z[m, 0] = 7; z[m, 1:] *= 3; z[~m, -1] **= 0.5; return z",
     "behind others": "z = y * 1; z[:, x[0] > 0] = 5; z[..., x[1] > 1] += 2; z[0, x[0] == 0] = 1.5; return z",
+    "a name for what is selected": "z = y * 1; m = x > 0; h = z[m]; z[m] = 2 * h + 0.5; return z",
+    "a name, steep": "z = y * 1; m = x > 0; h = x[m]; z[m] = h * h.log(); return z",
+    "a name, with its mask written out": "z = y.clone(); v = x[x < 0]; z[x < 0] = y[x < 0] * v; return z",
+    "a name, read twice": "z = y * 1; m = x > 0; h = x[m]; w = y.mean(); z[m] = h.sqrt() * (w + h); return z",
+    "a name, added": "z = y * 1; m = x > 0; h = x[m]; z[m] += h / 2; return z",
     "a root": "z = x * 1; z[x > 0] **= 0.5; return z",
     "rows and exponentials": "z = y.clone(); m = x[:, 0] > 0; z[m] = x[m].exp() - y[m]; return z",
 }
@@ -85,13 +90,19 @@ class M(nn.Module):
         "z = y.clone(); z[x < 0] = x[x < 0].cumsum(0); return z",
         "z = y.clone(); z[x < 0] = x[x < 0] - x[x < 0].mean(); return z",
         "z = y.clone(); z[x < 0] = x[x > 0] * 2; return z",
-        "z = y.clone(); v = x[x < 0]; z[x < 0] = y[x < 0] * v; return z",
+        "z = y.clone(); v = x[x < 0]; z[x < 0] = y[x < 0] * v; return z, v",
+        "z = y.clone(); v = x[x < 0]; z[x > 0] = 2 * v; return z",
+        "z = y.clone(); m = x < 0; v = x[m]; m = x > 0; z[m] = 2 * v; return z",
+        "z = y.clone(); m = x < 0; v = x[m]; z[m] = v * v.mean(); return z",
+        "z = y.clone(); m = x < 0; v = x[m]; z[m] = v.flip(0); return z",
+        "z = y * 1; w = z.view(-1); m = z < 0; v = z[m]; w[0] = 1; z[m] = 2 * v; return z",
+        "z = y * 1; m = z < 0; v = z[m]; z += 1; z[m] = 2 * v; return z",
         "z = y.clone(); z[x.ge(0)] = x[x.ge(0)].exp(); return z",
     ],
 )
 def test_what_is_placed_by_data(lines: str) -> None:
     """A number of what is selected, another mask's, or a mask that is called for again."""
-    assert set(rules_of(_source(lines))) <= {"DYN001", "DYN006"}
+    assert set(rules_of(_source(lines))) <= {"DYN001", "DYN006", "MUT001"}
     assert rules_of(_source(lines))
 
 

@@ -2,27 +2,119 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import check_mutation
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
-from rules.flags._selected import Write, selected_write
+from rules.flags._selected import Write, index_of, selected_write
+
+
+@dataclass
+class Held:
+    """Names for what a mask selects, in ``h = x[m]`` before ``x[m] = 2 * h + 1``.
+
+    Attributes:
+      statements: those that give such a name, which go.
+      reads: each read of one, and what it holds.
+    """
+
+    statements: set[cst.CSTNode] = field(default_factory=set)
+    reads: dict[cst.CSTNode, cst.Subscript] = field(default_factory=dict)
+
+
+def held(ctx: Context) -> Held:
+    """The names of a file, looked for once; what was said against their statements is taken back."""
+    if ctx.held is None:
+        ctx.held = Held()
+        tree = ctx.source.index
+        flagged = [node for node, (rule, _, _) in ctx.blocked.items() if rule == "DYN001"]
+        for node in flagged:
+            assign = tree.around(node)[-1] if tree.has(node) else None
+            if isinstance(assign, cst.Assign) and assign.value is node:
+                _hold(ctx, assign, flagged)
+    found: Held = ctx.held
+    return found
+
+
+def _hold(ctx: Context, assign: cst.Assign, flagged: Sequence[cst.CSTNode]) -> None:
+    """Note one name, where all that is asked of it is written through its mask in a later line of the same block."""
+    tree, value = ctx.source.index, assign.value
+    target = assign.targets[0].target
+    mask = index_of(value)
+    if len(assign.targets) != 1 or not isinstance(target, cst.Name) or mask is None:
+        return
+    *_, block, line, _ = [*tree.around(assign), assign]
+    function = next(
+        (n for n in reversed(tree.around(assign)) if isinstance(n, cst.FunctionDef)), None
+    )
+    if function is None or not isinstance(block, cst.IndentedBlock) or len(line.body) != 1:
+        return
+    names = [n for n in tree.within(function, cst.Name) if n.value == target.value]
+    touched = {target.value, *syntax.names(value)}
+    for after in block.body[block.body.index(line) + 1 :]:
+        here = {n.value for n in tree.within(after, cst.Name)}
+        if here.isdisjoint(touched):
+            if _writes(tree, after):
+                return  # perhaps to the same memory under another name
+            continue
+        body = after.body if isinstance(after, cst.SimpleStatementLine) else ()
+        small = body[0] if len(body) == 1 else None
+        if not isinstance(small, cst.Assign | cst.AugAssign):
+            return
+        reads = [n for n in tree.within(small.value, cst.Name) if n.value == target.value]
+        if not reads or len(reads) != len(names) - 1:
+            return
+        holds = dict.fromkeys(reads, cst.ensure_type(value, cst.Subscript))
+        if written(ctx, small, holds) is None:
+            return
+        assert ctx.held is not None
+        ctx.held.statements.add(assign)
+        ctx.held.reads.update(holds)
+        for one in flagged:
+            if one is value or tree.holds(small, one) or one is small:
+                ctx.blocked.pop(one, None)
+        return
+
+
+def _writes(tree: Any, statement: cst.CSTNode) -> bool:
+    """Whether a statement writes in place."""
+    if tree.within(statement, cst.AugAssign):
+        return True
+    if any(
+        isinstance(one.target, cst.Subscript) for one in tree.within(statement, cst.AssignTarget)
+    ):
+        return True
+    names = (
+        one.func.attr.value
+        for one in tree.within(statement, cst.Call)
+        if isinstance(one.func, cst.Attribute)
+    )
+    return any(name.endswith("_") for name in names)
 
 
 def _write(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Write | None:
-    ctx = rw.ctx
+    return written(rw.ctx, node, held(rw.ctx).reads)
+
+
+def written(
+    ctx: Context, node: cst.Assign | cst.AugAssign, holds: Mapping[cst.CSTNode, cst.Subscript]
+) -> Write | None:
+    """The write through a mask that a statement is."""
     found = selected_write(
         node,
         lambda call: ctx.facts.callee(call),
         lambda one: k.scalar_type(ctx.kind(one)) is not None,
         lambda one: getattr(ctx.kind(one), "rank", None),
+        holds.get,
     )
     if found is None or not isinstance(ctx.kind(found.target.value), k.Tensor):
         return None
@@ -31,7 +123,8 @@ def _write(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Write | None:
         return None
     if not found.linear and any(_has_axes(ctx.kind(one)) for one in found.singles):
         return None  # their gradient is a sum, in which one NaN is enough
-    ranks = {getattr(ctx.kind(one.value), "rank", None) for one in found.selections} - {None}
+    wholes = [holds.get(one, one).value for one in found.selections]  # type: ignore[attr-defined]
+    ranks = {getattr(ctx.kind(one), "rank", None) for one in wholes} - {None}
     return found if len(ranks) < 2 else None
 
 
@@ -79,16 +172,29 @@ def selected_values(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
 
 def _everywhere(rw: Rewriter, found: Write, one: cst.BaseExpression) -> cst.BaseExpression:
     """``y`` for ``y[m]``."""
-    whole = next((s.value for s in found.selections if s is one), None)
+    whole = next((_whole(rw, s) for s in found.selections if s is one), None)
     if whole is not None:
         return _guarded(rw, found, rw.visit(whole))
     made: cst.BaseExpression = rw.visit(one)
     if found.linear:
         return made
-    like = rw.visit(found.selections[0].value if found.selections else found.target.value)
+    like = rw.visit(_whole(rw, found.selections[0]) if found.selections else found.target.value)
     rw.ctx.helpers.use("jnp")
     spread = syntax.parse("jnp.broadcast_to(_x, _y.shape)")
     return _guarded(rw, found, syntax.substitute(spread, {"_x": made, "_y": like}))
+
+
+def _whole(rw: Rewriter, selection: cst.BaseExpression) -> cst.BaseExpression:
+    """``y`` of ``y[m]``, and of the name that holds it."""
+    whole = held(rw.ctx).reads.get(selection, selection)
+    assert isinstance(whole, cst.Subscript)
+    return whole.value
+
+
+@converts(cst.Assign, when=lambda ctx: bool(held(ctx).statements))
+def holding(rw: Rewriter, node: cst.Assign) -> Any:
+    """``h = x[m]`` goes: what is asked of it is computed everywhere."""
+    return [] if node in held(rw.ctx).statements else None
 
 
 def _guarded(rw: Rewriter, found: Write, whole: cst.BaseExpression) -> cst.BaseExpression:
