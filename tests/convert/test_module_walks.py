@@ -132,3 +132,32 @@ def test_an_initialiser_of_what_may_be_a_copy_is_a_finding(target: str) -> None:
         f"        nn.init.zeros_({target})\n"
     )
     assert not convert(source).complete
+
+
+GENERATOR = """
+class Base(nn.Module):
+    def __init__(self, n: int = 3):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+
+    def get_parameters(self, key=None):
+        for name, param in self.named_parameters():
+            if key is None or key in name:
+                yield param
+
+    def weight_parameters(self):
+        return self.get_parameters("weight")
+
+
+class Net(Base):
+    def forward(self, x):
+        return {}
+"""
+
+
+def test_a_generator_that_hands_parameters_out() -> None:
+    """What goes by their order is whoever asks, as an optimiser does; a forward pass must not."""
+    assert not rules_of(GENERATOR.format("self.fc(x)"))
+    for call in ("self.get_parameters()", "self.weight_parameters()"):
+        found = rules_of(GENERATOR.format(f"self.fc(x) + sum(p.sum() for p in {call})"))
+        assert found == ["API007"]

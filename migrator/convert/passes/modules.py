@@ -385,7 +385,7 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.BaseExpression:
                 "list the layers in an nn.ModuleList or nn.Sequential",
             )
     if not ordered and not ctx.in_init and in_forward(ctx.frame.info if ctx.frame else None):
-        if not in_any_order(ctx, node):
+        if not in_any_order(ctx, node) and not _hands_out(ctx):
             raise Failure(
                 node,
                 "API007",
@@ -402,6 +402,14 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.BaseExpression:
     return cst.Call(
         cst.Name(name), [cst.Arg(rw.visit(receiver)), *(rw.visit(a) for a in node.args)]
     )
+
+
+def _hands_out(ctx: Context) -> bool:
+    """Whether a generator that no forward pass calls yields parameters one by one, as to an optimiser."""
+    info = ctx.frame.info if ctx.frame is not None else None
+    if info is None or not ctx.source.index.within(info.node, cst.Yield):
+        return False
+    return not _serves_forward(info)
 
 
 _NOTED = {"children": "ordered_children", "named_children": "ordered_named_children"}
@@ -430,7 +438,12 @@ def in_forward(info: FunctionInfo | None) -> bool:
     """Whether a method takes arguments, or is called by a forward pass: not one that only looks at the module."""
     if info is not None and info.owner is not None and len(info.params) > 0:
         return info.owner.torch_base is not None
-    pending, seen = [info] if info is not None else [], set()
+    return info is not None and _serves_forward(info)
+
+
+def _serves_forward(info: FunctionInfo) -> bool:
+    """Whether a function is a forward pass, or is called by one, over however many others."""
+    pending, seen = [info], set()
     while pending:
         one = pending.pop()
         if one in seen:
