@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import libcst as cst
+
+from migrator import syntax
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
 
@@ -122,6 +125,9 @@ class RngPlan:
             grown = bool(more)
             reached |= more
         later = {f for f in methods if f not in reached or f.short == "forward"}
+        later |= self._called_on_anything(
+            {f for f in reached & self._needs if f.short != "__init__"}
+        )
         grown = True
         while grown:
             more = {
@@ -133,6 +139,23 @@ class RngPlan:
             grown = bool(more - later)
             later |= more
         return reached - later
+
+    def _called_on_anything(self, methods: set[FunctionInfo]) -> set[FunctionInfo]:
+        """Methods that have the name of one which is called on what is not known: nobody hands a generator over there."""
+        names = {f.short for f in methods} - _INIT_NAMES
+        if not names:
+            return set()
+        resolved = {id(site) for f in self.facts.functions.values() for site in f.call_sites}
+        found = {
+            call.func.attr.value
+            for function in self.facts.functions
+            for call in syntax.walk(function)
+            if isinstance(call, cst.Call)
+            and isinstance(call.func, cst.Attribute)
+            and call.func.attr.value in names
+            and id(call) not in resolved
+        }
+        return {f for f in methods if f.short in found}
 
     def _builders(self, functions: list[FunctionInfo]) -> set[FunctionInfo]:
         """Plain functions that return modules they build, and those that only such functions call."""

@@ -255,6 +255,8 @@ class Definitions(Statements):
         if info.shared and ASKED in uses.get(name, ()):
             return k.UNKNOWN  # what this file hands over need not be what others do
         kind = sites.get(name)
+        if "container" in uses.get(name, ()) and isinstance(_plain(kind), k.Tensor):
+            kind = None  # whoever calls it only hands on what is guessed to be a tensor
         if default is not None:
             if kind is None or isinstance(kind, k.Unknown):
                 kind = default
@@ -283,6 +285,10 @@ class Definitions(Statements):
         name = param.name.value
         seen = self.facts.observed.get(param.name)
         return seen or info.evidence.get(name) or guess(uses.get(name, set()), forward)
+
+
+def _plain(kind: k.Kind | None) -> k.Kind | None:
+    return kind.inner if isinstance(kind, k.Optional) else kind
 
 
 def _left_open(body: cst.BaseSuite) -> bool:

@@ -22,7 +22,12 @@ from rules.definitions import module_file
 def kept(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
     """``self.attention = nnx.data(scores)``; None where a constructor declares it, or where it holds no arrays."""
     value = _declared(rw, target, node.value)
-    return syntax.changed(node, value=value) if value is not None else None
+    if value is None:
+        return None
+    from migrator.convert.passes.names import target_of
+
+    named = [syntax.changed(one, target=target_of(rw, one.target)) for one in node.targets]
+    return syntax.changed(node, targets=named, value=value)
 
 
 def _declared(

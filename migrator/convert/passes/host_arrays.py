@@ -57,7 +57,9 @@ def is_host_array(ctx: Context, node: cst.Attribute) -> bool:
     name = node.attr.value
     if info is None or not info.torch_base or info.attribute(name) != _ARRAY:
         return False
-    owner = next(c for c in info.lineage() if name in c.attributes)
+    owner = next((c for c in info.lineage() if name in c.attributes), None)
+    if owner is None:
+        return False  # an attribute of the class, which numpy computed once
     related = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
     if not all(_is_set_once(ctx, c, name) for c in related):
         return False

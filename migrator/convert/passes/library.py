@@ -38,9 +38,14 @@ def mark(rw: Rewriter, node: cst.Expr) -> Any:
 
 
 @converts(cst.Expr, called=_SEEDS, values=(cst.Call,))
-def seed(rw: Rewriter, node: cst.Expr) -> Any:
-    """``torch.manual_seed(0)`` around a model goes: its numbers come from the ``rngs`` it is built with."""
+@converts(cst.Assign, called=_SEEDS, values=(cst.Call,))
+def seed(rw: Rewriter, node: cst.Expr | cst.Assign) -> Any:
+    """``torch.manual_seed(0)`` around a model goes: its numbers come from the ``rngs`` it is built with.
+
+    So does ``self.seed = torch.manual_seed(0)``, where nobody asks for what that is."""
     if _callee(rw, node.value) not in _SEEDS:
+        return None
+    if isinstance(node, cst.Assign) and _is_asked_for(rw.ctx, node):
         return None
     if _computes(rw.ctx):
         what = "the global random generator is seeded while the model runs"
@@ -49,6 +54,20 @@ def seed(rw: Rewriter, node: cst.Expr) -> Any:
     advice = "give the seed to nnx.Rngs"
     rw.ctx.report(node, "TRC013", what, advice, severity="info", blocks=False)
     return []
+
+
+def _is_asked_for(ctx: Context, node: cst.Assign) -> bool:
+    """Whether something may read what an assignment gives a name; it counts all that has that name."""
+    target = node.targets[0].target
+    name = (
+        target.attr if isinstance(target, cst.Attribute) and ctx.is_self(target.value) else target
+    )
+    if len(node.targets) > 1 or not isinstance(name, cst.Name):
+        return True
+    if ctx.frame is None or isinstance(target, cst.Name):
+        return sum(one.value == name.value for one in ctx.source.index.of_type(cst.Name)) > 1
+    asked = sum(one.attr.value == name.value for one in ctx.source.index.of_type(cst.Attribute))
+    return asked > 1 or f'"{name.value}"' in ctx.source.text or f"'{name.value}'" in ctx.source.text
 
 
 def _computes(ctx: Context) -> bool:

@@ -168,6 +168,7 @@ def assign(
         )
     if isinstance(target, cst.Attribute):
         if target.attr.value == "data":
+            _check_kept(ctx, target.value)
             return assign(rw, target.value, value, layout_free=layout_free, data=True)
         if property_of(ctx, target) is not None:
             raise _through_view(target)
@@ -202,6 +203,20 @@ def assign(
     if shown is not None:
         return assign(rw, *shown, data=data)
     raise _through_view(target)
+
+
+def _check_kept(ctx: Context, target: cst.BaseExpression) -> None:
+    """Raise a Failure where an attribute is a parameter at times and a plain tensor before: it would be one no more."""
+    if not isinstance(target, cst.Attribute) or is_variable(ctx, target) or ctx.in_init:
+        return
+    from migrator.convert.passes.held import assigned
+
+    owner = ctx.owner if ctx.is_self(target.value) else ctx.class_of(ctx.kind(target.value))
+    if owner is not None and any(
+        getattr(ctx.kind(value), "role", None) for value in assigned(ctx, owner, target.attr.value)
+    ):
+        what = f"`{syntax.code(target)}` is a plain tensor before it is a parameter"
+        raise Failure(target, "MUT002", what, "make the parameter of it under another name")
 
 
 def _through_view(target: cst.BaseExpression) -> Failure:

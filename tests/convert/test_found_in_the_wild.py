@@ -1,0 +1,183 @@
+"""What other people's models do that once was converted into something else."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+from tests.convert.tools import both, convert, loaded, rules_of
+
+MIXED = """
+class Mixin:
+    def __init__(self{more}):
+        self.scale = 100.0
+
+    def scaled(self, x):
+        return x * self.scale
+
+
+class Base(nn.Module):
+    pass
+
+
+class M({bases}):
+    def __init__(self, n: int = 3):
+        self.scale = 2.0
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+
+    def forward(self, x):
+        return self.scaled(self.fc(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("bases", "more", "scale"),
+    [
+        ("nn.Module, Mixin", "", 2),
+        ("nn.Module, Mixin", ", seed", 2),
+        ("Base, Mixin", "", 2),
+        ("Base, Mixin", ", seed", 2),
+        ("Mixin, nn.Module", "", None),
+    ],
+)
+def test_torch_goes_no_further_than_its_module(bases: str, more: str, scale: int | None) -> None:
+    """``nn.Module.__init__`` calls none of the bases behind it; a base before it is called."""
+    source = MIXED.format(bases=bases, more=more)
+    if scale is None:
+        assert "super().__init__()" in convert(source).code
+        return
+    module, port, _ = both(source)
+    x = np.ones((2, 3), np.float32)
+    want = module(torch.tensor(x)).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(x)), want, rtol=1e-5)
+    assert port.scale == scale
+
+
+NOISY = """
+class Noisy(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(n))
+        self.register_buffer("eps", torch.zeros(n))
+        self.reset_noise()
+
+    def reset_noise(self):
+        self.eps.copy_(torch.randn(self.eps.shape))
+
+    def forward(self, x):
+        return x * (self.w + self.eps)
+
+
+class M(nn.Module):
+    def __init__(self, n: int = 4):
+        super().__init__()
+        self.fc = Noisy(n)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    def reset_noise(self):
+        for name, module in self.named_children():
+            module.reset_noise()
+"""
+
+
+def test_a_method_that_draws_and_is_called_on_any_module() -> None:
+    """Nobody hands a generator over there: the module keeps one."""
+    _, port, code = both(NOISY)
+    assert "def reset_noise(self):" in code
+    before = np.asarray(port.fc.eps[...])
+    port.reset_noise()
+    assert not np.array_equal(before, port.fc.eps[...])
+
+
+def test_a_dict_that_is_handed_on() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, n: int = 4):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+
+    def step(self, x, cache=None, step=None):
+        if cache is not None:
+            x = (x + step * cache["prev"]) / (step + 1)
+            cache["prev"] = x
+        return x
+
+    def forward(self, x, cache=None, step=None):
+        return self.fc(self.step(x, cache, step))
+"""
+    module, port, _ = both(source)
+    x = np.ones((2, 4), np.float32)
+    theirs, ours = {"prev": torch.tensor(2 * x)}, {"prev": jnp.asarray(2 * x)}
+    want = module(torch.tensor(x), theirs, 3).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(x), ours, 3), want, rtol=1e-5)
+    np.testing.assert_allclose(ours["prev"], theirs["prev"], rtol=1e-6)
+
+
+def test_an_option_of_a_layer_that_gets_a_new_value() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(x)
+
+    def update(self, p):
+        self.drop.p = p
+"""
+    _, port, _ = both(source)
+    port.update(0.25)
+    assert port.drop.rate == 0.25
+
+
+def test_a_tensor_that_becomes_a_parameter_of_the_same_name() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, n: int = 4):
+        super().__init__()
+        {}
+        self.pattern = nn.Parameter({})
+
+    def forward(self, x):
+        return x * self.pattern
+
+    def again(self):
+        self.pattern.data = torch.ones(4)
+"""
+    assert rules_of(source.format("self.pattern = torch.zeros(n)", "self.pattern")) == ["MUT002"]
+    _, port, _ = both(source.format("", "torch.zeros(n)"))
+    port.again()
+    assert isinstance(port.pattern, nnx.Param)
+
+
+def test_a_number_of_numpy_in_a_class() -> None:
+    source = "import numpy as np\n\n\nclass M(nn.Module):\n    C = np.log(2.0)\n\n    def forward(self, x):\n        return x + self.C\n"
+    theirs, ours, _ = loaded(source)
+    want = theirs["M"]()(torch.ones(2))
+    np.testing.assert_allclose(ours["M"]()(jnp.ones(2)), want, rtol=1e-6)
+
+
+SEEDED = """
+class M(nn.Module):
+    def __init__(self, n: int = 4, seed: int = 0):
+        super().__init__()
+        self.seed = torch.manual_seed(seed)
+        self.fc = nn.Linear(n, n)
+
+    def forward(self, x):
+        return self.fc(x){}
+"""
+
+
+def test_a_seed_that_is_kept_and_not_asked_for() -> None:
+    result = convert(SEEDED.format(""))
+    assert result.complete
+    assert "self.seed" not in result.code
+    assert rules_of(SEEDED.format(" + torch.rand(4, generator=self.seed)"))
