@@ -181,3 +181,62 @@ def test_a_seed_that_is_kept_and_not_asked_for() -> None:
     assert result.complete
     assert "self.seed" not in result.code
     assert rules_of(SEEDED.format(" + torch.rand(4, generator=self.seed)"))
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("h = F.softmax(x, 1)", True),
+        ("h = x.sigmoid()", True),
+        ("h = self.act(x)", True),
+        ("h = x * 2", False),
+        ("h = x @ x.t()", False),
+    ],
+)
+def test_what_torch_keeps_for_a_gradient_is_not_written(line: str, found: bool) -> None:
+    """The write by ``data`` changes the gradient of softmax, too."""
+    source = (
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.act = nn.Tanh()\n\n"
+        "    def forward(self, x: torch.Tensor, mask: torch.BoolTensor):\n"
+        f"        {line}\n        h.data.masked_fill_(mask, 0)\n        return h * 3\n"
+    )
+    assert rules_of(source) == (["MUT002"] if found else [])
+
+
+def test_a_hint_in_quotes_stays_in_them_where_it_names_what_is_not_there_yet() -> None:
+    source = """
+from typing import TYPE_CHECKING, List
+
+if TYPE_CHECKING:
+    from typing import Dict
+
+
+def f(a: "torch.Tensor", b: "List[torch.Tensor]", c: "Optional[torch.Tensor]" = None, d: "Dict[str, torch.Tensor]" = None):
+    return a
+
+
+class State:
+    def of(self, other: "Tuple[State, torch.Tensor]") -> "State":
+        return self
+"""
+    _, _, code = loaded(source)
+    assert "a: jax.Array" in code
+    assert "b: List[jax.Array]" in code
+    assert 'c: "Optional[jax.Array]"' in code
+    assert 'd: "Dict[str, jax.Array]"' in code
+    assert 'other: "Tuple[State, jax.Array]"' in code
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "z[1] = y[1:2]",
+        "z[1, 2] = y[1, 2].view(1)",
+        "z[:, 0] = y[:, 1].unsqueeze(0)",
+        "z[..., 0] = y[:, :1].t()",
+    ],
+)
+def test_leading_axes_of_one_element_are_left_out(line: str) -> None:
+    source = f"def f():\n    y = torch.arange(12.0).reshape(3, 4)\n    z = torch.zeros(3, 4)\n    {line}\n    return z\n"
+    theirs, ours, _ = loaded(source)
+    np.testing.assert_array_equal(ours["f"](), theirs["f"]())

@@ -10,7 +10,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure, imported_by
 from migrator.convert.overwritten import overwritten
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.stand_ins import unavailable
@@ -103,7 +103,11 @@ def _hint(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
             return node
         if "torch" not in text and "nn." not in text and "Tensor" not in text:
             return node
-        return _hint(rw, _resolved(rw, inner))
+        made = _hint(rw, _resolved(rw, inner))
+        if syntax.names(made).keys() <= _bound_above(rw.ctx):
+            return made
+        code = syntax.code(made)
+        return made if '"' in code or "'" in code else cst.SimpleString(f'"{code}"')
     if isinstance(node, (cst.Name, cst.Attribute)):
         return _name(rw, node)
     if isinstance(node, cst.Subscript):
@@ -124,6 +128,18 @@ def _hint(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
         elements = [syntax.changed(e, value=_hint(rw, e.value)) for e in node.elements]
         return syntax.changed(node, elements=elements)
     return node
+
+
+def _bound_above(ctx: Context) -> set[str]:
+    """The names that a hint may ask for when its function is defined: the imports at the top of a file, and Python's."""
+    imports = [
+        one
+        for line in ctx.source.tree.body
+        if isinstance(line, cst.SimpleStatementLine)
+        for one in line.body
+        if isinstance(one, cst.Import | cst.ImportFrom)
+    ]
+    return {*imported_by(imports), *vars(builtins), "jax", "jnp", "np", "nnx"}
 
 
 def _is_final(rw: Rewriter, node: cst.BaseExpression) -> bool:

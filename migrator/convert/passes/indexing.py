@@ -313,7 +313,36 @@ def set_items(
             return targets.assign(rw, target.value, made)
         return targets.assign(rw, target.value, _at_run_time(rw, target, "set_at", value))
     slices = convert_slices(rw, target, writing=True)
+    value = _of_rank(rw, target, value, original)
     return targets.assign(rw, target.value, _at(rw, target, slices, "set", value))
+
+
+def _of_rank(
+    rw: Rewriter,
+    target: cst.Subscript,
+    value: cst.BaseExpression,
+    original: cst.BaseExpression | None,
+) -> cst.BaseExpression:
+    """``out[i] = y[None]``: torch leaves out leading axes of one element that the place does not have, JAX refuses them."""
+    given = rw.ctx.kind(original) if original is not None else k.UNKNOWN
+    whole = rw.ctx.kind(target.value)
+    if not isinstance(given, k.Tensor) or not isinstance(whole, k.Tensor):
+        return value
+    if given.rank is None or whole.rank is None:
+        return value
+    place = whole.rank
+    for element in target.slice:
+        part = element.slice
+        if isinstance(part, cst.Slice) or isinstance(part.value, cst.Ellipsis):
+            continue
+        if k.scalar_type(rw.ctx.kind(part.value)) != "int":
+            return value
+        place -= 1
+    extra = given.rank - place
+    if extra <= 0:
+        return value
+    index = ", ".join(["0"] * extra)
+    return syntax.substitute(syntax.parse(f"__value__[{index}]"), {"__value__": value})
 
 
 def _mask_among(rw: Rewriter, target: cst.Subscript) -> cst.SubscriptElement | None:
