@@ -333,7 +333,7 @@ def _of_rank(
     place = whole.rank
     for element in target.slice:
         part = element.slice
-        if isinstance(part, cst.Slice) or isinstance(part.value, cst.Ellipsis):
+        if not isinstance(part, cst.Index) or isinstance(part.value, cst.Ellipsis):
             continue
         if k.scalar_type(rw.ctx.kind(part.value)) != "int":
             return value
