@@ -17,6 +17,7 @@ from migrator.convert.inline import CallArg, NoConversion, expand
 from migrator.convert.passes.running_statistics import updated_statistics
 from migrator.infer import Facts
 from migrator.infer import kinds as k
+from migrator.infer.annotations import says_types
 from migrator.infer.named import activation_helper
 from migrator.infer.optional import doing_without, fallback, idle, missing_library
 from migrator.infer.recomputing import saves_memory
@@ -137,7 +138,7 @@ def _visit(root: cst.CSTNode, facts: Facts, taken: set[cst.CSTNode]) -> Iterator
                 if found is not None:
                     yield found
             continue
-        if node in taken or node in facts.dead:
+        if node in taken or node in facts.dead or says_types(node):
             continue
         if isinstance(node, cst.BooleanOperation) and (rest := saves_memory(facts, node)):
             pending.append(rest)

@@ -238,3 +238,11 @@ def dtype_class(name: str | None) -> str | None:
     if name.startswith(("complex", "cfloat", "cdouble")):
         return "complex"
     return "int"
+
+
+def says_types(node: cst.CSTNode) -> bool:
+    """Whether a statement is ``__annotations__ = {…}``, by which classes told TorchScript their types."""
+    if not isinstance(node, cst.Assign) or len(node.targets) != 1:
+        return False
+    target = node.targets[0].target
+    return isinstance(target, cst.Name) and target.value == "__annotations__"

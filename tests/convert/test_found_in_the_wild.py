@@ -239,3 +239,28 @@ def test_leading_axes_of_one_element_are_left_out(line: str) -> None:
     source = f"def f():\n    y = torch.arange(12.0).reshape(3, 4)\n    z = torch.zeros(3, 4)\n    {line}\n    return z\n"
     theirs, ours, _ = loaded(source)
     np.testing.assert_array_equal(ours["f"](), theirs["f"]())
+
+
+def test_words_for_torchscript_and_old_pickles() -> None:
+    source = """
+class M(nn.Module):
+    __annotations__ = {"bias_k": torch._jit_internal.Optional[torch.Tensor]}
+    __constants__ = ["fc"]
+
+    def __init__(self, n: int = 4):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+        self.activation = F.relu
+
+    def __setstate__(self, state):
+        if "activation" not in state:
+            state["activation"] = F.relu
+        super(M, self).__setstate__(state)
+
+    def forward(self, x):
+        return self.activation(self.fc(x))
+"""
+    result = convert(source)
+    assert result.complete
+    assert "__setstate__" not in result.code
+    assert "__annotations__" not in result.code

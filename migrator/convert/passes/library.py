@@ -12,6 +12,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.passes.freezing import forward_reaches, in_forward
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.annotations import says_types
 from migrator.infer.facts import FunctionInfo
 from migrator.infer.symbols import BASED_ON_TORCH
 from rules.definitions import module_file
@@ -148,6 +149,27 @@ def loader(rw: Rewriter, node: cst.FunctionDef) -> Any:
         blocks=False,
     )
     return []
+
+
+@converts(cst.FunctionDef)
+def unpickled(rw: Rewriter, node: cst.FunctionDef) -> Any:
+    """``__setstate__``, by which a module reads pickles of older versions of itself, goes with torch's."""
+    info = rw.ctx.facts.functions.get(node)
+    if node.name.value != "__setstate__" or info is None or info.owner is None:
+        return None
+    calls = rw.ctx.source.index.within(node.body, cst.Call)
+    names = [c.func.attr.value for c in calls if isinstance(c.func, cst.Attribute)]
+    if info.owner.torch_base is None or "__setstate__" not in names:
+        return None
+    what = "how pickles of older versions are read is left out"
+    rw.ctx.report(node.name, "API001", what, WEIGHTS, severity="info", blocks=False)
+    return []
+
+
+@converts(cst.Assign, targets=(cst.Name,))
+def script_types(rw: Rewriter, node: cst.Assign) -> Any:
+    """``__annotations__ = {"bias_k": torch._jit_internal.Optional[Tensor]}``, words for TorchScript, goes."""
+    return [] if says_types(node) and rw.ctx.frame is None else None
 
 
 @converts(cst.FunctionDef)
