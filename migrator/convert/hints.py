@@ -14,7 +14,7 @@ _PLAIN_TYPES = frozenset(
 
 
 def is_no_module(ctx: Context, node: cst.BaseExpression) -> bool:
-    """Whether a value is surely no module: what is computed with a number, or a parameter whose hint says so."""
+    """Whether a value is surely no module: what is computed with a number, or a parameter that is, or whose hint says so."""
     if isinstance(node, (cst.Comparison, cst.FormattedString, cst.List, cst.Tuple, cst.Dict)):
         return True
     if isinstance(node, cst.BinaryOperation):
@@ -33,7 +33,19 @@ def is_no_module(ctx: Context, node: cst.BaseExpression) -> bool:
             names = {n.value for n in syntax.walk(hint) if isinstance(n, cst.Name)}
             texts = any(isinstance(n, cst.SimpleString) for n in syntax.walk(hint))
             return bool(names) and not texts and names <= _PLAIN_TYPES
-    return False
+    computed = ctx.facts.tree.within(function.body, cst.BinaryOperation)
+    return node.value in params_of(params) and any(
+        isinstance(one, cst.Name) and one.value == node.value
+        for operation in computed
+        if any(isinstance(n, cst.Integer | cst.Float) for n in (operation.left, operation.right))
+        for one in (operation.left, operation.right)
+    )
+
+
+def params_of(params: cst.Parameters) -> set[str]:
+    """The names of a function's parameters but for ``*args`` and ``**kwargs``."""
+    every = (*params.posonly_params, *params.params, *params.kwonly_params)
+    return {param.name.value for param in every}
 
 
 def _bound(ctx: Context, function: cst.FunctionDef) -> set[str]:

@@ -264,3 +264,41 @@ class M(nn.Module):
     assert result.complete
     assert "__setstate__" not in result.code
     assert "__annotations__" not in result.code
+
+
+def test_parameters_that_are_none() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, n: int = 4):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+        self.mean = self.register_parameter("mean", None)
+
+    def forward(self, x):
+        return self.fc(x) if self.mean is None else self.fc(x - self.mean)
+"""
+    _, port, code = both(source)
+    assert "self.mean = None" in code or "self.mean = nnx.data(None)" in code
+    assert port(jnp.ones((2, 4))).shape == (2, 4)
+
+
+def test_a_number_in_a_sequential() -> None:
+    source = """
+class M(nn.Sequential):
+    def __init__(self, layers=3, n=4):
+        super().__init__()
+        self.count = layers
+        self.add_module("first", nn.Linear(n, n))
+        for i in range(layers - 1):
+            self.add_module(f"layer{i + 1}", nn.Linear(n, n))
+
+    def forward(self, x):
+        for i in range(self.count - 1):
+            x = self[i + 1](x)
+        return x + self.first(x)
+"""
+    module, port, _ = both(source)
+    x = np.ones((2, 4), np.float32)
+    want = module(torch.tensor(x)).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(x)), want, rtol=1e-5, atol=1e-6)
+    assert rules_of(source.replace("self.count", "self.layers")) == ["API007"]

@@ -573,6 +573,23 @@ def registry(rw: Rewriter, node: cst.Attribute) -> Any:
     )
 
 
+def _says_none(rw: Rewriter, node: cst.Call) -> bool:
+    """``self.weight = self.register_parameter("weight", None)``, which gives None."""
+    assign = rw.ctx.source.index.around(node)[-1]
+    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1 or len(node.args) != 2:
+        return False
+    name, value = (a.value for a in node.args)
+    target = assign.targets[0].target
+    return (
+        isinstance(name, cst.SimpleString)
+        and isinstance(value, cst.Name)
+        and value.value == "None"
+        and isinstance(target, cst.Attribute)
+        and rw.ctx.is_self(target.value)
+        and target.attr.value == name.evaluated_value
+    )
+
+
 def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
     assert isinstance(node.func, cst.Attribute)
     receiver = node.func.value
@@ -582,6 +599,8 @@ def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
         return syntax.changed(node, func=rw.visit(receiver), args=[rw.visit(a) for a in node.args])
     if method in _WALKS:
         return walk_of(rw, node, method)
+    if method == "register_parameter" and _says_none(rw, node):
+        return cst.Name("None")
     cast_or_moved = cast(rw, node, method)
     if cast_or_moved is not None:
         return cast_or_moved

@@ -505,6 +505,9 @@ def _child_by_assignment(rw: Rewriter, node: cst.Assign, target: cst.Attribute) 
     """``self.conv = nn.Conv2d(…)`` in a Sequential: its next child; None when no module is assigned."""
     ctx = rw.ctx
     kind = ctx.kind(node.value)
+    if target.attr.value == "layers":
+        what = "`layers` of nnx.Sequential are its children"
+        raise Failure(node, "API007", what, "give the attribute another name")
     if not isinstance(kind, (k.Module, k.Unknown)) or not ctx.in_init:
         return None
     if isinstance(kind, k.Unknown) and is_no_module(ctx, node.value):
