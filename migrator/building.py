@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -97,7 +98,7 @@ def build_torch(case: Case, config: Config, code: UserCode, again: int = 0) -> A
     """
     import torch
 
-    from numerics.recipes import seeded
+    from numerics.recipes import kept_seed, seeded
 
     factory = _attribute(case, case.torch, code, config)
     own = case.torch.partition(":")[0]
@@ -106,7 +107,7 @@ def build_torch(case: Case, config: Config, code: UserCode, again: int = 0) -> A
         return _attribute(case, target if ":" in target else f"{own}:{target}", code, config)
 
     try:
-        with code.active(), seeded(case.seed + again):
+        with code.active(), seeded(case.seed + again), kept_seed() if again else nullcontext():
             args, kwargs = _arguments(case, factory, code, config, lookup)
             module = factory(*args, **kwargs)
     except UserError:

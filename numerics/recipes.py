@@ -32,6 +32,21 @@ def seeded(seed: int) -> Iterator[None]:
         random.setstate(states[2])
 
 
+@contextmanager
+def kept_seed() -> Iterator[None]:
+    """``torch.manual_seed(0)`` in a constructor changes nothing: what is drawn goes by the seed from outside."""
+
+    def ignored(seed: int) -> torch.Generator:
+        return torch.default_generator
+
+    saved = torch.manual_seed, torch.random.manual_seed
+    torch.manual_seed = torch.random.manual_seed = ignored
+    try:
+        yield
+    finally:
+        torch.manual_seed, torch.random.manual_seed = saved
+
+
 def as_hook(function: Callable[[], Any]) -> Hook:
     """A hook from ``get_inputs()``: its tensors as numpy arrays, its floats varied as the profile says.
 

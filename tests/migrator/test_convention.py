@@ -285,3 +285,15 @@ def test_classes_that_are_used_by_way_of_functions_and_functions_with_gradients(
     (here / "both.py").write_text(other)
     with pytest.raises(UserError, match="which class"):
         main_class(outline(here / "both.py"))
+
+
+def test_a_constructor_that_seeds_torch_draws_all_the_same(here: Path) -> None:
+    """What is drawn is not taken for a constant because the constructor seeds the generator."""
+    (here / "net.py").write_text(
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, seed=0):\n"
+        "        super().__init__()\n        self.seed = torch.manual_seed(seed)\n        self.fc = nn.Linear(3, 2)\n\n"
+        "    def forward(self, x):\n        return self.fc(x)\n\n\n"
+        "def get_inputs():\n    return [torch.rand(2, 3)]\n"
+    )
+    result = migrate("verify", "net.py", "--examples", "2")
+    assert result.exit_code == 0, result.output
