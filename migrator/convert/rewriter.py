@@ -125,6 +125,15 @@ _NAMED: Types = (cst.Call, cst.Attribute, cst.Expr, cst.Assign)
 """The types of nodes that have a name, or are a call that has."""
 
 
+def in_order(modules: Sequence[str]) -> None:
+    """Have the passes of some modules asked in the order of the modules, each one's own as they stand in it."""
+    place = {name: number for number, name in enumerate(modules)}
+    for handlers in HANDLERS.values():
+        handlers.sort(key=lambda handler: place[handler.__module__])
+    _without.cache_clear()
+    _concerned.cache_clear()
+
+
 class Starting:
     """The names that start with one of some words, as a container."""
 

@@ -1,62 +1,31 @@
-"""A ModuleDict that is iterated over keeps its order when the port is compiled, as ``nnx.Dict`` would not."""
+"""Passes are asked in one order, whatever was imported before them."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
-import types
 
-import jax.numpy as jnp
-import numpy as np
 import pytest
-import torch
-from flax import nnx
 
-from migrator import convert_source, load_state_dict
-
-SOURCE = """
-import torch
-import torch.nn as nn
-
-
-class Heads(nn.Module):
-    def __init__(self, d):
-        super().__init__()
-        self.heads = nn.ModuleDict({"z": nn.Linear(d, d), "a": nn.Linear(d, d), "m": nn.Linear(d, d)})
-
-    def forward(self, x):
-        for name, head in self.heads.items():
-            x = torch.tanh(head(x))
-        return x
-
-
-class Layers(nn.ModuleDict):
-    def __init__(self, d):
-        super().__init__()
-        for i in range(12):
-            self.add_module("layer%d" % i, nn.Linear(d, d))
-
-    def forward(self, x):
-        for layer in self.values():
-            x = torch.tanh(layer(x))
-        return x
+SHOWN = """
+{}
+from migrator.convert import load
+from migrator.convert.rewriter import HANDLERS
+load()
+for kind in sorted(HANDLERS, key=lambda kind: kind.__name__):
+    print(kind.__name__, *(f"{{h.__module__}}.{{h.__name__}}" for h in HANDLERS[kind]))
 """
 
 
-def load(code: str, name: str) -> types.ModuleType:
-    """Run source as a module of its own."""
-    module = types.ModuleType(name)
-    sys.modules[name] = module
-    exec(compile(code, name, "exec"), module.__dict__)
-    return module
+def _shown(first: str) -> str:
+    command = [sys.executable, "-c", SHOWN.format(first)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize("name", ["Heads", "Layers"])
-def test_order_under_jit(name: str) -> None:
-    torch_module = getattr(load(SOURCE, "ordered_torch"), name)(4)
-    result = convert_source(SOURCE)
-    assert result.complete
-    port = getattr(load(result.code, "ordered_flax"), name)(4, rngs=nnx.Rngs(0))
-    load_state_dict(port, torch_module.state_dict())
-    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
-    found = nnx.jit(lambda m, v: m(v))(port, jnp.asarray(x))
-    np.testing.assert_allclose(found, torch_module(torch.from_numpy(x)).detach(), atol=1e-6)
+@pytest.mark.parametrize(
+    "first", ["import migrator.analyze", "import migrator.convert.passes.names"]
+)
+def test_what_is_imported_first_changes_nothing(first: str) -> None:
+    plain = _shown("")
+    assert "Assign " in plain
+    assert _shown(first) == plain

@@ -12,16 +12,17 @@ ORDER = (
     "lightning",
     "static_functions",
     "child_names",
+    "annotations",
+    "layer_classes",
     "classes",
     "class_questions",
+    "freezing",
     "state_reads",
     "shared_state",
     "plain_state",
     "parameter_views",
-    "layer_classes",
     "own_embeddings",
     "library",
-    "annotations",
     "switches",
     "handing",
     "large_numbers",
@@ -32,34 +33,34 @@ ORDER = (
     "branching",
     "casting",
     "zero_dims",
+    "initializers",
     "functions",
+    "containers",
     "loops",
     "strides",
     "first_batch",
     "control",
-    "freezing",
     "several_targets",
     "host_writes",
+    "walked",
     "mutation",
     "host_arrays",
     "kept_methods",
     "held_again",
+    "held",
     "after_static",
     "biases",
-    "held",
-    "walked",
     "parameters",
     "training",
     "modes",
     "gradients",
     "parameter_lists",
-    "containers",
     "deleting",
     "layers",
+    "redrawing",
     "modules",
     "tensor_types",
     "instances",
-    "initializers",
     "handed_initializers",
     "indexing",
     "running_statistics",
@@ -76,6 +77,8 @@ ORDER = (
 
 @cache
 def load() -> None:
-    """Import every pass, which registers it."""
-    for name in ORDER:
-        import_module(f"{__name__}.{name}")
+    """Import every pass, which registers it; they are asked in ``ORDER``, whichever was imported first."""
+    from migrator.convert.rewriter import in_order
+
+    modules = [import_module(f"{__name__}.{name}").__name__ for name in ORDER]
+    in_order(modules)
