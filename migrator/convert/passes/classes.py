@@ -266,7 +266,7 @@ def needs_constructor(ctx: Context, info: ClassInfo) -> bool:
     """Whether a module class without ``__init__`` must get one."""
     if info.settled is not None:
         return info.settled.constructor
-    if needs_signature(info) is not None:
+    if needs_signature(info) is not None or _skips_bases(info):
         return True
     if info.method("__init__") is not None and "__init__" not in info.methods:
         inherited = info.lineage()[1:]
@@ -274,6 +274,29 @@ def needs_constructor(ctx: Context, info: ClassInfo) -> bool:
             ctx.plan.stores(info) and not any(ctx.plan.stores(c) for c in inherited)
         )
     return info.asks_training or ctx.plan.stores(info) or info.name in ctx.class_values
+
+
+def ends_at_module(owner: ClassInfo) -> bool:
+    """Whether the constructor behind a class's own is ``nn.Module.__init__``, which calls none of the bases behind it."""
+    if len(owner.bases) < 2 or any(p.torch_base for p in owner.parents[1:]):
+        return False
+    info: ClassInfo | None = owner
+    while info is not None and info.bases:
+        first = info.bases[0]
+        if isinstance(first, k.Class) and first.name == "torch.nn.Module":
+            return True
+        info = next(
+            (p for p in info.parents if isinstance(first, k.Class) and p.name == first.name), None
+        )
+        if info is None or "__init__" in info.methods:
+            return False
+    return False
+
+
+def _skips_bases(info: ClassInfo) -> bool:
+    """Whether Python would find the constructor of a base that torch never comes to."""
+    own = "__init__" in info.methods
+    return not own and info.method("__init__") is not None and ends_at_module(info)
 
 
 def takes_rngs(ctx: Context, info: ClassInfo) -> bool:
@@ -301,6 +324,7 @@ def _with_constructor(rw: Rewriter, info: ClassInfo, body: cst.BaseSuite) -> cst
         return body
     ctx.helpers.use("nnx")
     inherited = info.method("__init__") is not None or info.torch_base != "torch.nn.Module"
+    inherited = inherited and not _skips_bases(info)
     lines = extra_lines(ctx, info)
     if inherited:
         header = "def __init__(self, *args, rngs: nnx.Rngs, **kwargs):"

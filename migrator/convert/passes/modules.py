@@ -16,7 +16,7 @@ from migrator.convert.passes import transposed
 from migrator.convert.passes.applying import applied_first, is_apply, item_name
 from migrator.convert.passes.casting import cast
 from migrator.convert.passes.child_walks import keeps_order, lists_them_once
-from migrator.convert.passes.classes import is_mixed_in, takes_rngs
+from migrator.convert.passes.classes import ends_at_module, is_mixed_in, takes_rngs
 from migrator.convert.passes.containers import NAMES, layers_of, numbered
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch, is_kept
 from migrator.convert.passes.redrawing import is_torchs, reset_layer
@@ -49,7 +49,7 @@ def super_init(rw: Rewriter, node: cst.Expr) -> Any:
         return None
     parents = [p for p in owner.parents if p.torch_base]
     func = syntax.parse("super().__init__")
-    if not call.args and _ends_at_module(owner):
+    if not call.args and ends_at_module(owner):
         return []
     if not parents:
         if owner.torch_base == "torch.nn.Module":
@@ -72,23 +72,6 @@ def super_init(rw: Rewriter, node: cst.Expr) -> Any:
     if takes_rngs(ctx, parents[0]):
         made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
     return syntax.changed(node, value=made)
-
-
-def _ends_at_module(owner: ClassInfo) -> bool:
-    """Whether ``nn.Module.__init__`` is what a constructor calls, which calls none of the bases behind it."""
-    if len(owner.bases) < 2 or any(p.torch_base for p in owner.parents[1:]):
-        return False
-    info: ClassInfo | None = owner
-    while info is not None and info.bases:
-        first = info.bases[0]
-        if isinstance(first, k.Class) and first.name == "torch.nn.Module":
-            return True
-        info = next(
-            (p for p in info.parents if isinstance(first, k.Class) and p.name == first.name), None
-        )
-        if info is None or "__init__" in info.methods:
-            return False
-    return False
 
 
 def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:

@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrator import syntax, views
 from migrator.convert.context import Context, Failure
+from migrator.convert.kept_results import kept_for_gradient
 from migrator.convert.own_state import property_of
 from migrator.convert.rewriter import Rewriter
 from migrator.convert.untracked import has_gradient, stopped
@@ -348,37 +349,11 @@ def past_gradient(
         return value
     if frame.info.owner is not None and not forward_reaches(ctx, frame.info):
         return value
-    if data and isinstance(target, cst.Name) and _is_saved(ctx, target, frame.info.node):
-        what = f"`{target.value}` is written by .data, and torch has kept it for the gradient of what computed it"
+    if data and isinstance(target, cst.Name) and kept_for_gradient(ctx, target, frame.info.node):
+        what = f"`{target.value}` is written by .data, and torch may have kept it for a gradient"
         raise Failure(target, "MUT002", what, "give the new value a name of its own")
     name = ctx.helpers.need(module_file("rules.compat.data"), "with_data")
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(read), cst.Arg(value)])
-
-
-_KEEP_RESULTS = frozenset(
-    "softmax log_softmax sigmoid tanh relu elu selu celu exp expm1 exp2 sqrt rsqrt reciprocal tan norm prod cumprod "
-    "logsumexp logcumsumexp".split()
-)
-"""Functions whose gradient torch computes from their result (tools/autograd/derivatives.yaml)."""
-_KEEPING_LAYERS = frozenset(
-    f"torch.nn.{name}" for name in "Softmax LogSoftmax Sigmoid Tanh ReLU ELU SELU CELU".split()
-)
-
-
-def _is_saved(ctx: Context, name: cst.Name, function: cst.FunctionDef) -> bool:
-    """Whether a name may hold the result of a function whose gradient torch computes from that result."""
-    for assign in ctx.source.index.within(function, cst.Assign):
-        if not any(
-            isinstance(t.target, cst.Name) and t.target.value == name.value for t in assign.targets
-        ):
-            continue
-        if not isinstance(assign.value, cst.Call):
-            continue
-        kind = ctx.kind(assign.value.func)
-        last = (ctx.facts.callee(assign.value) or "").rpartition(".")[2].removesuffix("_")
-        if last in _KEEP_RESULTS or (isinstance(kind, k.Module) and kind.cls in _KEEPING_LAYERS):
-            return True
-    return False
 
 
 def _may_be_computed(ctx: Context, target: cst.Attribute) -> bool:
