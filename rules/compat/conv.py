@@ -32,10 +32,8 @@ class ConvNd(nnx.Module):
     ):
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size = per_axis(kernel_size, self.spatial)
-        self.stride, self.dilation = (
-            per_axis(stride, self.spatial),
-            per_axis(dilation, self.spatial),
-        )
+        self.stride = per_axis(stride, self.spatial)
+        self.dilation = per_axis(dilation, self.spatial)
         self.padding = padding if isinstance(padding, str) else per_axis(padding, self.spatial)
         shape = (out_channels, in_channels // groups, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
@@ -154,10 +152,8 @@ class ConvTransposeNd(nnx.Module):
     ):
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size = per_axis(kernel_size, self.spatial)
-        self.stride, self.dilation = (
-            per_axis(stride, self.spatial),
-            per_axis(dilation, self.spatial),
-        )
+        self.stride = per_axis(stride, self.spatial)
+        self.dilation = per_axis(dilation, self.spatial)
         self.padding = per_axis(padding, self.spatial)
         self.output_padding = per_axis(output_padding, self.spatial)
         shape = (in_channels, out_channels // groups, *self.kernel_size)

@@ -21,7 +21,8 @@ class Conv2d(nnx.Module):
     def __init__(self, in_channels, out_channels, kernel_size, padding=0, bias=True, *, rngs):
         self.out_channels, self.groups = out_channels, 1
         self.kernel_size = (kernel_size,) * 2
-        self.stride, self.dilation = (1, 1), (1, 1)
+        self.stride = 1, 1
+        self.dilation = 1, 1
         self.padding = (padding,) * 2
         shape = (out_channels, in_channels, *self.kernel_size)
         bound = max(math.prod(shape[1:]), 1) ** -0.5
@@ -133,7 +134,8 @@ class ConvTranspose2d(nnx.Module):
     ):
         self.out_channels, self.groups = out_channels, groups
         self.kernel_size = (kernel_size,) * 2
-        self.stride, self.dilation = (stride,) * 2, (1, 1)
+        self.stride = (stride,) * 2
+        self.dilation = 1, 1
         self.padding = 0, 0
         self.output_padding = 0, 0
         shape = (in_channels, out_channels // groups, *self.kernel_size)

@@ -14,7 +14,7 @@ from migrator.convert.trim.nodes import (
     parameters,
     substituted,
 )
-from migrator.convert.trim.text import comments
+from migrator.convert.trim.text import has_comment, stands_apart
 from migrator.convert.trim.uses import bound
 from migrator.convert.trim.walking import (
     changed,
@@ -96,7 +96,7 @@ def join_methods(work: Work) -> bool:
             other = methods.get(call.func.attr)
             if other is None or other is one or not is_own(call.func):
                 continue
-            sites = work.calls_of(owner, other)
+            sites = work.method_sites(owner, other)
             if sites is None or len(sites) != 1 or sites[0].call is not call:
                 continue
             steps = _handed_to(one, call, other)
@@ -177,13 +177,24 @@ def _merged(body: list[ast.stmt], indent: int) -> list[ast.stmt]:
         name, value = _named(before), getattr(one, "value", None)
         if name and _named(one) in (name, None) and isinstance(one, ast.Assign | ast.Return):
             again = value is not None and loads(value).get(name) == 1 and _first(value) == name
-            if again and value is not None and isinstance(before, ast.Assign) and not comments(one):
+            if (
+                again
+                and value is not None
+                and isinstance(before, ast.Assign)
+                and _may_merge(before, one)
+            ):
                 found = exchanged(one, {id(_leaf(value)): before.value})
+                found.lineno = before.lineno  # what stands above the first stands above both
                 if indent + len(text(found)) <= _WIDE:
                     made[-1] = found
                     continue
         made.append(one)
     return body if len(made) == len(body) else made
+
+
+def _may_merge(before: ast.stmt, one: ast.stmt) -> bool:
+    """Whether nothing is said between two steps, or at the end of their lines."""
+    return not (stands_apart(one) or has_comment(before) or has_comment(one))
 
 
 def _named(node: ast.stmt | None) -> str | None:

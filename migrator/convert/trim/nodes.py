@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.convert.trim import fold, walking
 from migrator.convert.trim.known import Known, is_own
 from migrator.convert.trim.uses import Definition
-from migrator.convert.trim.walking import add, changed, kept, names, names_of
-from migrator.python_tree import fields, walk
+from migrator.convert.trim.walking import add, changed, exchanged, kept, names, names_of
+from migrator.python_tree import walk
 
 
 def has_method(node: ast.ClassDef, method: str) -> bool:
@@ -242,24 +242,23 @@ def in_method(node: ast.stmt, known: Known) -> ast.stmt:
 
 
 def substituted(node: Any, calls: Mapping[int, ast.expr]) -> Any:
-    """A tree with some calls replaced."""
-    if isinstance(node, ast.stmt) and calls.keys().isdisjoint(map(id, walking.calls(node))):
+    """A definition with some calls replaced, by their ids."""
+    if calls.keys().isdisjoint(map(id, walking.calls(node))):
         return node
-    if id(node) in calls:
-        node = changed(calls[id(node)])
-    changes: dict[str, Any] = {}
-    for name in fields(type(node)):
-        value = getattr(node, name, None)
-        new: Any = value
-        if isinstance(value, ast.AST):
-            new = substituted(value, calls)
-        elif isinstance(value, list):
-            items = [substituted(v, calls) if isinstance(v, ast.AST) else v for v in value]
-            if any(a is not b for a, b in zip(items, value, strict=True)):
-                new = items
-        if new is not value:
-            changes[name] = new
-    return changed(node, **changes) if changes else node
+    return exchanged(node, calls)
+
+
+def one_liners(body: Sequence[ast.stmt]) -> dict[str, ast.FunctionDef]:
+    """The functions that are one expression, by name."""
+    return {
+        one.name: one
+        for one in body
+        if isinstance(one, ast.FunctionDef)
+        and not (one.decorator_list or one.args.vararg or one.args.kwarg or one.args.kwonlyargs)
+        and isinstance(one.body[-1], ast.Return)
+        and one.body[-1].value is not None
+        and all(map(is_docstring, one.body[:-1]))
+    }
 
 
 def without_unread(node: Any) -> Any:

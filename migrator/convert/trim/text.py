@@ -63,9 +63,15 @@ def _as_it_was(node: Any, indent: int) -> list[str]:
     return [line if line.strip() else "" for line in moved]
 
 
-def comments(node: Any) -> bool:
+def stands_apart(node: Any) -> bool:
     """Whether comments or blank lines stand right above a statement."""
     return bool(_before(node))
+
+
+def has_comment(node: Any) -> bool:
+    """Whether there may be a comment in the lines of a statement, as it was."""
+    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+    return bool(first) and any("#" in line for line in node.lines[first - 1 : last])
 
 
 def _before(node: Any) -> list[str]:

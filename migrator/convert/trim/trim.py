@@ -37,9 +37,9 @@ from migrator.convert.trim.nodes import (
     has_method,
     in_method,
     is_attribute,
-    is_docstring,
     is_read_inside,
     keyword_only,
+    one_liners,
     parameters,
     reads,
     reads_unbound,
@@ -203,15 +203,11 @@ class Work:
                 for method in [m for m in one.body if isinstance(m, ast.FunctionDef)]:
                     if called and method.name != called:
                         continue
-                    sites = self._method_sites(one, method)
+                    sites = self.method_sites(one, method)
                     if sites is not None and not method.decorator_list:
                         yield one, method, sites
 
-    def calls_of(self, owner: ast.ClassDef, method: ast.FunctionDef) -> list[Any] | None:
-        """The calls of a method; None when others may call it."""
-        return self._method_sites(owner, method)
-
-    def _method_sites(self, owner: ast.ClassDef, method: ast.FunctionDef) -> list[Any] | None:
+    def method_sites(self, owner: ast.ClassDef, method: ast.FunctionDef) -> list[Any] | None:
         """The calls of a method; None when others may call it."""
         uses, name = self.uses, method.name
         family = {n: self.definition(n) for n in uses.family(owner.name)}
@@ -346,7 +342,7 @@ class Work:
         }
         present = {} if owner is None or function.name == "__init__" else self._present(owner)
         while True:
-            known = Known(single, values, {}, present, self._one_liners())
+            known = Known(single, values, {}, present, one_liners(self.body))
             body = fold.statements(function.body, known)
             lasting = self._lasting(owner, function, body)
             numbers = origins(lasting, self._handed(lasting)) - stated
@@ -374,18 +370,6 @@ class Work:
         return changed(
             function, args=fewer_parameters(function.args, gone), body=body or [ast.Pass()]
         ), gone
-
-    def _one_liners(self) -> dict[str, ast.FunctionDef]:
-        """The functions that are one expression, by name."""
-        return {
-            one.name: one
-            for one in self.body
-            if isinstance(one, ast.FunctionDef)
-            and not (one.decorator_list or one.args.vararg or one.args.kwarg or one.args.kwonlyargs)
-            and isinstance(one.body[-1], ast.Return)
-            and one.body[-1].value is not None
-            and all(map(is_docstring, one.body[:-1]))
-        }
 
     def _present(self, owner: ast.ClassDef) -> dict[str, tuple[Any, ...]]:
         """Attributes that hold an array, or one of a few values, in every instance."""

@@ -170,9 +170,9 @@ def with_arguments(value: Any, given: Mapping[str, ast.expr]) -> Any:
 
 
 def exchanged(node: Any, made: Mapping[int, ast.expr]) -> Any:
-    """A tree with some expressions replaced, by their ids."""
+    """A tree with some expressions replaced, by their ids, also within one another."""
     if id(node) in made:
-        return made[id(node)]
+        node = changed(made[id(node)])
     changes: dict[str, Any] = {}
     for name in fields(type(node)):
         value = getattr(node, name, None)
