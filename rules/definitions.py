@@ -6,6 +6,7 @@ Nothing here imports a rule file, so neither jax nor torch is loaded.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -204,18 +205,51 @@ def index(group: str) -> dict[str, tuple[Rule, ...]]:
     """Torch name → its definitions in order, for ``"op"`` (rules/ops) or ``"layer"`` (rules/layers)."""
     found: dict[str, list[Rule]] = {}
     for path in sorted((ROOT / f"{group}s").glob("*.py")):
-        for rule in _rules(read(path)):
+        for rule in _rules_of(path):
             if rule.group == group:
                 for name in rule.names:
                     found.setdefault(name, []).append(rule)
     return {name: tuple(rules) for name, rules in found.items()}
 
 
+@cache
+def _quoting(group: str) -> dict[str, list[Path]]:
+    """What stands in quotes in a group's files → those files, in order: few of them need to be parsed for one name."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted((ROOT / f"{group}s").glob("*.py")):
+        for name in set(_QUOTED.findall(path.read_text(encoding="utf-8"))):
+            found.setdefault(name, []).append(path)
+    return found
+
+
+_QUOTED = re.compile(r'"([^"\n]+)"')
+
+
+@cache
+def _named(group: str, name: str) -> tuple[Rule, ...]:
+    rules = [rule for path in _quoting(group).get(name, ()) for rule in _rules_of(path)]
+    return tuple(rule for rule in rules if rule.group == group and name in rule.names)
+
+
+@cache
+def _rules_of(path: Path) -> tuple[Rule, ...]:
+    return tuple(_rules(read(path)))
+
+
+_TOP = re.compile(r"^(?:(?:class|def) (\w+)|(\w+)(?:: [^\n]+?)? = )", re.MULTILINE)
+
+
+def defined(path: Path) -> tuple[str, ...]:
+    """The names of ``RuleFile.definitions`` without parsing the file."""
+    text = path.read_text(encoding="utf-8")
+    return tuple(dict.fromkeys(a or b for a, b in _TOP.findall(text)))
+
+
 def ops(name: str) -> tuple[Rule, ...]:
     """The definitions of a torch function, method or operator; empty when there is none."""
-    return index("op").get(name, ())
+    return _named("op", name)
 
 
 def layers(name: str) -> tuple[Rule, ...]:
     """The definitions of a ``torch.nn`` class; empty when there is none."""
-    return index("layer").get(name, ())
+    return _named("layer", name)

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from migrator.convert.layout import fitted
-from rules.definitions import ROOT, WORDS, RuleFile, module_file, read
+from rules.definitions import ROOT, WORDS, RuleFile, defined, module_file
 
 _BUILTINS = frozenset(dir(builtins))
 LIBRARIES = {
@@ -213,7 +213,7 @@ def _unique_names() -> dict[tuple[Path, str], str]:
     taken: set[str] = set()
     for folder in ("compat", "ops", "layers"):
         for path in sorted((ROOT / folder).glob("*.py")):
-            for name in read(path).definitions:
+            for name in defined(path):
                 new = name
                 while new in taken:
                     new = f"{new}_{path.stem}" if new == name else f"{new}_"
