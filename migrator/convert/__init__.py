@@ -134,8 +134,9 @@ def _rewritten(source: Source, ctx: Context) -> ConvertResult:
     made = ""
     if whole:
         made, parsed = _parsed(own, source.text)
-        helpers = trimmed(parsed, texts)
-        fewer = own if helpers else assemble(ctx, tree, helpers)
+        trim = trimmed(parsed, texts, made)
+        helpers = trim.helpers
+        fewer = trim.of_own(own if helpers else assemble(ctx, tree, helpers))
         fewer = without_imports(fewer, ctx.helpers.imports, whole, helpers)
         if fewer != own:
             own, made = fewer, ""

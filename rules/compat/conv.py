@@ -31,11 +31,11 @@ class ConvNd(nnx.Module):
         rngs,
     ):
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = per_axis(kernel_size, self.spatial)
         self.stride = per_axis(stride, self.spatial)
         self.dilation = per_axis(dilation, self.spatial)
         self.padding = padding if isinstance(padding, str) else per_axis(padding, self.spatial)
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        shape = (out_channels, in_channels // groups, *per_axis(kernel_size, self.spatial))
+        self.kernel_size = shape[2:]
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(
             rngs.params.uniform(shape, dtype=dtype, minval=-bound, maxval=bound)

@@ -17,10 +17,9 @@ class Conv2d(nnx.Module):
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, bias=True, *, rngs
     ):
-        self.kernel_size = (kernel_size,) * 2
         self.stride = (stride,) * 2
         self.padding = (padding,) * 2
-        shape = (out_channels, in_channels, *self.kernel_size)
+        shape = out_channels, in_channels, kernel_size, kernel_size
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
         bias_init = rngs.params.uniform(shape[:1], minval=-bound, maxval=bound)
@@ -56,14 +55,10 @@ class GroupNorm(nnx.Module):
 class Linear(nnx.Linear):
     """``nnx.Linear`` with torch's initialisation: U(±1/√in_features) for kernel and bias."""
 
-    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
+    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs):
         bound = max(in_features, 1) ** -0.5
-
-        def init(key, shape, dtype):
-            return jax.random.uniform(key, shape, dtype, -bound, bound)
-
-        options = {"kernel_init": init, "bias_init": init, **options}
-        super().__init__(in_features, out_features, rngs=rngs, **options)
+        init = jax.tree_util.Partial(jax.random.uniform, minval=-bound, maxval=bound)
+        super().__init__(in_features, out_features, kernel_init=init, bias_init=init, rngs=rngs)
 
 
 def identity(input):

@@ -23,21 +23,12 @@ class Embedding(nnx.Embed):
     """
 
     def __init__(
-        self,
-        num_embeddings,
-        features,
-        padding_idx=None,
-        max_norm=None,
-        norm_type=2.0,
-        scale_grad_by_freq=False,
-        *,
-        rngs: nnx.Rngs,
-        **options,
+        self, num_embeddings, features, padding_idx=None, norm_type=2.0, *, rngs: nnx.Rngs
     ):
-        options = {"embedding_init": nnx.initializers.normal(1.0), **options}
+        options = {"embedding_init": nnx.initializers.normal(1.0)}
         super().__init__(num_embeddings, features, rngs=rngs, **options)
-        self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
+        self.padding_idx, self.max_norm, self.norm_type = padding_idx, None, norm_type
+        self.scale_grad_by_freq = False
         if padding_idx is not None:
             self.embedding[...] = self.embedding[...].at[padding_idx].set(0)
 
@@ -186,14 +177,10 @@ class LSTM(RNNBase):
 class Linear(nnx.Linear):
     """``nnx.Linear`` with torch's initialisation: U(±1/√in_features) for kernel and bias."""
 
-    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
+    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs):
         bound = max(in_features, 1) ** -0.5
-
-        def init(key, shape, dtype):
-            return jax.random.uniform(key, shape, dtype, -bound, bound)
-
-        options = {"kernel_init": init, "bias_init": init, **options}
-        super().__init__(in_features, out_features, rngs=rngs, **options)
+        init = jax.tree_util.Partial(jax.random.uniform, minval=-bound, maxval=bound)
+        super().__init__(in_features, out_features, kernel_init=init, bias_init=init, rngs=rngs)
 
 
 def _class_loss(log_p, target, ignore_index):

@@ -11,14 +11,10 @@ from jax import lax
 class Linear(nnx.Linear):
     """``nnx.Linear`` with torch's initialisation: U(±1/√in_features) for kernel and bias."""
 
-    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
+    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs):
         bound = max(in_features, 1) ** -0.5
-
-        def init(key, shape, dtype):
-            return jax.random.uniform(key, shape, dtype, -bound, bound)
-
-        options = {"kernel_init": init, "bias_init": init, **options}
-        super().__init__(in_features, out_features, rngs=rngs, **options)
+        init = jax.tree_util.Partial(jax.random.uniform, minval=-bound, maxval=bound)
+        super().__init__(in_features, out_features, kernel_init=init, bias_init=init, rngs=rngs)
 
 
 class BatchNorm1d(nnx.Module):
@@ -41,17 +37,15 @@ class BatchNorm1d(nnx.Module):
             axes = (0, *range(2, x.ndim))
             mean, var = x.mean(axes), x.var(axes)
             self.num_batches_tracked[...] += 1
-            self.update(mean, var, x.size // x.shape[1])
+            count = x.size // x.shape[1]
+            new = self.momentum
+            pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
+            for stat, value in pairs if count else ():
+                stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
         per_channel = (-1, *(1,) * (x.ndim - 2))
         scale = lax.rsqrt(var + self.eps) * self.weight[...]
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
         return (x + self.bias[...].reshape(per_channel)).astype(input.dtype)
-
-    def update(self, mean, var, count):
-        new = self.momentum
-        pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
-        for stat, value in pairs if count else ():
-            stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
 
 
 def cross_entropy(input, target, ignore_index=-100, label_smoothing=0.0):

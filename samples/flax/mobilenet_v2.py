@@ -15,39 +15,26 @@ def per_axis(value, rank: int) -> tuple[int, ...]:
 
 
 class Conv2d(nnx.Module):
-    """Convolution of (N, C, H, W)."""
+    """Convolution of (N, C, H, W), here with ``bias=False``."""
 
     def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        groups=1,
-        bias=True,
-        *,
-        rngs,
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, groups=1, *, rngs
     ):
         self.groups = groups
-        self.kernel_size = per_axis(kernel_size, 2)
-        self.stride = per_axis(stride, 2)
+        self.stride = (stride,) * 2
         self.padding = padding if isinstance(padding, str) else per_axis(padding, 2)
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        shape = out_channels, in_channels // groups, kernel_size, kernel_size
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
-        bias_init = rngs.params.uniform(shape[:1], minval=-bound, maxval=bound)
-        self.bias = nnx.Param(bias_init) if bias else None
+        self.bias = None
 
     def __call__(self, input):
-        bias = None if self.bias is None else self.bias[...]
         padding = self.padding
         padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
         batched = input if input.ndim == 4 else input[None]
         output = lax.conv_general_dilated(
             batched, self.weight[...], self.stride, padding, feature_group_count=self.groups
         )
-        output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 
 
@@ -71,30 +58,24 @@ class BatchNorm2d(nnx.Module):
             axes = (0, *range(2, x.ndim))
             mean, var = x.mean(axes), x.var(axes)
             self.num_batches_tracked[...] += 1
-            self.update(mean, var, x.size // x.shape[1])
+            count = x.size // x.shape[1]
+            new = self.momentum
+            pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
+            for stat, value in pairs if count else ():
+                stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
         per_channel = (-1, *(1,) * (x.ndim - 2))
         scale = lax.rsqrt(var + self.eps) * self.weight[...]
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
         return (x + self.bias[...].reshape(per_channel)).astype(input.dtype)
 
-    def update(self, mean, var, count):
-        new = self.momentum
-        pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
-        for stat, value in pairs if count else ():
-            stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
-
 
 class Linear(nnx.Linear):
     """``nnx.Linear`` with torch's initialisation: U(±1/√in_features) for kernel and bias."""
 
-    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
+    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs):
         bound = max(in_features, 1) ** -0.5
-
-        def init(key, shape, dtype):
-            return jax.random.uniform(key, shape, dtype, -bound, bound)
-
-        options = {"kernel_init": init, "bias_init": init, **options}
-        super().__init__(in_features, out_features, rngs=rngs, **options)
+        init = jax.tree_util.Partial(jax.random.uniform, minval=-bound, maxval=bound)
+        super().__init__(in_features, out_features, kernel_init=init, bias_init=init, rngs=rngs)
 
 
 def _make_divisible(v: float, divisor: int, min_value: Optional[int] = None) -> int:
@@ -131,7 +112,6 @@ class ConvBNReLU(nnx.Sequential):
                 stride=stride,
                 padding=padding,
                 groups=groups,
-                bias=False,
                 rngs=rngs,
             ),
             BatchNorm2d(out_planes, rngs=rngs),
@@ -158,7 +138,7 @@ class InvertedResidual(nnx.Module):
                 # dw
                 ConvBNReLU(hidden_dim, hidden_dim, stride=stride, groups=hidden_dim, rngs=rngs),
                 # pw-linear
-                Conv2d(hidden_dim, oup, 1, bias=False, rngs=rngs),
+                Conv2d(hidden_dim, oup, 1, rngs=rngs),
                 BatchNorm2d(oup, rngs=rngs),
             ]
         )

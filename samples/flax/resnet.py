@@ -11,32 +11,21 @@ from flax import nnx
 from jax import lax
 
 
-def per_axis(value, rank: int) -> tuple[int, ...]:
-    """One int per spatial axis from an int, a sequence of one, or a sequence of ``rank``."""
-    return (value,) * rank if hasattr(value, "__index__") else tuple(value) * (rank // len(value))
-
-
 class Conv2d(nnx.Module):
-    """Convolution of (N, C, H, W)."""
+    """Convolution of (N, C, H, W), here with ``bias=False``."""
 
-    def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, padding=0, bias=True, *, rngs
-    ):
-        self.kernel_size = (kernel_size,) * 2
-        self.stride = per_axis(stride, 2)
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, *, rngs):
+        self.stride = (stride,) * 2
         self.padding = (padding,) * 2
-        shape = (out_channels, in_channels, *self.kernel_size)
+        shape = out_channels, in_channels, kernel_size, kernel_size
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
-        bias_init = rngs.params.uniform(shape[:1], minval=-bound, maxval=bound)
-        self.bias = nnx.Param(bias_init) if bias else None
+        self.bias = None
 
     def __call__(self, input):
-        bias = None if self.bias is None else self.bias[...]
         padding = [(p, p) for p in self.padding]
         batched = input if input.ndim == 4 else input[None]
         output = lax.conv_general_dilated(batched, self.weight[...], self.stride, padding)
-        output = output if bias is None else output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 
 
@@ -60,54 +49,44 @@ class BatchNorm2d(nnx.Module):
             axes = (0, *range(2, x.ndim))
             mean, var = x.mean(axes), x.var(axes)
             self.num_batches_tracked[...] += 1
-            self.update(mean, var, x.size // x.shape[1])
+            count = x.size // x.shape[1]
+            new = self.momentum
+            pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
+            for stat, value in pairs if count else ():
+                stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
         per_channel = (-1, *(1,) * (x.ndim - 2))
         scale = lax.rsqrt(var + self.eps) * self.weight[...]
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
         return (x + self.bias[...].reshape(per_channel)).astype(input.dtype)
 
-    def update(self, mean, var, count):
-        new = self.momentum
-        pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
-        for stat, value in pairs if count else ():
-            stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
-
 
 def max_pool2d(input, kernel_size, stride=None, padding=0):
     """Largest value of each window: (…, H, W) → (…, H_out, W_out)."""
-    kernel, strides = per_axis(kernel_size, 2), per_axis(stride or kernel_size, 2)
+    kernel, strides = (kernel_size,) * 2, (stride or kernel_size,) * 2
     floating = jnp.issubdtype(input.dtype, jnp.floating)
     least = np.array(-np.inf if floating else jnp.iinfo(input.dtype).min, input.dtype)
     lead = (1,) * (input.ndim - 2)
-    pads = [(0, 0)] * len(lead) + [(p, p) for p in per_axis(padding, 2)]
+    pads = [(0, 0)] * len(lead) + [(p, p) for p in (padding,) * 2]
     return lax.reduce_window(input, least, lax.max, lead + kernel, lead + strides, pads)
 
 
 class Linear(nnx.Linear):
     """``nnx.Linear`` with torch's initialisation: U(±1/√in_features) for kernel and bias."""
 
-    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
+    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs):
         bound = max(in_features, 1) ** -0.5
-
-        def init(key, shape, dtype):
-            return jax.random.uniform(key, shape, dtype, -bound, bound)
-
-        options = {"kernel_init": init, "bias_init": init, **options}
-        super().__init__(in_features, out_features, rngs=rngs, **options)
-
-
-class GroupNorm(nnx.Module):
-    """Only asked for: nothing here builds one."""
+        init = jax.tree_util.Partial(jax.random.uniform, minval=-bound, maxval=bound)
+        super().__init__(in_features, out_features, kernel_init=init, bias_init=init, rngs=rngs)
 
 
 def conv3x3(in_planes: int, out_planes: int, stride: int = 1, *, rngs: nnx.Rngs) -> Conv2d:
     """3x3 convolution with padding"""
-    return Conv2d(in_planes, out_planes, 3, stride=stride, padding=1, bias=False, rngs=rngs)
+    return Conv2d(in_planes, out_planes, 3, stride=stride, padding=1, rngs=rngs)
 
 
 def conv1x1(in_planes: int, out_planes: int, stride: int = 1, *, rngs: nnx.Rngs) -> Conv2d:
     """1x1 convolution"""
-    return Conv2d(in_planes, out_planes, 1, stride=stride, bias=False, rngs=rngs)
+    return Conv2d(in_planes, out_planes, 1, stride=stride, rngs=rngs)
 
 
 class BasicBlock(nnx.Module):
@@ -162,7 +141,7 @@ class ResNet(nnx.Module):
         rngs: nnx.Rngs,
     ) -> None:
         self.inplanes = width
-        self.conv1 = Conv2d(3, width, 7, stride=2, padding=3, bias=False, rngs=rngs)
+        self.conv1 = Conv2d(3, width, 7, stride=2, padding=3, rngs=rngs)
         self.bn1 = BatchNorm2d(width, rngs=rngs)
         self.relu = jax.nn.relu
         self.maxpool = functools.partial(max_pool2d, kernel_size=3, stride=2, padding=1)
@@ -178,7 +157,7 @@ class ResNet(nnx.Module):
                 m.weight[...] = jax.nn.initializers.variance_scaling(
                     2.0, "fan_out", "normal", in_axis=1, out_axis=0
                 )(rngs.params(), m.weight.shape, m.weight.dtype)
-            elif isinstance(m, (BatchNorm2d, GroupNorm)):
+            elif isinstance(m, BatchNorm2d):
                 m.weight[...] = jnp.full_like(m.weight[...], 1)
                 m.bias[...] = jnp.full_like(m.bias[...], 0)
 

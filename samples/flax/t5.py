@@ -15,10 +15,7 @@ class Linear(nnx.Linear):
 
     def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
         bound = max(in_features, 1) ** -0.5
-
-        def init(key, shape, dtype):
-            return jax.random.uniform(key, shape, dtype, -bound, bound)
-
+        init = jax.tree_util.Partial(jax.random.uniform, minval=-bound, maxval=bound)
         options = {"kernel_init": init, "bias_init": init, **options}
         super().__init__(in_features, out_features, rngs=rngs, **options)
 

@@ -20,11 +20,11 @@ class Conv2d(nnx.Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, padding=0, bias=True, *, rngs):
         self.out_channels, self.groups = out_channels, 1
-        self.kernel_size = (kernel_size,) * 2
         self.stride = 1, 1
         self.dilation = 1, 1
         self.padding = (padding,) * 2
-        shape = (out_channels, in_channels, *self.kernel_size)
+        shape = out_channels, in_channels, kernel_size, kernel_size
+        self.kernel_size = shape[2:]
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
         bias_init = rngs.params.uniform(shape[:1], minval=-bound, maxval=bound)
@@ -59,26 +59,24 @@ class BatchNorm2d(nnx.Module):
             axes = (0, *range(2, x.ndim))
             mean, var = x.mean(axes), x.var(axes)
             self.num_batches_tracked[...] += 1
-            self.update(mean, var, x.size // x.shape[1])
+            count = x.size // x.shape[1]
+            new = self.momentum
+            pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
+            for stat, value in pairs if count else ():
+                stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
         per_channel = (-1, *(1,) * (x.ndim - 2))
         scale = lax.rsqrt(var + self.eps) * self.weight[...]
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
         return (x + self.bias[...].reshape(per_channel)).astype(input.dtype)
 
-    def update(self, mean, var, count):
-        new = self.momentum
-        pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
-        for stat, value in pairs if count else ():
-            stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
-
 
 def max_pool2d(input, kernel_size, stride=None, padding=0):
     """Largest value of each window: (…, H, W) → (…, H_out, W_out)."""
-    kernel, strides = per_axis(kernel_size, 2), per_axis(stride or kernel_size, 2)
+    kernel, strides = (kernel_size,) * 2, per_axis(stride or kernel_size, 2)
     floating = jnp.issubdtype(input.dtype, jnp.floating)
     least = np.array(-np.inf if floating else jnp.iinfo(input.dtype).min, input.dtype)
     lead = (1,) * (input.ndim - 2)
-    pads = [(0, 0)] * len(lead) + [(p, p) for p in per_axis(padding, 2)]
+    pads = [(0, 0)] * len(lead) + [(p, p) for p in (padding,) * 2]
     return lax.reduce_window(input, least, lax.max, lead + kernel, lead + strides, pads)
 
 

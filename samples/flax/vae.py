@@ -15,11 +15,11 @@ class Conv2d(nnx.Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, *, rngs):
         self.out_channels, self.groups = out_channels, 1
-        self.kernel_size = (kernel_size,) * 2
         self.stride = (stride,) * 2
         self.dilation = 1, 1
         self.padding = (padding,) * 2
-        shape = (out_channels, in_channels, *self.kernel_size)
+        shape = out_channels, in_channels, kernel_size, kernel_size
+        self.kernel_size = shape[2:]
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
         bias_init = rngs.params.uniform(shape[:1], minval=-bound, maxval=bound)
@@ -30,7 +30,7 @@ class Conv2d(nnx.Module):
         padding = [(p, p) for p in self.padding]
         batched = input if input.ndim == 4 else input[None]
         output = lax.conv_general_dilated(batched, self.weight[...], self.stride, padding)
-        output = output if bias is None else output + bias.reshape(-1, 1, 1)
+        output = output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 
 
@@ -54,17 +54,15 @@ class BatchNorm2d(nnx.Module):
             axes = (0, *range(2, x.ndim))
             mean, var = x.mean(axes), x.var(axes)
             self.num_batches_tracked[...] += 1
-            self.update(mean, var, x.size // x.shape[1])
+            count = x.size // x.shape[1]
+            new = self.momentum
+            pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
+            for stat, value in pairs if count else ():
+                stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
         per_channel = (-1, *(1,) * (x.ndim - 2))
         scale = lax.rsqrt(var + self.eps) * self.weight[...]
         x = (x - mean.reshape(per_channel)) * scale.reshape(per_channel)
         return (x + self.bias[...].reshape(per_channel)).astype(input.dtype)
-
-    def update(self, mean, var, count):
-        new = self.momentum
-        pairs = (self.running_mean, mean), (self.running_var, var * count / (count - 1))
-        for stat, value in pairs if count else ():
-            stat[...] = ((1 - new) * stat[...] + new * value).astype(stat.dtype)
 
 
 def leaky_relu(input, negative_slope=0.01):
@@ -75,14 +73,10 @@ def leaky_relu(input, negative_slope=0.01):
 class Linear(nnx.Linear):
     """``nnx.Linear`` with torch's initialisation: U(±1/√in_features) for kernel and bias."""
 
-    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
+    def __init__(self, in_features, out_features, *, rngs: nnx.Rngs):
         bound = max(in_features, 1) ** -0.5
-
-        def init(key, shape, dtype):
-            return jax.random.uniform(key, shape, dtype, -bound, bound)
-
-        options = {"kernel_init": init, "bias_init": init, **options}
-        super().__init__(in_features, out_features, rngs=rngs, **options)
+        init = jax.tree_util.Partial(jax.random.uniform, minval=-bound, maxval=bound)
+        super().__init__(in_features, out_features, kernel_init=init, bias_init=init, rngs=rngs)
 
 
 class ConvTranspose2d(nnx.Module):

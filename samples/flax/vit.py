@@ -11,19 +11,13 @@ from flax import nnx
 from jax import lax
 
 
-def per_axis(value, rank: int) -> tuple[int, ...]:
-    """One int per spatial axis from an int, a sequence of one, or a sequence of ``rank``."""
-    return (value,) * rank if hasattr(value, "__index__") else tuple(value) * (rank // len(value))
-
-
 class Conv2d(nnx.Module):
     """Convolution of (N, C, H, W)."""
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, *, rngs):
-        self.kernel_size = per_axis(kernel_size, 2)
-        self.stride = per_axis(stride, 2)
+        self.stride = (stride,) * 2
         self.padding = 0, 0
-        shape = (out_channels, in_channels, *self.kernel_size)
+        shape = out_channels, in_channels, kernel_size, kernel_size
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
         bias_init = rngs.params.uniform(shape[:1], minval=-bound, maxval=bound)
@@ -31,11 +25,10 @@ class Conv2d(nnx.Module):
 
     def __call__(self, input):
         bias = self.bias[...]
-        padding = self.padding
-        padding = padding.upper() if isinstance(padding, str) else [(p, p) for p in padding]
+        padding = [(p, p) for p in self.padding]
         batched = input if input.ndim == 4 else input[None]
         output = lax.conv_general_dilated(batched, self.weight[...], self.stride, padding)
-        output = output if bias is None else output + bias.reshape(-1, 1, 1)
+        output = output + bias.reshape(-1, 1, 1)
         return output if batched is input else output[0]
 
 
@@ -74,23 +67,13 @@ class Linear(nnx.Linear):
 
     def __init__(self, in_features, out_features, *, rngs: nnx.Rngs, **options):
         bound = max(in_features, 1) ** -0.5
-
-        def init(key, shape, dtype):
-            return jax.random.uniform(key, shape, dtype, -bound, bound)
-
+        init = jax.tree_util.Partial(jax.random.uniform, minval=-bound, maxval=bound)
         options = {"kernel_init": init, "bias_init": init, **options}
         super().__init__(in_features, out_features, rngs=rngs, **options)
 
 
 def LayerNorm(
-    normalized_shape,
-    eps=1e-05,
-    elementwise_affine=True,
-    bias=True,
-    device=None,
-    dtype=None,
-    *,
-    rngs,
+    normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None, *, rngs
 ) -> nnx.LayerNorm:
     """nnx normalises one axis, and its fast variance E[x²] − E[x]² loses digits.
 
@@ -99,7 +82,7 @@ def LayerNorm(
         normalized_shape,
         epsilon=eps,
         use_scale=elementwise_affine,
-        use_bias=elementwise_affine and bias,
+        use_bias=bias,
         use_fast_variance=False,
         param_dtype=dtype or jnp.float32,
         rngs=rngs,

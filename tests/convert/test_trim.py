@@ -12,9 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from migrator.convert.trim import trimmed
+from migrator.convert.trim import trimmed as of_file
 from migrator.convert.trim.walking import parsed
 from tests.convert.tools import both, convert
+
+
+def trimmed(own: ast.Module, helpers: list[str]) -> str:
+    return of_file(own, helpers).helpers
 
 
 def definition(code: str, name: str) -> str:
@@ -301,8 +305,8 @@ def test_short_steps_merge_in_what_is_no_longer_as_written(second: str, merged: 
     code = trimmed(ast.parse("f(1)"), [helper])
     assert ("y = x * 2\n" in code) is (merged is None)
     assert merged is None or f"    {merged}\n" in code
-    whole = trimmed(ast.parse("g = f"), [helper])
-    assert whole == helper
+    every = trimmed(ast.parse("g = f"), [helper])
+    assert every == helper
 
 
 def test_functions_of_one_line_are_written_out_where_they_are_short() -> None:

@@ -69,10 +69,10 @@ def measured(name: str) -> Port:
 
 SHOWN = {
     "resnet": """
-- The helpers have what the file uses of each layer: `Conv2d` has no groups and no dilation here, `BatchNorm2d` always
-  a weight and running statistics. A person would go on: `Conv2d` need not ask whether its input has a batch, and
-  `BatchNorm2d` how many axes there are.
-- `GroupNorm` is there for one `isinstance`; nothing builds one, and its class says so.
+- The helpers have what the file uses of each layer: `Conv2d` has no groups, no dilation and no bias here, and its
+  docstring says where `bias=False` has gone; `BatchNorm2d` has always a weight and running statistics. A person would
+  go on: `Conv2d` need not ask whether its input has a batch, and `BatchNorm2d` how many axes there are.
+- `isinstance` does not ask for `GroupNorm`, which nothing builds.
 - The loop over `nnx.iter_modules` sets what the constructors could have been given as initialisers.
 - `functools.partial(max_pool2d, …)` as an attribute reads well, but a function of the file's own would do.
 """,

@@ -45,5 +45,9 @@ def test_a_port_is_as_long_as_its_original(file: File) -> None:
     assert measured(file.path.stem).model <= (1.1 if close else 1.2)
 
 
+def test_a_resnet_needs_few_helpers() -> None:
+    assert measured("resnet").helpers <= 60
+
+
 def test_a_gpt_needs_no_helpers() -> None:
     assert measured("gpt").helper_names == ()

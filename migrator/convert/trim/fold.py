@@ -9,14 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 from migrator.convert.trim.known import (
+    MARKS,
     PRESENT,
-    SEQUENCE,
     Known,
     concerns,
     constant,
+    examples,
     is_constant,
     is_own,
     is_plain,
+    is_repeated,
     possible,
     renamed,
     truth,
@@ -184,7 +186,7 @@ def _compare(node: ast.Compare, known: Known) -> ast.expr:
     if len(made.ops) == 1 and type(made.ops[0]) in _COMPARE:
         left, right = possible(made.left, known), possible(made.comparators[0], known)
         if left is not None and right is not None:
-            if {PRESENT, SEQUENCE} & {*left, *right} and not isinstance(
+            if any(mark in (*left, *right) for mark in MARKS) and not isinstance(
                 made.ops[0], ast.Is | ast.IsNot
             ):
                 return made
@@ -214,19 +216,18 @@ def _call(node: ast.Call, known: Known) -> ast.expr:
         types = tuple(_TYPES.get(one.id) if isinstance(one, ast.Name) else None for one in kinds)
         values = possible(made.args[0], known)
         if values is not None and PRESENT not in values and None not in types:
-            examples = [() if value is SEQUENCE else value for value in values]
-            found = {isinstance(value, types) for value in examples}  # type: ignore[arg-type]
+            found = {isinstance(value, types) for value in examples(values)}  # type: ignore[arg-type]
             if len(found) == 1:
                 return ast.Constant(found.pop())
     if name == "hasattr" and text(made.args[1]) == "'__index__'":  # an integer, numpy's too
         values = possible(made.args[0], known)
-        if values is not None and PRESENT not in values:  # a tuple has no index either
-            found = {hasattr(value, "__index__") for value in values}
+        if values is not None and PRESENT not in values:
+            found = {hasattr(value, "__index__") for value in examples(values)}
             if len(found) == 1:
                 return ast.Constant(found.pop())
     inner = known.functions.get(name)
     if inner is not None and len(made.args) == len(inner.args.args) and not made.keywords:
-        found_value = _of_one_line(inner, made.args, known)
+        found_value = _of_one_line(inner, made, known)
         if found_value is not None:
             return found_value
     if any(isinstance(a, ast.Starred) and isinstance(a.value, ast.Tuple) for a in made.args):
@@ -244,13 +245,12 @@ def _call(node: ast.Call, known: Known) -> ast.expr:
 
 
 _LONGEST = 24
-"""What a call of a function of one line becomes is no longer than this."""
+"""What a call of a function of one line becomes is no longer than this, or than the call."""
 
 
-def _of_one_line(
-    inner: ast.FunctionDef, arguments: list[ast.expr], known: Known
-) -> ast.expr | None:
+def _of_one_line(inner: ast.FunctionDef, call: ast.Call, known: Known) -> ast.expr | None:
     """``per_axis(1, 2)`` → ``(1, 1)``, and ``per_axis(value, 2)`` → ``(value,) * 2`` where the value is known to be an int."""
+    arguments = call.args
     given = dict(zip((a.arg for a in inner.args.args), arguments, strict=True))
     constants = {p: a.value for p, a in given.items() if isinstance(a, ast.Constant)}
     values = {p: found for p, a in given.items() if (found := possible(a, known)) is not None}
@@ -265,7 +265,7 @@ def _of_one_line(
     ):
         return None
     made = with_arguments(made, given)
-    return made if len(text(made)) <= _LONGEST else None
+    return made if len(text(made)) <= max(_LONGEST, len(text(call))) else None
 
 
 def _without_nothing(node: ast.Call) -> ast.Call:
@@ -323,6 +323,29 @@ def _item(node: ast.Subscript, known: Known) -> ast.expr:
     return made
 
 
+def _tuple(node: ast.Tuple, known: Known) -> ast.expr:
+    """``(n, *(size,) * 2)`` → ``(n, size, size)``"""
+    made = _children(node, known)
+    elements: list[ast.expr] = []
+    for one in made.elts:
+        value = one.value if isinstance(one, ast.Starred) else None
+        repeated = value is not None and _of_a_name(value)
+        elements += repeated if repeated else [one]
+    return made if len(elements) == len(made.elts) else changed(made, elts=elements)
+
+
+def _of_a_name(node: ast.expr) -> list[ast.expr] | None:
+    """The elements of ``(size,) * 2``."""
+    if not is_repeated(node) or not isinstance(node, ast.BinOp):
+        return None
+    left, times = node.left, node.right
+    assert isinstance(left, ast.Tuple)
+    short = isinstance(times, ast.Constant) and type(times.value) is int and times.value <= 3
+    if not short or len(left.elts) != 1 or not isinstance(left.elts[0], ast.Name):
+        return None
+    return left.elts * times.value  # type: ignore[attr-defined]
+
+
 def _inner(node: Any, known: Known) -> Any:
     """A lambda or comprehension, which binds names of its own."""
     if isinstance(node, ast.Lambda):
@@ -343,6 +366,7 @@ _SPECIAL: dict[type, Callable[[Any, Known], Any]] = {
     ast.Call: _call,
     ast.BinOp: _arithmetic,
     ast.Subscript: _item,
+    ast.Tuple: _tuple,
     ast.Lambda: _inner,
     ast.ListComp: _inner,
     ast.SetComp: _inner,
@@ -397,7 +421,8 @@ def _learned(known: Known, node: ast.stmt) -> Known:
         return replace(known, values={**known.values, pairs[0].id: (PRESENT,)})
     if pairs is not None and isinstance(pairs[0], ast.Name):
         values = possible(pairs[1], known)
-        if values is not None and isinstance(pairs[1], ast.Attribute):
+        read = isinstance(pairs[1], ast.Attribute | ast.Subscript)
+        if values is not None and (read or values == (None,)):
             return replace(known, values={**known.values, pairs[0].id: values})
     return known
 
@@ -435,7 +460,17 @@ def _statement(node: ast.stmt, known: Known) -> list[ast.stmt]:
         if all(a is b for a, (_, b) in zip(values, pairs, strict=True)):
             return [node]
         return [changed(node, value=ast.Tuple(values, ast.Load()))]
-    return [_children(node, known)]
+    made = _children(node, known)
+    if made is not node and isinstance(made, ast.Assign) and _is_idle(made):
+        return []
+    return [made]
+
+
+def _is_idle(node: ast.Assign) -> bool:
+    """``x = x``"""
+    target, value = node.targets[0], node.value
+    named = isinstance(target, ast.Name) and isinstance(value, ast.Name)
+    return named and len(node.targets) == 1 and target.id == value.id  # type: ignore[attr-defined]
 
 
 def _compound(node: Any, known: Known) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from migrator.convert.trim.fold import is_pure
@@ -85,39 +86,92 @@ def join_forwarders(work: Work) -> bool:
 
 
 def join_methods(work: Work) -> bool:
-    """``return self._forward(input, self.weight[...])`` with nobody else calling it: the steps stand here."""
+    """``return self._forward(input, self.weight[...])`` or ``self.update(mean, var)`` with nobody else calling it: the steps stand here."""
     for owner in work.classes():
         methods = {m.name: m for m in owner.body if isinstance(m, ast.FunctionDef)}
         for one in methods.values():
-            last = one.body[-1]
-            call = last.value if isinstance(last, ast.Return) else None
-            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-                continue
-            other = methods.get(call.func.attr)
-            if other is None or other is one or not is_own(call.func):
-                continue
-            sites = work.method_sites(owner, other)
-            if sites is None or len(sites) != 1 or sites[0].call is not call:
-                continue
-            steps = _handed_to(one, call, other)
-            if steps is None:
-                continue
-            new = changed(one, body=[*one.body[:-1], *steps])
-            body = [new if m is one else m for m in owner.body if m is not other]
-            work.replace(owner, changed(owner, body=body))
-            return True
+            for at in _steps_of(one.body):
+                call = at.value if isinstance(at, ast.Return | ast.Expr) else None
+                if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                    continue
+                other = methods.get(call.func.attr)
+                if other is None or other is one or not is_own(call.func):
+                    continue
+                if isinstance(at, ast.Return) and at is not one.body[-1]:
+                    continue
+                sites = work.method_sites(owner, other)
+                if sites is None or len(sites) != 1 or sites[0].call is not call:
+                    continue
+                handed = _handed_to if isinstance(at, ast.Return) else _in_between
+                steps = handed(one, call, other)
+                if steps is None:
+                    continue
+                new = changed(one, body=_with_steps(one.body, at, steps))
+                body = [new if m is one else m for m in owner.body if m is not other]
+                work.replace(owner, changed(owner, body=body))
+                return True
     return False
+
+
+def _steps_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a block and of the branches and loops in it."""
+    for one in body:
+        yield one
+        if isinstance(one, ast.If | ast.For):
+            yield from _steps_of([*one.body, *one.orelse])
+
+
+def _with_steps(body: list[ast.stmt], at: ast.stmt, steps: list[ast.stmt]) -> list[ast.stmt]:
+    """A block with steps in the place of a statement."""
+    made: list[ast.stmt] = []
+    for one in body:
+        if one is at:
+            made += steps
+        elif isinstance(one, ast.If | ast.For) and any(s is at for s in _steps_of([one])):
+            inner = {k: _with_steps(getattr(one, k), at, steps) for k in ("body", "orelse")}
+            made.append(changed(one, **inner))
+        else:
+            made.append(one)
+    return made
+
+
+def _in_between(
+    one: ast.FunctionDef, call: ast.Call, other: ast.FunctionDef
+) -> list[ast.stmt] | None:
+    """The steps of a method that gives nothing, among those of another; None where names would get in each other's way."""
+    if any(isinstance(n, ast.Return) for s in other.body for n in walk(s)) or not _may_join(
+        one, other
+    ):
+        return None
+    params = parameters(other)[1:]
+    given = bound(call, params)
+    steps = [s for s in other.body if not is_docstring(s)]
+    bound_there = {n for s in steps for n in stored(s)}
+    if set(given) != set(params) or bound_there & set(params):
+        return None
+    same = {p for p, v in given.items() if isinstance(v, ast.Name) and v.id == p}
+    if (bound_there | (set(params) - same)) & names_of(one.body):
+        return None
+    named = [
+        ast.Assign([ast.Name(p, ast.Store())], given[p], lineno=0) for p in params if p not in same
+    ]
+    return [*named, *steps]
+
+
+def _may_join(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
+    """Whether two methods have neither decorators and open arguments nor scopes that might see names of each other."""
+    args = other.args
+    if one.decorator_list or other.decorator_list or args.vararg or args.kwarg or args.kwonlyargs:
+        return False
+    return not any(isinstance(n, _SCOPES) for s in (*one.body, *other.body) for n in walk(s))
 
 
 def _handed_to(
     one: ast.FunctionDef, call: ast.Call, other: ast.FunctionDef
 ) -> list[ast.stmt] | None:
     """The steps of a method as the end of another that calls it; None where names would get in each other's way."""
-    args = other.args
-    if one.decorator_list or other.decorator_list or args.vararg or args.kwarg or args.kwonlyargs:
+    if not _may_join(one, other):
         return None
-    if any(isinstance(n, _SCOPES) for s in (*one.body, *other.body) for n in walk(s)):
-        return None  # which might see names that the other one binds
     repeated = [n for s in other.body for n in walk(s) if isinstance(n, _REPEATED)]
     params = parameters(other)[1:]
     given = bound(call, params)
@@ -168,6 +222,8 @@ def merge_steps(node: ast.stmt) -> ast.stmt:
 
 _WIDE = 88
 """Longer lines than this are not made of two."""
+_WIDEST = 100
+"""As long as a line may be."""
 
 
 def _merged(body: list[ast.stmt], indent: int) -> list[ast.stmt]:
@@ -188,8 +244,41 @@ def _merged(body: list[ast.stmt], indent: int) -> list[ast.stmt]:
                 if indent + len(text(found)) <= _WIDE:
                     made[-1] = found
                     continue
+        elif isinstance(before, ast.Assign) and _may_merge(before, one):
+            spread = _spread(before, one, body)
+            if spread is not None and indent + len(text(spread)) <= _WIDEST:
+                made[-1] = spread
+                continue
         made.append(one)
     return body if len(made) == len(body) else made
+
+
+def _spread(before: ast.Assign, one: ast.stmt, body: list[ast.stmt]) -> ast.stmt | None:
+    """``f(a, **{"b": c})`` as ``f(a, b=c)``, of two steps; None where it is something else."""
+    target, value = before.targets[0], before.value
+    call = one.value if isinstance(one, ast.Expr | ast.Return | ast.Assign) else None
+    if not isinstance(call, ast.Call) or not isinstance(value, ast.Dict):
+        return None
+    if len(before.targets) != 1 or not isinstance(target, ast.Name):
+        return None
+    keys = [str(k.value) for k in value.keys if isinstance(k, ast.Constant)]
+    plain = all(isinstance(v, ast.Name | ast.Constant) for v in value.values)
+    if (
+        not plain
+        or len(keys) < len(value.keys)
+        or sum(loads(s).get(target.id, 0) for s in body) != 1
+    ):
+        return None
+    opened = [k for k in call.keywords if k.arg is None]
+    if len(opened) != 1 or not isinstance(opened[0].value, ast.Name):
+        return None
+    if opened[0].value.id != target.id or {k.arg for k in call.keywords} & set(keys):
+        return None
+    given = [ast.keyword(key, v) for key, v in zip(keys, value.values, strict=True)]
+    keywords = [*given, *(k for k in call.keywords if k.arg is not None)]
+    found: ast.stmt = changed(one, value=changed(call, keywords=keywords))
+    found.lineno = before.lineno
+    return found
 
 
 def _may_merge(before: ast.stmt, one: ast.stmt) -> bool:

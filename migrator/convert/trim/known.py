@@ -45,6 +45,15 @@ PRESENT = object()
 """The value of what is known only not to be None."""
 SEQUENCE = object()
 """The value of what is known only to be a tuple."""
+INTEGER = object()
+"""The value of what is known only to be an integer."""
+MARKS = (PRESENT, SEQUENCE, INTEGER)
+"""What stands for values of which not all is known."""
+
+
+def examples(values: Iterable[Any]) -> list[Any]:
+    """A value of the type of each, where at least the type is known."""
+    return [() if v is SEQUENCE else 1 if v is INTEGER else v for v in values]
 
 
 def constant(value: Any, origin: str = "") -> ast.Constant:
@@ -99,7 +108,7 @@ def _is_number(value: object) -> bool:
 def truth(node: ast.expr, known: Known) -> bool | None:
     """Whether a test holds; None when only a run tells."""
     values = possible(node, known)
-    if values is None or PRESENT in values or SEQUENCE in values:
+    if values is None or any(mark in values for mark in MARKS):
         return None
     found = {bool(value) for value in values}
     return found.pop() if len(found) == 1 else None
@@ -113,7 +122,20 @@ def possible(node: ast.expr, known: Known) -> tuple[Any, ...] | None:
         return known.values.get(node.id)
     if isinstance(node, ast.Attribute) and is_own(node):
         return known.attribute_values.get(node.attr)
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and len(node.values) == 2:
+        first, second = (possible(value, known) for value in node.values)
+        if first is None or second is None:
+            return None
+        return *(v for v in first if v in MARKS or v), *second
+    if _is_whole(node) and possible(node.value, known) == (PRESENT,):  # type: ignore[attr-defined]
+        return (PRESENT,)
     return (SEQUENCE,) if is_repeated(node) else None
+
+
+def _is_whole(node: ast.expr) -> bool:
+    """``self.weight[...]``"""
+    at = node.slice if isinstance(node, ast.Subscript) else None
+    return isinstance(at, ast.Constant) and at.value is ...
 
 
 def is_repeated(node: ast.expr) -> bool:

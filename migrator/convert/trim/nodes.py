@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from migrator.convert.trim import fold, walking
-from migrator.convert.trim.known import Known, is_own
+from migrator.convert.trim.known import INTEGER, Known, is_own
 from migrator.convert.trim.uses import Definition
 from migrator.convert.trim.walking import add, changed, exchanged, kept, names, names_of
 from migrator.python_tree import walk
@@ -89,10 +89,13 @@ def fewer_parameters(args: ast.arguments, gone: set[str]) -> ast.arguments:
     )
 
 
-def constants_of(found: list[ast.expr | None]) -> tuple[Any, ...] | None:
-    """The different values of expressions that are all constants."""
+def values_of(found: list[ast.expr | None]) -> tuple[Any, ...] | None:
+    """The different values of expressions that are all constants or integers."""
     values: list[Any] = []
     for one in found:
+        if isinstance(one, ast.Name) and getattr(one, "is_integer", False):
+            values += [] if INTEGER in values else [INTEGER]
+            continue
         if not isinstance(one, ast.Constant):
             return None
         if not any(type(v) is type(one.value) and v == one.value for v in values):

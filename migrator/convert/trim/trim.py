@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,12 +17,8 @@ from migrator.convert.trim.joins import (
     merge_steps,
 )
 from migrator.convert.trim.known import (
-    PRESENT,
-    SEQUENCE,
     Known,
     is_constant,
-    is_own,
-    is_repeated,
     origins,
 )
 from migrator.convert.trim.nodes import (
@@ -31,66 +28,87 @@ from migrator.convert.trim.nodes import (
     attributes_of,
     bound_by,
     completed_by,
-    constants_of,
-    defaults_of,
-    fewer_parameters,
     has_method,
     in_method,
     is_attribute,
-    is_read_inside,
-    keyword_only,
-    one_liners,
-    parameters,
-    reads,
-    reads_unbound,
-    substituted,
+    is_docstring,
     without_unread,
 )
+from migrator.convert.trim.options import MODES, drop_options, present_in
+from migrator.convert.trim.own import edited, unbuilt_of
 from migrator.convert.trim.text import definition
 from migrator.convert.trim.uses import (
     Definition,
     Together,
     Uses,
-    bound,
     used_by_file,
     used_by_helper,
-    without,
 )
 from migrator.convert.trim.walking import changed, names, parsed
 
 _ROUNDS = 12
-_MODES = frozenset({"deterministic", "use_running_average", "rngs"})
-"""Attributes that ``train()``, ``eval()`` and ``nnx`` itself read and set."""
 _OF_MODULES = frozenset(
     {"train", "eval", "set_attributes", "set_mode", "sow", "perturb", "iter_modules"}
 )
 
 
-def trimmed(own: ast.Module, helpers: Sequence[str]) -> str:
+@dataclass(frozen=True)
+class Trimmed:
+    """Helpers with only what a file uses of them.
+
+    Attributes:
+      helpers: their text.
+      options: helper → arguments that the file's calls are to leave out: all stated the same.
+      unbuilt: classes that the file's ``isinstance`` need not ask for any more.
+    """
+
+    helpers: str
+    options: Mapping[str, Collection[str]]
+    unbuilt: Collection[str]
+
+    def of_own(self, text: str) -> str:
+        """The file's own text as it goes with these helpers."""
+        return edited(text, self.options, self.unbuilt) if self.options or self.unbuilt else text
+
+
+def trimmed(own: ast.Module, helpers: Sequence[str], text: str = "") -> Trimmed:
     """The helpers with only what a file uses of them.
 
     Args:
       own: the file without them.
       helpers: definitions, those that others use first.
+      text: the file's text.
     """
-    whole = [text for text in helpers if text.startswith(_WHOLE)]
-    helpers = [text for text in helpers if text not in whole]
-    return "\n\n".join([*whole, *_trimmed(own, helpers)])
+    whole = [one for one in helpers if one.startswith(_WHOLE)]
+    made, options, unbuilt = _trimmed(own, [one for one in helpers if one not in whole], text)
+    return Trimmed("\n\n".join([*whole, *made]), options, unbuilt)
 
 
 _WHOLE = "class NotConverted:"
 """The helper whose methods are called by Python alone."""
 
 
-def _trimmed(own: ast.Module, helpers: Sequence[str]) -> Sequence[str]:
-    body = [one for text in helpers for one in parsed(text)]
+def _trimmed(
+    own: ast.Module, helpers: Sequence[str], text: str
+) -> tuple[Sequence[str], dict[str, set[str]], set[str]]:
+    body = [one for helper in helpers for one in parsed(helper)]
     if not any(isinstance(one, Definition) for one in body):
-        return helpers
+        return helpers, {}, set()
     work = Work(own, body)
     for _ in range(_ROUNDS):
         if not work.round():
             break
-    return [definition(merge_steps(one)) for one in work.body] if work.touched else helpers
+    if not work.touched:
+        return helpers, {}, set()
+    empty = {name for name in work.emptied if not any(name in names(o) for o in work.body)}
+    idle = work.uses.names - work.uses.calls.keys()
+    unbuilt = unbuilt_of(own, text, empty, idle) if empty else empty
+    kept = [
+        _said(one, work.left_out.get(getattr(one, "name", ""), set()))
+        for one in work.body
+        if getattr(one, "name", "") not in unbuilt
+    ]
+    return [definition(merge_steps(one)) for one in kept], work.left_out, unbuilt
 
 
 class Work:
@@ -99,18 +117,22 @@ class Work:
     def __init__(self, own: ast.Module, body: list[ast.stmt]) -> None:
         self.body = body
         self.touched = False
+        self.emptied: set[str] = set()
+        """Classes that are only asked for."""
+        self.left_out: dict[str, set[str]] = {}
+        """Helper → arguments that the file's own calls state, all the same, and are to leave out."""
         self._names = frozenset(one.name for one in body if isinstance(one, Definition))
         self._own, self._own_names = used_by_file(own, self._names)
         self._attributes: tuple[list[ast.stmt], dict[str, Everywhere]] = body, {}
         self._defined: tuple[list[ast.stmt], dict[str, Any]] = [], {}
-        self._tried: dict[int, tuple[Any, ...]] = {}
+        self.tried: dict[int, tuple[Any, ...]] = {}
         self._parts: dict[int, tuple[ast.stmt, Uses]] = {}
         self._idle: dict[int, list[ast.stmt]] = {}
         self._put_in: dict[tuple[int, str, int], tuple[ast.stmt, ast.stmt, ast.expr]] = {}
         self._used = body, Together([self._own, *map(self._part, body)])
         self.uses = self._used[1]
 
-    def _uses(self) -> Together:
+    def now(self) -> Together:
         if self._used[0] is not self.body:
             self._used = self.body, Together([self._own, *map(self._part, self.body)])
         return self._used[1]
@@ -129,7 +151,7 @@ class Work:
         steps: tuple[Callable[[], bool], ...] = (
             self._drop_unread,
             self._empty_unbuilt,
-            self._drop_options,
+            partial(drop_options, self),
             self._drop_attributes,
             self._fold_present,
             self._drop_methods,
@@ -140,7 +162,7 @@ class Work:
         any_made = False
         for place, step in enumerate(steps):
             while self._idle.get(place) is not self.body:
-                self.uses = self._uses()
+                self.uses = self.now()
                 if not step():
                     self._idle[place] = self.body  # nothing to be done for it until that changes
                     break
@@ -164,7 +186,14 @@ class Work:
             if one is not old or new is not None
         ]
 
-    def _attributes_of(self, owner: ast.ClassDef) -> Everywhere:
+    def put(self, owner: ast.ClassDef | None, old: ast.AST, new: ast.AST) -> None:
+        if owner is None:
+            self.replace(old, new)
+        else:
+            body = [new if one is old else one for one in owner.body]
+            self.replace(owner, changed(owner, body=body))
+
+    def attributes_of(self, owner: ast.ClassDef) -> Everywhere:
         if self._attributes[0] is not self.body:
             self._attributes = self.body, {}
         known = self._attributes[1]
@@ -191,7 +220,7 @@ class Work:
                 if bases - self.uses.names <= {"nnx.Module"} and not by_name:
                     yield one
 
-    def _callables(
+    def callables(
         self, of: str = "", called: str = ""
     ) -> Iterator[tuple[ast.ClassDef | None, ast.FunctionDef, list[Any]]]:
         """Functions and methods all of whose calls are seen, with these calls."""
@@ -254,7 +283,7 @@ class Work:
         """A class that is only asked for, in ``isinstance`` or an annotation."""
         made = False
         for one in list(self.classes()):
-            if one.name in self.uses.calls or len(self.uses.family(one.name)) > 1:
+            if one.name in self.uses.calls or self.uses.has_subclass(one.name):
                 continue
             if any(key.startswith(f"{one.name}.") for key in self.uses.calls) and len(one.body) < 2:
                 continue
@@ -262,196 +291,17 @@ class Work:
                 continue
             words = ast.Expr(ast.Constant("Only asked for: nothing here builds one."))
             words.changed = True  # type: ignore[attr-defined]
-            self.replace(one, changed(one, body=[words]))
+            base = ast.Attribute(ast.Name("nnx", ast.Load()), "Module", ast.Load())
+            self.replace(one, changed(one, bases=[base], body=[words]))
+            self.emptied.add(one.name)
             made = True
         return made
-
-    # --- options -----------------------------------------------------------------------------------------------------
-
-    def _drop_options(self) -> bool:
-        """Parameters that are the same in every call, with the branches that they decide."""
-        made = False
-        for name, method in [(o.name if o else "", f.name) for o, f, _ in self._callables()]:
-            for owner, function, sites in self._callables(name or method, method):
-                if self._take_options(owner, function, sites):
-                    made = True
-                    self.uses = self._uses()
-        return made
-
-    def _take_options(
-        self, owner: ast.ClassDef | None, function: ast.FunctionDef, sites: list[Any]
-    ) -> bool:
-        key = (function, owner, *(site.call for site in sites))
-        if self._tried.get(id(function)) == key:
-            return False  # nothing of it has changed since it was last tried
-        if not sites:
-            return False
-        within = set(map(id, walking.calls(function)))
-        if any(id(site.call) in within for site in sites):
-            return False
-        made = self._fewer(owner, function, sites)
-        if made is None:
-            self._tried[id(function)] = key
-            return False
-        new, gone = made
-        positional = parameters(function, owner)
-        calls = {
-            id(site.call): without(site.call, positional, gone)
-            for site in sites
-            if gone & bound(site.call, positional).keys()
-        }
-        self._put(owner, function, new)
-        if calls:
-            self.body = [substituted(one, calls) for one in self.body]
-        return True
-
-    def _put(self, owner: ast.ClassDef | None, old: ast.AST, new: ast.AST) -> None:
-        if owner is None:
-            self.replace(old, new)
-        else:
-            body = [new if one is old else one for one in owner.body]
-            self.replace(owner, changed(owner, body=body))
-
-    def _fewer(
-        self, owner: ast.ClassDef | None, function: ast.FunctionDef, sites: list[Any]
-    ) -> tuple[ast.FunctionDef, set[str]] | None:
-        """A function with fewer parameters, and which have gone; None when nothing changes."""
-        positional = parameters(function, owner)
-        defaults = defaults_of(function)
-        given: dict[str, list[ast.expr | None]] = {
-            p: [] for p in [*positional, *keyword_only(function)]
-        }
-        passed: set[str] = set()
-        for site in sites:
-            arguments = bound(site.call, positional)
-            for param, found in given.items():
-                found.append(arguments.get(param, defaults.get(param)))
-                if site.own and param in arguments:
-                    passed.add(param)
-        values = {p: v for p, found in given.items() if (v := constants_of(found)) is not None}
-        values = {p: v for p, v in values.items() if not is_read_inside(function, p)}
-        for param in passed & values.keys() & defaults.keys():  # which stays an option
-            with_default = constants_of([*given[param], defaults[param]])
-            values = {**values, param: with_default} if with_default else _but(values, param)
-        single = {p: v[0] for p, v in values.items() if len(v) == 1 and p not in passed}
-        stated = {
-            p
-            for p in single
-            if defaults.get(p) not in given[p]
-            and not any(getattr(a, "origin", "") for a in given[p])
-        }
-        present = {} if owner is None or function.name == "__init__" else self._present(owner)
-        while True:
-            known = Known(single, values, {}, present, one_liners(self.body))
-            body = fold.statements(function.body, known)
-            lasting = self._lasting(owner, function, body)
-            numbers = origins(lasting, self._handed(lasting)) - stated
-            bad = numbers | {p for p in single if reads_unbound(body, p)}
-            silent = {
-                p
-                for p in passed & values.keys()
-                if not any(reads(one, p) for one in body)
-                and any(reads(one, p) for one in function.body)
-            }
-            if not bad & single.keys() and not silent:
-                break
-            single = {p: v for p, v in single.items() if p not in bad}
-            values = {p: v for p, v in values.items() if p not in silent}
-        unread = {
-            p
-            for p, found in given.items()
-            if p not in passed
-            and not any(reads(one, p) for one in body)
-            and all(a is None or fold.is_pure(a) for a in found)
-        }
-        gone = (single.keys() | unread) - {"rngs"}
-        if body is function.body and not gone:
-            return None
-        return changed(
-            function, args=fewer_parameters(function.args, gone), body=body or [ast.Pass()]
-        ), gone
-
-    def _present(self, owner: ast.ClassDef) -> dict[str, tuple[Any, ...]]:
-        """Attributes that hold an array, or one of a few values, in every instance."""
-        every = self._attributes_of(owner)
-        found: dict[str, tuple[Any, ...]] = {}
-        for name in self.uses.family(owner.name):
-            member = self.definition(name)
-            options = self._option_values(member)
-            for function, _, attribute, value in assignments(member):
-                if function is None or every.stores(attribute) != 1:
-                    continue
-                if attribute in self.uses.written:
-                    continue
-                if attribute in _MODES or self.uses.dynamic:
-                    continue
-                if fold.is_present(value):
-                    found[attribute] = (PRESENT,)
-                elif is_repeated(value):
-                    found[attribute] = (SEQUENCE,)
-                elif isinstance(value, ast.Name) and value.id in options:
-                    found[attribute] = options[value.id]
-        return found
-
-    def _option_values(self, owner: ast.ClassDef) -> dict[str, tuple[Any, ...]]:
-        """The values that the parameters of a class's constructor have, where all are constants."""
-        for one, function, sites in self._callables(owner.name, "__init__"):
-            if one is owner and function.name == "__init__" and sites:
-                positional, defaults = parameters(function, owner), defaults_of(function)
-                found = {}
-                for param in [*positional, *keyword_only(function)]:
-                    given = [
-                        bound(s.call, positional).get(param, defaults.get(param)) for s in sites
-                    ]
-                    values = constants_of(given)
-                    stated = any(s.own and param in bound(s.call, positional) for s in sites)
-                    if (
-                        values is not None
-                        and not stated
-                        and param not in [n for s in function.body for n in walking.stored(s)]
-                    ):
-                        found[param] = values
-                return found
-        return {}
-
-    def _lasting(
-        self, owner: ast.ClassDef | None, function: ast.FunctionDef, body: list[ast.stmt]
-    ) -> list[ast.AST]:
-        """The code whose numbers a reader would meet: not those of attributes that fall away in turn."""
-        if owner is None or function.name != "__init__":
-            return list(body)
-        found: list[ast.AST] = []
-        for statement in body:
-            for target, value in fold.pairs(statement) or ():
-                if not isinstance(target, ast.Attribute) or not self._vanishes(
-                    owner, target, value
-                ):
-                    found.append(value)
-            if fold.pairs(statement) is None:
-                found.append(statement)
-        return found
-
-    def _handed(self, code: list[ast.AST]) -> set[int]:
-        """Arguments of helpers that only helpers call: they take them in in turn."""
-        uses = self.uses
-        inner = {
-            name
-            for name, sites in uses.calls.items()
-            if name in uses.names - uses.values and not any(site.own for site in sites)
-        }
-        return {
-            id(argument)
-            for top in code
-            for node in walking.calls(top)
-            if isinstance(node.func, ast.Name) and node.func.id in inner
-            for argument in (*node.args, *(k.value for k in node.keywords))
-        }
 
     def _fold_present(self) -> bool:
         """Tests whether an attribute is None that never is."""
         made = False
         for one in list(self.classes()):
-            known = Known(attribute_values=self._present(one))
+            known = Known(attribute_values=present_in(self, one))
             body = [
                 s
                 if isinstance(s, ast.FunctionDef) and s.name == "__init__"
@@ -462,25 +312,6 @@ class Work:
                 self.replace(one, changed(one, body=body))
                 made = True
         return made
-
-    def _vanishes(self, owner: ast.ClassDef, target: ast.Attribute, value: ast.expr) -> bool:
-        """Whether an attribute of a constant is one that nothing would read."""
-        name = target.attr
-        if not is_own(target) or not is_constant(value):
-            return False
-        every = self._attributes_of(owner)
-        if every.stores(name) != 1:
-            return False
-        if (
-            name in self.uses.mentioned
-            or self.uses.dynamic
-            or every.foreign(name)
-            or name in _MODES
-        ):
-            return False
-        family = [self.definition(one) for one in self.uses.family(owner.name)]
-        bodies = [self._with(s, name, value) for member in family for s in member.body]
-        return bool(every.loads(name)) and f"self.{name}" not in origins(bodies)
 
     def _drop_locals(self) -> bool:
         """Names that a function computes and nothing reads, and functions in it that nothing calls."""
@@ -500,7 +331,7 @@ class Work:
             return False
         for one in list(self.classes()):
             family = [self.definition(name) for name in self.uses.family(one.name)]
-            every = self._attributes_of(one)
+            every = self.attributes_of(one)
             for member in one.body:
                 if isinstance(member, ast.AnnAssign) and member.value is None:
                     name = walking.text(member.target)
@@ -508,7 +339,7 @@ class Work:
                         self._forget(one, None, member, name)
                         return True
             for function, statement, name, value in assignments(one):
-                if name in _MODES or name in self.uses.mentioned or every.stores(name) != 1:
+                if name in MODES or name in self.uses.mentioned or every.stores(name) != 1:
                     continue
                 if not every.loads(name) and (fold.is_pure(value) or function is None):
                     self._forget(one, function, statement, name)
@@ -528,7 +359,7 @@ class Work:
         """Put an attribute's value where it is read."""
         made: dict[ast.ClassDef, ast.ClassDef] = {}
         for member in family:
-            body = [self._with(s, name, value) for s in member.body]
+            body = [self.put_in(s, name, value) for s in member.body]
             if f"self.{name}" in origins(body) and not plain:
                 return False
             if any(a is not b for a, b in zip(body, member.body, strict=True)):
@@ -537,7 +368,7 @@ class Work:
             self.replace(old, new)
         return bool(made)
 
-    def _with(self, node: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
+    def put_in(self, node: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
         """A method with an attribute's value put in; first it is asked whether that would do, then it is done."""
         key = id(node), name, id(value)
         if key not in self._put_in:
@@ -560,7 +391,7 @@ class Work:
             for s in function.body
             for new in (fold.assigned(statement, kept) if s is statement else [s])
         ]
-        self._put(owner, function, changed(function, body=body or [ast.Pass()]))
+        self.put(owner, function, changed(function, body=body or [ast.Pass()]))
 
     def _drop_methods(self) -> bool:
         """Methods that nothing calls."""
@@ -586,5 +417,13 @@ class Work:
         )
 
 
-def _but(values: dict[str, tuple[Any, ...]], name: str) -> dict[str, tuple[Any, ...]]:
-    return {n: v for n, v in values.items() if n != name}
+def _said(node: ast.stmt, options: Collection[str]) -> ast.stmt:
+    """A class whose docstring says what its layers are built without."""
+    if not options or not isinstance(node, ast.ClassDef) or not is_docstring(node.body[0]):
+        return node
+    text = str(node.body[0].value.value).removesuffix(".")  # type: ignore[attr-defined]
+    what = " and ".join(f"``{option}=False``" for option in sorted(options))
+    words = ast.Expr(ast.Constant(f"{text}, here with {what}."))
+    words.changed = True  # type: ignore[attr-defined]
+    made: ast.stmt = changed(node, body=[words, *node.body[1:]])
+    return made

@@ -15,10 +15,16 @@ _BY_NAME = ("getattr", "setattr", "hasattr", "delattr", "vars")
 
 
 class Site(NamedTuple):
-    """A call of a helper; ``own``: it stands in the file's own code, which stays as it is."""
+    """A call of a helper.
+
+    Attributes:
+      own: it stands in the file's own code, which stays as it is.
+      open: ``functools.partial(helper, …)``: the parameters that it does not name are given later, or not.
+    """
 
     call: ast.Call
     own: bool
+    open: bool = False
 
 
 @dataclass
@@ -45,14 +51,16 @@ class Uses:
     written: set[str] = field(default_factory=set)
     """Attributes that the file's own code assigns."""
     by_name: set[str] = field(default_factory=set)
+    keywords: set[str] = field(default_factory=set)
+    """Names of arguments that the file's own code gives to others than helpers."""
 
-    def site(self, name: str, call: ast.Call, own: bool) -> None:
+    def site(self, name: str, call: ast.Call, own: bool, is_open: bool = False) -> None:
         """Take in a call of a helper, or of a method of one."""
         if any(isinstance(a, ast.Starred) for a in call.args) or any(
             k.arg is None for k in call.keywords
         ):
             self.values.add(name)
-        self.calls.setdefault(name, []).append(Site(call, own))
+        self.calls.setdefault(name, []).append(Site(call, own, is_open))
 
 
 class Together:
@@ -63,6 +71,7 @@ class Together:
         self._families: dict[str, set[str]] = {}
         own = parts[0]
         self.names, self.mentioned, self.written = own.names, own.mentioned, own.written
+        self.keywords = own.keywords
         self.dynamic = any(part.dynamic for part in parts)
         self.values = set[str]().union(*(part.values for part in parts))
         self.by_name = set[str]().union(*(part.by_name for part in parts))
@@ -80,6 +89,10 @@ class Together:
     def read(self, name: str) -> int:
         """How often a helper is read."""
         return sum(part.read.get(name, 0) for part in self._parts)
+
+    def has_subclass(self, name: str) -> bool:
+        """Whether a helper inherits from a class."""
+        return any(name in bases for bases in self.bases.values())
 
     def family(self, name: str) -> set[str]:
         """A class with the helpers it inherits from and those that inherit from it."""
@@ -104,6 +117,7 @@ class Together:
 def used_by_file(tree: ast.Module, names: frozenset[str]) -> tuple[Uses, set[str]]:
     """What the file's own code uses, and every name that stands in it."""
     found = _File(names)
+    found.sequences = _given_sequences(tree)
     found.add(tree)
     return found.uses, found.every
 
@@ -114,6 +128,10 @@ class _File:
         self.uses = Uses(names)
         self.every: set[str] = set()
         self.mention = self.uses.mentioned.add
+        self.integers: set[str] = set()
+        """The parameters of the function at hand that are integers by their hints, and stay what they are."""
+        self.sequences: set[str] = set()
+        """Names of parameters that are given tuples somewhere in the file, whatever their hints say."""
 
     def add(self, node: ast.AST) -> None:
         """Take in what a piece of code uses."""
@@ -185,7 +203,10 @@ class _File:
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.annotation(node.returns)
-        self.each((*node.decorator_list, node.args, *node.body))
+        self.each((*node.decorator_list, node.args))
+        outer, self.integers = self.integers, _integers(node) - self.sequences
+        self.each(node.body)
+        self.integers = outer
 
     def definition(self, node: ast.ClassDef) -> None:
         self.each((*node.bases, *node.decorator_list, *node.keywords, *node.body))
@@ -195,9 +216,20 @@ class _File:
         given: list[ast.AST] = [*node.args, *node.keywords]
         name = func.id if isinstance(func, ast.Name) else ""
         self.every.add(name)
+        for argument in (*node.args, *(k.value for k in node.keywords)):
+            if isinstance(argument, ast.Name) and argument.id in self.integers:
+                argument.is_integer = True  # type: ignore[attr-defined]
         if name in self.names:
             self.uses.site(name, node, True)
             add(self.uses.read, {name: 1})
+        elif (bound_later := _partial(node)) is not None and bound_later[0] in self.names:
+            name, made = bound_later
+            self.every.add(name)
+            self.uses.site(name, made, True, is_open=True)
+            add(self.uses.read, {name: 1})
+            self.add(func)
+            given = [*node.keywords]
+            node = made
         elif name == "isinstance" and len(node.args) == 2:
             self.annotation(node.args[1])
             given = [node.args[0]]
@@ -211,7 +243,73 @@ class _File:
                 # globals()[name](…) or type(layer)(…) may build any of them
                 self.uses.values |= self.names
             self.add(func)
+        if not (isinstance(node.func, ast.Name) and node.func.id in self.names):
+            self.uses.keywords.update(k.arg or "**" for k in node.keywords)
         self.each(given)
+
+
+_SEQUENCES = (ast.Tuple, ast.List)
+
+
+def _integers(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The parameters of a function that are ``int`` by their hints, and are bound nowhere else in it."""
+    hinted = {
+        arg.arg
+        for arg, default in parameters_of(node.args)
+        if isinstance(arg.annotation, ast.Name)
+        and arg.annotation.id == "int"
+        and (default is None or (isinstance(default, ast.Constant) and type(default.value) is int))
+    }
+    for one in [n for s in node.body for n in walk(s)] if hinted else ():
+        if isinstance(one, ast.arg):
+            hinted.discard(one.arg)
+        elif isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
+            hinted.discard(one.id)
+    return hinted
+
+
+def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
+    """The named parameters of a signature with their defaults."""
+    plain = [*args.posonlyargs, *args.args]
+    defaults = [None] * (len(plain) - len(args.defaults)) + args.defaults
+    return [
+        *zip(plain, defaults, strict=True),
+        *zip(args.kwonlyargs, args.kw_defaults, strict=True),
+    ]
+
+
+def _given_sequences(tree: ast.Module) -> set[str]:
+    """Names of parameters that a call of the file gives a tuple or list."""
+    positional: dict[str, list[str]] = {}
+    for one in walk(tree):
+        if isinstance(one, ast.ClassDef):
+            for member in one.body:
+                if isinstance(member, ast.FunctionDef):
+                    params = [a.arg for a, _ in parameters_of(member.args)][1:]
+                    positional[one.name if member.name == "__init__" else member.name] = params
+        elif isinstance(one, ast.FunctionDef):
+            positional.setdefault(one.name, [a.arg for a, _ in parameters_of(one.args)])
+    found: set[str] = set()
+    for node in walk(tree):
+        if isinstance(node, ast.Call):
+            found |= {k.arg for k in node.keywords if k.arg and isinstance(k.value, _SEQUENCES)}
+            name = str(getattr(node.func, "id", getattr(node.func, "attr", "")))
+            given = zip(positional.get(name, ()), node.args, strict=False)
+            found |= {param for param, value in given if isinstance(value, _SEQUENCES)}
+    return found
+
+
+def _partial(node: ast.Call) -> tuple[str, ast.Call] | None:
+    """``functools.partial(helper, size=2)`` as ``helper(size=2)``, with the helper's name."""
+    func = node.func
+    name = func.id if isinstance(func, ast.Name) else ""
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name):
+        name = f"{func.value.id}.{func.attr}"
+    if name not in ("partial", "functools.partial") or len(node.args) != 1:
+        return None
+    if not isinstance(node.args[0], ast.Name) or any(k.arg is None for k in node.keywords):
+        return None
+    return node.args[0].id, ast.Call(node.args[0], [], node.keywords)
 
 
 _OWN: dict[type, Callable[[_File, Any], None]] = {
@@ -331,6 +429,8 @@ class _Seen:
     def _definition(self, node: ast.ClassDef) -> None:
         body = _Seen(inside=True)
         body._each((*node.decorator_list, *node.keywords, *node.body))
+        if _is_outside(node.bases):  # what is above it is none of the helpers
+            body.own_sites = [(name, call) for name, call in body.own_sites if not _is_above(call)]
         for base in node.bases:
             if isinstance(base, ast.Name):
                 self.bases.setdefault(node.name, []).append(base.id)
@@ -393,6 +493,17 @@ def _within(node: ast.stmt) -> _Seen:
     found = _Seen(inside=True)
     found.enter(node)
     return found
+
+
+def _is_outside(bases: list[ast.expr]) -> bool:
+    """``nnx.Linear``; ``nnx.Module`` is the base of mixins as well, above which another helper may be."""
+    return len(bases) == 1 and isinstance(bases[0], ast.Attribute) and bases[0].attr != "Module"
+
+
+def _is_above(call: ast.Call) -> bool:
+    """``super().method(…)``"""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name)
 
 
 def _is_named(call: ast.Call) -> bool:
