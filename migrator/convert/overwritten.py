@@ -344,11 +344,12 @@ def _sites(ctx: Context, name: str) -> list[cst.Call] | None:
     short = name.rpartition(".")[2]
     for node in tree.of_type(cst.Name, cst.Attribute):
         kind = ctx.facts.kinds.get(node)
-        around = tree.around(node)
         if not isinstance(kind, k.Class) or (kind.name != name and name not in kind.among):
-            if isinstance(node, cst.Name) and node.value == short and not _is_name_of(around, node):
-                return None
+            if isinstance(node, cst.Name) and node.value == short:
+                if not _is_name_of(tree.around(node), node):
+                    return None
             continue
+        around = tree.around(node)
         match around:
             case [*_, cst.Call() as call] if call.func is node and kind.name == name:
                 sites.append(call)

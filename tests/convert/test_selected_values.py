@@ -106,6 +106,12 @@ def test_what_is_placed_by_data(lines: str) -> None:
     assert rules_of(_source(lines))
 
 
+def test_a_call_in_between_that_may_write() -> None:
+    """What is unknown might write to the same memory."""
+    lines = "z = y * 1; w = z.view(-1); m = z < 0; v = z[m]; unknown(w); z[m] = 2 * v; return z"
+    assert "DYN001" in rules_of("from other import unknown\n\n\n" + _source(lines))
+
+
 def test_parts() -> None:
     def found(line: str) -> Any:
         module = cst.parse_module(line)

@@ -12,6 +12,7 @@ from migrator import syntax
 from migrator.convert.alias import check_mutation
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
+from migrator.convert.passes.skipping import pure_call
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -63,7 +64,7 @@ def _hold(ctx: Context, assign: cst.Assign, flagged: Sequence[cst.CSTNode]) -> N
     for after in block.body[block.body.index(line) + 1 :]:
         here = {n.value for n in tree.within(after, cst.Name)}
         if here.isdisjoint(touched):
-            if _writes(tree, after):
+            if _writes(ctx, after):
                 return  # perhaps to the same memory under another name
             continue
         body = after.body if isinstance(after, cst.SimpleStatementLine) else ()
@@ -85,20 +86,16 @@ def _hold(ctx: Context, assign: cst.Assign, flagged: Sequence[cst.CSTNode]) -> N
         return
 
 
-def _writes(tree: Any, statement: cst.CSTNode) -> bool:
-    """Whether a statement writes in place."""
+def _writes(ctx: Context, statement: cst.CSTNode) -> bool:
+    """Whether a statement may write in place."""
+    tree = ctx.source.index
     if tree.within(statement, cst.AugAssign):
         return True
     if any(
         isinstance(one.target, cst.Subscript) for one in tree.within(statement, cst.AssignTarget)
     ):
         return True
-    names = (
-        one.func.attr.value
-        for one in tree.within(statement, cst.Call)
-        if isinstance(one.func, cst.Attribute)
-    )
-    return any(name.endswith("_") for name in names)
+    return not all(pure_call(ctx, call, set()) for call in tree.within(statement, cst.Call))
 
 
 def _write(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Write | None:
