@@ -511,6 +511,20 @@ def test_numbers_drawn_at_construction_and_not_stored_are_carried(project: Path)
     assert any(note.startswith("noise: drawn when the module is built") for note in report.notes)
 
 
+@pytest.mark.parametrize(("off", "verdict"), [(2e-7, "equal"), (1e-3, "different")])
+def test_rounding_of_what_a_module_computes_when_built_is_no_error_of_its_call(
+    project: Path, off: float, verdict: str
+) -> None:
+    used = {"model.py": "self.shift", "ported/model.py": "self.shift[...]"}
+    for file, old in used.items():  # 1 - w is a few ulps, all of which are lost
+        text = (project / file).read_text()
+        (project / file).write_text(text.replace(f"+ {old}", f"+ {old} + 1e6 * (1 - self.w)"))
+    torch_line = "self.w = torch.ones(4) - 2e-7"
+    report = planted(project, torch_line, f"self.w = jnp.ones(4) - 2e-7 - {off}")
+    assert report.verdict == verdict, str(report)
+    assert any(note.startswith("w: equal but for") for note in report.notes) is (verdict == "equal")
+
+
 def test_an_attribute_that_the_port_has_not_got_is_mentioned(project: Path) -> None:
     model = project / "model.py"
     text = model.read_text().replace(
