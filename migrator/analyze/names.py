@@ -10,8 +10,8 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.analyze.walk import Found, load_flags, one_line
+from migrator.convert.bindings import imported
 from migrator.convert.checkpoints import READERS, callee, checkpoint_read
-from migrator.convert.context import imported
 from migrator.convert.expand import failure, is_strided
 from migrator.convert.inline import CallArg, NoConversion, expand
 from migrator.convert.passes.running_statistics import updated_statistics

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.bindings import (
+    bound_at_top,
+    bound_in_file,
+    bound_within,
+    imported,
+    used_names,
+)
 from migrator.convert.helpers import Helpers
 from migrator.convert.randomness import RngPlan
 from migrator.findings import Finding
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.facts import ASKS_FOR_MODULES
-from migrator.infer.symbols import of_torch, starred
-from migrator.source import Source, dotted
+from migrator.source import Source
 from migrator.tree import Tree
 from rules.flags._guards import is_guard
 
@@ -474,148 +480,4 @@ _VALUE_PLACES = (
     cst.IfExp,
     cst.BooleanOperation,
     cst.AnnAssign,
-)
-
-
-def used_names(tree: Tree) -> frozenset[str]:
-    """Every identifier in a file, so that new names do not clash."""
-    return frozenset({n.value for n in tree.of_type(cst.Name)})
-
-
-def imported(tree: Tree) -> set[str]:
-    """Names that an import of torch (or anything else) binds, anywhere in the file."""
-    return imported_by(tree.of_type(cst.Import, cst.ImportFrom))
-
-
-def imported_by(imports: Iterable[cst.CSTNode]) -> set[str]:
-    """Names that import statements bind."""
-    found: set[str] = set()
-    for node in imports:
-        if isinstance(node, cst.Import):
-            for alias in node.names:
-                if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-                    found.add(alias.asname.name.value)
-                else:
-                    head: cst.BaseExpression = alias.name
-                    while isinstance(head, cst.Attribute):
-                        head = head.value
-                    if isinstance(head, cst.Name):
-                        found.add(head.value)
-        elif isinstance(node, cst.ImportFrom):
-            if isinstance(node.names, cst.ImportStar):
-                found.update(starred(dotted(node.module) or "") if node.module is not None else ())
-                continue
-            for alias in node.names:
-                name = alias.asname.name if alias.asname is not None else alias.name
-                if isinstance(name, cst.Name):
-                    found.add(name.value)
-    return found
-
-
-def bound_at_top(tree: Tree, names: Container[str], dead: Container[cst.CSTNode]) -> dict[str, int]:
-    """Those of some names that a statement at the top of the file binds, and the place in the tree behind the first.
-
-    What stands in a branch that is not taken, or for an import that fails, is left out.
-    """
-    found: dict[str, int] = {}
-    for node in tree.of_type(*_BINDING, cst.FunctionDef, cst.ClassDef):
-        if type(node) is cst.CompFor:
-            continue  # binds in itself only
-        own = type(node) in (cst.FunctionDef, cst.ClassDef)
-        for name in (node.name.value,) if own else _bound_by(node.target):
-            if name not in names:
-                continue
-            around = tree.around(node)
-            if any(type(n) in _SCOPES or n in dead or _is_fallback(tree, n, name) for n in around):
-                continue
-            lines = [n for n in around if type(n) is cst.SimpleStatementLine]
-            end = tree.place(node) if own else tree.end(lines[-1] if lines else node)
-            found[name] = min(found.get(name, end), end)
-    return found
-
-
-def _is_fallback(tree: Tree, node: cst.CSTNode, name: str) -> bool:
-    """Whether a node handles what happens where an import of a name fails."""
-    if type(node) is not cst.ExceptHandler:
-        return False
-    imports = tree.within(tree.parent(node).body, cst.Import, cst.ImportFrom)
-    return name in imported_by(imports)
-
-
-def bound_within(tree: Tree, names: Container[str]) -> dict[str, list[tuple[int, int]]]:
-    """Those of some names that a lambda or a comprehension binds, and from where to where in the tree it does."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    for node in tree.of_type(cst.Lambda):
-        for param in tree.within(node.params, cst.Param):
-            if param.name.value in names:
-                span = (tree.place(node.body), tree.end(node.body))
-                found.setdefault(param.name.value, []).append(span)
-    for node in tree.of_type(cst.CompFor):
-        for name in _bound_by(node.target):
-            if name in names:
-                around = reversed(tree.around(node))
-                whole = next(n for n in around if type(n) is not cst.CompFor)
-                found.setdefault(name, []).append((tree.place(whole), tree.place(node.iter)))
-    return found
-
-
-def bound_by_statements(tree: Tree) -> set[str]:
-    """Every name that the file binds somewhere other than by an import."""
-    found: set[str] = set()
-    for node in tree.of_type(*_BINDING):
-        found.update(_bound_by(node.target))
-    for named in tree.of_type(cst.FunctionDef, cst.ClassDef, cst.Param):
-        found.add(named.name.value)
-    return found
-
-
-def bound_in_file(tree: Tree) -> frozenset[str]:
-    """Every name that the file binds somewhere, imports of torch left out."""
-    found = bound_by_statements(tree)
-    imports = [n for n in tree.of_type(cst.Import, cst.ImportFrom) if not _from_torch(n)]
-    return frozenset(found | imported_by(imports))
-
-
-def _from_torch(node: cst.CSTNode) -> bool:
-    module = getattr(node, "module", None)
-    return module is not None and of_torch(dotted(module) or "")
-
-
-def bound_names(tree: Tree, function: cst.FunctionDef) -> frozenset[str]:
-    """The names a function binds: parameters, assignments, loops, withs (imports left out)."""
-    found: set[str] = set()
-    params = function.params
-    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
-        found.add(param.name.value)
-    for star in (params.star_arg, params.star_kwarg):
-        if isinstance(star, cst.Param):
-            found.add(star.name.value)
-    imports: list[cst.CSTNode] = []
-    for node in tree.within(function.body, *_BINDING, cst.AsName, cst.Import, cst.ImportFrom):
-        kind = type(node)
-        if kind is cst.Import or kind is cst.ImportFrom:
-            imports.append(node)
-        else:
-            found.update(_bound_by(node.name if kind is cst.AsName else node.target))
-    return frozenset(found - imported_by(imports))
-
-
-def _bound_by(target: cst.CSTNode) -> Iterator[str]:
-    """The names in the target of an assignment, with those of its tuples and lists."""
-    pending = [target]
-    for node in pending:
-        if type(node) is cst.Name:
-            yield node.value
-        elif type(node) is cst.Tuple or type(node) is cst.List:
-            pending += [element.value for element in node.elements]
-
-
-_SCOPES = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
-_BINDING: Any = (
-    cst.AssignTarget,
-    cst.For,
-    cst.CompFor,
-    cst.AugAssign,
-    cst.AnnAssign,
-    cst.NamedExpr,
 )

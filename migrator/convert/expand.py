@@ -17,6 +17,7 @@ from migrator.convert.rewriter import Rewriter
 from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.signatures import spelled
+from migrator.line_breaks import on_one_line
 from rules.definitions import Rule
 
 
@@ -175,7 +176,7 @@ def _substitute(
         if not -len(template.nodes) <= only < len(template.nodes):
             return None
         picked = range(only % len(template.nodes), only % len(template.nodes) + 1)
-    mapping = {name: syntax.on_one_line(value) for name, value in expansion.mapping.items()}
+    mapping = {name: on_one_line(value) for name, value in expansion.mapping.items()}
     counts: dict[str, int] = {}
     for i in picked:
         for name, count in template.uses[i].items():

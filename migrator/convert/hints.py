@@ -24,17 +24,16 @@ def is_no_module(ctx: Context, node: cst.BaseExpression) -> bool:
     if not isinstance(node, cst.Name) or ctx.frame is None:
         return False
     function = ctx.frame.info.node
-    params = function.params
-    if node.value in _bound(ctx, function):
+    param = _params(function).get(node.value)
+    if param is None or node.value in _bound(ctx, function):
         return False  # it may be another value by now
-    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
-        if param.name.value == node.value and param.annotation is not None:
-            hint = param.annotation.annotation
-            names = {n.value for n in syntax.walk(hint) if isinstance(n, cst.Name)}
-            texts = any(isinstance(n, cst.SimpleString) for n in syntax.walk(hint))
-            return bool(names) and not texts and names <= _PLAIN_TYPES
+    if param.annotation is not None:
+        hint = param.annotation.annotation
+        names = {n.value for n in syntax.walk(hint) if isinstance(n, cst.Name)}
+        texts = any(isinstance(n, cst.SimpleString) for n in syntax.walk(hint))
+        return bool(names) and not texts and names <= _PLAIN_TYPES
     computed = ctx.facts.tree.within(function.body, cst.BinaryOperation)
-    return node.value in params_of(params) and any(
+    return any(
         isinstance(one, cst.Name) and one.value == node.value
         for operation in computed
         if any(isinstance(n, cst.Integer | cst.Float) for n in (operation.left, operation.right))
@@ -42,10 +41,11 @@ def is_no_module(ctx: Context, node: cst.BaseExpression) -> bool:
     )
 
 
-def params_of(params: cst.Parameters) -> set[str]:
-    """The names of a function's parameters but for ``*args`` and ``**kwargs``."""
+def _params(function: cst.FunctionDef) -> dict[str, cst.Param]:
+    """The parameters of a function by their names, but for ``*args`` and ``**kwargs``."""
+    params = function.params
     every = (*params.posonly_params, *params.params, *params.kwonly_params)
-    return {param.name.value for param in every}
+    return {param.name.value: param for param in every}
 
 
 def _bound(ctx: Context, function: cst.FunctionDef) -> set[str]:

@@ -7,7 +7,8 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context, bound_by_statements, imported_by
+from migrator.convert.bindings import bound_by_statements, imported_by
+from migrator.convert.context import Context
 
 _NAME, _MODULE = "partial", "functools"
 

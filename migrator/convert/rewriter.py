@@ -14,6 +14,7 @@ from migrator.convert.context import Context, Failure, Statement
 from migrator.convert.stand_ins import stand_ins
 from migrator.convert.untracked import without_gradient
 from migrator.infer import kinds as k
+from migrator.line_breaks import closed
 
 Handler = Callable[["Rewriter", Any], Any]
 HANDLERS: dict[type, list[Handler]] = {}
@@ -302,12 +303,11 @@ class Rewriter:
             lines = [*made[0].leading_lines, *statement.todo]
             made = [syntax.changed(made[0], leading_lines=lines), *made[1:]]
         made = [
-            one if one is node else syntax.closed(one, new=type(one) is not type(node))
-            for one in made
+            one if one is node else closed(one, new=type(one) is not type(node)) for one in made
         ]
         if not statement.before:
             return made
-        first, *rest = map(syntax.closed, statement.before)
+        first, *rest = map(closed, statement.before)
         if made and isinstance(made[0], (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
             leading = made[0].leading_lines
             first = syntax.changed(first, leading_lines=leading)

@@ -9,25 +9,17 @@ import libcst as cst
 from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.annotations import OTHER_RANK, dtype_class, from_definition, has_no_axes
-from migrator.infer.construction import (
-    CONTAINERS,
-    MAYBE_AFFINE,
-    PARAMETERS,
-    Construction,
-    as_parameter,
-    passes_on,
-    surely_affine,
-)
+from migrator.infer.construction import passes_on
 from migrator.infer.distributions import is_transform, result
 from migrator.infer.einops import einops_result
 from migrator.infer.evidence import other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
-from migrator.infer.first import grown
+from migrator.infer.module_methods import ModuleMethods
 from migrator.infer.python import NAMED_TUPLES, PARTIAL, is_self, partial, partial_result, widen
 from migrator.infer.signatures import Args, of_integers, signature_fits
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION
-from migrator.infer.tables import CREATING, note_kept, note_lookup
+from migrator.infer.tables import CREATING, note_lookup
 from rules import definitions
 from rules.definitions import Rule
 
@@ -35,7 +27,7 @@ PARAMETER = "<parameter>"
 """Below a local name in the environment: the parameter it was given."""
 
 
-class Calls(Construction):
+class Calls(ModuleMethods):
     """Adds calls to the expression walk."""
 
     _call_node: cst.CSTNode | None = None
@@ -503,107 +495,6 @@ class Calls(Construction):
         """Record a call that no expression of the file makes; ``place`` is where its arguments stand."""
         self._call_node = place
         self.call_own(info, args, bound)
-
-    def _calls_base(self, receiver: k.Kind, args: Args) -> bool:
-        """Whether a method of the torch layer that a class derives from is called by the layer's name."""
-        if self.owner is None or not args or not isinstance(receiver, k.Class):
-            return False
-        torchs = receiver.name.startswith(LAYERS) and receiver in self.owner.bases
-        return torchs and args[0] == (None, k.Module(self.owner.name))
-
-    def _super_call(self, node: cst.Call, name: str, args: Args) -> k.Kind:
-        if self.owner is None:
-            return k.UNKNOWN
-        for parent in self.owner.lineage()[1:]:
-            if name in parent.methods:
-                return self.call_own(parent.methods[name], args, k.Module(self.owner.name))
-        base = self.owner.torch_base
-        if name == "reset_parameters" and self.function is not None:
-            self.function.builds = True
-        if name == "forward" and base:
-            return self.call_module(k.Module(base), args)
-        if name == "__init__" and base in CONTAINERS:
-            self.owner.statics["<item>"] = self._children(args)
-        if name == "__init__" and base is not None and base not in CONTAINERS:
-            starred = any(keyword in ("*", "**") for keyword, _ in args)
-            given = dict(self._constant_args(base, args)).get("bias", k.BOOL if starred else True)
-            self.owner.statics["<bias>"] = given if isinstance(given, k.Kind) else k.Const(given)
-            if base in MAYBE_AFFINE and not surely_affine(args, starred):
-                self.owner.statics["<weight>"] = k.BOOL
-        return k.NONE if name == "__init__" else k.UNKNOWN
-
-    def _module_method(self, name: str, bound: k.Kind | None, args: Args) -> k.Kind:
-        if name in ("parameters", "buffers"):
-            return k.Sequence(k.Tensor(role="param"), "iter")
-        if name in ("named_parameters", "named_buffers"):
-            return k.Sequence(k.Tuple((k.STR, k.Tensor(role="param"))), "iter")
-        item = bound.item if isinstance(bound, k.Module) and bound.item is not None else k.Module()
-        if name in ("modules", "children", "values"):
-            return k.Sequence(item if name != "modules" else k.Module(), "iter")
-        if name in ("named_modules", "named_children", "items"):
-            return k.Sequence(
-                k.Tuple((k.STR, item if name != "named_modules" else k.Module())), "iter"
-            )
-        if name in ("keys", "state_dict"):
-            return k.Sequence(k.STR, "iter") if name == "keys" else k.Mapping(k.TENSOR)
-        if name in CASTS or name in ("eval", "train", "apply", "requires_grad_", "share_memory"):
-            return bound or k.UNKNOWN
-        if name in ("forward", "__call__") and isinstance(bound, k.Module):
-            return self.call_module(bound, args)
-        return k.UNKNOWN
-
-    def _container_method(
-        self, func: cst.Attribute, receiver: k.Kind, node: cst.Call, args: Args
-    ) -> k.Kind | None:
-        """``append`` and friends, which change what a container holds, and registrations on self."""
-        name = func.attr.value
-        if name in ("append", "insert", "extend", "add") and args:
-            item = args[-1][1]
-            if name == "extend":
-                item = k.element(item)
-            if isinstance(receiver, k.Sequence) and receiver.type == "list":
-                known = receiver.item
-                new = item if isinstance(known, k.Unknown) else k.join(known, item)
-                self.bind_target(func.value, k.Sequence(new, "list"))
-                return k.NONE
-            if isinstance(receiver, k.Module) and receiver.cls in CONTAINERS:
-                item = as_parameter(item) if receiver.cls in PARAMETERS else item
-                made = grown(receiver, item, _with_item(receiver.item, item))
-                self.bind_target(func.value, made)
-                note_kept(self.facts, self.function, node.args[-1].value)
-                return made if name != "insert" else k.UNKNOWN
-        if isinstance(receiver, k.Module) and args:
-            if name in ("register_buffer", "register_parameter") and self.owner is not None:
-                key = args[0][1]
-                if isinstance(key, k.Const) and len(args) > 1:
-                    role = "buffer" if name == "register_buffer" else "param"
-                    value = args[1][1]
-                    if isinstance(value, k.Unknown):
-                        value = k.TENSOR
-                    if isinstance(value, k.Tensor):
-                        value = replace(value, role=role)
-                    elif isinstance(value, k.Optional) and isinstance(value.inner, k.Tensor):
-                        value = k.Optional(replace(value.inner, role=role))
-                    self.assign_attribute(str(key.value), value)
-                return k.NONE
-            if name in ("add_module", "register_module") and len(args) > 1:
-                key = args[0][1]
-                note_kept(self.facts, self.function, node.args[-1].value)
-                if isinstance(key, k.Const) and self.owner is not None and is_self(func.value):
-                    self.assign_attribute(str(key.value), args[1][1])
-                elif receiver.cls in CONTAINERS:
-                    new = _with_item(receiver.item, args[1][1])
-                    self.bind_target(func.value, grown(receiver, args[1][1], new))
-                return k.NONE
-        return None
-
-    def assign_attribute(self, name: str, kind: k.Kind) -> None:
-        """Join a kind into an attribute of the class being walked."""
-        raise NotImplementedError
-
-
-def _with_item(known: k.Kind | None, item: k.Kind) -> k.Kind:
-    return item if known is None or isinstance(known, k.Unknown) else k.join(known, item)
 
 
 _WHOLE = frozenset("floor ceil prod gcd isqrt comb factorial".split())

@@ -74,6 +74,10 @@ STATEMENTS = [
     ("nn.init.zeros_(self\n        .p)", "jnp.zeros_like(self.p[...])"),
     ("assert torch.is_tensor(a\n    [0])", "assert"),
     ("for c in torch.unbind(a\n        + b):\n            a = a + c", "for c in "),
+    (
+        "match torch.numel(a\n    [0]):\n            case 4:\n                a = a + 1",
+        "match a[0].size:",
+    ),
 ]
 
 
@@ -84,11 +88,7 @@ def test_statements(line: str, piece: str) -> None:
         "        self.p = nn.Parameter(torch.ones(4, 4))\n\n"
         "    def forward(self, a: torch.Tensor, b: torch.Tensor):\n        {}\n        return a\n"
     )
-    plain = (
-        " ".join(line.split("\n        "))
-        if "for" not in line
-        else line.replace("\n        + b", " + b")
-    )
+    plain = " ".join(line.split("\n    ", 1))
     one, other = convert(source.format(line)).code, convert(source.format(plain)).code
     assert _meaning(one) == _meaning(other)
     assert piece in one

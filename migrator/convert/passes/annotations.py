@@ -10,7 +10,8 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context, Failure, imported_by
+from migrator.convert.bindings import imported_by
+from migrator.convert.context import Context, Failure
 from migrator.convert.overwritten import overwritten
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.stand_ins import unavailable

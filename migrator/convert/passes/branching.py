@@ -21,6 +21,7 @@ from migrator.convert.passes.skipping import pure_call
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from migrator.line_breaks import on_one_line
 from rules import definitions
 
 _ELEMENTWISE = frozenset(
@@ -479,7 +480,7 @@ def _cond(rw: Rewriter, test: cst.BaseExpression, found: Branch) -> cst.Call:
                 raise Failure(test, "DYN002", what, "choose by jnp.where or lax.cond")
             if isinstance(value, cst.Tuple):
                 value = make_tuple([one.value for one in value.elements])
-            given.append(cst.Lambda(cst.Parameters(), syntax.on_one_line(value)))
+            given.append(cst.Lambda(cst.Parameters(), on_one_line(value)))
     call = cst.Call(syntax.parse("lax.cond"))
     return syntax.with_args(call, [cst.Arg(one) for one in given])
 

@@ -7,7 +7,8 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context, Failure, Frame, bound_names
+from migrator.convert.bindings import bound_names
+from migrator.convert.context import Context, Failure, Frame
 from migrator.convert.own_modes import NAME, besides, sets_mode, with_base
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
@@ -203,7 +204,7 @@ def _constructor_body(ctx: Context, info: FunctionInfo, body: cst.BaseSuite) -> 
             at += 1
         statements = [s for s in statements if s is not PASS]
         statements[at:at] = lines
-    from migrator.convert.passes.modules import notes_order
+    from migrator.convert.passes.module_walks import notes_order
 
     if notes_order(ctx, info.owner):
         helper = ctx.helpers.need(module_file("rules.compat.children"), "child_order")

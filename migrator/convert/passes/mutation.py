@@ -379,7 +379,7 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     check_mutation(rw.ctx, node, target)
     if unknown_items.may_be_a_list(rw, target):
         return unknown_items.with_item(rw, target, rw.visit(node.value))
-    from migrator.convert.passes.indexing import selects_the_same, set_items
+    from migrator.convert.passes.item_writes import selects_the_same, set_items
 
     # what a mask selects from another tensor has no shape of its own: it is not converted by itself
     value = node.value if selects_the_same(rw, target, node.value) else rw.visit(node.value)
@@ -388,7 +388,7 @@ def item_assignment(rw: Rewriter, node: cst.Assign) -> Any:
 
 def _item_of_unknown(rw: Rewriter, node: cst.Assign, target: cst.Subscript) -> Any:
     """``layer.bias.data[:n] = 0`` of a layer whose class is known only at run time."""
-    from migrator.convert.passes.indexing import set_items
+    from migrator.convert.passes.item_writes import set_items
 
     held = target.value
     if not isinstance(held, cst.Attribute) or held.attr.value != "data":
@@ -409,7 +409,7 @@ def _item_of_unknown(rw: Rewriter, node: cst.Assign, target: cst.Subscript) -> A
 def _one_by_one(rw: Rewriter, node: cst.Assign) -> list[Any]:
     """``x[i] = last = v`` → ``last = v`` and ``x[i] = last``, where the order of the two changes nothing."""
     from migrator.convert.passes.functions import may_hold_tensor, stopped
-    from migrator.convert.passes.indexing import set_items
+    from migrator.convert.passes.item_writes import set_items
 
     names = [t.target for t in node.targets if isinstance(t.target, cst.Name)]
     items = [t.target for t in node.targets if isinstance(t.target, cst.Subscript)]
@@ -545,7 +545,7 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     target = node.target
     if isinstance(target, cst.Subscript) and isinstance(ctx.kind(target.value), k.Tensor):
         check_mutation(ctx, node, target)
-        from migrator.convert.passes.indexing import update_items
+        from migrator.convert.passes.item_writes import update_items
 
         return update_items(rw, target, node)
     targets.check_named(ctx, target)

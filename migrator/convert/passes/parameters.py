@@ -8,12 +8,15 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import check_mutation
-from migrator.convert.children import REGISTERING, is_named
+from migrator.convert.children import REGISTERING
 from migrator.convert.context import Failure
-from migrator.convert.hints import is_no_module
 from migrator.convert.passes import targets
 from migrator.convert.passes.after_static import before_registration
-from migrator.convert.passes.annotations import layer_class
+from migrator.convert.passes.assigned_modules import (
+    child_by_assignment,
+    plain_list,
+    replaces_by_function,
+)
 from migrator.convert.passes.containers import check_receiver, is_made_sequential, is_sequential
 from migrator.convert.passes.freezing import freezes
 from migrator.convert.passes.held import (
@@ -24,12 +27,11 @@ from migrator.convert.passes.held import (
     set_again,
 )
 from migrator.convert.passes.receivers import may_be_module
-from migrator.convert.passes.unregistered import is_registered, made_by_heirs, registered_elsewhere
+from migrator.convert.passes.unregistered import made_by_heirs, registered_elsewhere
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.symbols import tensor_attribute
 from migrator.wrappers import is_wrapper
-from rules import definitions
 from rules.definitions import module_file
 
 
@@ -352,7 +354,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         raise Failure(node, "MUT001", what, "say what it is with a type hint")
     owner = ctx.class_of(ctx.kind(target.value))
     if owner is not None and owner.torch_base == "torch.nn.Sequential":
-        child = _child_by_assignment(rw, node, target)
+        child = child_by_assignment(rw, node, target)
         if child is not None:
             return child
     known = owner.attribute(target.attr.value) if owner is not None else None
@@ -367,7 +369,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             ctx.helpers.use("nnx")
             return syntax.changed(node, value=syntax.parse("nnx.data(None)"))
         return None
-    if _replaces_by_function(rw, target, node.value):
+    if replaces_by_function(rw, target, node.value):
         ctx.helpers.use("nnx")
         function = cst.Call(syntax.parse("nnx.static"), [cst.Arg(rw.visit(node.value))])
         new_target = syntax.changed(node.targets[0], target=_plain_target(rw, target))
@@ -385,7 +387,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     for one in (kind, known if _is_empty_list(node.value) else None):
         if isinstance(one, k.Sequence) and isinstance(one.item, k.Module) and one.type == "list":
             if ctx.is_self(target.value):
-                return _plain_list(rw, node, target)
+                return plain_list(rw, node, target)
     inner_known = known.inner if isinstance(known, k.Optional) else known
     if isinstance(inner_known, k.Tensor) and inner_known.role:
         if _makes_variable(rw, node.value):
@@ -484,64 +486,6 @@ def _new_weight(rw: Rewriter, target: cst.Attribute, made: cst.Call) -> list[Any
         args = [cst.Arg(reference), cst.Arg(rw.visit(trained))]
         statements.append(cst.Expr(syntax.with_args(cst.Call(cst.Name(helper)), args)))
     return statements
-
-
-def _plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Assign:
-    """A list of modules: one without names in the state_dict, where other attributes hold them as well."""
-    owner = rw.ctx.owner
-    if owner is None or not rw.ctx.in_init or not is_registered(rw.ctx, owner, target.attr.value):
-        what = "modules in a plain list are not registered: torch neither trains nor saves them"
-        advice = "use nn.ModuleList if they are meant to be part of the model"
-        raise Failure(node, "API008", what, advice)
-    name = rw.ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
-    value = cst.Call(cst.Name(name), [cst.Arg(rw.visit(node.value))])
-    return syntax.changed(node, value=value)
-
-
-_SEQUENTIAL = k.Class("torch.nn.Sequential")
-
-
-def _child_by_assignment(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
-    """``self.conv = nn.Conv2d(…)`` in a Sequential: its next child; None when no module is assigned."""
-    ctx = rw.ctx
-    kind = ctx.kind(node.value)
-    if target.attr.value == "layers":
-        what = "`layers` of nnx.Sequential are its children"
-        raise Failure(node, "API007", what, "give the attribute another name")
-    if not isinstance(kind, (k.Module, k.Unknown)) or not ctx.in_init:
-        return None
-    if isinstance(kind, k.Unknown) and is_no_module(ctx, node.value):
-        return None
-    known = isinstance(kind, k.Module) and not isinstance(ctx.facts.kind(node.value), k.Optional)
-    owner = ctx.owner
-    roots = [c for c in owner.lineage() if _SEQUENTIAL in c.bases] if owner is not None else []
-    named = any(is_named(ctx, c) for c in roots)
-    if not known or not named or not ctx.is_self(target.value):
-        raise Failure(
-            node,
-            "API007",
-            "it is not known whether a Sequential gains a child by this assignment",
-            "hand its layers to super().__init__()",
-        )
-    name = cst.SimpleString(f'"{target.attr.value}"')
-    func = cst.Attribute(target.value, cst.Name("add_module"))
-    return cst.Expr(
-        syntax.with_args(cst.Call(func), [cst.Arg(name), cst.Arg(rw.visit(node.value))])
-    )
-
-
-def _replaces_by_function(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> bool:
-    """``net.fc = nn.Identity()``: a layer that is a plain function takes the place of one that may hold arrays."""
-    ctx = rw.ctx
-    kind = ctx.facts.kind(value.func) if isinstance(value, cst.Call) else None
-    if not isinstance(kind, k.Class) or not kind.name.startswith("torch.nn."):
-        return False
-    if ctx.traverses or not definitions.layers(kind.name) or layer_class(rw, kind.name) is not None:
-        return False
-    if not ctx.is_self(target.value):
-        return isinstance(ctx.kind(target.value), k.Module)
-    inherited = ctx.owner.lineage()[1:] if ctx.owner is not None else []
-    return any(target.attr.value in one.attributes for one in inherited)
 
 
 def _is_empty_list(node: cst.BaseExpression) -> bool:

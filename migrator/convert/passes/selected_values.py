@@ -133,7 +133,7 @@ def _has_axes(kind: k.Kind) -> bool:
 @converts(cst.AugAssign)
 def selected_values(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
     """``x[m] = a * y[m]`` → ``x = jnp.where(m, a * y, x)``; of ``log(y[m])`` the gradient is taken where m holds."""
-    from migrator.convert.passes.indexing import binary, same_rank, selects_the_same
+    from migrator.convert.passes.item_writes import binary, same_rank, selects_the_same
     from migrator.convert.passes.mutation import narrow_dtypes
 
     found = _write(rw, node)

@@ -195,7 +195,7 @@ def assign(
         read = dereferenced(rw.visit(target))
         return [_assign(read, past_gradient(rw, target, read, value, data))]
     if isinstance(target, cst.Subscript) and isinstance(ctx.kind(target.value), k.Tensor):
-        from migrator.convert.passes.indexing import set_items
+        from migrator.convert.passes.item_writes import set_items
 
         return set_items(rw, target, value)
     from migrator.convert.passes.view_writes import base_value

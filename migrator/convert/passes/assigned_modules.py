@@ -1,0 +1,76 @@
+"""Modules in attributes: children of a Sequential, plain lists, functions in place of layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.children import is_named
+from migrator.convert.context import Failure
+from migrator.convert.hints import is_no_module
+from migrator.convert.passes.annotations import layer_class
+from migrator.convert.passes.unregistered import is_registered
+from migrator.convert.rewriter import Rewriter
+from migrator.infer import kinds as k
+from rules import definitions
+from rules.definitions import module_file
+
+
+def plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Assign:
+    """A list of modules: one without names in the state_dict, where other attributes hold them as well."""
+    owner = rw.ctx.owner
+    if owner is None or not rw.ctx.in_init or not is_registered(rw.ctx, owner, target.attr.value):
+        what = "modules in a plain list are not registered: torch neither trains nor saves them"
+        advice = "use nn.ModuleList if they are meant to be part of the model"
+        raise Failure(node, "API008", what, advice)
+    name = rw.ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
+    value = cst.Call(cst.Name(name), [cst.Arg(rw.visit(node.value))])
+    return syntax.changed(node, value=value)
+
+
+_SEQUENTIAL = k.Class("torch.nn.Sequential")
+
+
+def child_by_assignment(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
+    """``self.conv = nn.Conv2d(…)`` in a Sequential: its next child; None when no module is assigned."""
+    ctx = rw.ctx
+    kind = ctx.kind(node.value)
+    if target.attr.value == "layers":
+        what = "`layers` of nnx.Sequential are its children"
+        raise Failure(node, "API007", what, "give the attribute another name")
+    if not isinstance(kind, (k.Module, k.Unknown)) or not ctx.in_init:
+        return None
+    if isinstance(kind, k.Unknown) and is_no_module(ctx, node.value):
+        return None
+    known = isinstance(kind, k.Module) and not isinstance(ctx.facts.kind(node.value), k.Optional)
+    owner = ctx.owner
+    roots = [c for c in owner.lineage() if _SEQUENTIAL in c.bases] if owner is not None else []
+    named = any(is_named(ctx, c) for c in roots)
+    if not known or not named or not ctx.is_self(target.value):
+        raise Failure(
+            node,
+            "API007",
+            "it is not known whether a Sequential gains a child by this assignment",
+            "hand its layers to super().__init__()",
+        )
+    name = cst.SimpleString(f'"{target.attr.value}"')
+    func = cst.Attribute(target.value, cst.Name("add_module"))
+    return cst.Expr(
+        syntax.with_args(cst.Call(func), [cst.Arg(name), cst.Arg(rw.visit(node.value))])
+    )
+
+
+def replaces_by_function(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> bool:
+    """``net.fc = nn.Identity()``: a layer that is a plain function takes the place of one that may hold arrays."""
+    ctx = rw.ctx
+    kind = ctx.facts.kind(value.func) if isinstance(value, cst.Call) else None
+    if not isinstance(kind, k.Class) or not kind.name.startswith("torch.nn."):
+        return False
+    if ctx.traverses or not definitions.layers(kind.name) or layer_class(rw, kind.name) is not None:
+        return False
+    if not ctx.is_self(target.value):
+        return isinstance(ctx.kind(target.value), k.Module)
+    inherited = ctx.owner.lineage()[1:] if ctx.owner is not None else []
+    return any(target.attr.value in one.attributes for one in inherited)

@@ -1,0 +1,142 @@
+"""Walks over parts of modules, ``net.children()``, ``net.parameters()``: in torch's order."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator.convert.context import Context, Failure
+from migrator.convert.own_modes import sets_mode
+from migrator.convert.passes import transposed
+from migrator.convert.passes.child_walks import keeps_order, lists_them_once
+from migrator.convert.passes.containers import layers_of
+from migrator.convert.passes.unordered import asks_for_type, in_any_order
+from migrator.convert.rewriter import Rewriter
+from migrator.infer import ClassInfo, FunctionInfo
+from migrator.infer import kinds as k
+from rules.definitions import module_file
+
+WALKS = frozenset(
+    "modules children named_modules named_children parameters named_parameters".split()
+)
+
+
+def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.BaseExpression:
+    """``net.children()`` → ``children(net)``: in torch's order, with the layers that are functions now.
+
+    Flax sorts attributes by name once a module went through jit, so that a forward pass cannot go by their order.
+    """
+    ctx = rw.ctx
+    assert isinstance(node.func, cst.Attribute)
+    receiver = node.func.value
+    ordered = "parameters" not in method
+    if method == "children" and lists_them_once(rw, node):
+        return layers_of(rw, receiver)
+    if method == "parameters" and asks_for_type(ctx, node) and not node.args:
+        name = ctx.helpers.need(module_file("rules.compat.named"), "any_parameters")
+        return cst.Call(cst.Name(name), [cst.Arg(rw.visit(receiver))])
+    if ordered and ctx.frame is not None and sets_mode(ctx, ctx.frame.info):
+        ordered = not in_any_order(ctx, node)  # ``for m in self.modules(): … m.eval()``
+    if ordered and not ctx.in_init and in_forward(ctx.frame.info if ctx.frame else None):
+        if method in _NOTED and ctx.is_self(receiver) and notes_order(ctx, ctx.owner):
+            name = ctx.helpers.need(module_file("rules.compat.children"), _NOTED[method])
+            return cst.Call(cst.Name(name), [cst.Arg(receiver)])
+        if method not in _NOTED or not keeps_order(ctx, receiver):
+            raise Failure(
+                node,
+                "API007",
+                f"the forward pass goes by the order of .{method}(), which Flax does not keep",
+                "list the layers in an nn.ModuleList or nn.Sequential",
+            )
+    if not ordered and not ctx.in_init and in_forward(ctx.frame.info if ctx.frame else None):
+        if not in_any_order(ctx, node) and not _hands_out(ctx):
+            raise Failure(
+                node,
+                "API007",
+                f"what the forward pass computes may go by the order of .{method}(), which Flax does not keep",
+                "name the parameters that are meant",
+            )
+    if not ordered:
+        transposed.check(ctx, node)
+    exact = _EXACT.get(method, "") if ctx.traverses else ""
+    if ordered and not exact:
+        _check_functions(rw, node, receiver)
+    file = module_file("rules.compat.children" if exact else "rules.compat.named")
+    name = ctx.helpers.need(file, exact or method)
+    return cst.Call(
+        cst.Name(name), [cst.Arg(rw.visit(receiver)), *(rw.visit(a) for a in node.args)]
+    )
+
+
+def _hands_out(ctx: Context) -> bool:
+    """Whether a generator that no forward pass calls yields parameters one by one, as to an optimiser."""
+    info = ctx.frame.info if ctx.frame is not None else None
+    if info is None or not ctx.source.index.within(info.node, cst.Yield):
+        return False
+    return not _serves_forward(info)
+
+
+_NOTED = {"children": "ordered_children", "named_children": "ordered_named_children"}
+
+
+def notes_order(ctx: Context, info: ClassInfo | None) -> bool:
+    """Whether a class notes the order of its children when it is built, since its forward pass goes by it."""
+    init = info.methods.get("__init__") if info is not None else None
+    if info is None or init is None or not ctx.traverses or info.torch_base != "torch.nn.Module":
+        return False
+    index = ctx.source.index
+    if index.within(init.node, cst.Return):
+        return False
+    return any(
+        isinstance(n.func, cst.Attribute)
+        and n.func.attr.value in _NOTED
+        and isinstance(n.func.value, cst.Name)
+        and n.func.value.value == "self"
+        for method in info.methods.values()
+        if in_forward(method)
+        for n in index.within(method.node, cst.Call)
+    )
+
+
+def in_forward(info: FunctionInfo | None) -> bool:
+    """Whether a method takes arguments, or is called by a forward pass: not one that only looks at the module."""
+    if info is not None and info.owner is not None and len(info.params) > 0:
+        return info.owner.torch_base is not None
+    return info is not None and _serves_forward(info)
+
+
+def _serves_forward(info: FunctionInfo) -> bool:
+    """Whether a function is a forward pass, or is called by one, over however many others."""
+    pending, seen = [info], set()
+    while pending:
+        one = pending.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if one.short in ("forward", "__call__"):
+            return True
+        pending += [*one.callers, *([one.outer] if one.outer is not None else [])]
+    return False
+
+
+_EXACT = {
+    "children": "child_modules",
+    "named_children": "named_child_modules",
+    "modules": "submodules",
+    "named_modules": "named_submodules",
+}
+"""In a package that asks for children every layer is a module, and a function is none."""
+
+
+def _check_functions(rw: Rewriter, node: cst.Call, receiver: cst.BaseExpression) -> None:
+    """Functions in attributes would be taken for layers, most of which without state are functions too."""
+    known = rw.ctx.class_of(rw.ctx.kind(receiver))
+    for info in [known] if known is not None else rw.ctx.facts.classes.values():
+        for name, kind in info.attributes.items() if info.torch_base else ():
+            kind = kind.inner if isinstance(kind, k.Optional) else kind
+            if isinstance(kind, k.Function):
+                raise Failure(
+                    node,
+                    "API007",
+                    f"`{name}` of {info.short} is a function, which cannot be told from a layer here",
+                    "list the children that are meant",
+                )

@@ -1,0 +1,166 @@
+"""Line breaks that hang on brackets: an expression without its brackets is put on one line."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import libcst as cst
+
+from migrator.syntax import changed, parenthesized, walk
+from migrator.writing import code
+
+N = TypeVar("N", bound=cst.CSTNode)
+
+
+def on_one_line(node: cst.BaseExpression) -> cst.BaseExpression:
+    """The expression without the line breaks in it that hang on the brackets it stood in."""
+    if type(node) in _CHAINED:
+        return _chain_on_one_line(node)
+    return joined(node)
+
+
+_CHAINED: dict[type, str] = {cst.Call: "func", cst.Subscript: "value", cst.Attribute: "value"}
+"""What stands one after another in ``a.b(c)[d]``, and the field that holds what is before it."""
+
+
+def _chain_on_one_line(node: Any) -> Any:
+    """``a\\n.b(c)`` with nothing between its links: a comment there keeps its line, within parentheses."""
+    if type(node) not in _CHAINED or node.lpar:
+        return node
+    field = _CHAINED[type(node)]
+    before = getattr(node, field)
+    made = changed(node, **{field: _chain_on_one_line(before)})
+    if type(node) is cst.Attribute:
+        spaces = [node.dot.whitespace_before, node.dot.whitespace_after]
+        if any(isinstance(space, cst.ParenthesizedWhitespace) for space in spaces):
+            if any("#" in code(space) for space in spaces):
+                return parenthesized(node)
+            return changed(made, dot=cst.Dot())
+    return made
+
+
+_SPINE: dict[type, tuple[str, ...]] = {
+    cst.BinaryOperation: ("left", "operator", "right"),
+    cst.BooleanOperation: ("left", "operator", "right"),
+    cst.Comparison: ("left", "comparisons"),
+    cst.ComparisonTarget: ("operator", "comparator"),
+    cst.UnaryOperation: ("operator", "expression"),
+    cst.IfExp: (
+        *("body", "whitespace_before_if", "whitespace_after_if", "test"),
+        *("whitespace_before_else", "whitespace_after_else", "orelse"),
+    ),
+    cst.Attribute: ("value", "dot"),
+    cst.Call: ("func", "whitespace_after_func"),
+    cst.Subscript: ("value", "whitespace_after_value"),
+    cst.Tuple: ("elements",),
+    cst.Element: ("value", "comma"),
+    cst.StarredElement: ("value", "comma"),
+    cst.Lambda: ("colon", "body"),
+    cst.Await: ("whitespace_after_await", "expression"),
+    cst.Yield: ("value",),
+    cst.NamedExpr: ("whitespace_before_walrus", "whitespace_after_walrus", "value"),
+    cst.ConcatenatedString: ("left", "whitespace_between", "right"),
+}
+"""What of an expression stands in no brackets of its own."""
+
+
+def is_open(node: Any) -> bool:
+    """Whether a line of an expression ends outside of all brackets in it, as of what stood within those of a call."""
+    if getattr(node, "lpar", None):
+        return False
+    for field in _SPINE.get(type(node), ()):
+        part = getattr(node, field)
+        for one in part if isinstance(part, list | tuple) else (part,):
+            kind = type(one)
+            if kind is cst.ParenthesizedWhitespace:
+                return True
+            if kind in _SPINE:
+                if is_open(one):
+                    return True
+            elif isinstance(getattr(one, "whitespace_before", None), cst.ParenthesizedWhitespace):
+                return True
+            elif isinstance(getattr(one, "whitespace_after", None), cst.ParenthesizedWhitespace):
+                return True
+    return False
+
+
+def joined(node: N) -> N:
+    """The expression on one line, as far as no brackets of its own break it; in parentheses where a comment ends a line."""
+    if not is_open(node):
+        return node
+    if "#" in code(node) and any(isinstance(one, cst.Comment) for one in walk(node)):
+        return parenthesized(node)  # type: ignore[return-value]
+    made: N = _joined(node)
+    return made
+
+
+_TIGHT = (cst.Dot, cst.Call, cst.Subscript)
+
+
+def _joined(node: Any) -> Any:
+    if getattr(node, "lpar", None):
+        return node
+    space = cst.SimpleWhitespace("" if type(node) in _TIGHT else " ")
+    changes: dict[str, Any] = {}
+    for field in _SPINE.get(type(node), ("whitespace_before", "whitespace_after")):
+        part = getattr(node, field, None)
+        if isinstance(part, list | tuple):
+            changes[field] = [_joined(one) for one in part]
+        elif type(part) is cst.ParenthesizedWhitespace:
+            changes[field] = space
+        elif isinstance(part, cst.CSTNode) and not isinstance(part, cst.SimpleWhitespace):
+            inner = type(part) in _SPINE or hasattr(part, "whitespace_after")
+            changes[field] = _joined(part) if inner else part
+    changes = {field: new for field, new in changes.items() if new is not getattr(node, field)}
+    return changed(node, **changes) if changes else node
+
+
+_HOLDS: dict[type, tuple[str, ...]] = {
+    cst.Assign: ("value",),
+    cst.AssignTarget: ("target",),
+    cst.AnnAssign: ("target", "value"),
+    cst.AugAssign: ("target", "value"),
+    cst.Return: ("value",),
+    cst.Expr: ("value",),
+    cst.Assert: ("test", "msg"),
+    cst.Raise: ("exc",),
+    cst.If: ("test",),
+    cst.While: ("test",),
+    cst.For: ("iter",),
+    cst.Match: ("subject",),
+    cst.WithItem: ("item",),
+}
+"""The expressions that a statement holds in no brackets."""
+
+
+def closed(statement: N, new: bool = False) -> N:
+    """The statement, with expressions on one line whose lines would end it too early.
+
+    Args:
+      new: the statements in it have not been looked at either.
+    """
+    found: dict[str, Any] = {}
+    parts = _PARTS.get(type(statement))
+    if parts is not None:
+        before = getattr(statement, parts)
+        after = [closed(one) for one in before]
+        if any(a is not b for a, b in zip(before, after, strict=True)):
+            found[parts] = after
+    if new and type(statement) in _BLOCKS:
+        block = statement.body  # type: ignore[attr-defined]
+        inner = [closed(one, new) for one in block.body]
+        if any(a is not b for a, b in zip(inner, block.body, strict=True)):
+            found["body"] = changed(block, body=inner)
+        orelse = getattr(statement, "orelse", None)
+        if orelse is not None:
+            found["orelse"] = closed(orelse, new)
+    for field in _HOLDS.get(type(statement), ()):
+        value = getattr(statement, field)
+        if is_open(value):
+            found[field] = joined(value)
+    return changed(statement, **found) if found else statement
+
+
+_BLOCKS = frozenset({cst.For, cst.If, cst.Else, cst.While, cst.With, cst.FunctionDef})
+_PARTS = {cst.SimpleStatementLine: "body", cst.Assign: "targets", cst.With: "items"}
+"""What of a statement holds such expressions in turn."""
