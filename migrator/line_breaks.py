@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import libcst as cst
 
-from migrator.syntax import changed, parenthesized, walk
+from migrator.syntax import changed, parenthesized
 from migrator.writing import code
 
 N = TypeVar("N", bound=cst.CSTNode)
-
-
-def on_one_line(node: cst.BaseExpression) -> cst.BaseExpression:
-    """The expression without the line breaks in it that hang on the brackets it stood in."""
-    if type(node) in _CHAINED:
-        return _chain_on_one_line(node)
-    return joined(node)
-
-
-_CHAINED: dict[type, str] = {cst.Call: "func", cst.Subscript: "value", cst.Attribute: "value"}
-"""What stands one after another in ``a.b(c)[d]``, and the field that holds what is before it."""
-
-
-def _chain_on_one_line(node: Any) -> Any:
-    """``a\\n.b(c)`` with nothing between its links: a comment there keeps its line, within parentheses."""
-    if type(node) not in _CHAINED or node.lpar:
-        return node
-    field = _CHAINED[type(node)]
-    before = getattr(node, field)
-    made = changed(node, **{field: _chain_on_one_line(before)})
-    if type(node) is cst.Attribute:
-        spaces = [node.dot.whitespace_before, node.dot.whitespace_after]
-        if any(isinstance(space, cst.ParenthesizedWhitespace) for space in spaces):
-            if any("#" in code(space) for space in spaces):
-                return parenthesized(node)
-            return changed(made, dot=cst.Dot())
-    return made
 
 
 _SPINE: dict[type, tuple[str, ...]] = {
@@ -66,29 +40,33 @@ _SPINE: dict[type, tuple[str, ...]] = {
 
 def is_open(node: Any) -> bool:
     """Whether a line of an expression ends outside of all brackets in it, as of what stood within those of a call."""
+    return next(_breaks(node), None) is not None
+
+
+def _breaks(node: Any) -> Iterator[cst.ParenthesizedWhitespace]:
+    """Where the lines of an expression break outside of all brackets in it."""
     if getattr(node, "lpar", None):
-        return False
+        return
     for field in _SPINE.get(type(node), ()):
         part = getattr(node, field)
         for one in part if isinstance(part, list | tuple) else (part,):
             kind = type(one)
             if kind is cst.ParenthesizedWhitespace:
-                return True
-            if kind in _SPINE:
-                if is_open(one):
-                    return True
-            elif isinstance(getattr(one, "whitespace_before", None), cst.ParenthesizedWhitespace):
-                return True
-            elif isinstance(getattr(one, "whitespace_after", None), cst.ParenthesizedWhitespace):
-                return True
-    return False
+                yield one
+            elif kind in _SPINE:
+                yield from _breaks(one)
+            else:
+                for space in ("whitespace_before", "whitespace_after"):
+                    if type(found := getattr(one, space, None)) is cst.ParenthesizedWhitespace:
+                        yield found
 
 
-def joined(node: N) -> N:
+def on_one_line(node: N) -> N:
     """The expression on one line, as far as no brackets of its own break it; in parentheses where a comment ends a line."""
-    if not is_open(node):
+    breaks = list(_breaks(node))
+    if not breaks:
         return node
-    if "#" in code(node) and any(isinstance(one, cst.Comment) for one in walk(node)):
+    if any("#" in code(one) for one in breaks):
         return parenthesized(node)  # type: ignore[return-value]
     made: N = _joined(node)
     return made
@@ -157,7 +135,7 @@ def closed(statement: N, new: bool = False) -> N:
     for field in _HOLDS.get(type(statement), ()):
         value = getattr(statement, field)
         if is_open(value):
-            found[field] = joined(value)
+            found[field] = on_one_line(value)
     return changed(statement, **found) if found else statement
 
 

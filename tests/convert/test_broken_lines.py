@@ -102,3 +102,13 @@ def test_a_loop_that_is_made_of_a_call() -> None:
     )
     one, other = convert(source.format("\n            ")).code, convert(source.format("")).code
     assert _meaning(one) == _meaning(other)
+
+
+@pytest.mark.parametrize(
+    "line", ["a  # why\n            + b", "(a\n        # why\n        .T)"]
+)
+def test_comments_stay(line: str) -> None:
+    source = f"def f(a: torch.Tensor, b: torch.Tensor):\n    u, k = torch.max({line}, 1)\n    return u, k\n"
+    code = convert(source).code
+    assert "# why" in code
+    ast.parse(code)
