@@ -104,9 +104,7 @@ def test_a_loop_that_is_made_of_a_call() -> None:
     assert _meaning(one) == _meaning(other)
 
 
-@pytest.mark.parametrize(
-    "line", ["a  # why\n            + b", "(a\n        # why\n        .T)"]
-)
+@pytest.mark.parametrize("line", ["a  # why\n            + b", "(a\n        # why\n        .T)"])
 def test_comments_stay(line: str) -> None:
     source = f"def f(a: torch.Tensor, b: torch.Tensor):\n    u, k = torch.max({line}, 1)\n    return u, k\n"
     code = convert(source).code
