@@ -104,9 +104,12 @@ def test_a_loop_that_is_made_of_a_call() -> None:
     assert _meaning(one) == _meaning(other)
 
 
-@pytest.mark.parametrize("line", ["a  # why\n            + b", "(a\n        # why\n        .T)"])
+@pytest.mark.parametrize("line", ["a  # why\n            + b", "self\n        # why\n        .b"])
 def test_comments_stay(line: str) -> None:
-    source = f"def f(a: torch.Tensor, b: torch.Tensor):\n    u, k = torch.max({line}, 1)\n    return u, k\n"
+    source = (
+        "class M(nn.Module):\n    def forward(self, a: torch.Tensor, b: torch.Tensor):\n"
+        f"        u, k = torch.max({line}, 1)\n        return u, k\n"
+    )
     code = convert(source).code
     assert "# why" in code
     ast.parse(code)
