@@ -465,7 +465,7 @@ class Calls(ModuleMethods):
         queue = [p.name.value for p in (*params.posonly_params, *params.params)]
         if info.has_receiver and queue:
             if bound is not None or "classmethod" in info.decorators:
-                queue.pop(0)
+                del queue[: info.receivers]
         keywords = {p.name.value for p in (*params.params, *params.kwonly_params)}
         for keyword, kind in args:
             name = None

@@ -179,6 +179,8 @@ class Definitions(Statements):
         params = info.node.params
         every = [*params.posonly_params, *params.params, *params.kwonly_params]
         owner = info.owner
+        if owner is not None and info.receivers > 1 and len(every) > 1:
+            self.env[every.pop(1).name.value] = k.Other(owner.name)
         if owner is not None and info.has_receiver and every:
             first = every.pop(0)
             if "classmethod" in info.decorators or info.short == "__new__":

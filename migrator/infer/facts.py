@@ -184,15 +184,20 @@ class FunctionInfo:
     @property
     def has_receiver(self) -> bool:
         """Whether the first parameter is given by the call itself: self, cls, the context of an autograd function."""
+        return self.receivers > 0
+
+    @property
+    def receivers(self) -> int:
+        """How many of the first parameters are given by the call itself."""
         if self.owner is None:
-            return False
-        if "staticmethod" not in self.decorators:
-            return True
-        if not self.owner.gradient:
-            return False
+            return 0
+        decorators = self.decorators
+        bound = 0 if "staticmethod" in decorators else 1
+        if not self.owner.gradient or not (bound == 0 or "classmethod" in decorators):
+            return bound
         if self.short == "forward":
-            return self.owner.method("setup_context") is None
-        return self.short in ("backward", "setup_context")
+            return bound + (self.owner.method("setup_context") is None)
+        return bound + (self.short in ("backward", "setup_context"))
 
     @property
     def decorators(self) -> list[str]:

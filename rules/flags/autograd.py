@@ -14,6 +14,7 @@ _BASES = frozenset(["torch.autograd.Function", "torch.autograd.function.Function
 _TRACED = ("forward", "backward", "setup_context")
 _DECORATORS = {
     "staticmethod",
+    "classmethod",
     "torch.autograd.function.once_differentiable",
     "torch.cuda.amp.custom_fwd",
     "torch.cuda.amp.custom_bwd",
@@ -72,7 +73,7 @@ def _is_base(base: cst.BaseExpression, node: cst.ClassDef, ctx: FlagContext) -> 
     """Whether a base makes a class an autograd function: torch's own, or one that gives its methods a ``ctx``."""
     name = ctx.qualified_name(base)
     if name is None or not name.startswith("torch."):
-        first = [m.params.params[:1] for n, m in _methods(node).items() if n in _TRACED]
+        first = [m.params.params[:2] for n, m in _methods(node).items() if n in _TRACED]
         return any(param.name.value == "ctx" for params in first for param in params)
     return name in _BASES
 
@@ -91,11 +92,11 @@ def _obstacles(node: cst.ClassDef, ctx: FlagContext) -> Iterator[str]:
 def _of_method(method: cst.FunctionDef, split: bool, ctx: FlagContext) -> Iterator[str]:
     name = method.name.value
     decorators = [_name(d.decorator, ctx) for d in method.decorators]
-    if "staticmethod" not in decorators:
+    if not {"staticmethod", "classmethod"} & set(decorators):
         yield f"whose {name}() is no staticmethod"
     if not set(decorators) <= _DECORATORS:
         yield f"whose {name}() is decorated"
-    params = method.params.params
+    params = method.params.params["classmethod" in decorators :]
     if not params or method.params.kwonly_params:
         yield f"with an unusual signature of {name}()"
     elif name != "forward" or not split:
@@ -124,7 +125,7 @@ def _of_context(method: cst.FunctionDef, ctx: str) -> Iterator[str]:
 
 
 def _name(node: cst.BaseExpression, ctx: FlagContext) -> str:
-    if isinstance(node, cst.Name) and node.value == "staticmethod":
+    if isinstance(node, cst.Name) and node.value in ("staticmethod", "classmethod"):
         return node.value
     target = node.func if isinstance(node, cst.Call) else node
     return ctx.qualified_name(target) or ""

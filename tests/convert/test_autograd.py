@@ -205,6 +205,50 @@ class Scale(Base):
 def f(x, w):
     return Scale.apply(x, w[:1, :1])
 """,
+    "methods of the class": """
+class Root(Function):
+    @classmethod
+    def _slope(cls, x, power):
+        return (x * x + 1) ** (power - 1)
+
+    @classmethod
+    def forward(cls, ctx, x, power=0.5, scale=2.0):
+        ctx.power = power
+        y = scale * cls._slope(x, power + 1)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @classmethod
+    def backward(cls, ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * 3 * ctx.power * x * cls._slope(x, ctx.power), None, None
+
+class Steeper(Root):
+    @classmethod
+    def _slope(cls, x, power):
+        return (x * x + 2) ** power
+
+def f(x, w):
+    return Root.apply(x, 0.25) + Steeper.apply(x[:, :1], 1.5, 3.0) * Root.apply(w[:1, :1])
+""",
+    "methods of the class, with a setup of its own": """
+class Square(Function):
+    @classmethod
+    def forward(cls, x, w):
+        return x * x * w
+
+    @classmethod
+    def setup_context(cls, ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @classmethod
+    def backward(cls, ctx, grad):
+        x, w = ctx.saved_tensors
+        return 5 * grad * x * w, (grad * x * x).sum(0, keepdim=True)
+
+def f(x, w):
+    return Square.apply(x, w[:1])
+""",
     "in a list": """
 class Total(Function):
     @staticmethod

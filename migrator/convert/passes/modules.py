@@ -78,12 +78,12 @@ def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
 
     rules = definitions.layers(base)
     if as_torch(rw.ctx, rw.ctx.owner) is not None:
-        return _passed_on(rw, call, {"device"}, 9 if base in CONVOLUTIONS else 8)
+        return _passed_on(rw, call, set(), 9 if base in CONVOLUTIONS else 8)
     if any(a.star for a in call.args):
         if base in CONVOLUTIONS:
-            return _passed_on(rw, call, {"device", "dtype", "padding_mode"})
+            return _passed_on(rw, call, {"dtype", "padding_mode"})
         if len(rules) == 1 and plain_class(rules[0]) is not None:
-            return _passed_on(rw, call, {"device"})
+            return _passed_on(rw, call, set())
     made = convert_call(rw, call, base, rules, call_args(rw, call.args)).node
     names = rw.ctx.helpers.names
     copied = [names.get((r.file.path, r.name)) for r in rules if r.returns.strip("'\"") != r.name]
@@ -94,13 +94,20 @@ def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
 
 def _passed_on(rw: Rewriter, call: cst.Call, refused: set[str], positional: int = 8) -> cst.Call:
     """``super().__init__(*args, **kwargs)`` of a class with torch's arguments: what it does not take raises there."""
-    plain = [a for a in call.args if not a.star and a.keyword is None]
-    named = {a.keyword.value for a in call.args if a.keyword is not None}
-    if len(plain) > positional or named & refused:
-        raise Failure(call, "API002", "starred arguments beside one that Flax has not", "")
+    given = [a for a in call.args if not _is_device(a)]
+    plain = [a for a in given if not a.star and a.keyword is None]
+    named = {a.keyword.value for a in given if a.keyword is not None}
+    if len(plain) > positional or named & (refused | {"device"}):
+        raise Failure(call, "API002", "an argument that Flax has not, in a form that is kept", "")
     func = syntax.parse("super().__init__")
-    made = syntax.changed(call, func=func, args=[rw.visit(a) for a in call.args])
+    made = syntax.with_args(syntax.changed(call, func=func), [rw.visit(a) for a in given])
     return syntax.add_keyword(made, "rngs", rw.ctx.rngs(call))
+
+
+def _is_device(arg: cst.Arg) -> bool:
+    """``device=device``, which JAX has no use for."""
+    named = arg.keyword is not None and arg.keyword.value == "device"
+    return named and isinstance(arg.value, cst.Name | cst.Attribute | cst.SimpleString)
 
 
 def _by_super(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
