@@ -57,6 +57,43 @@ def test_a_bias_alone_asks_for_the_same() -> None:
     np.testing.assert_allclose(port(jnp.asarray(i.numpy())), module(i).detach(), rtol=1e-6)
 
 
+LAST = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(5, 3)
+        self.out = nn.Sequential(nn.LayerNorm(3), nn.Linear(3, 5, bias=BIAS))
+        self.out[-1].weight = self.embed.weight
+        nn.init.normal_(self.embed.weight, std=0.5)
+
+    def forward(self, i):
+        return self.out(self.embed(i))
+"""
+
+
+@pytest.mark.parametrize("bias", ["True", "False"])
+def test_the_last_layer_of_several(bias: str) -> None:
+    module, port, code = both(LAST.replace("BIAS", bias))
+    assert "self.out.layers[-1] = TiedLinear(self.embed, self.out.layers[-1])" in code
+    i = torch.tensor([1, 2])
+    np.testing.assert_allclose(port(jnp.asarray(i.numpy())), module(i).detach(), rtol=1e-5)
+    assert set(migrator.to_state_dict(port)) == set(module.state_dict())
+    assert len(nnx.to_flat_state(nnx.state(port, nnx.Param))) == len(list(module.parameters()))
+
+
+@pytest.mark.parametrize("plain", ["(tuple, torch.Tensor)", "int"])
+def test_who_asks_for_other_classes_does_not_mind(plain: str) -> None:
+    source = LAST.replace("BIAS", "False").replace("(i))\n", f"(i)) + isinstance(i, {plain})\n")
+    module, port, _ = both(source)
+    i = torch.tensor([1, 2])
+    np.testing.assert_allclose(port(jnp.asarray(i.numpy())), module(i).detach(), rtol=1e-5)
+
+
+def test_a_layer_of_several_that_is_read_as_a_linear() -> None:
+    source = LAST.replace("BIAS", "False").replace("(i))\n", "(i)) + self.out[1].weight.sum()\n")
+    assert "API009" in rules_of(source)
+
+
 @pytest.mark.parametrize(
     "after",
     [

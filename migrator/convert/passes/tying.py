@@ -98,6 +98,8 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
     if (target.attr.value == value.attr.value == "weight") and _head(rw.ctx, target) is not None:
         if pair is None or pair[0] not in heads:
             return _replaced(rw, node, target, value)
+    if value.attr.value == "weight" and _is_last_read(rw.ctx, target):
+        return _replaced(rw, node, target, value)
     if pair is None or pair[0] not in heads:
         raise Failure(
             node,
@@ -120,6 +122,24 @@ def _head(ctx: Context, node: cst.CSTNode) -> str | None:
     return layer.attr.value if linear else None
 
 
+def _is_last_read(ctx: Context, node: cst.Attribute) -> bool:
+    """Whether ``self.out[-1].weight`` is that of a Linear in a container which nothing else in the file indexes."""
+    at = node.value
+    if node.attr.value != "weight" or not isinstance(at, cst.Subscript):
+        return False
+    held, kind = at.value, ctx.kind(at)
+    if not isinstance(held, cst.Attribute) or not ctx.is_self(held.value):
+        return False
+    if not (isinstance(kind, k.Module) and kind.cls == "torch.nn.Linear"):
+        return False
+    return not any(
+        one is not at
+        and isinstance(one.value, cst.Attribute)
+        and one.value.attr.value == held.attr.value
+        for one in ctx.source.index.of_type(cst.Subscript)
+    )
+
+
 def _replaced(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attribute) -> Any:
     """``self.head = TiedLinear(self.embed, self.head)``."""
     ctx = rw.ctx
@@ -130,19 +150,34 @@ def _replaced(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.
         advice = "tie them at the top level of __init__, with a Linear without bias"
         raise Failure(node, "API009", _REASON, advice)
     name = ctx.helpers.need(module_file("rules.compat.tied"), "TiedLinear")
-    head = target.value
+    head = target.value if type(target.value) is cst.Attribute else rw.visit(target.value)
     made = syntax.with_args(
-        cst.Call(cst.Name(name)), [cst.Arg(rw.visit(value.value)), cst.Arg(rw.visit(head))]
+        cst.Call(cst.Name(name)), [cst.Arg(rw.visit(value.value)), cst.Arg(rw.visit(target.value))]
     )
     return syntax.changed(node, targets=[syntax.changed(node.targets[0], target=head)], value=made)
 
 
-_ASKING = ("isinstance(", ".apply(", "modules()", "children()", "type(")
+_ASKING = (".apply(", "modules()", "children()", "type(")
+_PLAIN = frozenset("int float bool str bytes tuple list dict set type".split())
 
 
 def _asked_for(ctx: Context, info: ClassInfo) -> bool:
     """Whether a file or class may go through the layers by their classes: the tied one is no Linear any more."""
-    return any(word in ctx.source.text for word in _ASKING) or len(info.lineage()) > 1
+    if any(word in ctx.source.text for word in _ASKING) or len(info.lineage()) > 1:
+        return True
+    calls = ctx.source.index.of_type(cst.Call)
+    named = [c for c in calls if isinstance(c.func, cst.Name) and c.func.value == "isinstance"]
+    return not all(len(c.args) == 2 and _is_no_linear(ctx, c.args[1].value) for c in named)
+
+
+def _is_no_linear(ctx: Context, asked: cst.BaseExpression) -> bool:
+    """Whether a Linear is none of the classes that ``isinstance`` asks for."""
+    kinds = [e.value for e in asked.elements] if isinstance(asked, cst.Tuple) else [asked]
+    return all(
+        (isinstance(one, cst.Name) and one.value in _PLAIN)
+        or ctx.facts.qualified_name(one) in ("torch.Tensor", "torch.Size", "torch.nn.Parameter")
+        for one in kinds
+    )
 
 
 def loosely_tied(ctx: Context, node: cst.CSTNode) -> bool:
