@@ -513,10 +513,18 @@ def with_args(call: cst.Call, args: list[cst.Arg]) -> cst.Call:
     made = []
     for i, item in enumerate(args):
         item = _beside(item) if len(args) > 1 else item
-        if i < len(args) - 1 and not isinstance(item.comma, cst.Comma):
+        last = i == len(args) - 1
+        if not last and not isinstance(item.comma, cst.Comma):
             item = item.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+        elif last and _is_plain(item.comma):
+            item = item.with_changes(comma=cst.MaybeSentinel.DEFAULT)
         made.append(item)
     return call.with_changes(args=made)
+
+
+def _is_plain(comma: Any) -> bool:
+    """A comma between two arguments of one line, which is none at the end of a call."""
+    return isinstance(comma, cst.Comma) and isinstance(comma.whitespace_after, cst.SimpleWhitespace)
 
 
 def _beside(item: cst.Arg) -> cst.Arg:

@@ -320,8 +320,6 @@ class Calls(ModuleMethods):
             return None  # a function in it belongs to this one, not to the caller
         if len(returns) != 1 or returns[0] is None or body[-1].body[0].value is not returns[0]:  # type: ignore[union-attr]
             return None
-        if not all(type(s) is cst.SimpleStatementLine for s in body):
-            return None  # a function defined in it belongs to it, not to who calls it
         params = [p.name.value for p in info.node.params.params]
         env = {**self.env, **info.closure}
         env.update(dict.fromkeys(params, k.UNKNOWN))
@@ -382,6 +380,8 @@ class Calls(ModuleMethods):
         for rule in chosen:
             kind = from_definition(rule.returns, first, rule.fields)
             result = kind if result is None else k.join(result, kind)
+        if isinstance(result, k.Tensor) and _adds_up(name, first, args):
+            result = replace(result, dtype="int")
         if isinstance(result, k.Tensor) and result.dtype == "float":
             if any(isinstance(kind, k.Tensor) and kind.dtype == "complex" for _, kind in args):
                 result = replace(result, dtype=None)  # of floats, which may be complex too
@@ -496,6 +496,17 @@ class Calls(ModuleMethods):
         self._call_node = place
         self.call_own(info, args, bound)
 
+
+def _adds_up(name: str, first: k.Kind, args: Args) -> bool:
+    """Whether integers or truth values are added or multiplied, which torch does in int64."""
+    short = name.rpartition(".")[2]
+    if short == "count_nonzero":
+        return True
+    whole = isinstance(first, k.Tensor) and first.dtype in ("bool", "int")
+    return whole and short in _SUMS and not any(keyword in ("dtype", "**") for keyword, _ in args)
+
+
+_SUMS = frozenset("sum prod cumsum cumprod".split())
 
 _WHOLE = frozenset("floor ceil prod gcd isqrt comb factorial".split())
 """Functions of ``math`` that give an int."""

@@ -18,7 +18,7 @@ from rules import definitions
 from rules.torch_names import ROOTS, VERSION, table
 
 _NEVER = frozenset(
-    "torch.jit.is_scripting torch.jit.is_tracing torch.compiler.is_compiling "
+    "torch.jit.is_scripting torch.jit.is_tracing torch._C._is_tracing torch.compiler.is_compiling "
     "torch.compiler.is_dynamo_compiling torch.compiler.is_exporting torch._dynamo.is_compiling torch.onnx.is_in_onnx_export "
     "torch.distributed.is_initialized torch.distributed.is_torchelastic_launched torch.cuda.is_initialized "
     "torch.xpu.is_available torch.mps.is_available torch.backends.mps.is_available torch.backends.mps.is_built".split()
@@ -77,6 +77,8 @@ def choices(facts: Facts, call: cst.Call) -> list[str]:
     asked = asked_texts(facts.tree, written)
     if asked:
         return asked if all(exists(namespace.name, one) for one in asked) else []
+    if canonical(namespace.name) == "torch.nn" and (named := _recurrent(written)):
+        return named
     for hole in (r"\d+", r"\w+"):
         pattern = _pattern(facts, written, hole)
         if pattern is None:
@@ -87,6 +89,22 @@ def choices(facts: Facts, call: cst.Call) -> list[str]:
         if found:
             return [name.rpartition(".")[2] for name in found] if len(found) <= _MOST else []
     return []
+
+
+def _recurrent(written: cst.BaseExpression) -> list[str]:
+    """The layers that ``getattr(nn, rnn_type.upper())`` can mean: torch has three sorts of them."""
+    if (
+        isinstance(written, cst.Call)
+        and not written.args
+        and isinstance(written.func, cst.Attribute)
+    ):
+        if written.func.attr.value != "upper":
+            return []
+        written = written.func.value
+    name = (dotted(written) or "").rpartition(".")[2].lower()
+    if "rnn" not in name:
+        return []
+    return [f"{one}{'Cell' if 'cell' in name else ''}" for one in ("GRU", "LSTM", "RNN")]
 
 
 def _pattern(facts: Facts, node: cst.BaseExpression, hole: str) -> str | None:

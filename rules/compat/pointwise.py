@@ -24,6 +24,16 @@ def clamp(x: jax.Array, min=None, max=None) -> jax.Array:
     return x
 
 
+def larger(a, b):
+    """Python's ``max(a, b)`` of numbers or 0-d arrays: b where it is larger, else a, which has the gradient then."""
+    return jnp.where(b > a, b, a)
+
+
+def smaller(a, b):
+    """Python's ``min(a, b)`` of numbers or 0-d arrays: b where it is smaller, else a, which has the gradient then."""
+    return jnp.where(b < a, b, a)
+
+
 def absolute(x: jax.Array) -> jax.Array:
     """|x|; its gradient at 0 is 0, in jnp.abs it is 1."""
     return jnp.where(x == 0, 0, jnp.abs(jnp.where(x == 0, 1, x)))

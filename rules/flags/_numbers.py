@@ -28,14 +28,24 @@ def computed_with(
     """
     inner: cst.CSTNode = node
     above = list(parents)
-    while above and isinstance(outer := above[-1], cst.BinaryOperation):
-        other = outer.right if outer.left is inner else outer.left
-        if not isinstance(outer.operator, _ARITHMETIC):
-            return False
-        if is_tensor(other):
-            return True
-        if not isinstance(other, _NUMBERS):
-            return False
+    while above:
+        outer = above[-1]
+        if isinstance(outer, cst.Arg) and len(above) > 1:
+            sides = extremes(above[-2], callee)
+            others = [one for one in sides or () if one is not outer.value]
+            if len(others) != 1 or not (is_tensor(others[0]) or isinstance(others[0], _NUMBERS)):
+                break
+            above.pop()
+        elif not isinstance(outer, cst.BinaryOperation):
+            break
+        else:
+            other = outer.right if outer.left is inner else outer.left
+            if not isinstance(outer.operator, _ARITHMETIC):
+                return False
+            if is_tensor(other):
+                return True
+            if not isinstance(other, _NUMBERS):
+                return False
         inner = above.pop()
     if above and isinstance(above[-1], cst.Arg) and _into_unread(above):
         return True
@@ -46,6 +56,34 @@ def computed_with(
     if not isinstance(target, cst.Name) or not functions:
         return False
     return _read_for_arithmetic(target.value, functions[0].body, is_tensor, callee)
+
+
+def extremes(
+    node: cst.CSTNode, callee: Callable[[cst.Call], str | None]
+) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """The sides of ``max(a, b)`` and ``min(a, b)``."""
+    if not isinstance(node, cst.Call) or callee(node) not in ("builtins.max", "builtins.min"):
+        return None
+    if len(node.args) != 2 or any(a.star or a.keyword is not None for a in node.args):
+        return None
+    return node.args[0].value, node.args[1].value
+
+
+def counts_up(
+    node: cst.Call,
+    callee: Callable[[cst.Call], str | None],
+    is_integer: Callable[[cst.BaseExpression], bool],
+) -> list[cst.Arg] | None:
+    """The bounds in ``torch.arange(1, x.dim()).tolist()``, which are known: it is a list of Python's own; None for others."""
+    made = node.func.value if isinstance(node.func, cst.Attribute) else None
+    if callee(node) != "Tensor.tolist" or node.args or not isinstance(made, cst.Call):
+        return None
+    bounds = [a for a in made.args if a.keyword is None]
+    if callee(made) != "torch.arange" or not 0 < len(bounds) < 4 or any(a.star for a in made.args):
+        return None
+    if any(a.keyword is not None and a.keyword.value != "device" for a in made.args):
+        return None
+    return bounds if all(is_integer(a.value) for a in bounds) else None
 
 
 _SHIFTS = {"torch.roll": 1, "Tensor.roll": 0}

@@ -7,10 +7,11 @@ from typing import Any
 
 import libcst as cst
 
+from migrator.infer.kinds import Kind, Sequence, Tensor, Tuple, scalar_type
 from rules.flags import _lines as lines
 from rules.flags._first import start, starts
 from rules.flags._guards import guards, is_guard, last_test
-from rules.flags._numbers import computed_with, names_half, places
+from rules.flags._numbers import computed_with, counts_up, names_half, places
 from rules.registry import Advice, FlagContext, flag
 
 _TRUTH = frozenset(
@@ -279,13 +280,34 @@ def _call(node: cst.Call, ctx: FlagContext) -> Advice | None:
             text = f"keep `{ctx.text(values[0])}` as an array and choose by jnp.where or lax.cond"
             return Advice(text, what="bool() asks for the value of a tensor")
         return None
+    if len(values) == 1 and (ctx.is_tensor(values[0]) or _holds_tensors(ctx.kind(values[0]))):
+        function = "jnp.max" if name == "builtins.max" else "jnp.min"
+        text = f"write `{function}(jnp.stack({ctx.text(values[0])}))`"
+        what = "Python's max() and min() compare the values of tensors"
+        return Advice(text, what=what, effort=0.1)
+    if len(values) > 2 and any(ctx.is_tensor(v) for v in values):
+        function = "jnp.max" if name == "builtins.max" else "jnp.min"
+        listed = ", ".join(map(ctx.text, values))
+        text = f"write `{function}(jnp.stack([{listed}]))`"
+        what = "Python's max() and min() compare the values of tensors"
+        return Advice(text, what=what, effort=0.1)
     if len(values) == 2 and any(ctx.is_tensor(v) for v in values):
+        plain = all(ctx.is_tensor(v) or isinstance(v, cst.Integer | cst.Float) for v in values)
+        if plain and computed_with(node, ctx.parents, ctx.is_tensor, ctx.callee):
+            return None
         function = "jnp.maximum" if name == "builtins.max" else "jnp.minimum"
         text = f"write `{function}({ctx.text(values[0])}, {ctx.text(values[1])})`"
         return Advice(
             text, what="Python's max() and min() compare the values of tensors", effort=0.1
         )
     return None
+
+
+def _holds_tensors(kind: Kind) -> bool:
+    """A list or tuple of tensors."""
+    if isinstance(kind, Tuple):
+        return any(isinstance(item, Tensor) for item in kind.items)
+    return isinstance(kind, Sequence) and isinstance(kind.item, Tensor)
 
 
 def _reads_value(node: cst.BaseExpression, ctx: FlagContext) -> bool:
@@ -376,6 +398,8 @@ def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
         return None
     if name in ("Tensor.item", "Tensor.tolist"):
         x = node.func.value if isinstance(node.func, cst.Attribute) else None
+        if counts_up(node, ctx.callee, lambda one: scalar_type(ctx.kind(one)) == "int") is not None:
+            return None
     elif _unknown_item(node, ctx):
         advice = _use(node, "Tensor.item", lines.receiver(node), ctx)
         return replace(advice, severity="warning", blocks=False)
@@ -390,7 +414,7 @@ def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     whole = name == "builtins.int" or (name == "Tensor.item" and ctx.dtype(x) == "int")
     if whole and places(node, ctx.parents, ctx.is_tensor, ctx.callee):
         return None
-    counted = name == "builtins.float" and ctx.dtype(x) == "int"
+    counted = name in _TAKEN_OUT and ctx.dtype(x) == "int"
     measured = name in ("builtins.float", "Tensor.item") and ctx.dtype(x) in ("float", None)
     measured = measured and not names_half(ctx.parents[0])
     if (counted or measured) and computed_with(node, ctx.parents, ctx.is_tensor, ctx.callee):

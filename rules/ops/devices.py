@@ -54,6 +54,7 @@ def get_device_capability(device=None) -> tuple[Int, Int]:
 @op(
     "torch.jit.is_scripting",
     "torch.jit.is_tracing",
+    "torch._C._is_tracing",
     "torch.compiler.is_compiling",
     "torch.compiler.is_dynamo_compiling",
     "torch.compiler.is_exporting",

@@ -98,3 +98,43 @@ def test_which_parameter_comes_first_is_not_known_where_its_numbers_count(use: s
     assert rules_of(typed) == []
     # with halves in the file, parameters may be of several types
     assert rules_of(typed.replace("self.fc = nn.Linear(4, 4)", "self.fc = nn.Linear(4, 4).half()"))
+
+
+@pytest.mark.parametrize("call", ["getattr(nn, rnn_type.upper())", "getattr(nn, self.rnn_type)"])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_a_name_says_that_a_recurrent_layer_is_meant(call: str, kind: str) -> None:
+    source = f"""
+class M(nn.Module):
+    def __init__(self, rnn_type):
+        super().__init__()
+        self.rnn_type = rnn_type
+        self.rnn = {call}(3, 4, 1, batch_first=True, bidirectional=True)
+
+    def forward(self, x):
+        y, _ = self.rnn(x)
+        return y
+"""
+    module, port, code = both(source, kind.lower() if "upper" in call else kind)
+    x = torch.linspace(-1, 1, 30).reshape(2, 5, 3)
+    np.testing.assert_allclose(port(jnp.asarray(x.numpy())), module(x).detach(), atol=1e-6)
+    assert '{"GRU": GRU, "LSTM": LSTM, "RNN": ' in code
+
+
+def test_cells_by_name() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, rnn_cell):
+        super().__init__()
+        self.cell = getattr(nn, rnn_cell)(3, 4)
+
+    def forward(self, x):
+        return self.cell(x, torch.zeros(x.shape[0], 4))
+"""
+    module, port, _ = both(source, "GRUCell")
+    x = torch.linspace(-1, 1, 6).reshape(2, 3)
+    np.testing.assert_allclose(port(jnp.asarray(x.numpy())), module(x).detach(), atol=1e-6)
+
+
+def test_a_name_that_says_nothing() -> None:
+    source = "class M(nn.Module):\n    def __init__(self, layer):\n        super().__init__()\n        self.layer = getattr(nn, layer)(3, 4)\n"
+    assert "API001" in rules_of(source)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from flax import nnx
 
 from migrator import load_state_dict
 from rules.torch_names import VERSION
-from tests.convert.tools import body, check, convert, module, rules_of
+from tests.convert.tools import body, both, check, convert, module, rules_of, same
 
 
 def test_a_dict_of_options_is_opened() -> None:
@@ -463,3 +464,27 @@ def test_what_numpy_functions_take_is_no_tensor() -> None:
     )
     assert result.complete, result.findings
     assert "np.mean(pc, axis=0)" in result.code
+
+
+def test_a_device_is_not_handed_on() -> None:
+    source = """
+class Causal(nn.Conv1d):
+    def __init__(self, i, o, k, padding_mode="zeros", device=None, dtype=None):
+        super(Causal, self).__init__(
+            in_channels=i, out_channels=o, kernel_size=k, padding_mode=padding_mode, device=device, dtype=dtype
+        )
+
+    def forward(self, x):
+        return super().forward(F.pad(x, (self.kernel_size[0] - 1, 0)))
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = Causal(3, 4, 3)
+
+    def forward(self, x):
+        return self.conv(x)
+"""
+    module, port, _ = both(source)
+    same(module, port, np.linspace(-1, 1, 30, dtype=np.float32).reshape(2, 3, 5))

@@ -70,6 +70,7 @@ ORDER = (
     "empty_parts",
     "told_places",
     "unknown_arrays",
+    "taken_out",
     "calls",
     "names",
 )

@@ -14,7 +14,6 @@ from migrator.convert.passes.control import NEUTRAL
 from migrator.convert.passes.makers import unknown_builder
 from migrator.convert.passes.places import is_place
 from migrator.convert.passes.targets import current
-from migrator.convert.passes.zero_dims import names_half
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.surroundings import told
 from migrator.findings import UNCLEAR
@@ -28,7 +27,6 @@ from rules import definitions
 from rules.definitions import module_file
 from rules.elsewhere import advice_for
 from rules.flags._autocast import Use, use
-from rules.flags._numbers import computed_with
 
 _DIFFERENT = frozenset(
     "max min std var sort repeat transpose take put nonzero argsort flatten clip view".split()
@@ -239,40 +237,6 @@ def annotated(rw: Rewriter, node: cst.Call) -> Any:
     if any(one.star or one.keyword is not None for one in node.args):
         return None
     return rw.visit(node.args[1].value)
-
-
-@converts(cst.Call, called=("builtins.float", "Tensor.item"))
-def counted(rw: Rewriter, node: cst.Call) -> Any:
-    """``float(n)`` of an integer tensor, where it is only computed with → ``1.0 * n``, whose dtype is as weak.
-
-    ``x.item()`` of a float tensor is x without its gradient, in files that name no type of fewer digits."""
-    facts = rw.ctx.facts
-    name, x = facts.callee(node), None
-    if name == "builtins.float" and len(node.args) == 1 and not node.args[0].keyword:
-        x = node.args[0].value
-    elif name == "Tensor.item" and isinstance(node.func, cst.Attribute):
-        x = node.func.value
-    kind = facts.kind(x) if x is not None else None
-    if x is None or not isinstance(kind, k.Tensor) or not rw.ctx.source.index.has(node):
-        return None
-    made_float = name == "builtins.float"
-    counts = made_float and kind.dtype == "int"
-    if not counts and rw.ctx.concrete:
-        return None
-    if not counts and (kind.dtype not in ("float", None) or names_half(rw.ctx)):
-        return None
-
-    def is_tensor(other: cst.BaseExpression) -> bool:
-        return isinstance(facts.kind(other), k.Tensor)
-
-    if not computed_with(node, rw.ctx.source.index.around(node), is_tensor, facts.callee):
-        return None
-    number = "__x__" if kind.rank == 0 else "__x__.reshape(())"
-    wanted = f"1.0 * {number}" if made_float and kind.dtype != "float" else number
-    if not counts:
-        rw.ctx.helpers.use("lax")
-        wanted = f"lax.stop_gradient({wanted})"
-    return syntax.substitute(syntax.parse(wanted), {"__x__": rw.visit(x)})
 
 
 @converts(cst.Call)
