@@ -91,6 +91,12 @@ def choices(facts: Facts, call: cst.Call) -> list[str]:
     return []
 
 
+_OF_RNN = re.compile(
+    r"(\w+_)?rnn(_?(type|cell|name|model|layer|class|module|mode|kind|unit|arch|cls))*"
+)
+"""Names of what says which recurrent layer is meant, not which activation or norm beside it."""
+
+
 def _recurrent(written: cst.BaseExpression) -> list[str]:
     """The layers that ``getattr(nn, rnn_type.upper())`` can mean: torch has three sorts of them."""
     if (
@@ -102,7 +108,7 @@ def _recurrent(written: cst.BaseExpression) -> list[str]:
             return []
         written = written.func.value
     name = (dotted(written) or "").rpartition(".")[2].lower()
-    if "rnn" not in name:
+    if not _OF_RNN.fullmatch(name):
         return []
     return [f"{one}{'Cell' if 'cell' in name else ''}" for one in ("GRU", "LSTM", "RNN")]
 

@@ -135,6 +135,7 @@ class M(nn.Module):
     np.testing.assert_allclose(port(jnp.asarray(x.numpy())), module(x).detach(), atol=1e-6)
 
 
-def test_a_name_that_says_nothing() -> None:
+@pytest.mark.parametrize("layer", ["layer", "rnn_act", "rnn_norm"])
+def test_a_name_that_says_nothing(layer: str) -> None:
     source = "class M(nn.Module):\n    def __init__(self, layer):\n        super().__init__()\n        self.layer = getattr(nn, layer)(3, 4)\n"
-    assert "API001" in rules_of(source)
+    assert "API001" in rules_of(source.replace("layer)", f"{layer})"))

@@ -108,6 +108,20 @@ def test_what_partial_leaves_open_stays_open() -> None:
     assert made.helpers == helper
 
 
+@pytest.mark.parametrize("more", ["affine=False", "track_running_stats=False", "**options"])
+def test_a_class_that_partial_leaves_open(more: str) -> None:
+    init = f"""options = {{"affine": False, "momentum": 0.5}}
+norm = functools.partial(nn.BatchNorm2d, eps=1e-3)
+self.a = norm(3)
+self.b = norm(3, {more})"""
+    model, port, _ = both(net(init, "self.b(self.a(x))", "import functools\n\n\n"))
+    model.train()
+    x = np.random.default_rng(0).normal(2, 3, size=(2, 3, 8, 8)).astype(np.float32)
+    same(model, port, x)
+    model.eval(), port.eval()
+    same(model, port, x)
+
+
 UPDATED = """\
 class A(nnx.Module):
     def __init__(self, n, *, rngs):

@@ -268,7 +268,9 @@ def _option_values(work: Work, owner: ast.ClassDef) -> dict[str, tuple[Any, ...]
             for param in [*positional, *keyword_only(function)]:
                 given = [bound(s.call, positional).get(param, defaults.get(param)) for s in sites]
                 values = values_of(given)
-                stated = any(s.own and param in bound(s.call, positional) for s in sites)
+                stated = any(
+                    s.open or (s.own and param in bound(s.call, positional)) for s in sites
+                )
                 if (
                     values is not None
                     and not stated
