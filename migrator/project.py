@@ -363,7 +363,9 @@ def _refuse(manifest: Manifest, targets: Iterable[Path], force: bool) -> None:
     """Raise UserError where a target may not be overwritten."""
     problems = [p for target in targets if (p := manifest.problem(target))]
     if problems and not force:
-        raise UserError(f"{'; '.join(problems)}; --force overwrites")
+        raise UserError(
+            f"{'; '.join(problems)}; --force overwrites, --diff or another OUT leaves as it is"
+        )
 
 
 # --- writing -----------------------------------------------------------------------------------------

@@ -290,7 +290,7 @@ def _converted(source: Path, directory: Path) -> Path:
         left = left or conversion.findings
         raise _Incomplete(
             f"{source} does not convert whole, so there is nothing to compare yet: {left[0]}"
-            f" ({len(left)} in all; `migrate analyze {source}` lists them)"
+            f" ({len(left)} in all; `migrate convert {source} --diff` lists them)"
         )
     code = {file.file.name: file.code for file in conversion.files} | conversion.helpers
     for name, text in code.items():

@@ -18,10 +18,10 @@ from migrator.convert.passes.running_statistics import updated_statistics
 from migrator.infer import Facts
 from migrator.infer import kinds as k
 from migrator.infer.annotations import says_types
-from migrator.infer.named import activation_helper
+from migrator.infer.named import activation_helper, known_by_name
 from migrator.infer.optional import doing_without, fallback, idle, missing_library
 from migrator.infer.recomputing import saves_memory
-from migrator.infer.static import asked_name, exists, names_dtype
+from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.switches import kept
 from migrator.infer.symbols import BASED_ON_TORCH, STORAGE, built_on_torch, of_torch
 from migrator.source import Source, dotted
@@ -179,6 +179,8 @@ def _parts(node: cst.CSTNode, facts: Facts) -> list[cst.CSTNode]:
         return _target(node.target)
     if isinstance(node, cst.Call) and facts.callee(node) == "builtins.hasattr":
         return []
+    if isinstance(node, cst.Call) and facts.callee(node) == "builtins.getattr":
+        return [a for a in node.args if not _is_namespace(a.value, facts)]
     if isinstance(node, cst.Call) and _torch_name(node.func, facts):
         inner = [node.func.value] if isinstance(node.func, cst.Attribute) else []
         receiver = [n for n in inner if not _is_namespace(n, facts)]
@@ -302,8 +304,12 @@ def _getattr(node: cst.Call, facts: Facts) -> Found | None:
         return None if _has_conversion(name) else _unknown(node, name)
     asked = asked_name(facts, node)
     absent = asked is not None and len(node.args) == 3 and exists(*asked) is False
-    if absent or names_dtype(facts, node) or activation_helper(facts, node):
+    if absent or names_dtype(facts, node) or choices(facts, node):
         return None
+    helper = activation_helper(facts, node)
+    if helper is not None:
+        what, advice = known_by_name(helper)
+        return Found(node, "API001", what, advice, "warning", 0.0, False)
     text = f"a name of {namespace.name} is computed: {one_line(node)}"
     return _found(node, "API001", text, "choose among functions by a dict")
 
@@ -315,6 +321,9 @@ def _name(node: cst.Name | cst.Attribute, facts: Facts) -> Found | None:
         return None if _has_conversion(name) else _unknown(node, name)
     if isinstance(node, cst.Attribute) and isinstance(facts.kind(node.value), k.Tensor):
         name = f"Tensor.{node.attr.value}"
+        role = getattr(facts.kind(node.value), "role", "")
+        if name == "Tensor.requires_grad" and role == "param":
+            return None  # what is trained is of a class of its own
         receiver = CallArg(None, node.value, node.value, facts.kind(node.value))
         rules = definitions.ops(name)
         return _refused(node, name, rules, [receiver]) if rules else None

@@ -25,6 +25,13 @@ NAMES = {
 """What the helpers know."""
 
 
+def known_by_name(helper: str) -> tuple[str, str]:
+    """What a helper that looks functions up by name means for the port, and what to do about it."""
+    known = "paddings" if helper == "padding_layer" else "activations"
+    what = f"which function this is, only a run tells: the port knows the {known}, and raises on another name"
+    return what, f"add what else is asked for to {helper}()"
+
+
 def activation_helper(facts: Facts, node: cst.Call) -> str | None:
     """The function of ``rules.compat.by_name`` that finds what is asked for; None where it may be no activation.
 

@@ -8,6 +8,7 @@ from flax import nnx
 from jax.scipy.special import gammaln, xlogy
 
 from rules.compat.distributions import Distribution, _floats, _Odds
+from rules.compat.losses import binary_cross_entropy_with_logits
 
 
 class Poisson(Distribution):
@@ -73,7 +74,7 @@ class Geometric(_Odds):
 
     def entropy(self):
         probs, logits = self.probs, self.logits
-        return ((1 - probs) * logits - jax.nn.log_sigmoid(logits)) / probs
+        return binary_cross_entropy_with_logits(logits, probs, reduction="none") / probs
 
     def _divergence(self, other):
         return -self.entropy() - jnp.log1p(-other.probs) / self.probs - other.logits

@@ -15,6 +15,8 @@ from jax import lax
 from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import erf, erfinv, logsumexp
 
+from rules.compat.losses import binary_cross_entropy_with_logits
+
 
 def _floats(*values):
     """Numbers and arrays as arrays of one shape; numbers have the dtype of the arrays."""
@@ -158,10 +160,10 @@ class Bernoulli(_Odds):
         return jax.random.bernoulli(self.rngs(), self.probs, shape).astype(self.probs.dtype)
 
     def log_prob(self, value):
-        return jax.nn.log_sigmoid(self.logits) - (1 - value) * self.logits
+        return -binary_cross_entropy_with_logits(self.logits, value, reduction="none")
 
     def entropy(self):
-        return (1 - self.probs) * self.logits - jax.nn.log_sigmoid(self.logits)
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def _divergence(self, other):
         softplus, p, q = jax.nn.softplus, self.probs, other.probs

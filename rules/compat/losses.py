@@ -86,10 +86,27 @@ def binary_cross_entropy(input, target, weight=None, reduction="mean"):
     return reduce_loss(loss if weight is None else loss * weight, reduction)
 
 
+@jax.custom_jvp
+def _of_logits(input, target, pos_weight):
+    log_weight = (pos_weight - 1) * target + 1
+    return (1 - target) * input - log_weight * jax.nn.log_sigmoid(input)
+
+
+@_of_logits.defjvp
+def _of_logits_jvp(primals, tangents):
+    # of (1 - t) x and log σ(x) apart the slope would be 1 - σ(-x), in which a small σ(x) is lost
+    input, target, pos_weight = primals
+    slope = ((pos_weight - 1) * target + 1) * jax.nn.sigmoid(input) - pos_weight * target
+    log_p = jax.nn.log_sigmoid(input)
+    by_target = jax.nn.log_sigmoid(-input) - pos_weight * log_p
+    tangent = slope * tangents[0] + by_target * tangents[1] - target * log_p * tangents[2]
+    return _of_logits(input, target, pos_weight), tangent
+
+
 def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean", pos_weight=None):
     """-(pos_weight · t log σ(x) + (1 - t) log(1 - σ(x))); shapes as binary_cross_entropy."""
-    log_weight = 1 if pos_weight is None else (pos_weight - 1) * target + 1
-    loss = (1 - target) * input - log_weight * jax.nn.log_sigmoid(input)
+    target = jnp.asarray(target, jnp.result_type(input, target))
+    loss = _of_logits(input, target, 1.0 if pos_weight is None else pos_weight)
     return reduce_loss(loss if weight is None else loss * weight, reduction)
 
 

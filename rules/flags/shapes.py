@@ -526,7 +526,8 @@ def _size_test(node: cst.If, ctx: FlagContext) -> Advice | None:
         sized = ctx.memo.get(name)
         if isinstance(sized, Sized) and not ctx.is_tensor(node.test):
             return Advice(
-                f"drop this test: with the mask `{sized.text}` nothing selected adds 0",
+                f"a sum under the mask `{sized.text}` is 0 where nothing is selected, and needs no test; a mean is NaN "
+                f"there: choose with `jnp.where(jnp.any(mask), …, …)`",
                 node=node.test,
                 what="this branches on a length that depends on the data",
             )

@@ -415,7 +415,7 @@ def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     if whole and places(node, ctx.parents, ctx.is_tensor, ctx.callee):
         return None
     counted = name in _TAKEN_OUT and ctx.dtype(x) == "int"
-    measured = name in ("builtins.float", "Tensor.item") and ctx.dtype(x) in ("float", None)
+    measured = name in _TAKEN_OUT and ctx.dtype(x) in ("float", None)
     measured = measured and not names_half(ctx.parents[0])
     if (counted or measured) and computed_with(node, ctx.parents, ctx.is_tensor, ctx.callee):
         return None

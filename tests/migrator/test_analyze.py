@@ -241,6 +241,11 @@ def test_a_package_as_a_value_is_found() -> None:
 def test_computed_names_are_found() -> None:
     (finding,) = found("return getattr(F, name)(x)", "x: torch.Tensor, name: str")
     assert finding.rule == "API001"
+    assert finding.severity == "warning"  # the port knows the activations
+    (finding,) = found("return getattr(torch, name)(x)", "x: torch.Tensor, name: str")
+    assert finding.rule == "API001"
+    assert finding.severity == "error"
+    assert not found("return getattr(nn, rnn_type)(3, 4)(x)", "x: torch.Tensor, rnn_type: str")
 
 
 def test_arguments_a_definition_refuses_are_found() -> None:
@@ -390,7 +395,7 @@ def test_rows_that_are_used_otherwise_are_flagged_line_by_line() -> None:
     findings = {f.snippet.strip(): f for f in analyze_source(text)}
     expected = {
         "token_idx, choice = torch.where(routing.experts == i)": "jnp.where(routing.experts == i, …, 0)",
-        "if token_idx.numel() == 0:": "drop this test",
+        "if token_idx.numel() == 0:": "a sum under the mask `routing.experts == i` is 0",
         "weight = routing.weights[token_idx, choice, None]": "jnp.where(routing.experts == i, routing.weights, 0)",
         "out.index_add_(0, token_idx, weight * expert(x[token_idx].flip(0)))": "out = out + jnp.where(mask",
         "return x[mask]": "jnp.where(mask, x, 0)",

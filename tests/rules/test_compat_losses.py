@@ -290,3 +290,32 @@ def test_ctc_loss(reduction, lengths, labels, zero_infinity, seed) -> None:
 )
 def test_compiles_once(function) -> None:
     assert traces(function, array((3, 4))) == 1
+
+
+@pytest.mark.parametrize("positive", [None, 0.3, 2.5])
+@pytest.mark.parametrize("target", [0.0, 0.4, 1.0])
+def test_a_small_slope_of_logits_is_not_lost(target, positive) -> None:
+    x = torch.tensor([-90.0, -20.0, -17.0, -14.77, 0.0, 14.77, 90.0], requires_grad=True)
+    t = torch.full((7,), target, requires_grad=True)
+    weight = None if positive is None else torch.full((7,), positive)
+    F.binary_cross_entropy_with_logits(x, t, pos_weight=weight, reduction="sum").backward()
+
+    def loss(x, t):
+        w = None if positive is None else jnp.full(7, positive)
+        return losses.binary_cross_entropy_with_logits(x, t, reduction="sum", pos_weight=w)
+
+    got = jax.grad(loss, (0, 1))(jnp.asarray(x.detach().numpy()), jnp.asarray(t.detach().numpy()))
+    absolute = 0.0 if target == 0 else 1e-6  # elsewhere it is one number less another
+    for one, other in zip(got, (x.grad, t.grad), strict=True):
+        np.testing.assert_allclose(one, other.numpy(), rtol=1e-5, atol=absolute)
+
+
+def test_logits_and_classes_that_are_integers() -> None:
+    x, t = torch.linspace(-2, 2, 5, requires_grad=True), torch.tensor([0, 1, 1, 0, 1])
+    want = F.binary_cross_entropy_with_logits(x, t.float())
+    want.backward()
+    value, slope = jax.value_and_grad(losses.binary_cross_entropy_with_logits)(
+        jnp.asarray(x.detach().numpy()), jnp.asarray(t.numpy())
+    )
+    np.testing.assert_allclose(value, want.item(), rtol=1e-6)
+    np.testing.assert_allclose(slope, x.grad.numpy(), rtol=1e-5)

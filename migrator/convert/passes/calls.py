@@ -20,7 +20,7 @@ from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.distributions import DIVERGENCE, comparable, converted, members, result
 from migrator.infer.evidence import keeps
-from migrator.infer.named import activation_helper
+from migrator.infer.named import activation_helper, known_by_name
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.symbols import CASTS, symbol, tensor_attribute
 from rules import definitions
@@ -397,15 +397,8 @@ def _activation(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     helper = activation_helper(rw.ctx.facts, node)
     if helper is None or (rw.ctx.traverses and helper != "activation"):
         return None
-    known = "paddings" if helper == "padding_layer" else "activations"
-    rw.ctx.report(
-        node,
-        "API001",
-        f"which function this is, only a run tells: the port knows the {known}, and raises on another name",
-        f"add what else is asked for to {helper}()",
-        severity="warning",
-        blocks=False,
-    )
+    what, advice = known_by_name(helper)
+    rw.ctx.report(node, "API001", what, advice, severity="warning", blocks=False)
     name = rw.ctx.helpers.need(module_file("rules.compat.by_name"), helper)
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.args[1].value))])
 

@@ -74,8 +74,9 @@ def counted(rw: Rewriter, node: cst.Call) -> Any:
     if found is None:
         return None
     x, wanted = found
-    if "lax." in wanted:
-        rw.ctx.helpers.use("lax")
+    for module in ("lax", "jnp"):
+        if f"{module}." in wanted:
+            rw.ctx.helpers.use(module)
     return syntax.substitute(syntax.parse(wanted), {"__x__": rw.visit(x)})
 
 
@@ -88,7 +89,7 @@ def _number(rw: Rewriter, node: cst.Call) -> tuple[cst.BaseExpression, str] | No
         return None
     made_float = name == "builtins.float"
     counts = kind.dtype == "int"
-    if (name == "builtins.int" and not counts) or (not counts and rw.ctx.concrete):
+    if not counts and rw.ctx.concrete:
         return None
     if counts and not made_float and rw.ctx.concrete:
         return None
@@ -101,6 +102,8 @@ def _number(rw: Rewriter, node: cst.Call) -> tuple[cst.BaseExpression, str] | No
     if not computed_with(node, rw.ctx.source.index.around(node), is_tensor, facts.callee):
         return None
     number = "__x__" if kind.rank == 0 else "__x__.reshape(())"
+    if name == "builtins.int" and not counts:
+        number = f"jnp.trunc({number})"
     wanted = f"1.0 * {number}" if made_float and kind.dtype != "float" else number
     return x, wanted if counts else f"lax.stop_gradient({wanted})"
 

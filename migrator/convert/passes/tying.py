@@ -146,9 +146,11 @@ def _replaced(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.
     assert ctx.owner is not None
     if not _is_embedding(ctx, value.value) or not ctx.in_init:
         raise Failure(node, "API009", _REASON, "tie them where the module is built")
-    if _asked_for(ctx, ctx.owner):
-        advice = "tie them at the top level of __init__, with a Linear without bias"
-        raise Failure(node, "API009", _REASON, advice)
+    asked = _asked_for(ctx, ctx.owner)
+    if asked is not None:
+        what = f"{_REASON}: {asked}, and the tied one is no Linear any more"
+        advice = "write `self.head.weight = self.embed.weight` of a Linear of the class's own, without bias, at the top level of __init__"
+        raise Failure(node, "API009", what, advice)
     name = ctx.helpers.need(module_file("rules.compat.tied"), "TiedLinear")
     head = target.value if type(target.value) is cst.Attribute else rw.visit(target.value)
     made = syntax.with_args(
@@ -161,13 +163,19 @@ _ASKING = (".apply(", "modules()", "children()", "type(")
 _PLAIN = frozenset("int float bool str bytes tuple list dict set type".split())
 
 
-def _asked_for(ctx: Context, info: ClassInfo) -> bool:
-    """Whether a file or class may go through the layers by their classes: the tied one is no Linear any more."""
-    if any(word in ctx.source.text for word in _ASKING) or len(info.lineage()) > 1:
-        return True
-    calls = ctx.source.index.of_type(cst.Call)
-    named = [c for c in calls if isinstance(c.func, cst.Name) and c.func.value == "isinstance"]
-    return not all(len(c.args) == 2 and _is_no_linear(ctx, c.args[1].value) for c in named)
+def _asked_for(ctx: Context, info: ClassInfo) -> str | None:
+    """Where a file or class may go through the layers by their classes; None where nothing does."""
+    if len(info.lineage()) > 1:
+        return "the class inherits from another, which may ask for layers by their class"
+    for number, line in enumerate(ctx.source.text.split("\n"), 1):
+        word = next((word for word in _ASKING if word in line), None)
+        if word is not None:
+            return f"line {number} (`{word.strip('(')}`) may ask for layers by their class"
+    for call in ctx.source.index.of_type(cst.Call):
+        if isinstance(call.func, cst.Name) and call.func.value == "isinstance":
+            if len(call.args) != 2 or not _is_no_linear(ctx, call.args[1].value):
+                return f"line {ctx.source.span(call).line} asks for layers by their class"
+    return None
 
 
 def _is_no_linear(ctx: Context, asked: cst.BaseExpression) -> bool:
