@@ -36,6 +36,7 @@ ORDER = (
     "initializers",
     "functions",
     "containers",
+    "counted_parameters",
     "loops",
     "strides",
     "first_batch",
