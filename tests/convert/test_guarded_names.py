@@ -139,3 +139,22 @@ class M(nn.Module):
 def test_a_name_that_says_nothing(layer: str) -> None:
     source = "class M(nn.Module):\n    def __init__(self, layer):\n        super().__init__()\n        self.layer = getattr(nn, layer)(3, 4)\n"
     assert "API001" in rules_of(source.replace("layer)", f"{layer})"))
+
+
+def test_what_is_about_torchs_memory_goes() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(3, 4, batch_first=True)
+
+    def forward(self, x):
+        if x.ndim == 3:
+            self.rnn.flatten_parameters()
+        self.rnn.flatten_parameters()
+        return self.rnn(x)[0]
+"""
+    module, port, code = both(source)
+    assert "self.rnn.flatten_parameters" not in code
+    x = torch.linspace(-1, 1, 30).reshape(2, 5, 3)
+    np.testing.assert_allclose(port(jnp.asarray(x.numpy())), module(x).detach(), atol=1e-6)

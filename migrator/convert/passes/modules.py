@@ -154,6 +154,19 @@ def _is_super_call(node: cst.CSTNode, method: str) -> bool:
     )
 
 
+@converts(cst.Expr, named=("flatten_parameters",), values=(cst.Call,))
+def flattened(rw: Rewriter, node: cst.Expr) -> Any:
+    """``self.rnn.flatten_parameters()``, which is about torch's memory, goes."""
+    call = cst.ensure_type(node.value, cst.Call)
+    if call.args or not isinstance(call.func, cst.Attribute):
+        return None
+    kind = rw.ctx.kind(call.func.value)
+    recurrent = isinstance(kind, k.Module) and kind.cls in _RECURRENT
+    return [] if recurrent and call.func.attr.value == "flatten_parameters" else None
+
+
+_RECURRENT = ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
+
 _KEPT = ("__init__", "__init_subclass__", "train", "eval")
 """Methods of the base class that may be called: torch has no ``__init_subclass__`` of its own."""
 
