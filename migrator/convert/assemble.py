@@ -33,6 +33,8 @@ def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
     if ctx.module_rngs:
         needed.setdefault("nnx", "from flax import nnx")
     standard = [needed.pop(n) for n in _STANDARD if n in needed]
+    hints = sorted(n for n, line in needed.items() if line.startswith("from typing import "))
+    standard += [needed.pop(n) for n in hints]
     lines = [needed.pop(n) for n in _ORDER if n in needed]
     lines += sorted(needed.values())
     brought = ctx.helpers.import_line()
@@ -83,7 +85,7 @@ def with_helpers(code: str, helpers: str) -> str:
 
 
 def without_imports(code: str, imports: Mapping[str, str], whole: str, helpers: str) -> str:
-    """The text without the imports that only what is gone of the helpers needed."""
+    """The text without the imports that only what is gone of the helpers needed, those of hints on one line."""
     for name, line in imports.items():
         word = re.compile(rf"\b{re.escape(name)}\b")
         if word.search(helpers) or not word.search(whole):
@@ -91,6 +93,11 @@ def without_imports(code: str, imports: Mapping[str, str], whole: str, helpers: 
         rest = re.sub(rf"^{re.escape(line)}\n", "", code, count=1, flags=re.MULTILINE)
         if rest != code and not word.search(rest):
             code = re.sub(r"\A\n+", "", rest)
+    hints = sorted(n for n, line in imports.items() if line == f"from typing import {n}")
+    several = "".join(f"from typing import {n}\n" for n in hints if f"typing import {n}\n" in code)
+    if several.count("\n") > 1 and several in code:
+        names = several.replace("from typing import ", "").split()
+        code = code.replace(several, f"from typing import {', '.join(names)}\n", 1)
     return code
 
 

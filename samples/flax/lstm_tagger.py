@@ -1,11 +1,11 @@
 """A bidirectional LSTM part-of-speech tagger."""
 
+from typing import Any, NamedTuple
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
 from jax import lax
-from typing import Any
-from typing import NamedTuple
 
 
 def renormalized(weight, index, max_norm, norm_type=2.0):
@@ -88,12 +88,11 @@ class RNNBase(nnx.Module):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.batch_first, self.bidirectional, self.proj_size = batch_first, bidirectional, 0
         self.dropout = nnx.Dropout(dropout, rngs=rngs)
-        out_size, bound, rows = hidden_size, hidden_size ** (-0.5), self.gates * hidden_size
+        out_size, bound, rows = hidden_size, hidden_size**-0.5, self.gates * hidden_size
         for layer in range(num_layers):
             in_size = out_size * (1 + bidirectional) if layer else input_size
             shapes = {"weight_ih": (rows, in_size), "weight_hh": (rows, out_size)}
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
-            shapes |= {}
             for suffix in self.suffixes(layer):
                 for name, shape in shapes.items():
                     value = rngs.params.uniform(shape, None, -bound, bound)

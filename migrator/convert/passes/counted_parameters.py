@@ -19,6 +19,8 @@ def counted_parameters(rw: Rewriter, node: cst.Call) -> Any:
     """→ ``sum(p.size for p in jax.tree.leaves(nnx.state(model, nnx.Param)))``"""
     ctx = rw.ctx
     given = node.args[0] if len(node.args) == 1 else None
+    if ctx.facts.callee(node) != "builtins.sum":
+        return None
     if given is None or given.star or given.keyword is not None:
         return None
     if not isinstance(given.value, cst.GeneratorExp | cst.ListComp):

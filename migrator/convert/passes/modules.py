@@ -157,8 +157,8 @@ def _is_super_call(node: cst.CSTNode, method: str) -> bool:
 @converts(cst.Expr, named=("flatten_parameters",), values=(cst.Call,))
 def flattened(rw: Rewriter, node: cst.Expr) -> Any:
     """``self.rnn.flatten_parameters()``, which is about torch's memory, goes."""
-    call = cst.ensure_type(node.value, cst.Call)
-    if call.args or not isinstance(call.func, cst.Attribute):
+    call = node.value
+    if not isinstance(call, cst.Call) or call.args or not isinstance(call.func, cst.Attribute):
         return None
     kind = rw.ctx.kind(call.func.value)
     recurrent = isinstance(kind, k.Module) and kind.cls in _RECURRENT

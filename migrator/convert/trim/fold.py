@@ -305,12 +305,20 @@ def _arithmetic(node: ast.BinOp, known: Known) -> ast.expr:
         if type(left.value) is int and type(right.value) is int and type(made.op) in _ARITHMETIC:
             value = _ARITHMETIC[type(made.op)](left.value, right.value)
             return ast.Constant(value) if value >= 0 else made
+    if isinstance(made.op, ast.Add) and isinstance(right, ast.Constant) and right.value is False:
+        return left  # 1 + bidirectional
+    if made is not node and isinstance(made.op, ast.Mult) and _is_one(right):
+        return left
     if isinstance(made.op, ast.Mult) and isinstance(left, ast.Tuple) and is_plain(left):
         if isinstance(right, ast.Constant) and type(right.value) is int and len(left.elts) == 1:
             return ast.Tuple(left.elts * right.value, ast.Load())
     if isinstance(made.op, ast.FloorDiv) and isinstance(right, ast.Constant) and right.value == 1:
         return left
     return made
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value == 1
 
 
 def _item(node: ast.Subscript, known: Known) -> ast.expr:
@@ -461,16 +469,22 @@ def _statement(node: ast.stmt, known: Known) -> list[ast.stmt]:
             return [node]
         return [changed(node, value=ast.Tuple(values, ast.Load()))]
     made = _children(node, known)
-    if made is not node and isinstance(made, ast.Assign) and _is_idle(made):
-        return []
-    return [made]
+    return [] if made is not node and _is_idle(made) else [made]
 
 
-def _is_idle(node: ast.Assign) -> bool:
-    """``x = x``"""
+def _is_idle(node: ast.stmt) -> bool:
+    """``x = x`` and ``shapes |= {}``"""
+    if isinstance(node, ast.AugAssign):
+        return (
+            isinstance(node.op, ast.BitOr)
+            and isinstance(node.value, ast.Dict)
+            and not node.value.keys
+        )
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return False
     target, value = node.targets[0], node.value
     named = isinstance(target, ast.Name) and isinstance(value, ast.Name)
-    return named and len(node.targets) == 1 and target.id == value.id  # type: ignore[attr-defined]
+    return named and target.id == value.id  # type: ignore[attr-defined]
 
 
 def _compound(node: Any, known: Known) -> Any:

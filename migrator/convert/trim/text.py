@@ -12,6 +12,7 @@ from typing import Any
 from migrator.convert.layout import fitted
 
 _ANNOTATED = re.compile(r"(: [\w.\[\]| ]+)=")
+_NEGATIVE = re.compile(r" \*\* \((-[\d.]+)\)")
 _EXPONENT = re.compile(r"(?<=[\d.])e([+-])0+(?=\d)")
 
 
@@ -133,4 +134,5 @@ def _plain(node: ast.AST) -> str:
 def _tidy(text: str) -> str:
     """Double quotes and short exponents, as the rest of a file has."""
     text = _EXPONENT.sub(lambda m: "e-" if m[1] == "-" else "e", text)
+    text = _NEGATIVE.sub(r"**\1", text)
     return text if '"' in text else text.replace("'", '"')
