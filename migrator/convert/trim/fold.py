@@ -23,7 +23,7 @@ from migrator.convert.trim.known import (
     renamed,
     truth,
 )
-from migrator.convert.trim.walking import changed, kept, stored, text, with_arguments
+from migrator.convert.trim.walking import changed, kept, rebuilt, stored, text, with_arguments
 from migrator.python_tree import fields, walk
 
 _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
@@ -104,20 +104,7 @@ def expression(node: Any, known: Known) -> Any:
 
 def _children(node: Any, known: Known) -> Any:
     """A node with its children folded."""
-    changes = {}
-    for name in fields(type(node)):
-        value = getattr(node, name, None)
-        if isinstance(value, ast.AST):
-            new: Any = expression(value, known)
-        elif isinstance(value, list):
-            new = [expression(v, known) if isinstance(v, ast.AST) else v for v in value]
-            if all(a is b for a, b in zip(new, value, strict=True)):
-                new = value
-        else:
-            continue
-        if new is not value:
-            changes[name] = new
-    return changed(node, **changes) if changes else node
+    return rebuilt(node, lambda one: expression(one, known))
 
 
 def _name(node: ast.Name, known: Known) -> ast.expr:

@@ -32,8 +32,7 @@ from migrator.convert.trim.nodes import (
 )
 from migrator.convert.trim.own import may_leave_out
 from migrator.convert.trim.uses import bound, without
-from migrator.convert.trim.walking import changed, copied
-from migrator.python_tree import fields
+from migrator.convert.trim.walking import changed, copied, rebuilt
 
 if TYPE_CHECKING:
     from migrator.convert.trim.trim import Work
@@ -111,20 +110,7 @@ def _closed(function: ast.FunctionDef, sites: list[Any], positional: list[str]) 
 
 def _without_open(node: Any, name: str) -> Any:
     """``{"a": b, **options}`` → ``{"a": b}``, and ``f(a, **options)`` → ``f(a)``."""
-    changes: dict[str, Any] = {}
-    for field in fields(type(node)):
-        value = getattr(node, field, None)
-        if isinstance(value, ast.AST):
-            new: Any = _without_open(value, name)
-        elif isinstance(value, list):
-            new = [_without_open(v, name) if isinstance(v, ast.AST) else v for v in value]
-            if all(a is b for a, b in zip(new, value, strict=True)):
-                continue
-        else:
-            continue
-        if new is not value:
-            changes[field] = new
-    made = changed(node, **changes) if changes else node
+    made = rebuilt(node, lambda one: _without_open(one, name))
     if isinstance(made, ast.Dict):
         pairs = zip(made.keys, made.values, strict=True)
         kept = [(k, v) for k, v in pairs if not (k is None and _is_named(v, name))]

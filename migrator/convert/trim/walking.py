@@ -169,20 +169,26 @@ def with_arguments(value: Any, given: Mapping[str, ast.expr]) -> Any:
     return made
 
 
+def rebuilt(node: Any, visit: Callable[[Any], Any]) -> Any:
+    """A node with its children as a function gives them; the node itself where they stay the same."""
+    changes: dict[str, Any] = {}
+    for name in fields(type(node)):
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            new: Any = visit(value)
+        elif isinstance(value, list):
+            new = [visit(v) if isinstance(v, ast.AST) else v for v in value]
+            if all(a is b for a, b in zip(new, value, strict=True)):
+                continue
+        else:
+            continue
+        if new is not value:
+            changes[name] = new
+    return changed(node, **changes) if changes else node
+
+
 def exchanged(node: Any, made: Mapping[int, ast.expr]) -> Any:
     """A tree with some expressions replaced, by their ids, also within one another."""
     if id(node) in made:
         node = changed(made[id(node)])
-    changes: dict[str, Any] = {}
-    for name in fields(type(node)):
-        value = getattr(node, name, None)
-        new: Any = value
-        if isinstance(value, ast.AST):
-            new = exchanged(value, made)
-        elif isinstance(value, list):
-            items = [exchanged(v, made) if isinstance(v, ast.AST) else v for v in value]
-            if any(a is not b for a, b in zip(items, value, strict=True)):
-                new = items
-        if new is not value:
-            changes[name] = new
-    return changed(node, **changes) if changes else node
+    return rebuilt(node, lambda one: exchanged(one, made))
