@@ -32,6 +32,7 @@ def net(init: str, forward: str = "x", more: str = "", head: str = "self") -> st
         ("A(\n    1,  # in\n    bias=False\n)\n", "A(\n    1,  # in\n    \n)\n"),
         ("B(1, bias=False)\n", "B(1, bias=False)\n"),
         ("isinstance(m, (A, C))\n", "isinstance(m, A)\n"),
+        ("f'{isinstance(m, (A, C))}'\n", "f'{isinstance(m, (A, C))}'\n"),
         ("isinstance(m, (A, C, nn.B))\n", "isinstance(m, (A, nn.B))\n"),
     ],
 )
@@ -206,6 +207,10 @@ def test_options_that_nobody_gives(own: str, closed: bool) -> None:
         (
             "isinstance(m, (nn.InstanceNorm2d, nn.GroupNorm))",
             "isinstance(m, (InstanceNorm2d, GroupNorm))",
+        ),
+        (
+            "f'{isinstance(m, (nn.Conv2d, nn.GroupNorm))}' == 'True'",
+            "f'{isinstance(m, (Conv2d, GroupNorm))}' == 'True'",
         ),
         (
             "isinstance(m, (nn.Conv2d, nn.GroupNorm)) or isinstance(m, nn.GroupNorm)",
