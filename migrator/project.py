@@ -364,7 +364,7 @@ def _refuse(manifest: Manifest, targets: Iterable[Path], force: bool) -> None:
     problems = [p for target in targets if (p := manifest.problem(target))]
     if problems and not force:
         raise UserError(
-            f"{'; '.join(problems)}; --force overwrites, --diff or another OUT leaves as it is"
+            f"{'; '.join(problems)}; --force overwrites, --diff only shows, and another OUT leaves it alone"
         )
 
 

@@ -110,7 +110,8 @@ def _recurrent(written: cst.BaseExpression) -> list[str]:
     name = (dotted(written) or "").rpartition(".")[2].lower()
     if not _OF_RNN.fullmatch(name):
         return []
-    return [f"{one}{'Cell' if 'cell' in name else ''}" for one in ("GRU", "LSTM", "RNN")]
+    layers = ["GRU", "LSTM", "RNN"]
+    return [*layers, *(f"{one}Cell" for one in layers)] if "cell" in name else layers
 
 
 def _pattern(facts: Facts, node: cst.BaseExpression, hole: str) -> str | None:

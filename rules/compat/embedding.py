@@ -7,6 +7,7 @@ from flax import nnx
 from jax import lax
 
 from rules.compat.embedding_functional import embedding_bag
+from rules.compat.named import Frozen
 
 
 class Embedding(nnx.Embed):
@@ -122,8 +123,8 @@ def pretrained_embedding(
     *,
     rngs: nnx.Rngs,
 ):
-    """An ``Embedding`` of the rows (V, E); frozen, they are a plain Variable that nothing trains."""
+    """An ``Embedding`` of the rows (V, E); ``Frozen`` they are not trained."""
     options = padding_idx, max_norm, norm_type, scale_grad_by_freq
     layer = Embedding(*embeddings.shape, *options, rngs=rngs)
-    layer.embedding = nnx.Variable(embeddings) if freeze else nnx.Param(embeddings)
+    layer.embedding = Frozen(embeddings) if freeze else nnx.Param(embeddings)
     return layer

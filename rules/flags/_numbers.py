@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 
+from migrator.infer.kinds import Kind, Tensor
+
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 _NUMBERS = (cst.Integer, cst.Float)
 _MOMENTUM = {"torch.nn.functional.batch_norm": 6}
@@ -56,6 +58,86 @@ def computed_with(
     if not isinstance(target, cst.Name) or not functions:
         return False
     return _read_for_arithmetic(target.value, functions[0].body, is_tensor, callee)
+
+
+def taken_from(
+    node: cst.CSTNode, callee: Callable[[cst.Call], str | None]
+) -> cst.BaseExpression | None:
+    """``x`` of ``int(x)``, ``float(x)`` and ``x.item()``."""
+    if not isinstance(node, cst.Call):
+        return None
+    name = callee(node)
+    if name in ("builtins.float", "builtins.int") and len(node.args) == 1:
+        return None if node.args[0].keyword or node.args[0].star else node.args[0].value
+    if name == "Tensor.item" and isinstance(node.func, cst.Attribute):
+        return node.func.value
+    return None
+
+
+def is_whole(
+    node: cst.BaseExpression,
+    kind: Callable[[cst.CSTNode], Kind],
+    callee: Callable[[cst.Call], str | None],
+) -> bool:
+    """Whether an expression is an integer: written down, a tensor of some, or a number that is taken out of one."""
+    x = taken_from(node, callee)
+    if x is None:
+        return isinstance(node, cst.Integer) or _dtype(kind(node)) == "int"
+    name = callee(node)  # type: ignore[arg-type]
+    return name == "builtins.int" or (name == "Tensor.item" and _dtype(kind(x)) == "int")
+
+
+def only_computed_with(
+    node: cst.Call,
+    parents: Sequence[cst.CSTNode],
+    kind: Callable[[cst.CSTNode], Kind],
+    callee: Callable[[cst.Call], str | None],
+) -> bool:
+    """Whether a number that is taken out of a tensor may as well stay an array."""
+    x = taken_from(node, callee)
+    if x is None or not isinstance(kind(x), Tensor):
+        return False
+    whole, dtype = is_whole(node, kind, callee), _dtype(kind(x))
+    if not whole and dtype != "int" and (dtype == "bool" or names_half(parents[0])):
+        return False
+    return computed_with(node, parents, _meeting(whole, kind), callee)
+
+
+def chosen(
+    node: cst.Call,
+    parents: Sequence[cst.CSTNode],
+    kind: Callable[[cst.CSTNode], Kind],
+    callee: Callable[[cst.Call], str | None],
+) -> bool:
+    """Whether ``max(x.sum(), 1)``, of tensors without axes and numbers, is only computed with: an array does as well."""
+    sides = extremes(node, callee)
+    if sides is None:
+        return False
+    arrays = [one for one in sides if not isinstance(one, _NUMBERS)]
+    for one in arrays:
+        x = taken_from(one, callee)
+        known = kind(one if x is None else x)
+        if not isinstance(known, Tensor) or (x is None and known.rank != 0):
+            return False  # torch gives a number or a tensor with axes, by their values
+    whole = all(is_whole(one, kind, callee) for one in sides)
+    if not arrays or (not whole and names_half(parents[0])):
+        return False
+    return computed_with(node, parents, _meeting(whole, kind), callee)
+
+
+def _meeting(
+    whole: bool, kind: Callable[[cst.CSTNode], Kind]
+) -> Callable[[cst.BaseExpression], bool]:
+    """Which tensors a number may meet: an array of integers would widen one of shorter integers, a number does not."""
+
+    def meets(other: cst.BaseExpression) -> bool:
+        return isinstance(kind(other), Tensor) and not (whole and _dtype(kind(other)) == "int")
+
+    return meets
+
+
+def _dtype(kind: Kind) -> str | None:
+    return kind.dtype if isinstance(kind, Tensor) else None
 
 
 def extremes(

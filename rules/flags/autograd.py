@@ -73,7 +73,8 @@ def _is_base(base: cst.BaseExpression, node: cst.ClassDef, ctx: FlagContext) -> 
     """Whether a base makes a class an autograd function: torch's own, or one that gives its methods a ``ctx``."""
     name = ctx.qualified_name(base)
     if name is None or not name.startswith("torch."):
-        first = [m.params.params[:2] for n, m in _methods(node).items() if n in _TRACED]
+        traced = [m for n, m in _methods(node).items() if n in _TRACED]
+        first = [m.params.params[_bound(m, ctx) :][:1] for m in traced]
         return any(param.name.value == "ctx" for params in first for param in params)
     return name in _BASES
 
@@ -96,7 +97,7 @@ def _of_method(method: cst.FunctionDef, split: bool, ctx: FlagContext) -> Iterat
         yield f"whose {name}() is no staticmethod"
     if not set(decorators) <= _DECORATORS:
         yield f"whose {name}() is decorated"
-    params = method.params.params["classmethod" in decorators :]
+    params = method.params.params[_bound(method, ctx) :]
     if not params or method.params.kwonly_params:
         yield f"with an unusual signature of {name}()"
     elif name != "forward" or not split:
@@ -107,6 +108,11 @@ def _of_method(method: cst.FunctionDef, split: bool, ctx: FlagContext) -> Iterat
         word = item.attr.value if isinstance(item, cst.Attribute) else ""
         if word in _COMPLEX:
             yield "of complex numbers, whose gradients are conjugated in torch"
+
+
+def _bound(method: cst.FunctionDef, ctx: FlagContext) -> int:
+    """How many parameters stand before the context: the class of a classmethod."""
+    return sum(_name(d.decorator, ctx) == "classmethod" for d in method.decorators)
 
 
 def _of_context(method: cst.FunctionDef, ctx: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from migrator.infer.kinds import Kind, Sequence, Tensor, Tuple, scalar_type
 from rules.flags import _lines as lines
 from rules.flags._first import start, starts
 from rules.flags._guards import guards, is_guard, last_test
-from rules.flags._numbers import computed_with, counts_up, names_half, places
+from rules.flags._numbers import chosen, counts_up, only_computed_with, places
 from rules.registry import Advice, FlagContext, flag
 
 _TRUTH = frozenset(
@@ -280,27 +280,21 @@ def _call(node: cst.Call, ctx: FlagContext) -> Advice | None:
             text = f"keep `{ctx.text(values[0])}` as an array and choose by jnp.where or lax.cond"
             return Advice(text, what="bool() asks for the value of a tensor")
         return None
-    if len(values) == 1 and (ctx.is_tensor(values[0]) or _holds_tensors(ctx.kind(values[0]))):
-        function = "jnp.max" if name == "builtins.max" else "jnp.min"
-        text = f"write `{function}(jnp.stack({ctx.text(values[0])}))`"
-        what = "Python's max() and min() compare the values of tensors"
-        return Advice(text, what=what, effort=0.1)
-    if len(values) > 2 and any(ctx.is_tensor(v) for v in values):
-        function = "jnp.max" if name == "builtins.max" else "jnp.min"
-        listed = ", ".join(map(ctx.text, values))
-        text = f"write `{function}(jnp.stack([{listed}]))`"
-        what = "Python's max() and min() compare the values of tensors"
-        return Advice(text, what=what, effort=0.1)
-    if len(values) == 2 and any(ctx.is_tensor(v) for v in values):
-        plain = all(ctx.is_tensor(v) or isinstance(v, cst.Integer | cst.Float) for v in values)
-        if plain and computed_with(node, ctx.parents, ctx.is_tensor, ctx.callee):
-            return None
-        function = "jnp.maximum" if name == "builtins.max" else "jnp.minimum"
-        text = f"write `{function}({ctx.text(values[0])}, {ctx.text(values[1])})`"
-        return Advice(
-            text, what="Python's max() and min() compare the values of tensors", effort=0.1
-        )
-    return None
+    if not any(ctx.is_tensor(v) for v in values) and not (
+        len(values) == 1 and _holds_tensors(ctx.kind(values[0]))
+    ):
+        return None
+    if chosen(node, ctx.parents, ctx.kind, ctx.callee):
+        return None
+    function = "jnp.max" if name == "builtins.max" else "jnp.min"
+    listed = ", ".join(map(ctx.text, values))
+    text = f"{function}(jnp.stack([{listed}]))"
+    if len(values) == 2:
+        text = f"{function}imum({listed})"
+    elif len(values) == 1:
+        text = f"{function}({listed if ctx.is_tensor(values[0]) else f'jnp.stack({listed})'})"
+    what = "Python's max() and min() compare the values of tensors"
+    return Advice(f"write `{text}`", what=what, effort=0.1)
 
 
 def _holds_tensors(kind: Kind) -> bool:
@@ -414,10 +408,7 @@ def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     whole = name == "builtins.int" or (name == "Tensor.item" and ctx.dtype(x) == "int")
     if whole and places(node, ctx.parents, ctx.is_tensor, ctx.callee):
         return None
-    counted = name in _TAKEN_OUT and ctx.dtype(x) == "int"
-    measured = name in _TAKEN_OUT and ctx.dtype(x) in ("float", None)
-    measured = measured and not names_half(ctx.parents[0])
-    if (counted or measured) and computed_with(node, ctx.parents, ctx.is_tensor, ctx.callee):
+    if only_computed_with(node, ctx.parents, ctx.kind, ctx.callee):
         return None
     return _use(node, name, x, ctx)
 

@@ -394,3 +394,11 @@ def f(x: torch.Tensor):
     return Scale.apply(x * 2)
 """
     assert rules_of(source) == rules
+
+
+def test_a_module_that_is_handed_a_context_is_no_autograd_function() -> None:
+    source = (
+        "class Base(torch.nn.Module):\n    pass\n\n\nclass Decoder(Base):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = torch.nn.Linear(3, 3)\n\n    def forward(self, ctx, x):\n        return self.fc(ctx) + x\n"
+    )
+    assert migrator.convert_source(HEADER + source).complete

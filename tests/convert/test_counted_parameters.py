@@ -27,7 +27,7 @@ class M(nn.Module):
 def size(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters())
 """
-PLAIN = "jax.tree.leaves(nnx.state(self, nnx.Param))"
+PLAIN = "jax.tree.leaves(nnx.state(self, "
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,17 @@ def test_as_many_as_in_torch(count: str) -> None:
 
 
 @pytest.mark.parametrize("condition", ["", " if p.requires_grad", " if p.dim() > 1"])
-def test_what_is_not_trained_counts_as_in_torch(condition: str) -> None:
+@pytest.mark.parametrize(
+    "freeze",
+    [
+        "self.norm.weight.requires_grad = False",
+        "self.norm.requires_grad_(False)",
+        "for p in self.norm.parameters(): setattr(p, 'requires_grad', False)",
+        "self.extra = nn.Embedding.from_pretrained(torch.ones(3, 5))",
+        "self.extra = nn.Parameter(torch.ones(3), False)",
+    ],
+)
+def test_what_is_not_trained_counts_as_in_torch(condition: str, freeze: str) -> None:
     count = f"sum(p.numel() for p in self.parameters(){condition})"
-    freeze = "self.norm.weight.requires_grad = False"
     module, port, _ = both(SOURCE.replace("COUNT", count).replace("FREEZE", freeze))
     assert port.count() == module.count()

@@ -135,6 +135,22 @@ class M(nn.Module):
     np.testing.assert_allclose(port(jnp.asarray(x.numpy())), module(x).detach(), atol=1e-6)
 
 
+def test_a_cell_may_be_a_layer() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, rnn_cell="LSTM"):
+        super().__init__()
+        self.rnn = getattr(nn, rnn_cell)(3, 4, 2, batch_first=True)
+
+    def forward(self, x):
+        y, _ = self.rnn(x)
+        return y
+"""
+    module, port, _ = both(source)
+    x = torch.linspace(-1, 1, 30).reshape(2, 5, 3)
+    np.testing.assert_allclose(port(jnp.asarray(x.numpy())), module(x).detach(), atol=1e-6)
+
+
 @pytest.mark.parametrize("layer", ["layer", "rnn_act", "rnn_norm"])
 def test_a_name_that_says_nothing(layer: str) -> None:
     source = "class M(nn.Module):\n    def __init__(self, layer):\n        super().__init__()\n        self.layer = getattr(nn, layer)(3, 4)\n"

@@ -31,6 +31,9 @@ def net(init: str, forward: str = "x", more: str = "", head: str = "self") -> st
         ("A(\n    1,  # in\n    bias=False,\n    c=2,\n)\n", "A(\n    1,  # in\n    c=2,\n)\n"),
         ("A(\n    1,  # in\n    bias=False\n)\n", "A(\n    1,  # in\n    \n)\n"),
         ("B(1, bias=False)\n", "B(1, bias=False)\n"),
+        ("A((1), bias=False, rngs=r)\n", "A((1), rngs=r)\n"),
+        ("A((\n    1\n), bias=(False))\n", "A((\n    1\n))\n"),
+        ("A(1 , bias = False , c=2)\n", "A(1  , c=2)\n"),
         ("isinstance(m, (A, C))\n", "isinstance(m, A)\n"),
         ("f'{isinstance(m, (A, C))}'\n", "f'{isinstance(m, (A, C))}'\n"),
         ("isinstance(m, (A, C, nn.B))\n", "isinstance(m, (A, nn.B))\n"),
@@ -65,6 +68,13 @@ def test_a_layer_that_says_it_otherwise_keeps_the_option(other: str) -> None:
     source = net(init, "self.b(self.a(x))", more, head="self, flag: bool = True")
     model, port, code = both(source)
     assert "bias=True" in code
+    assert "here with" not in code
+    same(model, port, np.random.default_rng(0).normal(size=(2, 3, 8, 8)).astype(np.float32))
+
+
+def test_what_is_built_in_an_f_string_keeps_its_options() -> None:
+    init = "self.a = nn.Conv2d(3, 4, 3, bias=False)\nprint(f'{nn.Conv2d(4, 2, (1), bias=False)}')"
+    model, port, code = both(net(init, "self.a(x)"))
     assert "here with" not in code
     same(model, port, np.random.default_rng(0).normal(size=(2, 3, 8, 8)).astype(np.float32))
 

@@ -7,16 +7,16 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.passes.freezing import freezes
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 _SIZES = ("numel", "nelement")
 
 
 @converts(cst.Call, called=("builtins.sum",))
 def counted_parameters(rw: Rewriter, node: cst.Call) -> Any:
-    """→ ``sum(p.size for p in jax.tree.leaves(nnx.state(model, nnx.Param)))``"""
+    """→ ``sum(p.size for p in jax.tree.leaves(nnx.state(model, nnx.Param)))``, of all with those that are not trained."""
     ctx = rw.ctx
     given = node.args[0] if len(node.args) == 1 else None
     if ctx.facts.callee(node) != "builtins.sum":
@@ -39,12 +39,12 @@ def counted_parameters(rw: Rewriter, node: cst.Call) -> Any:
         return None
     if loop.ifs and not (len(loop.ifs) == 1 and _asks(loop.ifs[0].test, name)):
         return None
-    alone = ctx.facts.linked is None
-    if not loop.ifs and (freezes(ctx.source.text) or not alone):
-        return None  # what is not trained is of another class
+    kept = "nnx.Param"
+    if not loop.ifs:
+        kept = f"(nnx.Param, {ctx.helpers.need(module_file('rules.compat.named'), 'Frozen')})"
     ctx.helpers.use("jax")
     ctx.helpers.use("nnx")
-    made = syntax.parse("sum(_p.size for _p in jax.tree.leaves(nnx.state(_m, nnx.Param)))")
+    made = syntax.parse(f"sum(_p.size for _p in jax.tree.leaves(nnx.state(_m, {kept})))")
     return syntax.substitute(made, {"_m": rw.visit(module), "_p": cst.Name(name)})
 
 

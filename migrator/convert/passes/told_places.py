@@ -7,24 +7,23 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.passes.taken_out import without_axes
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from rules.flags._numbers import places
+from rules.flags._numbers import places, taken_from
 
 
 @converts(cst.Call, called=("builtins.int", "Tensor.item"))
 def place(rw: Rewriter, node: cst.Call) -> Any:
     """``x[:, int(i)]`` → ``x[:, i.astype(int)]``, ``torch.roll(x, n.item())`` → ``jnp.roll(x, n)``."""
     facts = rw.ctx.facts
-    name, x = facts.callee(node), None
-    if name == "builtins.int" and len(node.args) == 1 and node.args[0].keyword is None:
-        x = node.args[0].value
-    elif name == "Tensor.item" and isinstance(node.func, cst.Attribute):
-        x = node.func.value
+    name, x = facts.callee(node), taken_from(node, facts.callee)
     kind = facts.kind(x) if x is not None else None
     if x is None or not isinstance(kind, k.Tensor) or not rw.ctx.source.index.has(node):
         return None
-    if rw.ctx.concrete or (name == "Tensor.item" and kind.dtype != "int"):
+    if rw.ctx.concrete or name == "builtins.float":
+        return None
+    if name == "Tensor.item" and kind.dtype != "int":
         return None
 
     def is_tensor(other: cst.BaseExpression) -> bool:
@@ -32,6 +31,6 @@ def place(rw: Rewriter, node: cst.Call) -> Any:
 
     if not places(node, rw.ctx.source.index.around(node), is_tensor, facts.callee):
         return None
-    template = "__x__" if kind.rank == 0 else "__x__.reshape(())"
+    template = without_axes(kind)
     template += "" if kind.dtype == "int" else ".astype(int)"
     return syntax.substitute(syntax.parse(template), {"__x__": rw.visit(x)})

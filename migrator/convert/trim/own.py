@@ -30,17 +30,18 @@ def edited(text: str, options: Mapping[str, Collection[str]], unbuilt: Collectio
     for node in _calls(ast.parse(text)):
         if not isinstance(node.func, ast.Name):
             continue
-        before: ast.expr | None = node.args[-1] if node.args else None
         for keyword in node.keywords:
-            if keyword.arg in options.get(node.func.id, ()) and before is not None:
-                first = at(before.end_lineno, before.end_col_offset)
+            if keyword.arg in options.get(node.func.id, ()):
+                first = at(keyword.lineno, keyword.col_offset)
                 last = at(keyword.end_lineno, keyword.end_col_offset)
-                if b"#" in whole[first:last]:  # a comment stays, and the comma before it
-                    first = at(keyword.lineno, keyword.col_offset)
-                    comma = _COMMA.match(whole, last)
-                    last = comma.end() if comma is not None else last
+                before = whole[:first].rstrip()
+                if before.endswith(b","):
+                    first = len(before) - 1
+                elif (comma := _COMMA.match(whole, last)) is not None:
+                    last = (
+                        comma.end()
+                    )  # a comment stands between, which stays, and the comma before it
                 spans.append((first, last, b""))
-            before = keyword.value
         kinds = kinds_of(node)
         left = kept_of(kinds, unbuilt) if kinds is not None else []
         if kinds is not None and 0 < len(left) < len(kinds.elts):

@@ -179,6 +179,11 @@ class _File:
             self.uses.written.add(node.attr)
         self.add(node.value)
 
+    def text(self, node: ast.JoinedStr) -> None:
+        """Where the parts of an f-string stand, Python 3.11 does not say: calls there cannot be changed."""
+        self.children(node)
+        self.uses.values |= {n.id for n in walk(node) if isinstance(n, ast.Name)} & self.names
+
     def compare(self, node: ast.Compare) -> None:
         for part in [node.left, *node.comparators]:
             if _asks_type(part):  # type(layer) == Linear, type(layer).__name__: none is built
@@ -316,6 +321,7 @@ _OWN: dict[type, Callable[[_File, Any], None]] = {
     ast.Name: _File.name,
     ast.Constant: _File.constant,
     ast.Attribute: _File.attribute,
+    ast.JoinedStr: _File.text,
     ast.Compare: _File.compare,
     ast.Call: _File.call,
     ast.arg: _File.argument,
