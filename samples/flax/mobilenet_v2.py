@@ -21,9 +21,9 @@ class Conv2d(nnx.Module):
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, groups=1, *, rngs
     ):
         self.groups = groups
-        self.stride = (stride,) * 2
+        self.stride = per_axis(stride, 2)
         self.padding = padding if isinstance(padding, str) else per_axis(padding, 2)
-        shape = out_channels, in_channels // groups, kernel_size, kernel_size
+        shape = (out_channels, in_channels // groups, *per_axis(kernel_size, 2))
         bound = max(math.prod(shape[1:]), 1) ** -0.5
         self.weight = nnx.Param(rngs.params.uniform(shape, minval=-bound, maxval=bound))
         self.bias = None

@@ -88,6 +88,25 @@ CONV = "def conv(n: int, stride: int = 1) -> nn.Conv2d:\n    return nn.Conv2d(n,
         (CONV, "self.a = conv(3)\nself.b = conv(4, stride=2)", True),
         (CONV, "self.a = conv(3)\nself.b = conv(4, stride=(2, 1))", False),
         (CONV, "self.a = conv(3)\nself.b = conv(4, (2, 1))", False),
+        (CONV, "s = 4 // 2\nself.a = conv(3)\nself.b = conv(4, s if True else s + 1)", True),
+        (CONV, "self.a = conv(3)\nfor s in range(1, 2):\n    self.b = conv(4, s)", True),
+        (CONV, "s = (2, 1)\nself.a = conv(3)\nself.b = conv(4, s)", False),
+        (CONV, "self.a = conv(3)\nself.b = conv(4, *[(2, 1)])", False),
+        (CONV, "kw = {'stride': (2, 1)}\nself.a = conv(3)\nself.b = conv(4, **kw)", False),
+        (CONV, "self.a = conv(3)\nmake = conv\nself.b = make(4, (2, 1))", False),
+        (CONV, "self.a = conv(3)\nself.b = [conv][0](4, (2, 1))", False),
+        (CONV, "self.a = conv(3)\nself.b = functools.partial(conv, stride=(2, 1))(4)", False),
+        (CONV, "self.a = conv(3)\nself.b = conv(4, [c for c in [1, (2, 1)]][1])", False),
+        (
+            CONV + "def both(n: int, s: int):\n    return conv(n, s)\n\n\n",
+            "self.a = both(3, 1)\nself.b = both(4, s=2)",
+            True,
+        ),
+        (
+            CONV + "def both(n: int, s: int):\n    return conv(n, s)\n\n\n",
+            "self.a = both(3, 1)\nself.b = both(4, s=(2, 1))",
+            False,
+        ),
         (CONV.replace("stride: int", "stride"), "self.a = conv(3)\nself.b = conv(4)", False),
         (CONV.replace("= 1)", "= (1, 1))"), "self.a = conv(3)\nself.b = conv(4)", False),
         (
@@ -100,10 +119,27 @@ CONV = "def conv(n: int, stride: int = 1) -> nn.Conv2d:\n    return nn.Conv2d(n,
 def test_an_integer_by_its_hint_is_one_unless_the_file_says_otherwise(
     more: str, init: str, known: bool
 ) -> None:
-    model, port, code = both(net(init, "self.b(self.a(x))", more))
+    model, port, code = both(net(init, "self.b(self.a(x))", f"import functools\n\n\n{more}"))
     assert ("self.stride = (stride,) * 2" in code) is known
     assert ("per_axis(stride, 2)" in code) is not known
     same(model, port, np.random.default_rng(0).normal(size=(2, 3, 9, 9)).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        ("[2]", True),
+        ("[(2, 1)]", False),
+        ("[[], {'stride': 2}]", True),
+        ("[[], {'stride': (2, 1)}]", False),
+    ],
+)
+def test_what_a_file_says_of_its_own_models_arguments_counts(given: str, known: bool) -> None:
+    source = net(
+        "self.a = nn.Conv2d(3, 4, 3, stride=stride)", "self.a(x)", head="self, stride: int"
+    )
+    code = convert(f"{source}\n\ndef get_init_inputs():\n    return {given}\n").code
+    assert ("self.stride = (stride,) * 2" in code) is known
 
 
 @pytest.mark.parametrize(("size", "known"), [("3, stride=2", True), ("(3, 2), padding=1", False)])

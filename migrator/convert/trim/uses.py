@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from migrator.convert.trim.integers import integers
 from migrator.convert.trim.walking import add, kept
 from migrator.python_tree import fields, walk
 
@@ -117,7 +118,7 @@ class Together:
 def used_by_file(tree: ast.Module, names: frozenset[str]) -> tuple[Uses, set[str]]:
     """What the file's own code uses, and every name that stands in it."""
     found = _File(names)
-    found.sequences = _given_sequences(tree)
+    found.proven = integers(tree)
     found.add(tree)
     return found.uses, found.every
 
@@ -129,9 +130,9 @@ class _File:
         self.every: set[str] = set()
         self.mention = self.uses.mentioned.add
         self.integers: set[str] = set()
-        """The parameters of the function at hand that are integers by their hints, and stay what they are."""
-        self.sequences: set[str] = set()
-        """Names of parameters that are given tuples somewhere in the file, whatever their hints say."""
+        """The parameters of the function at hand that are integers."""
+        self.proven: dict[int, set[str]] = {}
+        """Those of all functions."""
 
     def add(self, node: ast.AST) -> None:
         """Take in what a piece of code uses."""
@@ -209,7 +210,7 @@ class _File:
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.annotation(node.returns)
         self.each((*node.decorator_list, node.args))
-        outer, self.integers = self.integers, _integers(node) - self.sequences
+        outer, self.integers = self.integers, self.proven.get(id(node), set())
         self.each(node.body)
         self.integers = outer
 
@@ -251,57 +252,6 @@ class _File:
         if not (isinstance(node.func, ast.Name) and node.func.id in self.names):
             self.uses.keywords.update(k.arg or "**" for k in node.keywords)
         self.each(given)
-
-
-_SEQUENCES = (ast.Tuple, ast.List)
-
-
-def _integers(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """The parameters of a function that are ``int`` by their hints, and are bound nowhere else in it."""
-    hinted = {
-        arg.arg
-        for arg, default in parameters_of(node.args)
-        if isinstance(arg.annotation, ast.Name)
-        and arg.annotation.id == "int"
-        and (default is None or (isinstance(default, ast.Constant) and type(default.value) is int))
-    }
-    for one in [n for s in node.body for n in walk(s)] if hinted else ():
-        if isinstance(one, ast.arg):
-            hinted.discard(one.arg)
-        elif isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
-            hinted.discard(one.id)
-    return hinted
-
-
-def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
-    """The named parameters of a signature with their defaults."""
-    plain = [*args.posonlyargs, *args.args]
-    defaults = [None] * (len(plain) - len(args.defaults)) + args.defaults
-    return [
-        *zip(plain, defaults, strict=True),
-        *zip(args.kwonlyargs, args.kw_defaults, strict=True),
-    ]
-
-
-def _given_sequences(tree: ast.Module) -> set[str]:
-    """Names of parameters that a call of the file gives a tuple or list."""
-    positional: dict[str, list[str]] = {}
-    for one in walk(tree):
-        if isinstance(one, ast.ClassDef):
-            for member in one.body:
-                if isinstance(member, ast.FunctionDef):
-                    params = [a.arg for a, _ in parameters_of(member.args)][1:]
-                    positional[one.name if member.name == "__init__" else member.name] = params
-        elif isinstance(one, ast.FunctionDef):
-            positional.setdefault(one.name, [a.arg for a, _ in parameters_of(one.args)])
-    found: set[str] = set()
-    for node in walk(tree):
-        if isinstance(node, ast.Call):
-            found |= {k.arg for k in node.keywords if k.arg and isinstance(k.value, _SEQUENCES)}
-            name = str(getattr(node.func, "id", getattr(node.func, "attr", "")))
-            given = zip(positional.get(name, ()), node.args, strict=False)
-            found |= {param for param, value in given if isinstance(value, _SEQUENCES)}
-    return found
 
 
 def _partial(node: ast.Call) -> tuple[str, ast.Call] | None:
