@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from migrator.python_tree import children, walk
 
@@ -19,14 +20,17 @@ class _Callee:
     Attributes:
       params: those that a call gives, in order; ``positional``: how many of them by place.
       integers: parameters that are taken for integers so far.
-      stored: local names with what is assigned to each; None for what is no expression.
     """
 
     node: Function
     params: list[str]
     positional: int
     integers: set[str]
-    stored: dict[str, list[ast.expr | None]] = field(default_factory=dict)
+
+    @cached_property
+    def stored(self) -> dict[str, list[ast.expr | None]]:
+        """Local names with what is assigned to each; None for what is no expression."""
+        return _stored(self.node.body)
 
 
 @dataclass
@@ -44,6 +48,8 @@ def integers(tree: ast.Module) -> dict[int, set[str]]:
 
     A function that is handed on as a value may be what any call of something unknown calls.
     """
+    if not any(isinstance(n, ast.arg) and _is_int(n.annotation) for n in walk(tree)):
+        return {}
     file = _File(tree)
     if not any(one.integers for one in file.every):
         return {}
@@ -68,7 +74,6 @@ class _File:
         self.named: dict[str, list[_Callee]] = {}
         self.methods: dict[str, list[_Callee]] = {}
         self.known: set[str] = set()
-        self.globals = _stored(tree.body)
         self.made: list[tuple[ast.Call, _Callee | None]] = []
         self._visit(tree, "", None)
         called = {id(call.func) for call, _ in self.made}
@@ -79,6 +84,11 @@ class _File:
         for name in {n.attr for n in read if isinstance(n, ast.Attribute)}:
             for method in self.methods.get(name, ()):
                 method.integers.clear()  # it may be handed on
+
+    @cached_property
+    def globals(self) -> dict[str, list[ast.expr | None]]:
+        """What is bound in the file, wherever: a name that is bound twice is what both are."""
+        return _stored(self.tree.body)
 
     def _visit(self, node: ast.AST, owner: str, function: _Callee | None) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -102,8 +112,9 @@ class _File:
         )
         plain = plain[1:] if owner and not static else plain
         params = [a.arg for a in (*plain, *args.kwonlyargs)]
-        made = _Callee(node, params, len(plain), _hinted(node), _stored(node.body))
-        made.integers -= made.stored.keys()
+        made = _Callee(node, params, len(plain), _hinted(node))
+        if made.integers:
+            made.integers -= made.stored.keys()
         self.every.append(made)
         if owner:
             self.methods.setdefault(node.name, []).append(made)
@@ -115,7 +126,7 @@ class _File:
         """All calls that may be of a function of the file."""
         for call, caller in self.made:
             func, args = call.func, call.args
-            if ast.unparse(func) in ("partial", "functools.partial") and args:
+            if args and _last(func) == "partial":
                 func, args = args[0], args[1:]
             yield _Call(args, call.keywords, self._targets(func, caller), caller)
         for maker, method in (("get_init_inputs", "__init__"), ("get_inputs", "__call__")):
@@ -179,6 +190,15 @@ class _File:
         return all(self._is_integer(one, local, {*seen, node.id}) for one in values)
 
 
+def _is_int(annotation: ast.expr | None) -> bool:
+    return isinstance(annotation, ast.Name) and annotation.id == "int"
+
+
+def _last(node: ast.expr) -> str:
+    """``partial`` of ``functools.partial``"""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
 def _listed(maker: _Callee, targets: Sequence[_Callee]) -> Iterator[_Call]:
     """What ``return [3, (2, 2)]`` or ``return [[3], {"stride": 2}]`` hands to a model."""
     for node in walk(maker.node):
@@ -203,8 +223,7 @@ def _hinted(node: Function) -> set[str]:
     return {
         arg.arg
         for arg, default in every
-        if isinstance(arg.annotation, ast.Name)
-        and arg.annotation.id == "int"
+        if _is_int(arg.annotation)
         and (default is None or (isinstance(default, ast.Constant) and type(default.value) is int))
     }
 
@@ -213,7 +232,8 @@ def _stored(body: Sequence[ast.stmt]) -> dict[str, list[ast.expr | None]]:
     """The names that statements bind, those of lambdas and inner functions with them, and to what."""
     found: dict[str, list[ast.expr | None]] = {}
     plain: set[int] = set()
-    for node in [n for s in body for n in walk(s)]:
+    every = [n for s in body for n in walk(s)]
+    for node in every:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
@@ -221,11 +241,10 @@ def _stored(body: Sequence[ast.stmt]) -> dict[str, list[ast.expr | None]]:
                     found.setdefault(target.id, []).append(node.value)
                     plain.add(id(target))
         elif isinstance(node, ast.For | ast.comprehension) and isinstance(node.target, ast.Name):
-            counts = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "range"
-            if counts:
+            if isinstance(node.iter, ast.Call) and _last(node.iter.func) == "range":
                 found.setdefault(node.target.id, []).append(ast.Constant(0))
                 plain.add(id(node.target))
-    for node in [n for s in body for n in walk(s)]:
+    for node in every:
         if isinstance(node, ast.arg):
             found.setdefault(node.arg, []).append(None)
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
