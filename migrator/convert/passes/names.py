@@ -8,9 +8,9 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.as_value import plain_function
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, convert_call
-from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.annotations import _CLASSES, dtype_of
 from migrator.convert.passes.control import NEUTRAL
 from migrator.convert.passes.functions import may_hold_tensor, stopped
@@ -357,7 +357,7 @@ def value_of(
     rules = definitions.ops(name)
     if not rules:
         raise Failure(node, "API001", f"{name} has no conversion", advice_for(name))
-    made = None if bound else _eta(rw, name)
+    made = None if bound else plain_function(ctx, name, rules)
     if made is not None:
         return made
     if len(rules) > 1:
@@ -373,39 +373,6 @@ def value_of(
     ctx.helpers.use("functools")
     made = syntax.with_args(cst.Call(syntax.parse("functools.partial")), [cst.Arg(function)])
     return syntax.add_keyword(made, "rngs", ctx.rngs(node))
-
-
-def _eta(rw: Rewriter, name: str) -> cst.BaseExpression | None:
-    """``jax.nn.relu`` for ``F.relu`` as a value: a definition that calls one function on its argument."""
-    probe = cst.Name("x")
-    try:
-        expansion = expand(name, definitions.ops(name), [CallArg(None, probe, probe, k.TENSOR)])
-    except NoConversion:
-        return None
-    template = expansion.template
-    if template is None or template.is_tuple:
-        return None
-    node = template.nodes[0]
-    if isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].keyword:
-        only = node.args[0].value
-        if (
-            isinstance(only, cst.Name)
-            and only.value == "__a0__"
-            and template.uses[0] == _uses(node)
-        ):
-            if isinstance(node.func, (cst.Name, cst.Attribute)) and "__a0__" not in syntax.names(
-                node.func
-            ):
-                carried = {
-                    item: cst.Name(rw.ctx.helpers.need(expansion.rule.file, item))
-                    for item in template.globals
-                }
-                return syntax.substitute(node.func, carried)
-    return None
-
-
-def _uses(node: cst.CSTNode) -> dict[str, int]:
-    return syntax.names(node)
 
 
 @converts(cst.Attribute, named=("data",))
