@@ -58,6 +58,12 @@ class Linked(Protocol):
     def spelled(self, importer: str, module: str, level: int) -> tuple[str, int]:
         """The ``from`` clause that means the same file in the output: dotted name and number of dots."""
 
+    def is_module(self, name: str) -> bool:
+        """Whether a dotted name is a file or a folder of files of the project."""
+
+    def defined(self, module: str, name: str) -> tuple[str, str] | None:
+        """The file of the project that defines what ``module.name`` is, and its name there."""
+
     def leads_out(self, importer: str, head: str, path: Sequence[str]) -> bool:
         """Whether a dotted name means nothing that a file of the project defines, under another name perhaps."""
 

@@ -174,6 +174,15 @@ class Link:
             return module, level
         return relative(importer, target, importer in self.table.packages)
 
+    def is_module(self, name: str) -> bool:
+        """Whether a dotted name is a file or a folder of files of the project."""
+        return self.table.is_module(name)
+
+    def defined(self, module: str, name: str) -> tuple[str, str] | None:
+        """The file of the project that defines what ``module.name`` is, and its name there."""
+        found = self.table.resolve(module, name)
+        return (found.module, found.name) if found is not None and found.kind == "own" else None
+
     def leads_out(self, importer: str, head: str, path: Sequence[str]) -> bool:
         """Whether all that a dotted name of a file may mean is outside of the project, or is one of its files."""
         heads = self._heads.get((importer, head))

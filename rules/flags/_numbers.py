@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 
-from migrator.infer.kinds import Kind, Tensor
+from migrator.infer.kinds import Kind, Tensor, scalar_type
 
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 _NUMBERS = (cst.Integer, cst.Float)
+_TYPES = ("int", "float", "number")
 _MOMENTUM = {"torch.nn.functional.batch_norm": 6}
 """Functions that compute with their ``momentum``, and its place."""
+_BOUNDS = {"torch.clamp": 1, "torch.clip": 1, "Tensor.clamp": 0, "Tensor.clip": 0}
+"""Functions that compare a tensor with two numbers, and the place of the first."""
 
 
 def computed_with(
@@ -19,11 +22,12 @@ def computed_with(
     parents: Sequence[cst.CSTNode],
     is_tensor: Callable[[cst.BaseExpression], bool],
     callee: Callable[[cst.Call], str | None],
+    is_number: Callable[[cst.BaseExpression], bool] = lambda node: isinstance(node, _NUMBERS),
 ) -> bool:
     """Whether ``float(x)`` takes part in arithmetic and nothing else: ``1.0 / float(self.num_batches_tracked)``.
 
-    The result meets a tensor, is the momentum of a batch norm, or the value of a local name of which the same holds
-    wherever it is read; or it is put into a list that nobody reads.
+    The result meets a tensor, bounds one, is the momentum of a batch norm, or the value of a local name of which the
+    same holds wherever it is read; or it is put into a list that nobody reads.
 
     Args:
       parents: the nodes around ``node``, the file first.
@@ -33,9 +37,11 @@ def computed_with(
     while above:
         outer = above[-1]
         if isinstance(outer, cst.Arg) and len(above) > 1:
+            if _is_bound(outer, above[-2], is_tensor, callee):
+                return True
             sides = extremes(above[-2], callee)
             others = [one for one in sides or () if one is not outer.value]
-            if len(others) != 1 or not (is_tensor(others[0]) or isinstance(others[0], _NUMBERS)):
+            if len(others) != 1 or not (is_tensor(others[0]) or is_number(others[0])):
                 break
             above.pop()
         elif not isinstance(outer, cst.BinaryOperation):
@@ -46,7 +52,7 @@ def computed_with(
                 return False
             if is_tensor(other):
                 return True
-            if not isinstance(other, _NUMBERS):
+            if not is_number(other):
                 return False
         inner = above.pop()
     if above and isinstance(above[-1], cst.Arg) and _into_unread(above):
@@ -58,6 +64,27 @@ def computed_with(
     if not isinstance(target, cst.Name) or not functions:
         return False
     return _read_for_arithmetic(target.value, functions[0].body, is_tensor, callee)
+
+
+def _is_bound(
+    arg: cst.Arg,
+    call: cst.CSTNode,
+    is_tensor: Callable[[cst.BaseExpression], bool],
+    callee: Callable[[cst.Call], str | None],
+) -> bool:
+    """Whether an argument is a bound of ``x.clamp(min=…)``: a number that is compared with the elements of a tensor."""
+    name = callee(call) if isinstance(call, cst.Call) else None
+    place = _BOUNDS.get(name or "")
+    if place is None or not isinstance(call, cst.Call) or any(one.star for one in call.args):
+        return False
+    x: cst.BaseExpression = call.func.value if isinstance(call.func, cst.Attribute) else call.func
+    if place:  # torch.clamp(x, …)
+        x = call.args[0].value
+    if not is_tensor(x) or x is arg.value:
+        return False
+    if arg.keyword is not None:
+        return arg.keyword.value in ("min", "max")
+    return call.args.index(arg) >= place
 
 
 def taken_from(
@@ -100,7 +127,7 @@ def only_computed_with(
     whole, dtype = is_whole(node, kind, callee), _dtype(kind(x))
     if not whole and dtype != "int" and (dtype == "bool" or names_half(parents[0])):
         return False
-    return computed_with(node, parents, _meeting(whole, kind), callee)
+    return computed_with(node, parents, _meeting(whole, kind), callee, _numbers(kind))
 
 
 def chosen(
@@ -134,6 +161,11 @@ def _meeting(
         return isinstance(kind(other), Tensor) and not (whole and _dtype(kind(other)) == "int")
 
     return meets
+
+
+def _numbers(kind: Callable[[cst.CSTNode], Kind]) -> Callable[[cst.BaseExpression], bool]:
+    """Which expressions are numbers of Python, which JAX knows while it traces."""
+    return lambda node: isinstance(node, _NUMBERS) or scalar_type(kind(node)) in _TYPES
 
 
 def _dtype(kind: Kind) -> str | None:

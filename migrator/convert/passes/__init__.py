@@ -7,6 +7,7 @@ from importlib import import_module
 
 ORDER = (
     "imports",
+    "package_names",
     "stand_ins",
     "tensor_names",
     "lightning",

@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
+from migrator.convert.passes.package_names import package_names
 from migrator.convert.rewriter import Rewriter, comment, converts
 from migrator.convert.stand_ins import at_import, bound
 from migrator.infer import kinds as k
@@ -21,9 +22,14 @@ def plain_import(rw: Rewriter, node: cst.Import) -> Any:
     """``import torch``, ``import torch.nn as nn`` go; other modules in the same statement stay."""
     kept = []
     linked = rw.ctx.facts.linked
+    instead: list[cst.ImportFrom] = []
+    apart = package_names(rw.ctx).statements
     for alias in node.names:
         module = dotted(alias.name) or ""
         head = module.partition(".")[0]
+        if alias in apart:
+            instead += apart[alias]
+            continue
         if linked is not None and linked.place(rw.ctx.source.module, module, 0, None) != "outside":
             kept.append(_own_module(rw, node, alias))
             continue
@@ -37,9 +43,10 @@ def plain_import(rw: Rewriter, node: cst.Import) -> Any:
     if len(kept) == len(node.names):
         return node
     if not kept:
-        return []
+        return instead
     kept[-1] = syntax.changed(kept[-1], comma=cst.MaybeSentinel.DEFAULT)
-    return syntax.changed(node, names=kept)
+    made = syntax.changed(node, names=kept)
+    return [made, *instead] if instead else made
 
 
 @converts(cst.ImportFrom)
