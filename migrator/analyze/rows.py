@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.known_masks import known_masks
 from migrator.convert.passes.branching import branches
 from migrator.convert.passes.masked_reductions import masked
 from migrator.convert.passes.selected_values import held
@@ -34,7 +35,7 @@ def as_converted(source: Source, facts: Facts, flagged: Sequence[Placed]) -> lis
             if not _may_lack_gradients(source, found):
                 lines = found.lines(source)
                 kept = [one for placed in kept for one in _told(source, found, lines, placed)]
-    if not rules.isdisjoint(_CONVERTED):
+    if not rules.isdisjoint({*_CONVERTED, "DYN005"}):
         kept = _as_planned(source, facts, kept)
     return kept
 
@@ -56,11 +57,19 @@ def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list
     before = {node for node, (rule, _, _) in ctx.blocked.items() if rule in _CONVERTED}
     masked(ctx)
     held(ctx)
+    still = set(ctx.blocked)
+    known_masks(ctx)
+    known = still - ctx.blocked.keys()
     branches(ctx)
     settled = before - ctx.blocked.keys()
     told = []
     for node, finding in flagged:
-        if node in settled and finding.rule in _CONVERTED:
+        if node in known:
+            what = f"{finding.message}; convert finds it from the sizes"
+            finding = replace(
+                finding, message=what, advice="", severity="info", effort=0.0, blocks=False
+            )
+        elif node in settled and finding.rule in _CONVERTED:
             what = f"{finding.message}; {_CONVERTED[finding.rule]}"
             finding = replace(
                 finding, message=what, advice="", severity="info", effort=0.0, blocks=False

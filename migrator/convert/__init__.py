@@ -177,6 +177,7 @@ def _block_flagged(ctx: Context) -> None:
 
 def _unblock_selected(ctx: Context) -> None:
     """Take back what the flag rules say about rows that can be converted together."""
+    from migrator.convert.known_masks import known_masks
     from migrator.convert.passes.branching import branches
     from migrator.convert.passes.masked_reductions import masked
     from migrator.convert.passes.selected_rows import selected
@@ -187,6 +188,7 @@ def _unblock_selected(ctx: Context) -> None:
     skips(ctx)
     masked(ctx)
     held(ctx)
+    known_masks(ctx)
     branches(ctx)
 
 

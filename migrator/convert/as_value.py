@@ -63,7 +63,8 @@ def _is_open(ctx: Context, node: cst.Call) -> bool:
     func = node.func
     if isinstance(func, cst.Attribute) and not ctx.is_self(func.value):
         return False  # a method of something: a function is kept in a name or by the module
-    return ctx.facts.callee(node) is None and type(ctx.facts.kind(func)) is k.Unknown
+    # a choice of two functions has no name
+    return ctx.facts.callee(node) is None and type(ctx.facts.kind(func)) in (k.Unknown, k.Function)
 
 
 def _fits(ctx: Context, node: cst.Call, rule: Rule) -> bool:

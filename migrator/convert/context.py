@@ -128,6 +128,7 @@ class Context:
         """Those of them that a function reads."""
         self.kept_methods: frozenset[tuple[str, str]] | None = None
         self.package_names: Any = None
+        self.known_masks: Any = None
         """Classes and attributes that keep methods of the module, by their names."""
         self.kept_functions: frozenset[tuple[str, str]] | None = None
         """Those that keep a function which is handed the module."""

@@ -28,6 +28,38 @@ TO_ONE = frozenset(
 """Functions of a tensor that give one element where they are told nothing else."""
 
 
+_MOVES = frozenset(
+    "view view_copy reshape view_as reshape_as flatten unflatten ravel squeeze squeeze_copy unsqueeze unsqueeze_copy "
+    "broadcast_to expand_copy expand expand_as repeat tile repeat_interleave select select_copy unfold unfold_copy diag "
+    "diagflat diagonal diagonal_copy diag_embed take_along_dim masked_select unbind".split()
+)
+"""Functions that move the elements of their first argument, and leave out or repeat some."""
+_JOINS = frozenset(
+    "cat concat concatenate stack hstack vstack row_stack dstack column_stack".split()
+)
+"""Functions that put the elements of several tensors side by side."""
+
+
+def moved_dtype(short: str, args: list[tuple[str | None, k.Kind]]) -> str | None:
+    """The dtype of what a function makes of the elements of its first argument, None where it is not known."""
+    first = args[0][1] if args else k.UNKNOWN
+    if short in _MOVES and isinstance(first, k.Tensor):
+        if short == "view" and len(args) == 2 and not _is_size(args[1][1]):
+            return None  # it may be a dtype
+        return first.dtype
+    if short in _JOINS:
+        items = first.items if isinstance(first, k.Tuple) else ()
+        if isinstance(first, k.Sequence):
+            items = (first.item,)
+        dtypes = {one.dtype if isinstance(one, k.Tensor) else None for one in items}
+        return dtypes.pop() if len(dtypes) == 1 else None
+    return None
+
+
+def _is_size(kind: k.Kind) -> bool:
+    return k.scalar_type(kind) is not None or isinstance(kind, (k.Tuple, k.Sequence))
+
+
 def has_no_axes(short: str, args: list[tuple[str | None, k.Kind]]) -> bool:
     """Whether a function gives one element: ``x.sum()``, ``torch.tensor(0.5, dtype=…)``."""
     if short in ("tensor", "as_tensor", "scalar_tensor"):

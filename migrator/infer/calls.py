@@ -8,7 +8,13 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.infer import kinds as k
-from migrator.infer.annotations import OTHER_RANK, dtype_class, from_definition, has_no_axes
+from migrator.infer.annotations import (
+    OTHER_RANK,
+    dtype_class,
+    from_definition,
+    has_no_axes,
+    moved_dtype,
+)
 from migrator.infer.construction import passes_on
 from migrator.infer.distributions import is_transform, result
 from migrator.infer.einops import einops_result
@@ -399,6 +405,8 @@ class Calls(ModuleMethods):
         """Ranks and dtypes that a return annotation cannot say."""
         short = name.rpartition(".")[2]
         if isinstance(kind, k.Tensor):
+            if kind.dtype is None:
+                kind = replace(kind, dtype=moved_dtype(short, args))
             if has_no_axes(short, args):
                 kind = replace(kind, rank=0)
             for keyword, value in args:
@@ -421,6 +429,8 @@ class Calls(ModuleMethods):
                     return replace(kind, rank=len(sizes))
                 return kind if short == "permute" else replace(kind, rank=None)
         chunks = args[1][1] if len(args) > 1 else k.UNKNOWN
+        if short == "unbind" and isinstance(kind, k.Sequence):
+            return k.Sequence(k.Tensor(dtype=moved_dtype(short, args)), kind.type)
         if short == "chunk" and isinstance(chunks, k.Const) and isinstance(kind, k.Sequence):
             return k.Sequence(kind.item, kind.type)
         return kind

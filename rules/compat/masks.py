@@ -114,3 +114,9 @@ def update_at(x, index, update):
     mask = mask.reshape(mask.shape + (1,) * behind)
     new = update(jnp.where(mask, part, lax.stop_gradient(part)))
     return x.at[at].set(jnp.where(mask, new, part))
+
+
+def masked_select(x: jax.Array, mask: jax.Array, size: int) -> jax.Array:
+    """The ``size`` elements of ``x`` where ``mask`` holds, both as large as the other."""
+    x, mask = jnp.broadcast_arrays(x, mask)
+    return x[jnp.nonzero(mask, size=size)]

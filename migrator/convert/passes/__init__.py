@@ -29,6 +29,7 @@ ORDER = (
     "large_numbers",
     "selected_rows",
     "selected_values",
+    "known_masks",
     "masked_reductions",
     "skipping",
     "branching",

@@ -12,6 +12,7 @@ from migrator import syntax
 from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
+from migrator.convert.passes.known_masks import known_index
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -169,6 +170,9 @@ def convert_slices(
 def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExpression:
     ctx = rw.ctx
     kind = ctx.kind(node)
+    known = known_index(rw, node)
+    if known is not None:
+        return known
     if isinstance(kind, k.Tensor) and kind.dtype == "bool" and not ctx.concrete:
         raise Failure(
             node,

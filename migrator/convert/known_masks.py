@@ -1,0 +1,413 @@
+"""Masks that hang on sizes alone: ``~torch.eye(n, dtype=torch.bool)``, and what is selected with them.
+
+How much such a mask selects is known while JAX traces, if numpy makes it: jax.numpy would make it part of the program.
+So the statements that lead to the mask become numpy's. And ``x[mask].view(n, n - 1)`` says itself how much there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.infer import kinds as k
+from migrator.tree import Tree
+
+_FACTORIES = frozenset(f"torch.{name}" for name in "arange eye ones zeros full tensor".split())
+_FUNCTIONS = frozenset(
+    f"torch.{name}"
+    for name in "cat concat stack triu tril logical_not logical_and logical_or logical_xor eq ne gt ge lt le".split()
+)
+_METHODS = frozenset(
+    f"Tensor.{name}"
+    for name in "bool float int long to type unsqueeze view reshape t repeat expand triu tril logical_not logical_and "
+    "logical_or eq ne gt ge lt le clone contiguous flatten transpose cpu cuda".split()
+)
+_OPERATORS = (
+    *(cst.BitAnd, cst.BitOr, cst.BitXor, cst.Add, cst.Subtract, cst.Multiply),
+    *(cst.FloorDivide, cst.Modulo),
+)
+_SELECTS = frozenset({"torch.masked_select", "Tensor.masked_select"})
+
+
+@dataclass(eq=False)
+class Known:
+    """A mask of known values.
+
+    Attributes:
+      mask: the expression.
+      lines: the assignments that lead to it, which numpy computes.
+      failure: what was said of the selection, which holds after all where a line turns out to need more than numpy.
+    """
+
+    mask: cst.BaseExpression
+    lines: frozenset[cst.Assign]
+    failure: tuple[str, str, str]
+    failed: bool = False
+
+
+@dataclass(eq=False)
+class Sized:
+    """A selection whose result is given a shape of known sizes, whose product is how much the mask selects."""
+
+    x: cst.BaseExpression
+    mask: cst.BaseExpression
+    sizes: Sequence[cst.BaseExpression]
+    broadcast: bool
+
+
+@dataclass
+class KnownMasks:
+    """The masks of a file, by node."""
+
+    masks: dict[cst.CSTNode, Known] = field(default_factory=dict)
+    lines: dict[cst.CSTNode, list[Known]] = field(default_factory=dict)
+    sized: dict[cst.CSTNode, Sized] = field(default_factory=dict)
+
+
+def known_masks(ctx: Context) -> KnownMasks:
+    """The masks of a file, looked for once; what was said of selections with them is taken back."""
+    if ctx.known_masks is None:
+        ctx.known_masks = KnownMasks()
+        flagged = {
+            node: failure
+            for node, failure in ctx.blocked.items()
+            if failure[0] in ("DYN001", "DYN005") and ctx.source.index.has(node)
+        }
+        chosen = {node: one for node in flagged if (one := _selection(ctx, node)) is not None}
+        masks = [mask for _, mask, _ in chosen.values()]
+        for node, selection in chosen.items():
+            _settle(ctx, node, selection, masks, flagged[node], ctx.known_masks)
+    found: KnownMasks = ctx.known_masks
+    return found
+
+
+_Selection = tuple[cst.BaseExpression, cst.BaseExpression, bool]
+"""What is selected from, the mask, and whether nothing but the mask is the index."""
+
+
+def _settle(
+    ctx: Context,
+    node: cst.CSTNode,
+    selection: _Selection,
+    masks: Sequence[cst.BaseExpression],
+    failure: tuple[str, str, str],
+    found: KnownMasks,
+) -> None:
+    x, mask, all_axes = selection
+    kind = ctx.kind(mask)
+    told = isinstance(node, cst.Call)  # torch selects by nothing but booleans there
+    if not isinstance(kind, k.Tensor) or kind.dtype not in ("bool", None if told else "bool"):
+        return
+    if isinstance(node, cst.Subscript):
+        lines = _Lines(ctx, found, masks).leading_to(mask)
+        if lines is not None:
+            known = Known(mask, lines, failure)
+            found.masks[mask] = known
+            for line in lines:
+                found.lines.setdefault(line, []).append(known)
+            del ctx.blocked[node]
+            return
+    sizes = _sizes(ctx, node)
+    of_x = ctx.kind(x)
+    if sizes is None or not all_axes or not isinstance(of_x, k.Tensor):
+        return
+    same = of_x.rank is not None and of_x.rank == kind.rank
+    if same or told:
+        found.sized[node] = Sized(x, mask, sizes, told)
+        del ctx.blocked[node]
+
+
+def _selection(ctx: Context, node: cst.CSTNode) -> _Selection | None:
+    """The parts of ``x[mask]`` and ``x.masked_select(mask)``."""
+    if isinstance(node, cst.Subscript):
+        parent = ctx.source.index.around(node)[-1]
+        if isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.Del)):
+            return None
+        masks = [
+            one.slice.value
+            for one in node.slice
+            if isinstance(one.slice, cst.Index)
+            and isinstance(kind := ctx.kind(one.slice.value), k.Tensor)
+            and kind.dtype == "bool"
+        ]
+        return (node.value, masks[0], len(node.slice) == 1) if len(masks) == 1 else None
+    if isinstance(node, cst.Call) and (name := ctx.facts.callee(node)) in _SELECTS:
+        values = [arg.value for arg in node.args if not arg.star]
+        if name == "Tensor.masked_select" and isinstance(node.func, cst.Attribute):
+            values.insert(0, node.func.value)
+        if len(values) == 2 and all(
+            arg.keyword is None or arg.keyword.value == "mask" for arg in node.args
+        ):
+            return values[0], values[1], True
+    return None
+
+
+def _sizes(ctx: Context, node: cst.CSTNode) -> list[cst.BaseExpression] | None:
+    """The sizes in ``….view(n, n - 1)`` around a selection, where all of them are given."""
+    around = ctx.source.index.around(node)
+    if len(around) < 2 or not isinstance(attribute := around[-1], cst.Attribute):
+        return None
+    call = around[-2]
+    if attribute.attr.value not in ("view", "reshape") or not isinstance(call, cst.Call):
+        return None
+    if call.func is not attribute or any(a.star or a.keyword is not None for a in call.args):
+        return None
+    values = [arg.value for arg in call.args]
+    if len(values) == 1 and isinstance(values[0], (cst.Tuple, cst.List)):
+        values = [element.value for element in values[0].elements]
+    known = all(
+        k.scalar_type(ctx.facts.kind(one)) in ("int", "number")
+        and not isinstance(one, (cst.UnaryOperation, cst.StarredElement))
+        for one in values
+    )
+    return values if values and known else None
+
+
+class _No(Exception):
+    """Values that hang on more than sizes, or are not known to."""
+
+
+class _Lines:
+    """The statements that lead to one mask."""
+
+    def __init__(
+        self, ctx: Context, found: KnownMasks, masks: Sequence[cst.BaseExpression]
+    ) -> None:
+        self.ctx = ctx
+        self.tree: Tree = ctx.source.index
+        self.found = found
+        self.lines: dict[cst.Assign, None] = {}
+        self.inside: list[cst.CSTNode] = list(masks)
+        """What numpy computes."""
+
+    def leading_to(self, mask: cst.BaseExpression) -> frozenset[cst.Assign] | None:
+        """The assignments; None where not all of it is known from sizes."""
+        self.function = next(
+            (n for n in reversed(self.tree.around(mask)) if isinstance(n, cst.FunctionDef)), None
+        )
+        if self.function is None:
+            return None
+        try:
+            self._known(mask)
+            self._check_reads()
+        except _No:
+            return None
+        return frozenset(self.lines)
+
+    def _known(self, node: cst.BaseExpression) -> None:
+        """Follow an expression.
+
+        Raises:
+          _No: it is not known from sizes alone."""
+        ctx = self.ctx
+        if node in ctx.blocked and node not in self.found.masks:
+            raise _No
+        kind = ctx.facts.kind(node)
+        if k.scalar_type(kind) is not None or isinstance(kind, (k.DType, k.Device)):
+            self._number(node, set())
+            return
+        if self._is_shape(node):
+            return
+        match node:
+            case cst.Name():
+                line = self._line(node)
+                if line not in self.lines:
+                    self.lines[line] = None
+                    self.inside.append(line)
+                    self._known(line.value)
+            case cst.Call():
+                self._call(node)
+            case cst.BinaryOperation() if isinstance(node.operator, _OPERATORS):
+                self._known(node.left)
+                self._known(node.right)
+            case cst.UnaryOperation() if isinstance(node.operator, (cst.BitInvert, cst.Minus)):
+                self._known(node.expression)
+            case cst.Comparison():
+                self._known(node.left)
+                for target in node.comparisons:
+                    if isinstance(target.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)):
+                        raise _No
+                    self._known(target.comparator)
+            case cst.Attribute(value=value) if node.attr.value == "T":
+                self._known(value)
+            case cst.Subscript():
+                self._subscript(node)
+            case cst.List() | cst.Tuple():
+                for element in node.elements:
+                    self._known(element.value)
+            case cst.ListComp(elt=elt, for_in=cst.CompFor(inner_for_in=None, ifs=[], iter=of)):
+                if not isinstance(of, cst.Call) or ctx.facts.callee(of) != "builtins.range":
+                    raise _No
+                self._known(elt)
+                for arg in of.args:
+                    self._known(arg.value)
+            case _:
+                raise _No
+
+    def _number(self, node: cst.CSTNode, seen: set[str]) -> None:
+        """Follow a number of Python, which may have been taken out of a tensor.
+
+        Raises:
+          _No: it was."""
+        assert self.function is not None
+        if any(self.ctx.facts.callee(c) in _TAKEN for c in self.tree.within(node, cst.Call)):
+            raise _No
+        names = {n.value for n in self.tree.within(node, cst.Name)} - seen
+        if not names:
+            return
+        seen |= names
+        for line in self.tree.within(self.function, cst.Assign, cst.AnnAssign, cst.AugAssign):
+            targets = line.targets if isinstance(line, cst.Assign) else [line]
+            if line.value is not None and any(names & set(syntax.names(t.target)) for t in targets):
+                self._number(line.value, seen)
+
+    def _is_shape(self, node: cst.BaseExpression) -> bool:
+        """``x.shape``, ``x.size()``."""
+        if isinstance(node, cst.Call):
+            return self.ctx.facts.callee(node) == "Tensor.size" and not node.args
+        return isinstance(node, cst.Attribute) and node.attr.value == "shape"
+
+    def _call(self, node: cst.Call) -> None:
+        name = self.ctx.facts.callee(node)
+        if name not in _FACTORIES | _FUNCTIONS | _METHODS or any(a.star for a in node.args):
+            raise _No
+        if name in _METHODS and isinstance(node.func, cst.Attribute):
+            self._known(node.func.value)
+        for arg in node.args:
+            if arg.keyword is not None and arg.keyword.value in ("device", "out", "generator"):
+                if arg.keyword.value != "device":
+                    raise _No
+                continue
+            kind = self.ctx.facts.kind(arg.value)
+            if name not in ("Tensor.to",) or not isinstance(kind, (k.Device, k.Unknown)):
+                self._known(arg.value)
+
+    def _subscript(self, node: cst.Subscript) -> None:
+        if node in self.found.sized:
+            raise _No
+        self._known(node.value)
+        for element in node.slice:
+            index = element.slice
+            parts = (
+                (index.lower, index.upper, index.step)
+                if isinstance(index, cst.Slice)
+                else (cst.ensure_type(index, cst.Index).value,)
+            )
+            for part in parts:
+                plain = isinstance(part, cst.Ellipsis) or (
+                    isinstance(part, cst.Name) and part.value == "None"
+                )
+                if part is not None and not plain:
+                    self._known(part)
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    def _line(self, use: cst.Name) -> cst.Assign:
+        """The assignment that a name has its value from, in the same block or one around it.
+
+        Raises:
+          _No: there may be several, or none of them is a plain assignment."""
+        around = [*self.tree.around(use), use]
+        place = next(i for i in range(len(around) - 1, -1, -1) if around[i] is self.function)
+        body = around[place + 1 :]
+        for depth in range(len(body) - 1, -1, -1):
+            block = body[depth]
+            if isinstance(block, _SCOPES):
+                raise _No
+            if not isinstance(block, cst.IndentedBlock):
+                continue
+            statements = list(block.body)
+            before = statements[: statements.index(body[depth + 1])]
+            for statement in reversed(before):
+                if use.value not in _bound(self.tree, statement):
+                    continue
+                match statement:
+                    case cst.SimpleStatementLine(
+                        [cst.Assign([cst.AssignTarget(cst.Name(name))]) as line]
+                    ) if name == use.value:
+                        return line
+                raise _No
+        raise _No
+
+    def _check_reads(self) -> None:
+        """Numpy's values may be read as masks, and for their shapes; for numbers JAX's have other dtypes.
+
+        Raises:
+          _No: they are read otherwise, or written in place."""
+        assert self.function is not None
+        names = {line.targets[0].target.value for line in self.lines}  # type: ignore[attr-defined]
+        for node in self.tree.within(self.function, cst.Name):
+            if node.value not in names or not self._is_read(node):
+                continue
+            if any(self.tree.holds(one, node) for one in self.inside):
+                continue
+            try:
+                line = self._line(node)
+            except _No:
+                if any(self._may_reach(node, one) for one in self.lines):
+                    raise
+                continue
+            if line not in self.lines:
+                continue
+            parent = self.tree.around(node)[-1]
+            if isinstance(parent, cst.Attribute) and parent.attr.value in ("shape", "size", "ndim"):
+                continue
+            kind = self.ctx.kind(line.value)
+            if not isinstance(kind, k.Tensor) or kind.dtype != "bool":
+                raise _No
+
+    def _may_reach(self, node: cst.Name, line: cst.Assign) -> bool:
+        return line.targets[0].target.value == node.value  # type: ignore[attr-defined]
+
+    def _is_read(self, node: cst.Name) -> bool:
+        """Whether a name is that of the variable, and not merely given a value.
+
+        Raises:
+          _No: what it holds may be written into."""
+        around = self.tree.around(node)
+        parent = around[-1]
+        if isinstance(parent, cst.Attribute) and parent.attr is node:
+            return False
+        if isinstance(parent, cst.Arg) and parent.keyword is node:
+            return False
+        for inner, outer in zip([*around[1:], node], around, strict=True):
+            if isinstance(outer, cst.AssignTarget):
+                if inner is node:
+                    return False
+                raise _No
+            if (
+                isinstance(outer, (cst.AugAssign, cst.Del))
+                and getattr(outer, "target", inner) is inner
+            ):
+                raise _No
+            called = isinstance(outer, cst.Attribute) and outer.attr.value.endswith("_")
+            if called and not outer.attr.value.endswith("__"):
+                raise _No
+        return True
+
+
+_TAKEN = frozenset({"Tensor.item", "Tensor.tolist", "builtins.int", "builtins.float"})
+_SCOPES = (cst.Lambda, cst.For, cst.While, cst.Try, cst.ClassDef, cst.FunctionDef)
+"""Where a name may have another value than the lines above say."""
+
+
+def _bound(tree: Tree, statement: cst.CSTNode) -> set[str]:
+    """The names that a statement, or something in it, may bind."""
+    found: set[str] = set()
+    for node in tree.within(statement, cst.AssignTarget):
+        found.update(syntax.names(node.target))
+    for node in tree.within(
+        statement, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr, cst.CompFor
+    ):
+        found.update(syntax.names(node.target))
+    for node in tree.within(statement, cst.AsName):
+        found.update(syntax.names(node.name))
+    for node in tree.within(statement, cst.FunctionDef, cst.ClassDef):
+        found.add(node.name.value)
+    for node in tree.within(statement, cst.Del):
+        found.update(syntax.names(node.target))
+    return found

@@ -1,0 +1,92 @@
+"""Masks that hang on sizes alone, and selections that are given a shape of known sizes."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from tests.convert.tools import loaded, rules_of
+
+HEAD = "def f(x: torch.Tensor):\n    n = x.shape[0]\n"
+X = torch.linspace(-1, 1.7, 16).reshape(4, 4)
+LINES = {
+    "the diagonal left out": "m = ~torch.eye(n, dtype=torch.bool); return x[m].view(n, -1)",
+    "a triangle": "m = torch.triu(torch.ones(n, n), diagonal=1).bool(); return x[m]",
+    "a triangle of the last axes": "m = torch.tril(torch.ones(n, n)).bool(); return x[None][:, m]",
+    "in the index itself": "return x[torch.arange(n) > 1]",
+    "under its name and another": "m = torch.arange(n) != 2; k = ~m; return torch.cat([x[m], x[k]])",
+    "labels of pairs": (
+        "l = torch.cat([torch.arange(n // 2) for _ in range(2)]); l = (l[None] == l[:, None]).float();"
+        "m = torch.eye(l.shape[0], dtype=torch.bool); l = l[~m].view(l.shape[0], -1);"
+        "s = x[~m].view(n, -1); p = s[l.bool()].view(n, -1); q = s[~l.bool()].view(n, -1);"
+        "return torch.cat([p, q], dim=1)"
+    ),
+    "read as numbers too": (
+        "m = torch.eye(n) > 0; y = torch.where(m, x, -x) + m.float() * x + m.sum(); return y[m]"
+    ),
+    "as many as a shape says": "x = x.view(n, n); m = x > -0.3; return x[m].view(n, n - 1)",
+    "as many, by a method": "m = x > -0.3; return x.masked_select(m).reshape(n, n - 1)",
+    "as many of both": "m = x[:, :1] > -0.5; return x.masked_select(m).view((n - 1, n))",
+    "as many of all rows": "m = torch.eye(n).bool(); return x[None].masked_select(~m).view(n * (n - 1))",
+}
+
+
+def source(lines: str) -> str:
+    return HEAD + "".join(f"    {line.strip()}\n" for line in lines.split(";"))
+
+
+@pytest.mark.parametrize("name", list(LINES))
+def test_values_and_gradients(name: str) -> None:
+    theirs, ours, _ = loaded(source(LINES[name]))
+    x = X.clone().requires_grad_()
+    want = theirs["f"](x)
+    weight = torch.linspace(0.5, 1.5, want.numel()).reshape(want.shape)
+    (want * weight).sum().backward()
+    array = jnp.asarray(X.numpy())
+    np.testing.assert_allclose(jax.jit(ours["f"])(array), want.detach(), rtol=1e-6)
+    value = lambda x: (ours["f"](x) * weight.numpy()).sum()
+    assert x.grad is not None
+    np.testing.assert_allclose(jax.jit(jax.grad(value))(array), x.grad, rtol=1e-5)
+
+
+def test_what_is_written_for_them() -> None:
+    _, _, code = loaded(source(LINES["the diagonal left out"]))
+    assert "m = ~np.eye(n, dtype=bool)\n" in code
+    _, _, code = loaded(source(LINES["as many as a shape says"]))
+    assert "x[jnp.nonzero(m, size=n * (n - 1))].reshape(n, n - 1)" in code
+
+
+@pytest.mark.parametrize(
+    "lines",
+    {
+        "a part of data": "m = torch.eye(n).bool() & (x > 0); return x[m]",
+        "bound twice": "m = torch.eye(n).bool()\n    if n > 3:\n        m = x > 0\n    return x[m]",
+        "bound in a loop": "m = torch.eye(n).bool()\n    for _ in range(2):\n        y = x[m]\n        m = x > 0\n    return y",
+        "written in place": "m = torch.ones(n, n).bool(); m[0] = False; return x[m]",
+        "written by a method": "m = torch.ones(n, n).bool(); m.logical_not_(); return x[m]",
+        "a number of data": "k = int(x.max()); m = torch.arange(n) < k; return x[m]",
+        "an argument": "return x[x > 0]",
+        "drawn": "m = torch.rand(n, n) > 0.5; return x[m]",
+        "more than numpy has": "m = torch.eye(n).bool().roll(1, 0); return x[m]",
+        "a size that is left open": "m = x > 0; return x[m].view(n, -1)",
+        "axes that are not known": "def g(x):\n        m = x > 0\n        return x[m].view(3)\n    return g(x)",
+    }.values(),
+)
+def test_what_hangs_on_data_is_a_finding(lines: str) -> None:
+    assert "DYN001" in rules_of(source(lines))
+
+
+def test_masks_keep_their_dtype_when_they_are_moved() -> None:
+    moved = [
+        "m.view(-1)",
+        "m.reshape(-1)",
+        "m.flatten()",
+        "torch.cat([m, m])",
+        "m[None].squeeze(0)",
+    ]
+    for one in [*moved, "m.expand(4, -1)", "m.unbind(0)[0]", "torch.stack([m[0], m[1]])"]:
+        text = f"def f(x: torch.Tensor):\n    m = x > 0\n    k = {one}\n    return x.flatten()[k]\n"
+        assert "DYN001" in rules_of(text), one
