@@ -198,8 +198,9 @@ class Statements(Narrowing):
     def do_AugAssign(self, node: cst.AugAssign) -> None:
         left, right = self.eval(node.target), self.eval(node.value)
         operator = type(node.operator).__name__.removesuffix("Assign")
-        host = left == k.Other("numpy.ndarray")  # which is written in place, and stays what it is
-        kind = left if host else self.binary(left, right, operator)
+        # what is written in place stays what it is: its dtype, its shape, a parameter
+        kept = left == k.Other("numpy.ndarray") or isinstance(left, k.Tensor)
+        kind = left if kept else self.binary(left, right, operator)
         if not isinstance(node.target, cst.Subscript):
             self.bind_target(node.target, kind)
 

@@ -116,7 +116,10 @@ def update_at(x, index, update):
     return x.at[at].set(jnp.where(mask, new, part))
 
 
-def masked_select(x: jax.Array, mask: jax.Array, size: int) -> jax.Array:
-    """The ``size`` elements of ``x`` where ``mask`` holds, both as large as the other."""
+def masked_select(x, mask, size):
+    """The ``size`` elements of ``x`` where ``mask`` holds, the two broadcast to one shape, torch's ``masked_select``.
+
+    Shapes: result (size,), dtype of x.
+    """
     x, mask = jnp.broadcast_arrays(x, mask)
     return x[jnp.nonzero(mask, size=size)]

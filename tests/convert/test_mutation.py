@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from flax import nnx
 
 from migrator import convert_source
 from migrator.weights import to_state_dict
@@ -274,3 +275,38 @@ class M(nn.Module):
     same(model, port, np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
     read_too = "def f(m: nn.Linear):\n    m.weight.data = m.weight.data.zero_() + m.weight.data\n"
     assert rules_of(read_too) == ["MUT002"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.l.weight.data *= s",
+        "self.l.weight *= torch.arange(3.0)",
+        "self.l.weight += torch.arange(4.0)[:, None]",
+        "self.l.weight.data /= torch.arange(1.0, 5.0)[:, None]",
+        "self.l.weight -= torch.arange(12.0).view(4, 3); self.l.weight *= s; self.l.bias *= 2; self.l.bias += s",
+        "self.c.weight *= s; self.c.weight.data *= torch.arange(3.0)[:, None]; self.c.bias += 1",
+        "for m in self.modules():\n                if isinstance(m, nn.Linear):\n                    m.weight.data *= s",
+    ],
+)
+def test_weights_of_layers_are_written_by_an_operator(line: str) -> None:
+    source = f"""
+class M(nn.Module):
+    def __init__(self, s: float = 0.5):
+        super().__init__()
+        self.l = nn.Linear(3, 4)
+        self.c = nn.Conv1d(3, 4, 1)
+        with torch.no_grad():
+            nn.init.constant_(self.l.weight, 0.3)
+            nn.init.constant_(self.c.weight, 0.7)
+            nn.init.zeros_(self.l.bias)
+            nn.init.zeros_(self.c.bias)
+            {line}
+
+    def forward(self, x):
+        return self.l(x) + self.c(x.mT).mT
+"""
+    theirs, ours, _ = loaded(source)
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    for name, want in model.state_dict().items():
+        np.testing.assert_allclose(to_state_dict(port)[name], want, rtol=1e-6)

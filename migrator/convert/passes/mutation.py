@@ -497,11 +497,13 @@ def _augmented_variable(
     rw: Rewriter,
     node: cst.AugAssign,
     target: cst.BaseExpression,
-    reference: cst.BaseExpression,
     data: bool = False,
 ) -> cst.AugAssign | cst.Assign:
-    """``self.weight *= mask`` of a parameter or buffer."""
-    return _augmented_past(rw, node, target, targets.dereferenced(reference), data)
+    """``self.weight *= mask`` of a parameter or buffer, which may be held transposed."""
+    reference, transposed = targets.variable_reference(rw, target)
+    by_number = k.scalar_type(rw.ctx.kind(node.value)) is not None
+    read = targets.dereferenced(reference)
+    return _augmented_past(rw, node, target, read, data, transposed and not by_number)
 
 
 def _augmented_past(
@@ -510,14 +512,17 @@ def _augmented_past(
     target: cst.BaseExpression,
     read: cst.BaseExpression,
     data: bool,
+    transposed: bool = False,
 ) -> cst.AugAssign | cst.Assign:
-    """``x.data *= mask``: what is written past the gradient is an assignment."""
+    """``x.data *= mask``: what is written past the gradient is an assignment, as it is in another layout."""
     value = rw.visit(node.value)
     operator = syntax.code(node.operator).strip().removesuffix("=")
-    template = syntax.parse(f"__x__ {operator} __y__")
+    template = syntax.parse(
+        f"(__x__.T {operator} __y__).T" if transposed else f"__x__ {operator} __y__"
+    )
     whole = syntax.substitute(template, {"__x__": read, "__y__": value})
     made = targets.past_gradient(rw, target, read, whole, data)
-    if made is whole:
+    if made is whole and not transposed:
         return syntax.changed(node, target=read, value=value)
     assert isinstance(read, (cst.Name, cst.Attribute, cst.Subscript))
     return cst.Assign([cst.AssignTarget(read)], made)
@@ -573,16 +578,10 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         if targets.is_variable(ctx, target) and isinstance(target, (cst.Attribute, cst.Name)):
             if isinstance(target, cst.Name):
                 check_written(ctx, target)
-            reference, transposed = targets.variable_reference(rw, target)
-            if transposed:
-                raise Failure(node, "MUT001", "a layer's weight is written in place", "")
-            return _augmented_variable(rw, node, target, reference)
+            return _augmented_variable(rw, node, target)
         if isinstance(target, cst.Attribute) and target.attr.value == "data":
             if targets.is_variable(ctx, target.value):
-                reference, transposed = targets.variable_reference(rw, target.value)
-                if transposed:
-                    raise Failure(node, "MUT001", "a layer's weight is written in place", "")
-                return _augmented_variable(rw, node, target.value, reference, data=True)
+                return _augmented_variable(rw, node, target.value, data=True)
             return _augmented_past(rw, node, target.value, rw.visit(target.value), data=True)
         if isinstance(node.operator, (cst.MatrixMultiplyAssign,)):
             raise Failure(node, "MUT002", "in-place matmul has no counterpart", "write x = x @ y")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import libcst as cst
@@ -318,7 +318,8 @@ def partial(rw: Rewriter, node: cst.Call) -> cst.Call | None:
         return None  # a context that does nothing
     if kind.name == "torch.arange":
         return _range(rw, node, rest)
-    function = value_of(rw, first.value, kind, bound=True)
+    given = {a.keyword.value for a in rest if a.keyword is not None}
+    function = value_of(rw, first.value, kind, given)
     made = [a.with_changes(value=rw.visit(a.value)) for a in rest]
     return syntax.with_args(node, [cst.Arg(function), *made])
 
@@ -337,9 +338,13 @@ def _range(rw: Rewriter, node: cst.Call, rest: Sequence[cst.Arg]) -> Any:
 
 
 def value_of(
-    rw: Rewriter, node: cst.CSTNode, kind: k.Function | k.Class, bound: bool = False
+    rw: Rewriter, node: cst.CSTNode, kind: k.Function | k.Class, given: Set[str] | None = None
 ) -> cst.BaseExpression:
-    """A torch function or class that is handed around; ``bound`` says that arguments of torch's names are given."""
+    """A torch function or class that is handed around.
+
+    Args:
+      given: the names of arguments that are given already, where some are, by place or by name.
+    """
     ctx = rw.ctx
     name = kind.name
     if name == "torch.Size":
@@ -357,9 +362,11 @@ def value_of(
     rules = definitions.ops(name)
     if not rules:
         raise Failure(node, "API001", f"{name} has no conversion", advice_for(name))
-    made = None if bound else plain_function(ctx, name, rules)
+    made = plain_function(ctx, name, rules) if given is None else None
     if made is not None:
         return made
+    rules = [rule for rule in rules if (given or set()) <= set(rule.by_name)] or list(rules)
+    rules = [rule for rule in rules if rule.general] or rules
     if len(rules) > 1:
         raise Failure(
             node, "API001", f"{name} as a value has several meanings", "wrap it in a lambda"
