@@ -121,6 +121,28 @@ def _rectified_before(rw: Rewriter, node: cst.Call, kind: k.Module) -> bool:
     return True
 
 
+def _written_before(rw: Rewriter, node: cst.Call, kind: k.Module) -> cst.Name | None:
+    """``y = self.act(x)`` with SiLU(inplace=True), and x is read again: ``x = self.act(x)`` before, and ``y = x``."""
+    ctx = rw.ctx
+    if k.in_place(kind) is not True or kind.cls in _CONTAINERS or len(node.args) != 1:
+        return None
+    name, line = node.args[0].value, ctx.statements[-1] if ctx.statements else None
+    if not isinstance(name, cst.Name) or line is None or not line.may_hoist or line.before:
+        return None
+    if any(effect is not node for effect in line.effects) or node.args[0].star:
+        return None
+    if reads_in(line.node, name.value) != 1 or not isinstance(ctx.kind(name), k.Tensor):
+        return None
+    check_mutation(ctx, node, name)
+    made = syntax.changed(node, func=rw.visit(node.func), args=[cst.Arg(name)])
+    written = cst.Assign([cst.AssignTarget(name)], made)
+    line.before.append(cst.SimpleStatementLine([written]))
+    return name
+
+
+_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.Module"})
+
+
 def _added(statement: cst.CSTNode, call: cst.Call, name: str) -> int:
     """How often a name is an operand beside a call, so that it is read when the call has returned."""
     found = 0
@@ -153,7 +175,10 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
                 check_in_place_layer(rw.ctx, node)
             except Failure:
                 if not _rectified_before(rw, node, kind):
-                    raise
+                    written = _written_before(rw, node, kind)
+                    if written is None:
+                        raise
+                    return written
         if isinstance(node.func, cst.Call):
             return _applied(rw, node)
     elif _is_handed_tensor(rw, node) and may_write(rw.ctx, kind, node.func):

@@ -365,8 +365,8 @@ def value_of(
     made = plain_function(ctx, name, rules) if given is None else None
     if made is not None:
         return made
-    rules = [rule for rule in rules if (given or set()) <= set(rule.by_name)] or list(rules)
-    rules = [rule for rule in rules if rule.general] or rules
+    rules = tuple(rule for rule in rules if (given or set()) <= set(rule.by_name)) or rules
+    rules = tuple(rule for rule in rules if rule.general) or rules
     if len(rules) > 1:
         raise Failure(
             node, "API001", f"{name} as a value has several meanings", "wrap it in a lambda"
