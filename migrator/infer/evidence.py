@@ -19,6 +19,8 @@ _LAYERS = frozenset(
 )
 _SIZED = _LAYERS | frozenset("zeros ones empty randn rand Tensor FloatTensor".split())
 """Calls whose positional arguments are sizes."""
+_SHAPING = frozenset("view reshape expand repeat new_zeros new_ones new_empty".split())
+"""Methods whose positional arguments are sizes, where there are several."""
 _TENSOR_CALLS = frozenset("size view numel dim flatten transpose repeat permute".split())
 _REDUCING = frozenset("mean sum prod any all argmax argmin".split())
 """Methods of arrays too, whose second argument is another one there."""
@@ -195,6 +197,10 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
                 for item in node.args[:1]:
                     note(item.value, "numpy")
             if maker in _SIZED and (len(node.args) > 1 or maker in _LAYERS):
+                for item in node.args:
+                    if item.keyword is None and not item.star:
+                        note(item.value, "int")
+            if maker in _SHAPING and len(node.args) > 1:
                 for item in node.args:
                     if item.keyword is None and not item.star:
                         note(item.value, "int")

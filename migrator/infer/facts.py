@@ -64,6 +64,9 @@ class Linked(Protocol):
     def defined(self, module: str, name: str) -> tuple[str, str] | None:
         """The file of the project that defines what ``module.name`` is, and its name there."""
 
+    def reaches(self, module: str, other: str) -> bool:
+        """Whether a file of the project reads what another one defines, or reads a file that does."""
+
     def leads_out(self, importer: str, head: str, path: Sequence[str]) -> bool:
         """Whether a dotted name means nothing that a file of the project defines, under another name perhaps."""
 

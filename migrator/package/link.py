@@ -183,6 +183,17 @@ class Link:
         found = self.table.resolve(module, name)
         return (found.module, found.name) if found is not None and found.kind == "own" else None
 
+    def reaches(self, module: str, other: str) -> bool:
+        """Whether a file of the project reads what another one defines, or reads a file that does."""
+        waiting, seen = [module], {module}
+        while waiting:
+            new = self.table.dependencies(waiting.pop()) - seen
+            if other in new:
+                return True
+            seen |= new
+            waiting.extend(new)
+        return False
+
     def leads_out(self, importer: str, head: str, path: Sequence[str]) -> bool:
         """Whether all that a dotted name of a file may mean is outside of the project, or is one of its files."""
         heads = self._heads.get((importer, head))

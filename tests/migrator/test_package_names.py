@@ -82,17 +82,71 @@ def test_dotted_names_of_the_package_itself(tmp_path: Path) -> None:
     assert "import os\nfrom .sub import inner\n" in net
 
 
-@pytest.mark.parametrize(
-    "use",
-    ["print(pkg)", "pkg = x", "pkg.__version__", "getattr(pkg, 'layers')", "f = lambda pkg: 1"],
-)
+USES = [
+    "return pkg.layers.act(x) + len(vars(pkg)) * 0",
+    "return getattr(pkg, 'layers').act(x)",
+    "return pkg.layers.act(x) if pkg.__name__ else x",
+    "return (lambda pkg: 1)(2) + pkg.layers.act(x)",
+]
+
+
+@pytest.mark.parametrize("use", USES)
 def test_the_package_itself_is_wanted(tmp_path: Path, use: str) -> None:
-    text = f"import pkg\nfrom torch import nn\n\n\ndef f(x):\n    {use}\n    return pkg.layers.act(x)\n"
-    found = convert(tmp_path, {**FILES, "used.py": text}, name="flaxed")
-    assert any(one.startswith("used.py: API004") for one in blocking(found))
+    body = "import pkg\nfrom torch import nn\n\n\nclass Net(nn.Module):\n"
+    body += (
+        "    def __init__(self):\n        super().__init__()\n        self.l = nn.Linear(4, 4)\n\n"
+    )
+    body += "    def forward(self, x):\n        x = self.l(x)\n"
+    lines = "".join(f"        {line.strip()}\n" for line in use.split(";"))
+    compare(tmp_path, {**FILES, "net.py": body + lines})
+    net = (tmp_path / "out/flaxed/net.py").read_text()
+    assert 'pkg = importlib.import_module(".", __package__)\n' in net
 
 
 def test_a_function_imports_it(tmp_path: Path) -> None:
-    text = "def f(x):\n    import pkg.layers as l\n    import pkg.handed\n\n    return l.act(x)\n"
-    found = convert(tmp_path, {**FILES, "used.py": text}, name="flaxed")
-    assert blocking(found) == ["used.py: API004 the converted pkg.handed stands in another package"]
+    text = "def f(x):\n    import pkg.layers as l\n    import pkg.handed\n\n    return l.act(pkg.handed.Handed()(x))\n"
+    assert not blocking(convert(tmp_path, {**FILES, "used.py": text}, name="flaxed"))
+    lines = (tmp_path / "out/flaxed/used.py").read_text().split("def f(")[1].splitlines()
+    assert lines[1] == "    from . import layers as l"
+    assert lines[2] == "    import importlib"
+    assert lines[3] == '    pkg = importlib.import_module(".", __package__)'
+    assert lines[4] == '    importlib.import_module(".handed", __package__)'
+
+
+def test_files_that_read_one_another(tmp_path: Path) -> None:
+    files = {
+        "__init__.py": "from . import second\nfrom .first import *\nfrom . import first\n",
+        "first.py": """
+import pkg
+import torch
+from torch import nn
+
+BINS = 4
+
+
+def predict(x, act=pkg.second.act):
+    return act(x)
+""",
+        "second.py": """
+import pkg
+import torch
+
+
+def act(x):
+    return torch.relu(x) * pkg.BINS
+""",
+        "net.py": """
+import pkg
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return pkg.first.predict(self.l(x))
+""",
+    }
+    compare(tmp_path, files)

@@ -22,7 +22,7 @@ def plain_import(rw: Rewriter, node: cst.Import) -> Any:
     """``import torch``, ``import torch.nn as nn`` go; other modules in the same statement stay."""
     kept = []
     linked = rw.ctx.facts.linked
-    instead: list[cst.ImportFrom] = []
+    instead: list[cst.BaseSmallStatement] = []
     apart = package_names(rw.ctx).statements
     for alias in node.names:
         module = dotted(alias.name) or ""

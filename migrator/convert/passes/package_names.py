@@ -1,7 +1,8 @@
 """``import package`` and ``import package.layers`` in a package that has another name in the output.
 
 The statement names the original. Files of the output import one another relatively, and there is no such import of a
-dotted name: ``package.layers.Block`` becomes ``layers.Block``, under ``from . import layers``.
+dotted name: ``package.layers.Block`` becomes ``layers.Block``, under ``from . import layers``. Where that file imports
+this one, or the package itself is wanted, the name is bound to the package as the statement did.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class PackageNames:
       names: each ``package.layers``, and ``package`` of a ``package.Block`` that it merely hands on, and its new name.
     """
 
-    statements: dict[cst.ImportAlias, list[cst.ImportFrom]] = field(default_factory=dict)
+    statements: dict[cst.ImportAlias, list[cst.BaseSmallStatement]] = field(default_factory=dict)
     names: dict[cst.CSTNode, str] = field(default_factory=dict)
 
 
@@ -69,6 +70,7 @@ def _find(ctx: Context, linked: Linked, found: PackageNames) -> None:
     here = ctx.source.module
     imports: dict[str, list[tuple[cst.ImportAlias, str]]] = {}
     tops: dict[str, str] = {}
+    inside: set[str] = set()
     for node, alias in _imports(ctx):
         written = dotted(alias.name) or ""
         module = linked.head(here, written)
@@ -80,13 +82,17 @@ def _find(ctx: Context, linked: Linked, found: PackageNames) -> None:
         if name is not None and direct:  # import package.layers as layers
             found.statements[alias] = [_statement(linked, here, module, name)]
             continue
-        if module != written or any(isinstance(n, _SCOPES) for n in ctx.source.index.around(node)):
+        if module != written:
             continue
         top = module.partition(".")[0]
         imports.setdefault(name or top, []).append((alias, module))
         tops[name or top] = top
+        if any(isinstance(n, _SCOPES) for n in ctx.source.index.around(node)):
+            inside.add(name or top)
     for name, several in imports.items():
-        _name(ctx, linked, _Root(name, tops[name]), several, found)
+        root = _Root(name, tops[name])
+        if name in inside or not _name(ctx, linked, root, several, found):
+            _bind(ctx, linked, root, several, found)
 
 
 def _imports(ctx: Context) -> Iterator[tuple[cst.Import, cst.ImportAlias]]:
@@ -101,30 +107,54 @@ def _name(
     root: _Root,
     several: list[tuple[cst.ImportAlias, str]],
     found: PackageNames,
-) -> None:
-    """Settle all uses of one name, or leave its imports to be reported."""
+) -> bool:
+    """Settle all uses of one name; whether its files can be imported in its place."""
     uses: dict[cst.CSTNode, str] = {}
     modules = [module for _, module in several if "." in module]
     for node in _named(ctx, root.name):
         use = _use(ctx, linked, root, node)
         if use is None:
-            return
+            return False
         uses.update([use])
         modules.append(use[1])
+    here = ctx.source.module
+    imported = {module for _, module in several}
+    if any(linked.reaches(module, here) for module in modules if module not in imported):
+        return False  # it would be imported before this one is there
     names: dict[str, str] = {}
     taken = {n.value for n in ctx.source.index.of_type(cst.Name) if not _is_part(ctx, n)} | _OURS
     for module in dict.fromkeys(modules):
         short = module.rpartition(".")[2]
         chosen = short if short not in taken else module.replace(".", "_")
         if chosen in taken:
-            return
+            return False
         taken.add(chosen)
         names[module] = chosen
-    here = ctx.source.module
     first, *others = several
     found.statements[first[0]] = [_statement(linked, here, m, name) for m, name in names.items()]
     found.statements.update((alias, []) for alias, _ in others)
     found.names.update((place, names[module]) for place, module in uses.items())
+    return True
+
+
+def _bind(
+    ctx: Context,
+    linked: Linked,
+    root: _Root,
+    several: list[tuple[cst.ImportAlias, str]],
+    found: PackageNames,
+) -> None:
+    """Bind the name to the package, and have the files imported that the statements name."""
+    if "importlib" in ctx.words:
+        return
+    _, dots = linked.spelled(ctx.source.module, root.package, 0)
+    for alias, module in several:
+        path = module.partition(".")[2]
+        lines = ["import importlib"]
+        lines.append(f'{root.name} = importlib.import_module("{"." * dots}", __package__)')
+        if path:
+            lines.append(f'importlib.import_module("{"." * dots}{path}", __package__)')
+        found.statements[alias] = [_small(line) for line in lines]
 
 
 def _named(ctx: Context, name: str) -> list[cst.Name]:
@@ -169,5 +199,8 @@ def _statement(linked: Linked, here: str, module: str, name: str) -> cst.ImportF
     parent, _, last = module.rpartition(".")
     path, dots = linked.spelled(here, parent, 0)
     text = f"from {'.' * dots}{path} import {last}" + (f" as {name}" if name != last else "")
-    statement = cst.ensure_type(cst.parse_statement(text), cst.SimpleStatementLine)
-    return cst.ensure_type(statement.body[0], cst.ImportFrom)
+    return cst.ensure_type(_small(text), cst.ImportFrom)
+
+
+def _small(text: str) -> cst.BaseSmallStatement:
+    return cst.ensure_type(cst.parse_statement(text), cst.SimpleStatementLine).body[0]
