@@ -123,11 +123,14 @@ def _convert(text: str, path: str | None) -> ConvertResult:
 
 
 def _rewritten(source: Source, ctx: Context) -> ConvertResult:
+    from migrator.convert.passes.package_names import with_new_names
+
     _block_flagged(ctx)
     _unblock_selected(ctx)
     rewriter = Rewriter(ctx)
     body = rewriter.body(source.tree.body)
-    tree = by_own_imports(ctx, syntax.changed(source.tree, body=body))
+    tree = with_new_names(ctx, syntax.changed(source.tree, body=body))
+    tree = by_own_imports(ctx, tree)
     texts = ctx.helpers.texts()
     whole = helpers = "\n\n".join(texts)
     own = assemble(ctx, tree, whole)

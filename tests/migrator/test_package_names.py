@@ -51,11 +51,16 @@ import pkg as whole
 from torch import nn
 
 
+class Last(whole.layers.Scaled):
+    pass
+
+
 class Net(nn.Module):
-    def __init__(self):
+    def __init__(self, inner: pkg.sub.inner.Inner = None):
         super().__init__()
-        self.inner = pkg.sub.inner.Inner(4)
-        self.last = whole.layers.Scaled(4, 3)
+        self.inner = inner or pkg.sub.inner.Inner(4)
+        self.last: "whole.layers.Scaled" = Last(4, 3)
+        assert isinstance(self.inner, (whole.sub.inner.Inner, pkg.layers.Scaled))
 
     def forward(self, x):
         return self.last(self.inner(x)) + len(os.sep)
@@ -79,7 +84,8 @@ def test_dotted_names_of_the_package_itself(tmp_path: Path) -> None:
     assert "pkg_layers.Scaled(d, d, rngs=rngs)" in inner
     assert "handed.Handed(rngs=self.rngs)(self.b(x))" in inner
     net = (tmp_path / "out/flaxed/net.py").read_text()
-    assert "import os\nfrom .sub import inner\n" in net
+    assert "import os\nfrom .sub import inner as pkg_sub_inner\n" in net
+    assert "inner: pkg_sub_inner.Inner = None" in net
 
 
 USES = [

@@ -13,6 +13,7 @@ from typing import Any
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import Linked
@@ -56,6 +57,17 @@ def renamed(rw: Rewriter, node: cst.Name | cst.Attribute) -> Any:
     """``package.layers`` → ``layers``."""
     name = package_names(rw.ctx).names.get(node)
     return None if name is None else cst.Name(name)
+
+
+def with_new_names(ctx: Context, tree: cst.Module) -> cst.Module:
+    """The converted file with the new names in what no pass goes through, such as hints and bases."""
+    names = package_names(ctx).names
+
+    def renamed(node: cst.CSTNode) -> cst.CSTNode:
+        name = names.get(node)
+        return syntax.rebuild(node, renamed) if name is None else cst.Name(name)
+
+    return syntax.rebuild(tree, renamed) if names else tree
 
 
 @dataclass(frozen=True)
