@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.children import is_named
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.hints import is_no_module
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.unregistered import is_registered
@@ -42,7 +42,7 @@ def child_by_assignment(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -
         raise Failure(node, "API007", what, "give the attribute another name")
     if not isinstance(kind, (k.Module, k.Unknown)) or not ctx.in_init:
         return None
-    if isinstance(kind, k.Unknown) and is_no_module(ctx, node.value):
+    if isinstance(kind, k.Unknown) and (is_no_module(ctx, node.value) or _comes_first(ctx, node)):
         return None
     known = isinstance(kind, k.Module) and not isinstance(ctx.facts.kind(node.value), k.Optional)
     owner = ctx.owner
@@ -60,6 +60,19 @@ def child_by_assignment(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -
     return cst.Expr(
         syntax.with_args(cst.Call(func), [cst.Arg(name), cst.Arg(rw.visit(node.value))])
     )
+
+
+def _comes_first(ctx: Context, node: cst.Assign) -> bool:
+    """Whether a constructor assigns before it calls ``super().__init__()``, where torch takes no module."""
+    if ctx.frame is None or not ctx.facts.tree.has(node):
+        return False
+    for one in ctx.facts.tree.within(ctx.frame.info.node.body, cst.Assign, cst.Call):
+        if one is node:
+            return True
+        func = one.func if isinstance(one, cst.Call) else None
+        if isinstance(func, cst.Attribute) and func.attr.value == "__init__":
+            return False
+    return False
 
 
 def replaces_by_function(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> bool:
