@@ -8,6 +8,7 @@ from importlib import import_module
 ORDER = (
     "imports",
     "package_names",
+    "constructor_arguments",
     "stand_ins",
     "tensor_names",
     "lightning",

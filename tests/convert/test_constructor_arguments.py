@@ -1,0 +1,72 @@
+"""What a program keeps of a constructor's arguments: the random generator is none of them."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+import migrator
+from tests.convert.tools import X, loaded
+
+WRAPPERS = """
+import functools
+
+
+def capture_init(init):
+    @functools.wraps(init)
+    def __init__(self, *args, **kwargs):
+        self.kept = (args, kwargs)
+        init(self, *args, **kwargs)
+
+    return __init__
+
+
+def store(*, extra={}):
+    def inner(cls):
+        old = cls.__init__
+
+        @functools.wraps(old)
+        def new_init(self, **kwargs):
+            self.kept = {**extra, **kwargs}
+            old(self, **kwargs)
+
+        cls.__init__ = new_init
+        return cls
+
+    return inner
+
+"""
+FORWARD = "\n\n    def forward(self, x):\n        return self.l(x)\n"
+NETS = {
+    "a decorator of the constructor": (
+        "class M(nn.Module):\n    @capture_init\n    def __init__(self, *, d=4):\n        super().__init__()\n"
+        "        self.l = nn.Linear(d, d)"
+    ),
+    "a decorator of the class": (
+        "@store(extra={'a': 1})\nclass M(nn.Module):\n    def __init__(self, *, d=4):\n        super().__init__()\n"
+        "        self.l = nn.Linear(d, d)"
+    ),
+    "its names, once torch is told": (
+        "class M(nn.Module):\n    def __init__(self, *, d=4):\n        super().__init__()\n"
+        "        self.kept = {k: v for k, v in locals().items() if k not in ('self', '__class__')}\n"
+        "        self.l = nn.Linear(d, d)"
+    ),
+    "its names, at once": (
+        "class M(nn.Module):\n    def __init__(self, *, d=4):\n        names = locals()\n        del names['self']\n"
+        "        del names['__class__']\n        super().__init__()\n        self.kept = names\n"
+        "        self.l = nn.Linear(d, d)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(NETS))
+def test_what_is_kept(name: str) -> None:
+    theirs, ours, _ = loaded(WRAPPERS + NETS[name] + FORWARD)
+    model, port = theirs["M"](d=4), ours["M"](d=4, rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    assert port.kept == model.kept
+    out = nnx.jit(lambda m, x: m(x))(port, jnp.asarray(X.numpy()))
+    np.testing.assert_allclose(out, model(torch.as_tensor(X)).detach(), rtol=1e-5, atol=1e-6)
