@@ -11,8 +11,8 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
-from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.passes.classes import takes_rngs
+from migrator.convert.rewriter import Rewriter, converts
 
 _WITHOUT = "{k: v for k, v in __all__.items() if k != 'rngs'}"
 
@@ -51,9 +51,11 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     first, keywords = functions[-1].params.params[0].name.value, _keywords(functions[-1])
     target = node.targets[0].target
-    ours = isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name)
-    if not ours or target.value.value != first or keywords not in syntax.names(node.value):  # type: ignore[union-attr]
+    if not isinstance(target, cst.Attribute) or not isinstance(target.value, cst.Name):
         return None
+    if target.value.value != first or keywords not in syntax.names(node.value):
+        return None
+    assert keywords is not None, "asked before"
     without = syntax.substitute(syntax.parse(_WITHOUT), {"__all__": cst.Name(keywords)})
     value = syntax.substitute(rw.visit(node.value), {keywords: without})
     return syntax.changed(node, value=value)
