@@ -20,6 +20,11 @@ _NEEDS = {"perplexity": "entropy", "stddev": "variance"}
 DIVERGENCE = "torch.distributions.kl_divergence"
 
 
+def is_distribution(kind: k.Kind | None) -> bool:
+    """Whether a value is one of torch's distributions, which holds arrays."""
+    return isinstance(kind, k.Other) and kind.type.startswith(DISTRIBUTIONS)
+
+
 @cache
 def _classes() -> dict[str, ast.ClassDef]:
     found = {}

@@ -8,21 +8,21 @@ from flax import nnx
 
 
 def cast_module(module, *targets, dtype=None, **places):
-    """``module.to(…)`` of torch: a dtype, or an array of it, is what numbers of floating point become; a place is nothing.
+    """``module.to(…)`` of torch: a dtype, or an array of it, is what real and complex numbers become; a place is nothing.
 
     A layer without state is a plain function, and stays as it is.
 
     Raises:
-      TypeError: the dtype is not one of floating point.
+      TypeError: the dtype is not one of floating point, nor complex.
     """
     for target in (*targets, dtype):
         if target is None or isinstance(target, (str, int, jax.Device)):
             continue
         wanted = target.dtype if isinstance(target, jax.Array) else jnp.dtype(target)
-        if not isinstance(target, jax.Array) and not jnp.issubdtype(wanted, jnp.floating):
+        if not isinstance(target, jax.Array) and not jnp.issubdtype(wanted, jnp.inexact):
             raise TypeError(f"a module takes a dtype of floating point, not {wanted}")
         for _, part in nnx.iter_graph(module) if isinstance(module, nnx.Module) else ():
-            if isinstance(part, nnx.Variable) and jnp.issubdtype(part.dtype, jnp.floating):
+            if isinstance(part, nnx.Variable) and jnp.issubdtype(part.dtype, jnp.inexact):
                 part.set_value(part[...].astype(wanted))
             elif isinstance(part, nnx.Embed):
                 part.dtype = wanted  # what it hands out is of this type

@@ -12,7 +12,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import HEADER, convert, rules_of
+from tests.convert.tools import HEADER, X, check, convert, loaded, rules_of
 
 MODEL = """
 class Part(nn.Module):
@@ -139,3 +139,39 @@ def test_a_module_that_moves_itself_hands_the_type_on() -> None:
     source = MODEL.format(params="n=1", cast="", line="", args="", whole=".to(torch.bfloat16)")
     code = compare(source.replace("\n    def forward(self, x):\n", own, 1))
     assert "self = cast_module(self, *args, **kwargs)" in code
+
+
+def test_a_distribution_that_the_forward_pass_keeps() -> None:
+    """``self.q = None`` first: Flax is told that data follow."""
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+        self.q = None
+
+    def forward(self, x):
+        if self.q is None:
+            self.q = torch.distributions.Normal(self.l(x), 1.0)
+        return self.q.log_prob(x)
+"""
+    theirs, ours, code = loaded(source)
+    assert "self.q = nnx.data(None)" in code
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    out = nnx.jit(lambda m, x: m(x))(port, jnp.asarray(X.numpy()))
+    np.testing.assert_allclose(out, model(X).detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_layer_of_complex_numbers() -> None:
+    check(
+        """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(3, 5).to(torch.cfloat)
+
+    def forward(self, x):
+        return torch.fft.irfft(self.l(torch.fft.rfft(x, dim=1)), dim=1)
+"""
+    )

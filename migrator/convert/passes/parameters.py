@@ -30,6 +30,7 @@ from migrator.convert.passes.receivers import may_be_module
 from migrator.convert.passes.unregistered import made_by_heirs, registered_elsewhere
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.distributions import is_distribution
 from migrator.infer.symbols import tensor_attribute
 from migrator.wrappers import is_wrapper
 from rules.definitions import module_file
@@ -364,6 +365,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         if isinstance(inner, k.Module) and not given and only_functions(rw, target.attr.value):
             return None
         held = isinstance(inner, (k.Tensor, k.Module)) or holds_arrays(inner)
+        held = held or is_distribution(inner)
         held = held and not (_in_branch(rw, node) and not set_again(rw, node, target.attr.value))
         if held or given:
             ctx.helpers.use("nnx")
