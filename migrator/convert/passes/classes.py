@@ -48,7 +48,8 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     _check_metaclass(ctx, info)
     _check_dataclass(ctx, info)
     ctx.class_being_read = info
-    bases = [_base(rw, base) for base in node.bases if not _is_dataset(rw, base)]
+    named = [base for base in node.bases if not _is_protocol(ctx, info, base)]
+    bases = [_base(rw, base) for base in named if not _is_dataset(rw, base)]
     keywords = [rw.visit(keyword) for keyword in node.keywords]
     decorators = [rw.visit(d) for d in node.decorators]
     ctx.classes.append(info)
@@ -65,9 +66,65 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
         body = with_declarations(rw, info, body)
     if is_returned_data(ctx, info):
         decorators = registered(ctx, decorators)
-    if len(bases) < len(node.bases):
+    if len(bases) < len(named):
         return _host_class(info, node, bases, decorators, body)
+    if bases and len(named) < len(node.bases) and not keywords:
+        bases[-1] = syntax.changed(bases[-1], comma=cst.MaybeSentinel.DEFAULT)
     return syntax.changed(node, bases=bases, keywords=keywords, decorators=decorators, body=body)
+
+
+@converts(cst.Assign, targets=(cst.Name,), when=lambda ctx: "__slots__" in ctx.words)
+def slots(rw: Rewriter, node: cst.Assign) -> Any:
+    """``__slots__`` of a module goes: nn.Module has a dict beside them, and Flax takes none."""
+    info, target = rw.ctx.class_being_read, node.targets[0].target
+    ours = info is not None and info.torch_base is not None and rw.ctx.frame is None
+    return [] if ours and isinstance(target, cst.Name) and target.value == "__slots__" else None
+
+
+def _is_protocol(ctx: Context, info: ClassInfo, arg: cst.Arg) -> bool:
+    """Whether a module derives from a class of typing.Protocol that only says what methods there are.
+
+    What has those methods is of that type without it; and Python allows no second metaclass beside that of Flax.
+
+    Raises:
+      Failure: the class has code that the module may inherit, or stands in another file.
+    """
+    kind = ctx.facts.kind(arg.value)
+    base = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+    if info.torch_base is None or base is None or base.torch_base is not None:
+        return False
+    protocols = [one for one in base.lineage() if any(b in _PROTOCOLS for b in one.bases)]
+    if not protocols:
+        return False
+    if all(one.settled is None and _says_only(one.node) for one in base.lineage()):
+        return True
+    what = f"{info.short} derives from a Protocol with code, and modules of Flax have a metaclass of their own"
+    raise Failure(arg.value, "API001", what, f"let {base.short} be a plain class")
+
+
+_PROTOCOLS = (k.Other("typing.Protocol"), k.Other("typing_extensions.Protocol"))
+
+
+def _says_only(node: cst.ClassDef) -> bool:
+    """Whether a class has nothing but methods without code, and names with their types."""
+    for line in node.body.body:
+        if isinstance(line, cst.FunctionDef):
+            if not all(_is_no_code(one) for one in line.body.body):
+                return False
+        elif not _is_no_code(line):
+            return False
+    return True
+
+
+def _is_no_code(line: cst.CSTNode) -> bool:
+    """A docstring, ``...``, ``pass``, ``name: Type`` or ``raise NotImplementedError``."""
+    if isinstance(line, cst.SimpleStatementLine):
+        return all(map(_is_no_code, line.body))
+    if isinstance(line, cst.Expr):
+        return isinstance(line.value, (cst.Ellipsis, cst.SimpleString, cst.ConcatenatedString))
+    if isinstance(line, cst.AnnAssign):
+        return line.value is None
+    return isinstance(line, (cst.Pass, cst.Raise))
 
 
 def _check_dataclass(ctx: Context, info: ClassInfo) -> None:

@@ -9,7 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.alias import check_mutation
 from migrator.convert.children import REGISTERING
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.after_static import before_registration
 from migrator.convert.passes.assigned_modules import (
@@ -210,7 +210,7 @@ def _registered(
         if isinstance(value, cst.IfExp) and isinstance(ctx.facts.kind(value), k.Optional):
             return _chosen_buffer(rw, value, persistent)
         made = cst.Call(syntax.parse("nnx.Variable"), [cst.Arg(_plain(rw, value))])
-        if isinstance(ctx.facts.kind(value), k.Optional):
+        if isinstance(ctx.facts.kind(value), k.Optional) or _may_be_left_out(ctx, value):
             if not isinstance(value, cst.Name) or persistent is not None:
                 name = ctx.helpers.need(module_file("rules.compat.buffers"), "buffer")
                 return _with_persistence(rw, syntax.changed(made, func=cst.Name(name)), persistent)
@@ -219,6 +219,19 @@ def _registered(
         return _with_persistence(rw, made, persistent)
     result: cst.BaseExpression = rw.visit(value)
     return result
+
+
+def _may_be_left_out(ctx: Context, value: cst.BaseExpression) -> bool:
+    """Whether a value is a parameter of unknown kind that is None where nobody gives it."""
+    if not isinstance(value, cst.Name) or not isinstance(ctx.facts.kind(value), k.Unknown):
+        return False
+    params = ctx.facts.tree.within(ctx.frame.info.node.params, cst.Param) if ctx.frame else []
+    return any(
+        one.name.value == value.value
+        and isinstance(one.default, cst.Name)
+        and one.default.value == "None"
+        for one in params
+    )
 
 
 def _plain(rw: Rewriter, value: cst.BaseExpression) -> cst.BaseExpression:
