@@ -200,10 +200,8 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
                 for item in node.args:
                     if item.keyword is None and not item.star:
                         note(item.value, "int")
-            if maker in _SHAPING and len(node.args) > 1:
-                for item in node.args:
-                    if item.keyword is None and not item.star:
-                        note(item.value, "int")
+            for item in _sizes(node, maker):
+                note(item.value, "int")
             for item in _bounds(node, maker):
                 note(item.value, "int")
             if isinstance(node.func, cst.Name) and node.func.value == "range":
@@ -246,6 +244,22 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             for one in _either(copy.value):
                 note(one, "option")
     return found
+
+
+def _sizes(call: cst.Call, maker: str) -> list[cst.Arg]:
+    """The sizes of ``x.view(b, -1)``; ``torch.reshape(x, shape)`` and ``einops.repeat(x, "b -> b n", n=n)`` have none."""
+    if maker not in _SHAPING or len(call.args) < 2:
+        return []
+    numbers = (cst.Name, cst.Integer, cst.UnaryOperation, cst.BinaryOperation, cst.Attribute)
+    sizes = (*numbers, cst.Subscript, cst.Call)
+    if any(a.keyword is not None or a.star or not isinstance(a.value, sizes) for a in call.args):
+        return []
+    of = call.func.value  # type: ignore[attr-defined]
+    module = isinstance(of, cst.Name) and of.value in _MODULES
+    return [] if module and not maker.startswith("new_") else list(call.args)
+
+
+_MODULES = frozenset("torch th np numpy einops F".split())
 
 
 def _bounds(call: cst.Call, maker: str) -> list[cst.Arg]:
