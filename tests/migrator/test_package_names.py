@@ -156,3 +156,27 @@ class Net(nn.Module):
 """,
     }
     compare(tmp_path, files)
+
+
+def test_an_import_for_the_type_checker_comes_first(tmp_path: Path) -> None:
+    text = """
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+if TYPE_CHECKING:
+    import pkg.layers
+import pkg.layers
+
+
+class Net(nn.Module):
+    def __init__(self, made: "pkg.layers.Scaled" = None):
+        super().__init__()
+        self.l = made or pkg.layers.Scaled(4, 3)
+
+    def forward(self, x):
+        return self.l(x)
+"""
+    compare(tmp_path, {**FILES, "net.py": text})
+    net = (tmp_path / "out/flaxed/net.py").read_text()
+    assert net.count("from . import layers\n") == 2

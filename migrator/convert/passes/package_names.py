@@ -142,11 +142,19 @@ def _name(
             return False
         taken.add(chosen)
         names[module] = chosen
-    first, *others = several
-    found.statements[first[0]] = [_statement(linked, here, m, name) for m, name in names.items()]
-    found.statements.update((alias, []) for alias, _ in others)
+    top = [alias for alias, _ in several if _is_at_top(ctx, alias)]
+    for alias, _ in several:
+        again = alias in top[1:]  # one under a condition may not run
+        made = [] if again else [_statement(linked, here, m, n) for m, n in names.items()]
+        found.statements[alias] = [*made]
     found.names.update((place, names[module]) for place, module in uses.items())
     return True
+
+
+def _is_at_top(ctx: Context, alias: cst.ImportAlias) -> bool:
+    """Whether an import stands under no condition."""
+    around = ctx.source.index.around(alias)
+    return not any(isinstance(one, cst.BaseCompoundStatement) for one in around)
 
 
 def _bind(
