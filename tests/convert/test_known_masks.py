@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import loaded, rules_of
+from tests.convert.tools import compare_gradients, loaded, rules_of
 
 HEAD = "def f(x: torch.Tensor):\n    n = x.shape[0]\n"
 X = torch.linspace(-1, 1.7, 16).reshape(4, 4)
@@ -40,16 +37,7 @@ def source(lines: str) -> str:
 
 @pytest.mark.parametrize("name", list(LINES))
 def test_values_and_gradients(name: str) -> None:
-    theirs, ours, _ = loaded(source(LINES[name]))
-    x = X.clone().requires_grad_()
-    want = theirs["f"](x)
-    weight = torch.linspace(0.5, 1.5, want.numel()).reshape(want.shape)
-    (want * weight).sum().backward()
-    array = jnp.asarray(X.numpy())
-    np.testing.assert_allclose(jax.jit(ours["f"])(array), want.detach(), rtol=1e-6)
-    value = lambda x: (ours["f"](x) * weight.numpy()).sum()
-    assert x.grad is not None
-    np.testing.assert_allclose(jax.jit(jax.grad(value))(array), x.grad, rtol=1e-5)
+    compare_gradients(source(LINES[name]), X)
 
 
 def test_what_is_written_for_them() -> None:

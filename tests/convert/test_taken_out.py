@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import loaded, rules_of
+from tests.convert.tools import compare_gradients, loaded, rules_of
 
 X = torch.linspace(-1, 1.7, 12).reshape(3, 4)
 T = torch.tensor([[0, 1, 2, 3], [3, 3, 0, 1], [2, 0, 0, 1]])
@@ -38,16 +35,7 @@ def source(lines: str) -> str:
 
 @pytest.mark.parametrize("name", list(LINES))
 def test_values_and_gradients(name: str) -> None:
-    theirs, ours, _ = loaded(source(LINES[name]))
-    x = X.clone().requires_grad_()
-    want = theirs["f"](x, T)
-    weight = torch.linspace(0.5, 1.5, want.numel()).reshape(want.shape)
-    (want * weight).sum().backward()
-    arrays = jnp.asarray(X.numpy()), jnp.asarray(T.numpy())
-    np.testing.assert_allclose(jax.jit(ours["f"])(*arrays), want.detach(), rtol=1e-5)
-    value = lambda x, t: (ours["f"](x, t) * weight.numpy()).sum()
-    assert x.grad is not None
-    np.testing.assert_allclose(jax.jit(jax.grad(value))(*arrays), x.grad, rtol=1e-4, atol=1e-6)
+    compare_gradients(source(LINES[name]), X, T)
 
 
 def test_what_is_written_for_them() -> None:

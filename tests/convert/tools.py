@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
@@ -115,3 +116,17 @@ def check(source: str, *args: object) -> str:
     np.testing.assert_allclose(run(port, jnp.asarray(X.numpy())), want, atol=1e-5)
     run(port, jnp.asarray(X.numpy()))  # a module that kept what was only traced fails here
     return code
+
+
+def compare_gradients(source: str, x: torch.Tensor, *others: torch.Tensor) -> None:
+    """``f(x, *others)`` of a source and of its conversion under jit: the same value, and the same gradient of x."""
+    theirs, ours, _ = loaded(source)
+    leaf = x.clone().requires_grad_()
+    want = theirs["f"](leaf, *others)
+    weight = torch.linspace(0.5, 1.5, want.numel()).reshape(want.shape)
+    (want * weight).sum().backward()
+    arrays = [jnp.asarray(one.numpy()) for one in (x, *others)]
+    np.testing.assert_allclose(jax.jit(ours["f"])(*arrays), want.detach(), rtol=1e-5)
+    slope = jax.jit(jax.grad(lambda *given: (ours["f"](*given) * weight.numpy()).sum()))
+    assert leaf.grad is not None
+    np.testing.assert_allclose(slope(*arrays), leaf.grad, rtol=1e-4, atol=1e-6)
