@@ -70,3 +70,23 @@ def test_what_is_kept(name: str) -> None:
     assert port.kept == model.kept
     out = nnx.jit(lambda m, x: m(x))(port, jnp.asarray(X.numpy()))
     np.testing.assert_allclose(out, model(torch.as_tensor(X)).detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_function_that_takes_a_model_keeps_its_keywords() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.l(x)
+
+
+def told(model, **kwargs):
+    model.told = kwargs
+    return model
+"""
+    _, ours, code = loaded(source)
+    assert "    model.told = kwargs\n" in code
+    assert ours["told"](ours["M"](rngs=nnx.Rngs(0)), a=1).told == {"a": 1}

@@ -71,7 +71,8 @@ def _is_wrapper(ctx: Context, function: cst.FunctionDef) -> bool:
     tree, keywords = ctx.facts.tree, _keywords(function)
     if keywords is None or not function.params.params:
         return False
-    if not isinstance(tree.around(function)[-2], cst.FunctionDef):
+    around = tree.around(function)
+    if len(around) < 2 or not isinstance(around[-2], cst.FunctionDef):
         return False  # a method, or at the top
     named = function.name.value == "__init__" or any(
         isinstance(one.value, cst.Name)
