@@ -359,6 +359,47 @@ class _Lines:
             kind = self.ctx.kind(line.value)
             if not isinstance(kind, k.Tensor) or kind.dtype != "bool":
                 raise _No
+            if not self._takes_numpy(node, parent):
+                raise _No
+        self._check_written(names)
+
+    def _takes_numpy(self, node: cst.Name, parent: cst.CSTNode) -> bool:
+        """Whether what reads a mask does with an array of numpy what it does with one of JAX: it asks for no ``.at``."""
+        if isinstance(parent, cst.Attribute):
+            return parent.attr.value in _READ
+        if isinstance(parent, cst.Arg):
+            call = self.tree.around(node)[-2]
+            name = self.ctx.facts.callee(call) or ""
+            return name in _FUNCTIONS or name.rpartition(".")[2] in ("where", "masked_fill")
+        return not isinstance(parent, (cst.Return, cst.Element, cst.DictElement, cst.Assign))
+
+    def _check_written(self, names: set[str]) -> None:
+        """What is computed of nothing but these is numpy's, too, and must not be written in place.
+
+        Raises:
+          _No: it is."""
+        assert self.function is not None
+        known, before = set(names), 0
+        assigns = self.tree.within(self.function, cst.Assign)
+        while before < len(known):
+            before = len(known)
+            for line in assigns:
+                read = {
+                    one.value
+                    for one in self.tree.within(line.value, cst.Name)
+                    if isinstance(self.ctx.kind(one), k.Tensor)
+                }
+                if read and read <= known:
+                    known |= {word for t in line.targets for word in syntax.names(t.target)}
+        for line in (*self.tree.within(self.function, cst.AugAssign), *assigns):
+            targets = [t.target for t in line.targets] if isinstance(line, cst.Assign) else None
+            for target in targets or [getattr(line, "target", line)]:
+                base: cst.BaseExpression = target
+                while isinstance(base, (cst.Subscript, cst.Attribute)):
+                    base = base.value
+                written = base is not target or targets is None
+                if written and isinstance(base, cst.Name) and base.value in known:
+                    raise _No
 
     def _may_reach(self, node: cst.Name, line: cst.Assign) -> bool:
         return line.targets[0].target.value == node.value  # type: ignore[attr-defined]
@@ -390,6 +431,9 @@ class _Lines:
         return True
 
 
+_READ = frozenset(
+    "float bool int long to type unsqueeze view reshape expand sum any all T size shape ndim".split()
+)
 _TAKEN = frozenset({"Tensor.item", "Tensor.tolist", "builtins.int", "builtins.float"})
 _SCOPES = (cst.Lambda, cst.For, cst.While, cst.Try, cst.ClassDef, cst.FunctionDef)
 """Where a name may have another value than the lines above say."""
