@@ -159,12 +159,47 @@ def _sizes(ctx: Context, node: cst.CSTNode) -> list[cst.BaseExpression] | None:
     values = [arg.value for arg in call.args]
     if len(values) == 1 and isinstance(values[0], (cst.Tuple, cst.List)):
         values = [element.value for element in values[0].elements]
-    known = all(
-        k.scalar_type(ctx.facts.kind(one)) in ("int", "number")
-        and not isinstance(one, (cst.UnaryOperation, cst.StarredElement))
-        for one in values
+    function = next((n for n in reversed(around) if isinstance(n, cst.FunctionDef)), None)
+    if function is None or not values:
+        return None
+    return values if all(_from_shapes(ctx, one, function) for one in values) else None
+
+
+def _from_shapes(ctx: Context, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
+    """Whether a size is computed of sizes of tensors and of numbers that are written down: it is no -1."""
+    if isinstance(node, cst.BinaryOperation):
+        exact = isinstance(node.operator, (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide))
+        sides = (node.left, node.right)
+        return exact and all(_from_shapes(ctx, one, function) for one in sides)
+    if isinstance(node, cst.Subscript):
+        return isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape"
+    if isinstance(node, cst.Call):
+        return ctx.facts.callee(node) in ("Tensor.size", "builtins.len")
+    if isinstance(node, cst.Attribute):
+        return node.attr.value == "shape"
+    if not isinstance(node, cst.Name):
+        return isinstance(node, cst.Integer)
+    tree = ctx.facts.tree
+    if any(p.name.value == node.value for p in tree.within(function, cst.Param)):
+        return False
+    values = [
+        line.value
+        for line in tree.within(function, cst.Assign)
+        if any(node.value in syntax.names(t.target) for t in line.targets)
+    ]
+    written = tree.within(function, cst.AugAssign, cst.For, cst.NamedExpr, cst.AnnAssign)
+    if any(node.value in syntax.names(one.target) for one in written):
+        return False
+    return bool(values) and all(
+        node.value not in syntax.names(one) and _from_shapes(ctx, one, function) for one in values
     )
-    return values if values and known else None
+
+
+def _is_exact(kind: k.Kind) -> bool:
+    """Whether numpy computes with a number as torch does in float32: an integer, or half of one."""
+    if isinstance(kind, k.Const) and isinstance(kind.value, float):
+        return (2 * kind.value).is_integer()
+    return k.scalar_type(kind) in ("int", "bool", None)
 
 
 class _No(Exception):
@@ -208,6 +243,8 @@ class _Lines:
             raise _No
         kind = ctx.facts.kind(node)
         if k.scalar_type(kind) is not None or isinstance(kind, (k.DType, k.Device)):
+            if not _is_exact(kind):
+                raise _No
             self._number(node, set())
             return
         if self._is_shape(node):
