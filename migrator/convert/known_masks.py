@@ -410,6 +410,30 @@ class _Lines:
             return name in _FUNCTIONS or name.rpartition(".")[2] in ("where", "masked_fill")
         return not isinstance(parent, (cst.Return, cst.Element, cst.DictElement, cst.Assign))
 
+    def _tensors(self, node: cst.CSTNode) -> set[str]:
+        """The names in an expression that may be tensors."""
+        return {
+            one.value
+            for one in self.tree.within(node, cst.Name)
+            if isinstance(self.ctx.kind(one), (k.Tensor, k.Optional))
+        }
+
+    def _is_known(self, index: cst.BaseSlice, known: set[str]) -> bool:
+        """Whether an index is made of numbers, and of masks of numpy."""
+        parts = (
+            (index.lower, index.upper, index.step)
+            if isinstance(index, cst.Slice)
+            else (cst.ensure_type(index, cst.Index).value,)
+        )
+        for part in parts:
+            if part is None or isinstance(part, cst.Ellipsis):
+                continue
+            kind, read = self.ctx.kind(part), self._tensors(part)
+            of_numpy = bool(read) and read <= known
+            if k.scalar_type(kind) is None and kind != k.NONE and not of_numpy:
+                return False
+        return True
+
     def _check_written(self, names: set[str]) -> None:
         """What is computed of nothing but these is numpy's, too, and must not be written in place.
 
@@ -421,13 +445,17 @@ class _Lines:
         while before < len(known):
             before = len(known)
             for line in assigns:
-                read = {
-                    one.value
-                    for one in self.tree.within(line.value, cst.Name)
-                    if isinstance(self.ctx.kind(one), k.Tensor)
-                }
+                read = self._tensors(line.value)
                 if read and read <= known:
                     known |= {word for t in line.targets for word in syntax.names(t.target)}
+        for item in self.tree.within(self.function, cst.Subscript):
+            of = self._tensors(item.value)
+            if (
+                of
+                and of <= known
+                and not all(self._is_known(one.slice, known) for one in item.slice)
+            ):
+                raise _No  # numpy takes no index that JAX only traces
         for line in (*self.tree.within(self.function, cst.AugAssign), *assigns):
             targets = [t.target for t in line.targets] if isinstance(line, cst.Assign) else None
             for target in targets or [getattr(line, "target", line)]:

@@ -64,6 +64,8 @@ def test_what_is_written_for_them() -> None:
         "numbers that float32 rounds": "m = torch.arange(n) * 0.1 <= 0.3; return x[m]",
         "steps that float32 rounds": "m = torch.arange(0, 0.4, 0.1) <= 0.2; return x[m]",
         "a size that may be open": "k = -1; x = x.view(n, n); m = x > 0; return x[m].view(k, 2)",
+        "looked up": "m = torch.eye(n).bool(); i = x[0].argmax(); return x[m], x * m.float()[i]",
+        "looked up under another name": "m = torch.eye(n).bool(); k = ~m; i = x[0].argmax(); return x[m], k[i]",
         "drawn": "m = torch.rand(n, n) > 0.5; return x[m]",
         "more than numpy has": "m = torch.eye(n).bool().roll(1, 0); return x[m]",
         "a size that is left open": "m = x > 0; return x[m].view(n, -1)",
