@@ -141,12 +141,17 @@ def _torch_import(ctx: Context, body: list[cst.BaseStatement]) -> tuple[int, lis
             assert isinstance(node, cst.SimpleStatementLine)
             while index < len(body) and not _after(original, node, body, index):
                 index += 1
-            return index, list(node.leading_lines)
+            definitions = (i for i, n in enumerate(body) if isinstance(n, _DEFINITIONS))
+            return min(index, next(definitions, index)), list(node.leading_lines)
     del kept
     at = _first_import(body)
     while at < len(body) and _is_import(body[at]):
         at += 1
     return at, []
+
+
+_DEFINITIONS = (cst.ClassDef, cst.FunctionDef)
+"""What may read at once what is imported; several imports may have become fewer before them."""
 
 
 def _after(

@@ -402,13 +402,20 @@ class _Lines:
 
     def _takes_numpy(self, node: cst.Name, parent: cst.CSTNode) -> bool:
         """Whether what reads a mask does with an array of numpy what it does with one of JAX: it asks for no ``.at``."""
-        if isinstance(parent, cst.Attribute):
-            return parent.attr.value in _READ
         if isinstance(parent, cst.Arg):
             call = self.tree.around(node)[-2]
-            name = self.ctx.facts.callee(call) or ""
-            return name in _FUNCTIONS or name.rpartition(".")[2] in ("where", "masked_fill")
-        return not isinstance(parent, (cst.Return, cst.Element, cst.DictElement, cst.Assign))
+            return (self.ctx.facts.callee(call) or "").rpartition(".")[2] in (
+                "where",
+                "masked_fill",
+            )
+        if not isinstance(parent, cst.BinaryOperation):
+            return False
+        other = parent.right if parent.left is node else parent.left
+        return isinstance(self.ctx.kind(other), k.Tensor) and not self._of_sizes(other)
+
+    def _of_sizes(self, node: cst.CSTNode) -> bool:
+        names = {line.targets[0].target.value for line in self.lines}  # type: ignore[attr-defined]
+        return self._tensors(node) <= names
 
     def _tensors(self, node: cst.CSTNode) -> set[str]:
         """The names in an expression that may be tensors."""
@@ -496,9 +503,6 @@ class _Lines:
         return True
 
 
-_READ = frozenset(
-    "float bool int long to type unsqueeze view reshape expand sum any all T size shape ndim".split()
-)
 _TAKEN = frozenset({"Tensor.item", "Tensor.tolist", "builtins.int", "builtins.float"})
 _SCOPES = (cst.Lambda, cst.For, cst.While, cst.Try, cst.ClassDef, cst.FunctionDef)
 """Where a name may have another value than the lines above say."""

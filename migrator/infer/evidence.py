@@ -19,8 +19,6 @@ _LAYERS = frozenset(
 )
 _SIZED = _LAYERS | frozenset("zeros ones empty randn rand Tensor FloatTensor".split())
 """Calls whose positional arguments are sizes."""
-_SHAPING = frozenset("view reshape expand repeat new_zeros new_ones new_empty".split())
-"""Methods whose positional arguments are sizes, where there are several."""
 _TENSOR_CALLS = frozenset("size view numel dim flatten transpose repeat permute".split())
 _REDUCING = frozenset("mean sum prod any all argmax argmin".split())
 """Methods of arrays too, whose second argument is another one there."""
@@ -200,8 +198,6 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
                 for item in node.args:
                     if item.keyword is None and not item.star:
                         note(item.value, "int")
-            for item in _sizes(node, maker):
-                note(item.value, "int")
             for item in _bounds(node, maker):
                 note(item.value, "int")
             if isinstance(node.func, cst.Name) and node.func.value == "range":
@@ -244,22 +240,6 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             for one in _either(copy.value):
                 note(one, "option")
     return found
-
-
-def _sizes(call: cst.Call, maker: str) -> list[cst.Arg]:
-    """The sizes of ``x.view(b, -1)``; ``torch.reshape(x, shape)`` and ``einops.repeat(x, "b -> b n", n=n)`` have none."""
-    if maker not in _SHAPING or len(call.args) < 2:
-        return []
-    numbers = (cst.Name, cst.Integer, cst.UnaryOperation, cst.BinaryOperation, cst.Attribute)
-    sizes = (*numbers, cst.Subscript, cst.Call)
-    if any(a.keyword is not None or a.star or not isinstance(a.value, sizes) for a in call.args):
-        return []
-    of = call.func.value  # type: ignore[attr-defined]
-    module = isinstance(of, cst.Name) and of.value in _MODULES
-    return [] if module and not maker.startswith("new_") else list(call.args)
-
-
-_MODULES = frozenset("torch th np numpy einops F".split())
 
 
 def _bounds(call: cst.Call, maker: str) -> list[cst.Arg]:

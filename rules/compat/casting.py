@@ -22,8 +22,15 @@ def cast_module(module, *targets, dtype=None, **places):
         if not isinstance(target, jax.Array) and not jnp.issubdtype(wanted, jnp.inexact):
             raise TypeError(f"a module takes a dtype of floating point, not {wanted}")
         for _, part in nnx.iter_graph(module) if isinstance(module, nnx.Module) else ():
-            if isinstance(part, nnx.Variable) and jnp.issubdtype(part.dtype, jnp.inexact):
+            if isinstance(part, nnx.Variable) and _is_cast(part.dtype, wanted):
                 part.set_value(part[...].astype(wanted))
             elif isinstance(part, nnx.Embed):
                 part.dtype = wanted  # what it hands out is of this type
     return module
+
+
+def _is_cast(dtype, wanted):
+    """Whether numbers of a type become another: those of floating point, and complex ones complex."""
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        return jnp.issubdtype(wanted, jnp.complexfloating)
+    return jnp.issubdtype(dtype, jnp.floating)

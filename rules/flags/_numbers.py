@@ -23,6 +23,7 @@ def computed_with(
     is_tensor: Callable[[cst.BaseExpression], bool],
     callee: Callable[[cst.Call], str | None],
     is_number: Callable[[cst.BaseExpression], bool] = lambda node: isinstance(node, _NUMBERS),
+    bounds: bool = False,
 ) -> bool:
     """Whether ``float(x)`` takes part in arithmetic and nothing else: ``1.0 / float(self.num_batches_tracked)``.
 
@@ -37,11 +38,11 @@ def computed_with(
     while above:
         outer = above[-1]
         if isinstance(outer, cst.Arg) and len(above) > 1:
-            if _is_bound(outer, above[-2], is_tensor, callee):
+            if bounds and _is_bound(outer, above[-2], is_tensor, callee):
                 return True
             sides = extremes(above[-2], callee)
             others = [one for one in sides or () if one is not outer.value]
-            if len(others) != 1 or not (is_tensor(others[0]) or is_number(others[0])):
+            if len(others) != 1 or not (is_tensor(others[0]) or isinstance(others[0], _NUMBERS)):
                 break
             above.pop()
         elif not isinstance(outer, cst.BinaryOperation):
@@ -127,7 +128,10 @@ def only_computed_with(
     whole, dtype = is_whole(node, kind, callee), _dtype(kind(x))
     if not whole and dtype != "int" and (dtype == "bool" or names_half(parents[0])):
         return False
-    return computed_with(node, parents, _meeting(whole, kind), callee, _numbers(kind))
+    meets = _meeting(whole, kind)
+    if whole or dtype == "int":  # Python's integers do not overflow, and widen no other
+        return computed_with(node, parents, meets, callee)
+    return computed_with(node, parents, meets, callee, _numbers(kind), True)
 
 
 def chosen(

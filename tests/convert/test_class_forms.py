@@ -18,6 +18,13 @@ BODY = """
     def forward(self, x):
         return self.l(x)
 """
+METHODS = """
+    def out(self) -> int:
+        return 4
+
+    def more(self) -> int:
+        return 5
+"""
 PROTOCOL = '''
 from typing import Protocol
 
@@ -43,7 +50,7 @@ def test_slots_go() -> None:
 
 
 def test_a_protocol_is_no_base() -> None:
-    code = check(f"{PROTOCOL}\nclass M(nn.Module, Says):{BODY}")
+    code = check(f"{PROTOCOL}\nclass M(nn.Module, Says):{BODY}{METHODS}")
     assert "class M(nnx.Module):" in code
     assert "class Says(Protocol):" in code
 
@@ -51,7 +58,8 @@ def test_a_protocol_is_no_base() -> None:
 @pytest.mark.parametrize("code", ["return 3", "self.a = 1", "yield 2"])
 def test_a_protocol_with_code_is_a_finding(code: str) -> None:
     protocol = PROTOCOL.replace("raise NotImplementedError", code)
-    assert rules_of(f"{protocol}\nclass M(nn.Module, Says):{BODY}") == ["API001"]
+    assert rules_of(f"{protocol}\nclass M(nn.Module, Says):{BODY}{METHODS}") == ["API001"]
+    assert rules_of(f"{PROTOCOL}\nclass M(nn.Module, Says):{BODY}") == ["API001"]
 
 
 @pytest.mark.parametrize("given", [False, True])

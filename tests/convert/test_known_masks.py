@@ -14,7 +14,7 @@ LINES = {
     "a triangle": "m = torch.triu(torch.ones(n, n), diagonal=1).bool(); return x[m]",
     "a triangle of the last axes": "m = torch.tril(torch.ones(n, n)).bool(); return x[None][:, m]",
     "in the index itself": "return x[torch.arange(n) > 1]",
-    "under its name and another": "m = torch.arange(n) != 2; k = ~m; return torch.cat([x[m], x[k]])",
+    "under its name and another": "m = torch.arange(n) != 2; return torch.cat([x[m], x[~m]])",
     "labels of pairs": (
         "l = torch.cat([torch.arange(n // 2) for _ in range(2)]); l = (l[None] == l[:, None]).float();"
         "m = torch.eye(l.shape[0], dtype=torch.bool); l = l[~m].view(l.shape[0], -1);"
@@ -22,7 +22,7 @@ LINES = {
         "return torch.cat([p, q], dim=1)"
     ),
     "read as numbers too": (
-        "m = torch.eye(n) > 0; y = torch.where(m, x, -x) + m.float() * x + m.sum(); return y[m]"
+        "m = torch.eye(n) > 0; y = torch.where(m, x, -x).masked_fill(m, 2.0) + m * x; return y[m]"
     ),
     "as many as a shape says": "x = x.view(n, n); m = x > -0.3; return x[m].view(n, n - 1)",
     "as many, by a method": "m = x > -0.3; return x.masked_select(m).reshape(n, n - 1)",
@@ -66,6 +66,8 @@ def test_what_is_written_for_them() -> None:
         "a size that may be open": "k = -1; x = x.view(n, n); m = x > 0; return x[m].view(k, 2)",
         "looked up": "m = torch.eye(n).bool(); i = x[0].argmax(); return x[m], x * m.float()[i]",
         "looked up under another name": "m = torch.eye(n).bool(); k = ~m; i = x[0].argmax(); return x[m], k[i]",
+        "scattered": "m = torch.eye(n).bool(); return x[m], m.float().scatter(1, torch.tensor([[0]]), 7.0)",
+        "one of two": "m = torch.eye(n).bool(); k = m if n > 2 else x > 0; return x[m], k",
         "drawn": "m = torch.rand(n, n) > 0.5; return x[m]",
         "more than numpy has": "m = torch.eye(n).bool().roll(1, 0); return x[m]",
         "a size that is left open": "m = x > 0; return x[m].view(n, -1)",

@@ -228,21 +228,3 @@ def test_names_for_all_sizes_tell_the_rank(line: str) -> None:
 def test_names_for_some_sizes_do_not(line: str) -> None:
     kind = kind_of(f"def f(x: torch.Tensor):\n    {line}\n    r = x * 2\n", "r")
     assert getattr(kind, "rank", None) is None
-
-
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [
-        ("y = w.repeat(n, 1, 1)", k.INT),
-        ("y = w.view(n, -1)", k.INT),
-        ("y = w.new_zeros(n, 3)", k.INT),
-        ("y = torch.reshape(n, (3, 4))", k.TENSOR),
-        ("y = einops.repeat(n, 'a -> a b', b=2)", k.TENSOR),
-        ("y = torch.reshape(n, s)", k.TENSOR),
-    ],
-)
-def test_what_a_size_says_of_a_parameter(line: str, kind: k.Kind) -> None:
-    text = f"import einops\nimport torch\nfrom torch import nn\n\n\nclass M(nn.Module):\n    def forward(self, n, w, s):\n        {line}\n        return y\n"
-    facts = infer(Source(text))
-    info = next(one for one in facts.functions.values() if one.short == "forward")
-    assert info.params["n"] == kind

@@ -78,7 +78,11 @@ def slots(rw: Rewriter, node: cst.Assign) -> Any:
     """``__slots__`` of a module goes: nn.Module has a dict beside them, and Flax takes none."""
     info, target = rw.ctx.class_being_read, node.targets[0].target
     ours = info is not None and info.torch_base is not None and rw.ctx.frame is None
-    return [] if ours and isinstance(target, cst.Name) and target.value == "__slots__" else None
+    if not ours or not isinstance(target, cst.Name) or target.value != "__slots__":
+        return None
+    if any(one.attr.value == "__slots__" for one in rw.ctx.source.index.of_type(cst.Attribute)):
+        raise Failure(node, "API001", "`__slots__` of a module is read", "give the names a name")
+    return []
 
 
 def _is_protocol(ctx: Context, info: ClassInfo, arg: cst.Arg) -> bool:
@@ -96,9 +100,11 @@ def _is_protocol(ctx: Context, info: ClassInfo, arg: cst.Arg) -> bool:
     protocols = [one for one in base.lineage() if any(b in _PROTOCOLS for b in one.bases)]
     if not protocols:
         return False
-    if all(one.settled is None and _says_only(one.node) for one in base.lineage()):
+    own = {name for one in info.lineage() if one not in base.lineage() for name in one.methods}
+    said = {name for one in base.lineage() for name in one.methods}
+    if said <= own and all(one.settled is None and _says_only(one.node) for one in base.lineage()):
         return True
-    what = f"{info.short} derives from a Protocol with code, and modules of Flax have a metaclass of their own"
+    what = f"{info.short} derives from a Protocol for methods it lacks, and modules of Flax have a metaclass of their own"
     raise Failure(arg.value, "API001", what, f"let {base.short} be a plain class")
 
 
