@@ -69,7 +69,9 @@ def _is_open(ctx: Context, node: cst.Call) -> bool:
 
 def _fits(ctx: Context, node: cst.Call, rule: Rule) -> bool:
     """Whether the arguments of a call may be more than the first of a definition: no tensors, and by its names."""
-    if any(arg.star for arg in node.args) or len(node.args) < 2:
+    if any(arg.star for arg in node.args):
+        return True
+    if len(node.args) < 2:
         return False
     further = [arg.value for arg in node.args[1:] if arg.keyword is None]
     names = {arg.keyword.value for arg in node.args if arg.keyword is not None}

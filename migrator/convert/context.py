@@ -127,11 +127,13 @@ class Context:
         self.state_read: dict[FunctionInfo, frozenset[str]] = {}
         """Those of them that a function reads."""
         self.kept_methods: frozenset[tuple[str, str]] | None = None
-        self.package_names: Any = None
-        self.known_masks: Any = None
         """Classes and attributes that keep methods of the module, by their names."""
         self.kept_functions: frozenset[tuple[str, str]] | None = None
         """Those that keep a function which is handed the module."""
+        self.package_names: Any = None
+        """What becomes of the dotted names of the file's own package, once it is asked for."""
+        self.known_masks: Any = None
+        """The masks whose values hang on sizes alone, once they are asked for."""
         self.hands_initializers: bool | None = None
         """Whether the file hands functions around that initialise what they are given."""
         self.kept: dict[FunctionInfo, tuple[tuple[str, str, str], ...]] = {}

@@ -131,7 +131,7 @@ def only_computed_with(
     meets = _meeting(whole, kind)
     if whole or dtype == "int":  # Python's integers do not overflow, and widen no other
         return computed_with(node, parents, meets, callee)
-    return computed_with(node, parents, meets, callee, _numbers(kind), True)
+    return computed_with(node, parents, meets, callee, _numbers(kind), bounds=True)
 
 
 def chosen(

@@ -9,7 +9,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import X, loaded
+from tests.convert.tools import X, loaded, rules_of
 
 WRAPPERS = """
 import functools
@@ -54,6 +54,11 @@ NETS = {
         "        self.kept = {k: v for k, v in locals().items() if k not in ('self', '__class__')}\n"
         "        self.l = nn.Linear(d, d)"
     ),
+    "its names, by vars()": (
+        "class M(nn.Module):\n    def __init__(self, *, d=4):\n        super().__init__()\n"
+        "        self.kept = {k: v for k, v in vars().items() if k not in ('self', '__class__')}\n"
+        "        self.l = nn.Linear(d, d)"
+    ),
     "its names, at once": (
         "class M(nn.Module):\n    def __init__(self, *, d=4):\n        names = locals()\n        del names['self']\n"
         "        del names['__class__']\n        super().__init__()\n        self.kept = names\n"
@@ -70,6 +75,41 @@ def test_what_is_kept(name: str) -> None:
     assert port.kept == model.kept
     out = nnx.jit(lambda m, x: m(x))(port, jnp.asarray(X.numpy()))
     np.testing.assert_allclose(out, model(torch.as_tensor(X)).detach(), rtol=1e-5, atol=1e-6)
+
+
+DETOURS = {
+    "kept = kwargs; old(self, **kwargs); self.kept = kept": True,
+    "kwargs.pop('e', 0); self.kept = dict(kwargs); old(self, **kwargs)": True,
+    "self.kept = dict(a=1, **kwargs); old(self, **kwargs)": True,
+    "self.kept = {k: v for k, v in kwargs.items()}; old(self, **kwargs)": True,
+    "self.kept = kwargs; kwargs['d'] = 4; old(self, **kwargs)": False,
+    "self.kept = kwargs; kwargs.pop('e', 0); old(self, **kwargs)": False,
+}
+
+
+@pytest.mark.parametrize("lines", list(DETOURS))
+def test_what_a_wrapper_keeps_by_a_detour(lines: str) -> None:
+    body = "".join(f"        {line.strip()}\n" for line in lines.split(";"))
+    source = f"""
+def store(cls):
+    old = cls.__init__
+
+    def new_init(self, **kwargs):
+{body}
+    cls.__init__ = new_init
+    return cls
+
+
+@store
+class M(nn.Module):
+    def __init__(self, d=4):
+        super().__init__()
+        self.l = nn.Linear(d, d)
+{FORWARD}"""
+    assert ("TRC003" in rules_of(source)) != DETOURS[lines]
+    if DETOURS[lines]:
+        theirs, ours, _ = loaded(source)
+        assert ours["M"](d=4, rngs=nnx.Rngs(0)).kept == theirs["M"](d=4).kept
 
 
 def test_a_function_that_takes_a_model_keeps_its_keywords() -> None:

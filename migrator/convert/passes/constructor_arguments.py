@@ -10,25 +10,28 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.convert.passes.classes import takes_rngs
 from migrator.convert.rewriter import Rewriter, converts
 
-_WITHOUT = "{k: v for k, v in __all__.items() if k != 'rngs'}"
+_NAMES = ("locals", "vars")
+_WITHOUT = '{k: v for k, v in __all__.items() if k != "rngs"}'
 
 
-@converts(cst.Call, named=("locals",), when=lambda ctx: "locals" in ctx.words)
+@converts(cst.Call, named=_NAMES, when=lambda ctx: not ctx.words.isdisjoint(_NAMES))
 def named(rw: Rewriter, node: cst.Call) -> Any:
-    """``locals()`` in the constructor of a module."""
+    """``locals()`` in the constructor of a module, and ``vars()``."""
     ctx = rw.ctx
-    if not isinstance(node.func, cst.Name) or node.func.value != "locals" or not ctx.in_init:
+    if not isinstance(node.func, cst.Name) or node.func.value not in _NAMES or not ctx.in_init:
+        return None
+    if node.args:
         return None
     owner, frame = ctx.owner, ctx.frame
     if owner is None or owner.torch_base is None or frame is None or not takes_rngs(ctx, owner):
         return None
     made = syntax.substitute(syntax.parse(_WITHOUT), {"__all__": node})
     if any(map(syntax.is_super, ctx.facts.tree.within(frame.info.node.body, cst.Call))):
-        text = "{'__class__': __class__, **__made__}"  # super() puts it there
+        text = '{"__class__": __class__, **__made__}'  # super() puts it there
         made = syntax.substitute(syntax.parse(text), {"__made__": made})
     return made
 
@@ -39,26 +42,60 @@ def _wraps(ctx: Context) -> bool:
     )
 
 
-@converts(cst.Assign, targets=(cst.Attribute,), when=_wraps)
-def kept(rw: Rewriter, node: cst.Assign) -> Any:
-    """``self.options = kwargs`` in what stands before a constructor: ``def new_init(self, **kwargs)``."""
+@converts(cst.Name, when=_wraps)
+def read(rw: Rewriter, node: cst.Name) -> Any:
+    """``self.options = kwargs`` in what stands before a constructor: ``def new_init(self, **kwargs)``.
+
+    Raises:
+      Failure: they are changed later, which what is kept of them shows in the original.
+    """
     ctx = rw.ctx
-    if not ctx.facts.tree.has(node):
+    tree = ctx.facts.tree
+    if not tree.has(node):
         return None
-    around = ctx.facts.tree.around(node)
+    around = tree.around(node)
     functions = [one for one in around if isinstance(one, cst.FunctionDef)]
-    if not functions or not _is_wrapper(ctx, functions[-1]):
+    if not functions or node.value != _keywords(functions[-1]):
         return None
-    first, keywords = functions[-1].params.params[0].name.value, _keywords(functions[-1])
-    target = node.targets[0].target
-    if not isinstance(target, cst.Attribute) or not isinstance(target.value, cst.Name):
+    if not _is_wrapper(ctx, functions[-1]) or _hands_over(functions[-1], node, around):
         return None
-    if target.value.value != first or keywords not in syntax.names(node.value):
+    if _works_on(node, around):
         return None
-    assert keywords is not None, "asked before"
-    without = syntax.substitute(syntax.parse(_WITHOUT), {"__all__": cst.Name(keywords)})
-    value = syntax.substitute(rw.visit(node.value), {keywords: without})
-    return syntax.changed(node, value=value)
+    named = [n for n in tree.within(functions[-1].body, cst.Name) if n.value == node.value]
+    after = named[named.index(node) + 1 :]
+    if any(_changes(one, tree.around(one)) for one in after):
+        what = f"`{node.value}` of a constructor is kept, and changed later"
+        raise Failure(node, "TRC003", what, "change it first, and keep it then")
+    return syntax.substitute(syntax.parse(_WITHOUT), {"__all__": node})
+
+
+def _hands_over(function: cst.FunctionDef, node: cst.Name, around: list[Any]) -> bool:
+    """``old(self, *args, **kwargs)``: the constructor takes the generator."""
+    arg, call = around[-1], around[-2]
+    if not isinstance(arg, cst.Arg) or arg.value is not node or not isinstance(call, cst.Call):
+        return False
+    return _hands_on(call, function.params.params[0].name.value, node.value)
+
+
+_IN_PLACE = frozenset("pop popitem update setdefault clear".split())
+
+
+def _works_on(node: cst.Name, around: list[Any]) -> bool:
+    """Whether a statement asks for one of the arguments, or changes them."""
+    outer = around[-1]
+    if isinstance(outer, cst.Attribute):
+        return outer.attr.value in _IN_PLACE | {"get"}
+    return isinstance(outer, (cst.AssignTarget, cst.ComparisonTarget)) or (
+        isinstance(outer, cst.Subscript) and outer.value is node
+    )
+
+
+def _changes(node: cst.Name, around: list[Any]) -> bool:
+    outer = around[-1]
+    if isinstance(outer, cst.Attribute):
+        return outer.attr.value in _IN_PLACE
+    item = isinstance(outer, cst.Subscript) and outer.value is node
+    return item and isinstance(around[-2], (cst.AssignTarget, cst.AugAssign, cst.Del))
 
 
 def _keywords(function: cst.FunctionDef) -> str | None:
