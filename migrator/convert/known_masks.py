@@ -38,13 +38,10 @@ class Known:
     """A mask of known values.
 
     Attributes:
-      mask: the expression.
-      lines: the assignments that lead to it, which numpy computes.
       failure: what was said of the selection, which holds after all where a line turns out to need more than numpy.
+      failed: one did.
     """
 
-    mask: cst.BaseExpression
-    lines: frozenset[cst.Assign]
     failure: tuple[str, str, str]
     failed: bool = False
 
@@ -99,13 +96,15 @@ def _settle(
 ) -> None:
     x, mask, all_axes = selection
     kind = ctx.kind(mask)
-    told = isinstance(node, cst.Call)  # torch selects by nothing but booleans there
-    if not isinstance(kind, k.Tensor) or kind.dtype not in ("bool", None if told else "bool"):
+    by_method = isinstance(node, cst.Call)
+    if not isinstance(kind, k.Tensor) or not (
+        kind.dtype == "bool" or (by_method and kind.dtype is None)  # which takes only booleans
+    ):
         return
     if isinstance(node, cst.Subscript):
         lines = _Lines(ctx, found, masks).leading_to(mask)
         if lines is not None:
-            known = Known(mask, lines, failure)
+            known = Known(failure)
             found.masks[mask] = known
             for line in lines:
                 found.lines.setdefault(line, []).append(known)
@@ -116,8 +115,8 @@ def _settle(
     if sizes is None or not all_axes or not isinstance(of_x, k.Tensor):
         return
     same = of_x.rank is not None and of_x.rank == kind.rank
-    if same or told:
-        found.sized[node] = Sized(x, mask, sizes, told)
+    if same or by_method:
+        found.sized[node] = Sized(x, mask, sizes, by_method)
         del ctx.blocked[node]
 
 
@@ -376,18 +375,13 @@ class _Lines:
         Raises:
           _No: they are read otherwise, or written in place."""
         assert self.function is not None
-        names = {line.targets[0].target.value for line in self.lines}  # type: ignore[attr-defined]
+        names = self._names()
         for node in self.tree.within(self.function, cst.Name):
             if node.value not in names or not self._is_read(node):
                 continue
             if any(self.tree.holds(one, node) for one in self.inside):
                 continue
-            try:
-                line = self._line(node)
-            except _No:
-                if any(self._may_reach(node, one) for one in self.lines):
-                    raise
-                continue
+            line = self._line(node)
             if line not in self.lines:
                 continue
             parent = self.tree.around(node)[-1]
@@ -411,11 +405,12 @@ class _Lines:
         if not isinstance(parent, cst.BinaryOperation):
             return False
         other = parent.right if parent.left is node else parent.left
-        return isinstance(self.ctx.kind(other), k.Tensor) and not self._of_sizes(other)
+        of_jax = not self._tensors(other) <= self._names()
+        return isinstance(self.ctx.kind(other), k.Tensor) and of_jax
 
-    def _of_sizes(self, node: cst.CSTNode) -> bool:
-        names = {line.targets[0].target.value for line in self.lines}  # type: ignore[attr-defined]
-        return self._tensors(node) <= names
+    def _names(self) -> set[str]:
+        """The names that hold arrays of numpy, somewhere in the function."""
+        return {cst.ensure_type(line.targets[0].target, cst.Name).value for line in self.lines}
 
     def _tensors(self, node: cst.CSTNode) -> set[str]:
         """The names in an expression that may be tensors."""
@@ -472,9 +467,6 @@ class _Lines:
                 written = base is not target or targets is None
                 if written and isinstance(base, cst.Name) and base.value in known:
                     raise _No
-
-    def _may_reach(self, node: cst.Name, line: cst.Assign) -> bool:
-        return line.targets[0].target.value == node.value  # type: ignore[attr-defined]
 
     def _is_read(self, node: cst.Name) -> bool:
         """Whether a name is that of the variable, and not merely given a value.

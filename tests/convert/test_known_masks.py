@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.convert.tools import compare_gradients, loaded, rules_of
+from tests.convert.tools import compare_gradients, loaded, rules_of, under
 
 HEAD = "def f(x: torch.Tensor):\n    n = x.shape[0]\n"
 X = torch.linspace(-1, 1.7, 16).reshape(4, 4)
@@ -31,19 +31,15 @@ LINES = {
 }
 
 
-def source(lines: str) -> str:
-    return HEAD + "".join(f"    {line.strip()}\n" for line in lines.split(";"))
-
-
 @pytest.mark.parametrize("name", list(LINES))
 def test_values_and_gradients(name: str) -> None:
-    compare_gradients(source(LINES[name]), X)
+    compare_gradients(under(HEAD, LINES[name]), X)
 
 
 def test_what_is_written_for_them() -> None:
-    _, _, code = loaded(source(LINES["the diagonal left out"]))
+    _, _, code = loaded(under(HEAD, LINES["the diagonal left out"]))
     assert "m = ~np.eye(n, dtype=bool)\n" in code
-    _, _, code = loaded(source(LINES["as many as a shape says"]))
+    _, _, code = loaded(under(HEAD, LINES["as many as a shape says"]))
     assert "x[jnp.nonzero(m, size=n * (n - 1))].reshape(n, n - 1)" in code
 
 
@@ -75,7 +71,7 @@ def test_what_is_written_for_them() -> None:
     }.values(),
 )
 def test_what_hangs_on_data_is_a_finding(lines: str) -> None:
-    assert "DYN001" in rules_of(source(lines))
+    assert "DYN001" in rules_of(under(HEAD, lines))
 
 
 def test_masks_keep_their_dtype_when_they_are_moved() -> None:

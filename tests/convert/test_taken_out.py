@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.convert.tools import compare_gradients, loaded, rules_of
+from tests.convert.tools import compare_gradients, loaded, rules_of, under
 
 X = torch.linspace(-1, 1.7, 12).reshape(3, 4)
 T = torch.tensor([[0, 1, 2, 3], [3, 3, 0, 1], [2, 0, 0, 1]])
@@ -29,19 +29,15 @@ LINES = {
 }
 
 
-def source(lines: str) -> str:
-    return HEAD + "".join(f"    {line.strip()}\n" for line in lines.split(";"))
-
-
 @pytest.mark.parametrize("name", list(LINES))
 def test_values_and_gradients(name: str) -> None:
-    compare_gradients(source(LINES[name]), X, T)
+    compare_gradients(under(HEAD, LINES[name]), X, T)
 
 
 def test_what_is_written_for_them() -> None:
-    _, _, code = loaded(source(LINES["an int and one"]))
+    _, _, code = loaded(under(HEAD, LINES["an int and one"]))
     assert "n = jnp.maximum((t != 0).sum(), 1)\n" in code
-    _, _, code = loaded(source(LINES["a list of axes"]))
+    _, _, code = loaded(under(HEAD, LINES["a list of axes"]))
     assert "d = list(range(1, x.ndim))\n" in code
 
 
@@ -66,4 +62,4 @@ def test_what_is_written_for_them() -> None:
     ],
 )
 def test_what_has_to_be_a_number(lines: str) -> None:
-    assert {"DYN002", "DYN003", "DYN004"} & set(rules_of(source(lines)))
+    assert {"DYN002", "DYN003", "DYN004"} & set(rules_of(under(HEAD, lines)))

@@ -118,6 +118,11 @@ def check(source: str, *args: object) -> str:
     return code
 
 
+def under(head: str, lines: str) -> str:
+    """A function of that first line, with statements that stand between semicolons."""
+    return head + "".join(f"    {line.strip()}\n" for line in lines.split(";"))
+
+
 def compare_gradients(source: str, x: torch.Tensor, *others: torch.Tensor) -> None:
     """``f(x, *others)`` of a source and of its conversion under jit: the same value, and the same gradient of x."""
     theirs, ours, _ = loaded(source)
