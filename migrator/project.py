@@ -186,9 +186,16 @@ def convert_files(
       options: ``jobs``, ``cache`` and ``strict`` of ``convert_path``; ``observed``: module → what a run showed there.
     """
     from migrator.package.helpers import helper_modules
+    from migrator.package.members import named_directories
 
     project, done = _project_outcomes(files, "convert", out, track, **options)
     conversion = Conversion(helpers=helper_modules(project, list(done.values())))
+    if len(files) > 1 and named_directories(project.members):
+        named = files[0].path.resolve().parents[len(files[0].name.parts) - 1]
+        if not (named / "__init__.py").is_file():
+            conversion.helpers[Path("__init__.py")] = (
+                ""  # its files import one another relatively now
+            )
     for file, member in zip(files, project.members, strict=True):
         one = done[member.module]
         text = project.texts[member.module]

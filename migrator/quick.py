@@ -22,6 +22,7 @@ from migrator.changed import reach
 from migrator.config import Case, Config, load_config, parse_case
 from migrator.convention import INIT, INPUTS, MAIN, main_class, missing_inputs, outline
 from migrator.errors import UserError
+from migrator.folders import imports_itself
 from migrator.project import File, convert_files, discover, write_text
 from migrator.verifying import select, verify_cases
 
@@ -282,6 +283,8 @@ def _converted(source: Path, directory: Path) -> Path:
     """A file converted into ``directory``, with the files of its project that it imports."""
     base = source.parent
     while (base / "__init__.py").is_file():
+        base = base.parent
+    for _ in imports_itself(base):
         base = base.parent
     reached = sorted(path for path in reach(base, [source]) if path.is_relative_to(base))
     conversion = convert_files([File(path, path.relative_to(base)) for path in reached])

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from migrator.errors import UserError
+from migrator.folders import imports_itself
 
 _OURS = frozenset({"rules", "numerics", "tests", "samples", "benchmarks"})
 
@@ -128,6 +129,9 @@ class UserCode:
         parts = [path.stem]
         while (package / "__init__.py").is_file():
             parts.insert(0, package.name)
+            package = package.parent
+        for name in reversed(imports_itself(package)):
+            parts.insert(0, name)
             package = package.parent
         with self.active():
             if len(parts) > 1:

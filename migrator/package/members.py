@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from migrator.folders import RESERVED, imports_itself
 from migrator.package.table import Table
 
 HELPERS = "_torch_compat"
@@ -44,7 +45,7 @@ def members(files: Iterable[tuple[Path, Path]]) -> list[Member]:
     for path, name in files:
         parts, top = _module(path, name)
         if (
-            parts[0] in _RESERVED
+            parts[0] in RESERVED
         ):  # a folder of the repository, which an import of that name does not mean
             parts[0] += "#"
         module = unique = ".".join(parts)
@@ -58,15 +59,17 @@ def members(files: Iterable[tuple[Path, Path]]) -> list[Member]:
     return found
 
 
-_RESERVED = frozenset("torch jax flax numpy scipy einops".split())
-
-
 def _module(path: Path, name: Path) -> tuple[list[str], str]:
     """The parts of a file's dotted name, and the name of the outermost package below the named directory."""
     folder = path.resolve().parent
-    parts: list[str] = []
-    top = ""
     inside = len(name.parts) - 1
+    if inside < len(folder.parts):
+        package = imports_itself(folder.parents[inside - 1] if inside else folder)
+        if package:
+            parts = [*package, *name.parent.parts]
+            return (parts if path.name == "__init__.py" else [*parts, path.stem]), ".".join(package)
+    parts = []
+    top = ""
     while (folder / "__init__.py").is_file() or (inside > 0 and _is_imported(folder, inside)):
         parts.insert(0, folder.name)
         if inside >= 0:

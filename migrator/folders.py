@@ -1,0 +1,45 @@
+"""Folders that are packages without an ``__init__.py``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+RESERVED = frozenset("torch jax flax numpy scipy einops".split())
+_BARE = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
+
+
+@cache
+def imports_itself(folder: Path) -> tuple[str, ...]:
+    """The parts of the name under which files of a folder without ``__init__.py`` import one another; else empty.
+
+    Such a folder is a package all the same where the one above it is looked up (``from models.blocks import Block`` in
+    ``models/``, and ``from project.models.blocks`` just so). A folder of which a file imports another by its bare name
+    holds scripts. Its own files and those one level below are read: a home directory may be asked for.
+    """
+    if (
+        (folder / "__init__.py").is_file()
+        or not folder.name.isidentifier()
+        or folder.name in RESERVED
+    ):
+        return ()
+    said = re.compile(
+        rf"^\s*(?:from|import)\s+((?:\w+\.)*){re.escape(folder.name)}\.(\w+)", re.MULTILINE
+    )
+    names: set[tuple[str, ...]] = set()
+    own = sorted(folder.glob("*.py"))
+    for file in [*own, *sorted(folder.glob("*/*.py"))] if own else ():
+        text = file.read_text(encoding="utf-8", errors="replace")
+        bare = set(_BARE.findall(text)) - sys.stdlib_module_names
+        if any((file.parent / f"{name}.py").is_file() for name in bare):
+            return ()
+        for found in said.finditer(text) if folder.name in text else ():
+            above = tuple(found[1].split(".")[:-1])
+            there = folder / found[2]
+            if folder.parts[-1 - len(above) : -1] == above and (
+                there.with_suffix(".py").is_file() or there.is_dir()
+            ):
+                names.add((*above, folder.name))
+    return min(names, key=len, default=())
