@@ -23,7 +23,7 @@ from migrator.convert.randomness import RngPlan
 from migrator.findings import Finding
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.facts import ASKS_FOR_MODULES
+from migrator.infer.facts import ASKS_FOR_MODULES, HANDS_MAKERS
 from migrator.source import Source
 from migrator.tree import Tree
 from rules.flags._guards import is_guard
@@ -177,6 +177,12 @@ class Context:
             else ASKS_FOR_MODULES.search(source.text) is not None
         )
         """Whether layers without state must be modules, to be found among the children of one."""
+        self.hands_makers = (
+            linked.hands_makers
+            if linked is not None
+            else HANDS_MAKERS.search(source.text) is not None
+        )
+        """Whether what makes a module is called like a class, which takes ``rngs``."""
         if facts.linked is not None:
             self.class_values |= facts.linked.handed_on
             self.torch_names |= facts.linked.stars(source.module)

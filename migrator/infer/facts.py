@@ -78,6 +78,10 @@ class Linked(Protocol):
         """Whether some file asks for the children of modules, which are all modules then."""
 
     @property
+    def hands_makers(self) -> bool:
+        """Whether some file hands classes of modules around, or says that it takes what makes one."""
+
+    @property
     def handed_on(self) -> frozenset[str]:
         """Qualified names of definitions that some file hands on as values."""
 
@@ -126,6 +130,11 @@ class SettledClass:
 
 ASKS_FOR_MODULES = re.compile(r"\.(?:named_)?children\(|\bisinstance\([^\n]*\bModule\b")
 """Source that asks which objects are modules: every layer must be one then, also one without state."""
+
+HANDS_MAKERS = re.compile(
+    r"\b(?:Callable|[Tt]ype)\s*\[|=\s*(?:\w+\.)*(?!True\b|False\b|None\b)[A-Z]\w*[a-z]\w*\s*[,)\n]"
+)
+"""Source that hands classes of modules around, which a function that makes a module may stand for."""
 
 
 @dataclass(eq=False)

@@ -262,6 +262,7 @@ class _Schedule:
                     [self.setting.helpers.get(m, "") for m in group],
                     sorted(self.setting.renamed),
                     table.traverses,
+                    table.hands_makers,
                     table.emptied_digest,
                     [sorted(table.in_place(m)) for m in group],
                     [sorted(table.asked(m) & {"*", *table.scans[m].bindings}) for m in group],

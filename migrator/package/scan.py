@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from migrator.infer.emptied import emptied, replaced
-from migrator.infer.facts import ASKS_FOR_MODULES
+from migrator.infer.facts import ASKS_FOR_MODULES, HANDS_MAKERS
 from migrator.infer.handing import handed
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -37,6 +37,7 @@ class Scan:
       words: identifiers of the file that an import binds or that a star import may bring.
       paths: dotted paths read from a name that an import binds (``layers.DropPath``).
       traverses: the file asks for the children of modules.
+      hands_makers: the file hands classes of modules around, or says that it takes what makes one.
       emptied: names of attributes that the file may take something out of, or give to objects of other files.
       handed: what works in place and is handed over (``migrator.infer.handing``).
       values: identifiers that stand somewhere without a call bracket: handed on, not only called.
@@ -50,6 +51,7 @@ class Scan:
     paths: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     traverses: bool = False
+    hands_makers: bool = False
     emptied: list[str] = field(default_factory=list)
     handed: list[list[str]] = field(default_factory=list)
 
@@ -95,6 +97,7 @@ def scan(text: str) -> Scan:
     found.handed = [list(pair) for pair in handed(tree)]
     found.emptied = sorted(emptied(tree) | replaced(tree))
     found.traverses = ASKS_FOR_MODULES.search(text) is not None
+    found.hands_makers = HANDS_MAKERS.search(text) is not None
     return found
 
 

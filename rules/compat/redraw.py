@@ -7,6 +7,8 @@ import math
 import jax.numpy as jnp
 from flax import nnx
 
+from rules.compat.factories import build
+
 
 def reset_weights(layer, *, rngs: nnx.Rngs):
     """Draw weight and bias of a linear layer or a convolution from U(±1/√fan_in)."""
@@ -37,3 +39,18 @@ def reset_norm(layer):
         variable = getattr(layer, name, None)
         if variable is not None:
             variable[...] = jnp.full_like(variable[...], name in ones)
+
+
+def reset_parameters(module, *, rngs: nnx.Rngs):
+    """``module.reset_parameters()`` of a module that has such a method, or of a layer that stands for one of torch's."""
+    method = getattr(module, "reset_parameters", None)
+    if method is not None:
+        build(method, rngs=rngs)
+    elif isinstance(module, nnx.Embed):
+        reset_embedding(module, rngs=rngs)
+    elif isinstance(module, nnx.Linear) or getattr(getattr(module, "weight", None), "ndim", 0) > 2:
+        reset_weights(module, rngs=rngs)
+    elif hasattr(module, "scale") or hasattr(module, "eps"):
+        reset_norm(module)
+    else:
+        raise AttributeError(f"{type(module).__name__} draws no parameters anew")

@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 import migrator
-from tests.convert.tools import both, check, rules_of
+from tests.convert.tools import both, check, rules_of, same
 
 
 @pytest.mark.parametrize("mode", ["zeros", "reflect", "replicate", "circular"])
@@ -240,3 +240,49 @@ class M(nn.Module):
         x = self.l(x)[:, None, :].repeat(1, 3, 1)
         return self.c(self.b(self.a(x), x.flip(1)))
 """)
+
+
+def test_parameters_of_what_is_not_known_are_drawn_anew() -> None:
+    """A copy of a layer of torch's, or of a module of the file that has the method."""
+    model, port, code = both("""
+import copy
+
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def reset_parameters(self):
+        nn.init.zeros_(self.fc.weight)
+
+    def forward(self, x):
+        return self.fc(x)
+
+class Twice(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.a = module
+        self.b = copy.deepcopy(module)
+        self.b.reset_parameters()
+
+    def forward(self, x):
+        return self.b(self.a(x))
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList(
+            [Twice(Own()), Twice(nn.Linear(4, 4)), Twice(nn.LayerNorm(4)), Twice(nn.Embedding(4, 4))]
+        )
+
+    def forward(self, x):
+        return self.parts[2](self.parts[1](self.parts[0](x)))
+""")
+    assert "reset_parameters_(self.b, rngs=rngs)" in code
+    fresh = type(port)(rngs=nnx.Rngs(0))
+    assert not np.any(fresh.parts[0].b.fc.kernel)
+    for i, name in ((1, "kernel"), (3, "embedding")):
+        first, second = (np.asarray(getattr(getattr(fresh.parts[i], part), name)) for part in "ab")
+        assert not np.array_equal(first, second)
+        assert np.all(np.abs(second) < 5)
+    same(model, port, np.ones((3, 4), np.float32))

@@ -43,6 +43,7 @@ ORDER = (
     "loops",
     "strides",
     "first_batch",
+    "making_functions",
     "control",
     "several_targets",
     "host_writes",

@@ -13,6 +13,7 @@ from migrator.convert.own_modes import NAME, besides, sets_mode, with_base
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
 from migrator.convert.passes.initializers import returned_parameters
+from migrator.convert.passes.making_functions import for_callers
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -69,6 +70,8 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     if ctx.plan.how(info) == "param":
         ctx.helpers.use("nnx")
         params = with_rngs(params)
+    else:
+        params = for_callers(ctx, info, params, body)
     name = node.name
     if owner is not None:
         if info.short == "__init__":

@@ -357,11 +357,19 @@ def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
         elif init is not None and ctx.plan.how(init) == "param":
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
         return made
+    if not kind.name and _is_forward(ctx, node):
+        return None
     # a class held in a variable: every converted module and every factory takes rngs
     made = syntax.changed(node, func=rw.visit(node.func), args=args)
     if kind.name in NAMES or (ctx.frame is not None and passes_on(ctx.frame.info, node)):
         return made
     return syntax.add_keyword(made, "rngs", ctx.rngs(node))
+
+
+def _is_forward(ctx: Context, node: cst.Call) -> bool:
+    """``self.act(x)`` of a tensor where ``act`` may be a class: it is what the class made, or what was given made."""
+    own = isinstance(node.func, cst.Attribute) and ctx.is_self(node.func.value)
+    return own and any(isinstance(ctx.kind(a.value), k.Tensor) for a in node.args)
 
 
 def _callee(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:

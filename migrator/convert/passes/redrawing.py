@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.calls import is_asked_for
 from rules.definitions import module_file
 
 _NORMS = tuple(
@@ -28,9 +29,33 @@ def reset(rw: Rewriter, node: cst.Call) -> Any:
     ctx = rw.ctx
     if not isinstance(node.func, cst.Attribute) or node.func.attr.value != "reset_parameters":
         return None
-    if node.args or not is_torchs(ctx, node.func):
+    if node.args:
+        return None
+    told = ctx.source.index.has(node)
+    if (
+        told
+        and k.is_unknown_module(ctx.kind(node.func.value))
+        and isinstance(ctx.kind(node.func), k.Unknown)
+    ):
+        return _reset_unknown(rw, node, node.func)
+    if not is_torchs(ctx, node.func):
         return None
     return reset_layer(rw, node, node.func.value, _layers(ctx, node.func.value))
+
+
+def _reset_unknown(rw: Rewriter, node: cst.Call, func: cst.Attribute) -> cst.BaseExpression | None:
+    """``module.reset_parameters()`` of a module that is not known: one of the project's, or a layer of torch's."""
+    ctx = rw.ctx
+    if (
+        ctx.frame is None
+        or is_asked_for(ctx.source.index, func)
+        or ctx.plan.how(ctx.frame.info) is None
+    ):
+        return None
+    ctx.effect(node)
+    name = ctx.helpers.need(module_file("rules.compat.redraw"), "reset_parameters")
+    made = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(func.value))])
+    return syntax.add_keyword(made, "rngs", ctx.rngs(node))
 
 
 def reset_layer(
