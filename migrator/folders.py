@@ -31,7 +31,10 @@ def imports_itself(folder: Path) -> tuple[str, ...]:
     names: set[tuple[str, ...]] = set()
     own = sorted(folder.glob("*.py"))
     for file in [*own, *sorted(folder.glob("*/*.py"))] if own else ():
-        text = file.read_text(encoding="utf-8", errors="replace")
+        try:
+            text = file.read_text(encoding="utf-8", errors="replace")
+        except OSError:  # a directory of that name, or somebody else's file beside the user's
+            continue
         bare = set(_BARE.findall(text)) - sys.stdlib_module_names
         if any((file.parent / f"{name}.py").is_file() for name in bare):
             return ()

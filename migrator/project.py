@@ -193,9 +193,8 @@ def convert_files(
     if len(files) > 1 and named_directories(project.members):
         named = files[0].path.resolve().parents[len(files[0].name.parts) - 1]
         if not (named / "__init__.py").is_file():
-            conversion.helpers[Path("__init__.py")] = (
-                ""  # its files import one another relatively now
-            )
+            # its files import one another relatively now
+            conversion.helpers[Path("__init__.py")] = ""
     for file, member in zip(files, project.members, strict=True):
         one = done[member.module]
         text = project.texts[member.module]

@@ -71,6 +71,11 @@ def test_a_folder_of_scripts_is_none(tmp_path: Path, net: str) -> None:
     assert imports_itself(folder) == ()
 
 
+def test_what_cannot_be_read_beside_the_files_is_passed_over(folder: Path) -> None:
+    (folder / "old.py").mkdir()
+    assert imports_itself(folder) == ("tabby",)
+
+
 def test_a_folder_of_the_name_of_a_library_is_none(tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch/nn.py").write_text("import torch.nn\n")
