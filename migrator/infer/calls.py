@@ -532,7 +532,14 @@ def is_asked_for(tree: Tree, node: cst.Attribute) -> bool:
     return any(
         isinstance(above, cst.If)
         and any(
-            isinstance(n, cst.Call) and isinstance(n.func, cst.Name) and n.func.value == "hasattr"
+            isinstance(n, cst.Call)
+            and isinstance(n.func, cst.Name)
+            and n.func.value == "hasattr"
+            and any(
+                isinstance(item.value, cst.SimpleString)
+                and syntax.literal(item.value) == node.attr.value
+                for item in n.args[1:]
+            )
             for n in syntax.walk(above.test)
         )
         for above in tree.around(node)

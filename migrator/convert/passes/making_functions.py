@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.alias import is_handed_on
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -39,23 +40,9 @@ def for_callers(
     returns = info.returns.inner if isinstance(info.returns, k.Optional) else info.returns
     if not isinstance(returns, k.Module) or ctx.plan.how(outer) == "self":
         return params
-    if not any(_is_value(ctx, n) for n in _named(outer.node.body, info.short)):
+    if not is_handed_on(ctx, info):
         return params
     return _with_optional(ctx, params, body)
-
-
-def _named(body: cst.CSTNode, name: str) -> list[cst.Name]:
-    return [n for n in syntax.walk(body) if isinstance(n, cst.Name) and n.value == name]
-
-
-def _is_value(ctx: Context, node: cst.Name) -> bool:
-    """Whether a name is read otherwise than to call it: of what ``def`` binds and a keyword reads nothing."""
-    parent = ctx.source.index.around(node)[-1]
-    if isinstance(parent, cst.FunctionDef):
-        return False
-    if isinstance(parent, cst.Arg):
-        return parent.value is node
-    return not (isinstance(parent, cst.Call) and parent.func is node)
 
 
 def _is_called(ctx: Context, node: cst.Lambda) -> bool:

@@ -369,7 +369,9 @@ def _construct(rw: Rewriter, node: cst.Call, kind: k.Class) -> Any:
 def _is_forward(ctx: Context, node: cst.Call) -> bool:
     """``self.act(x)`` of a tensor where ``act`` may be a class: it is what the class made, or what was given made."""
     own = isinstance(node.func, cst.Attribute) and ctx.is_self(node.func.value)
-    return own and any(isinstance(ctx.kind(a.value), k.Tensor) for a in node.args)
+    return (
+        own and not ctx.in_init and any(isinstance(ctx.kind(a.value), k.Tensor) for a in node.args)
+    )
 
 
 def _callee(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
