@@ -45,6 +45,7 @@ ORDER = (
     "first_batch",
     "making_functions",
     "control",
+    "wrong_hints",
     "several_targets",
     "host_writes",
     "walked",

@@ -33,11 +33,14 @@ def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
     """``self.attn(q, k, v)`` of a class of another library: its port, if there is one, is not known here."""
     if not _outside(rw):
         return None
-    library, instance = _library(rw, node.func)
+    func, given = node.func, node.args
+    if isinstance(func, cst.Name) and func.value == "map" and given:
+        func, given = given[0].value, given[1:]
+    library, instance = _library(rw, func)
     if library is None or library not in _outside(rw):
         return None
     what = "is given a tensor"
-    if not any(_tensor(rw.ctx.kind(a.value), instance) for a in node.args):
+    if not any(_tensor(rw.ctx.kind(a.value), instance) for a in given):
         what = "makes what this module calls"
         if not makes_functions(rw, node):
             return None
