@@ -73,6 +73,7 @@ class M(nn.Module):
         ("x = extlib.rotate(x)", "_"),
         ("x = extlib.rotate(parts=(x, x))", "_"),
         ("x, y = map(self.attend.rotate, (x, x))", "_"),
+        ("x, y = map(self.attend, (unknown(x), unknown(x)))", "_"),
         ("x = self.expand(x)", "self.expand, reduce"),
         ("y = self.names('a')", "self.expand, reduce"),
         ("y = 1 + self.attend(self.names)", "_"),

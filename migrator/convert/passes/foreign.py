@@ -30,17 +30,17 @@ _NEUTRAL = sys.stdlib_module_names | frozenset(
 
 @converts(cst.Call)
 def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
-    """``self.attn(q, k, v)`` of a class of another library: its port, if there is one, is not known here."""
+    """``self.attn(q, k, v)``, ``map(self.attn, (q, k))`` of a class of another library: no port of it is known here."""
     if not _outside(rw):
         return None
-    func, given = node.func, node.args
+    func, given = node.func, [rw.ctx.kind(a.value) for a in node.args]
     if isinstance(func, cst.Name) and func.value == "map" and given:
-        func, given = given[0].value, given[1:]
+        func, given = node.args[0].value, [one for kind in given[1:] for one in _items(kind)]
     library, instance = _library(rw, func)
     if library is None or library not in _outside(rw):
         return None
     what = "is given a tensor"
-    if not any(_tensor(rw.ctx.kind(a.value), instance) for a in given):
+    if not any(_tensor(kind, instance) for kind in given):
         what = "makes what this module calls"
         if not makes_functions(rw, node):
             return None
@@ -118,6 +118,13 @@ def _cases(value: cst.BaseExpression) -> list[cst.BaseExpression]:
     if isinstance(value, cst.BooleanOperation):
         return _cases(value.left) + _cases(value.right)
     return [value]
+
+
+def _items(kind: k.Kind) -> tuple[k.Kind, ...]:
+    """What ``map`` hands on of one of its arguments."""
+    if isinstance(kind, k.Tuple):
+        return kind.items
+    return (kind.item,) if isinstance(kind, k.Sequence) else (kind,)
 
 
 def _tensor(kind: k.Kind, unknown: bool) -> bool:
