@@ -25,7 +25,7 @@ from rules.definitions import module_file
 from rules.torch_names import table
 
 NAME = "NotConverted"
-_HARMLESS = sys.stdlib_module_names | BASED_ON_TORCH | {"torch"}
+_HARMLESS = sys.stdlib_module_names | BASED_ON_TORCH | {"torch", "packaging"}
 """Libraries whose functions change nothing of the project's own."""
 _BUILTINS = frozenset(dir(builtins)) - {"setattr", "delattr", "exec", "eval", "globals", "next"}
 _READING = frozenset(
@@ -293,7 +293,7 @@ def _changes_nothing(ctx: Context, node: cst.Call) -> bool:
         return True
     if isinstance(func, cst.Attribute) and func.attr.value in _READING:
         return True
-    name = ctx.facts.callee(node) or dotted(func) or ""
+    name = ctx.facts.callee(node) or _of_root(ctx, func) or dotted(func) or ""
     return name in _BUILTINS or (name.partition(".")[0] in _HARMLESS and _outside(ctx, name))
 
 
@@ -335,6 +335,15 @@ def unavailable(ctx: Context, node: cst.BaseExpression) -> tuple[str, str, str] 
         return None
     what = f"{root.value} is not among the files that are converted"
     return "API004", what, "convert the file that defines it as well"
+
+
+def _of_root(ctx: Context, node: cst.BaseExpression) -> str:
+    """The dotted name of what an attribute is asked of: ``transformers.BertTokenizer`` of its ``from_pretrained``."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+        if _known(ctx, node):
+            return _known(ctx, node)
+    return ""
 
 
 def _known(ctx: Context, node: cst.CSTNode) -> str:

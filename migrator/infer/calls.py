@@ -15,6 +15,7 @@ from migrator.infer.annotations import (
     has_no_axes,
     moved_dtype,
 )
+from migrator.infer.arrays import numpy_result
 from migrator.infer.construction import passes_on
 from migrator.infer.distributions import is_transform, result
 from migrator.infer.einops import einops_result
@@ -291,8 +292,8 @@ class Calls(ModuleMethods):
             return partial_result(name)
         if name.startswith("dataclasses.") or name in NAMED_TUPLES:
             return k.Other("")
-        if name.startswith(("numpy.", "numpy.ndarray")):
-            return k.Other("numpy.ndarray")
+        if name.startswith("numpy."):
+            return numpy_result(name, args)
         if name.startswith(("str.", "list.", "dict.", "tuple.", "size.", "int.", "float.")):
             return self._python_method(name, callee.bound)
         return k.UNKNOWN

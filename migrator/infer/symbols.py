@@ -140,7 +140,14 @@ def symbol(name: str) -> k.Kind:
     return k.Function(name) if name.count(".") > 1 and not private else k.Namespace(name)
 
 
-_PACKAGES = frozenset(["lightning.pytorch", "lightning.pytorch.core", "pytorch_lightning.core"])
+_PACKAGES = frozenset(
+    [
+        "lightning.pytorch",
+        "lightning.pytorch.core",
+        "pytorch_lightning.core",
+        "numpy.random",
+    ]
+)
 
 
 def _foreign(name: str) -> k.Kind:

@@ -228,3 +228,27 @@ def test_names_for_all_sizes_tell_the_rank(line: str) -> None:
 def test_names_for_some_sizes_do_not(line: str) -> None:
     kind = kind_of(f"def f(x: torch.Tensor):\n    {line}\n    r = x * 2\n", "r")
     assert getattr(kind, "rank", None) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("np.random.randint(60, 150, 3)", k.NUMPY),
+        ("np.random.randint(60, 150)", k.INT),
+        ("np.random.randint(60, 150, None, np.int64)", k.INT),
+        ("np.random.randint(0, 5, size=n)", k.NUMPY),
+        ("np.random.rand()", k.FLOAT),
+        ("np.random.rand(3, 2) * n", k.NUMPY),
+        ("np.random.uniform(0.5, 1.5)", k.FLOAT),
+        ("np.random.uniform(lows, 1.5)", k.UNKNOWN),
+        ("np.random.permutation(n)", k.NUMPY),
+        ("np.random.choice(names)", k.UNKNOWN),
+        ("np.where(np.arange(n) < 3)[0]", k.NUMPY),
+        ("np.nonzero(np.arange(n))[0].max()", k.NUMPY),
+    ],
+)
+def test_functions_of_numpy(value: str, expected: k.Kind) -> None:
+    assert (
+        kind_of(f"import numpy as np\ndef f(n: int, names, lows):\n    r = {value}\n", "r")
+        == expected
+    )

@@ -352,3 +352,47 @@ class Net(nn.Module):
     assert not port.Either.__constraints__
     with pytest.raises(NotImplementedError, match=r"registry.py:12: API001 torch.optim.__dict__"):
         port.OPTIMIZERS["Adam"]
+
+
+def test_what_a_library_makes_and_its_version_are_asked_for_when_they_are_used(
+    tmp_path: Path,
+) -> None:
+    """A tokenizer of the file, and what depends on the version: neither keeps the model from being imported."""
+    source = """
+import torch
+import transformers
+from packaging import version
+from transformers import BertTokenizer
+from transformers import __version__ as ours
+
+NEW = version.parse(ours) >= version.parse("5.0.0")
+NEWER = version.parse(transformers.__version__) >= version.parse("6.0.0")
+if NEW:
+    from transformers import initialization as init
+else:
+    from torch.nn import init
+tokenizer = BertTokenizer.from_pretrained("bert-base-uncased")
+
+
+class Net(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x + 1
+
+
+def tokens(text):
+    return tokenizer(text)
+
+
+def filled(x):
+    return init.ones_(x)
+"""
+    done = _converted(tmp_path, {"net.py": source})
+    assert not done.complete
+    module = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/net.py")
+    np.testing.assert_array_equal(module.Net()(np.ones(2)), np.full(2, 2.0))
+    with pytest.raises(NotImplementedError, match=r"tokenizer: pkg/net\.py:14: API004"):
+        module.tokens("a")
+    with pytest.raises(NotImplementedError, match=r"init: pkg/net\.py:10: API004"):
+        module.filled(np.ones(2))
+    with pytest.raises(NotImplementedError, match=r"NEWER: pkg/net\.py:9: API004"):
+        bool(module.NEWER)

@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, comment, converts, with_source
 from migrator.convert.stand_ins import at_import, listed, stand_in, unavailable
+from migrator.infer import kinds as k
 
 
 def _in_project(ctx: Context) -> bool:
@@ -62,11 +63,23 @@ def used(rw: Rewriter, node: cst.CSTNode) -> Any:
     ctx = rw.ctx
     if not at_import(ctx):
         return None
-    for part in _asked(node):
+    for part in [*_asked(node), *_versions(ctx, node)]:
         why = unavailable(ctx, part)
         if why is not None:
             raise Failure(part, *why)
     return None
+
+
+def _versions(ctx: Context, node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """``version.parse(transformers.__version__)``: a text that is read, unlike what is merely handed on."""
+    if not isinstance(node, cst.Call):
+        return []
+    kinds = [(arg.value, ctx.kind(arg.value)) for arg in node.args]
+    return [
+        value
+        for value, kind in kinds
+        if isinstance(kind, (k.Function, k.Namespace)) and kind.name.endswith(".__version__")
+    ]
 
 
 def _asked(node: Any) -> list[cst.BaseExpression]:
