@@ -213,6 +213,8 @@ class Context:
         """Early returns by a draw, once they are asked for."""
         self.as_float: set[cst.CSTNode] = set()
         """Those that are written as floats."""
+        self.copied: set[cst.CSTNode] = set()
+        """Calls that make a tensor of other tensors' values, and are behind ``lax.stop_gradient``."""
 
     # --- questions ------------------------------------------------------------------------------------------------
 

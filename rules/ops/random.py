@@ -207,31 +207,31 @@ def normal_sized(
 
 @op(
     "torch.normal",
-    example={"torch.normal(x, y)": "x + y * rngs.normal(x.shape, x.dtype)"},
+    example={"torch.normal(x, y)": "lax.stop_gradient(x + y * rngs.normal(x.shape, x.dtype))"},
 )
 def normal(mean: Tensor, std: Tensor = 1.0, *, generator=None, rngs) -> Tensor["float"]:
-    """A normal number for every mean and deviation."""
+    """A normal number for every mean and deviation, which get no gradient from it."""
     if surely(mean.shape != std.shape):
         mean, std = jnp.broadcast_arrays(mean, std)
-    return mean + std * rngs.normal(mean.shape, mean.dtype)
+    return lax.stop_gradient(mean + std * rngs.normal(mean.shape, mean.dtype))
 
 
 @op(
     "torch.normal",
-    example={"torch.normal(x, 2.0)": "x + 2.0 * rngs.normal(x.shape, x.dtype)"},
+    example={"torch.normal(x, 2.0)": "lax.stop_gradient(x + 2.0 * rngs.normal(x.shape, x.dtype))"},
 )
 def normal_means(mean: Tensor, std: float = 1.0, *, generator=None, rngs) -> Tensor["float"]:
-    """A normal number for every mean."""
-    return mean + std * rngs.normal(mean.shape, mean.dtype)
+    """A normal number for every mean, which gets no gradient from it."""
+    return lax.stop_gradient(mean + std * rngs.normal(mean.shape, mean.dtype))
 
 
 @op(
     "torch.normal",
-    example={"torch.normal(0.5, y)": "0.5 + y * rngs.normal(y.shape, y.dtype)"},
+    example={"torch.normal(0.5, y)": "lax.stop_gradient(0.5 + y * rngs.normal(y.shape, y.dtype))"},
 )
 def normal_deviations(mean: float, std: Tensor, *, generator=None, rngs) -> Tensor["float"]:
-    """A normal number for every deviation."""
-    return mean + std * rngs.normal(std.shape, std.dtype)
+    """A normal number for every deviation, which gets no gradient from it."""
+    return lax.stop_gradient(mean + std * rngs.normal(std.shape, std.dtype))
 
 
 @op(

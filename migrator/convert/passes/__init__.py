@@ -27,6 +27,7 @@ ORDER = (
     "library",
     "switches",
     "handing",
+    "copies",
     "large_numbers",
     "selected_rows",
     "selected_values",
