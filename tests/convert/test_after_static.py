@@ -369,3 +369,33 @@ class M(nn.Module):
     code = convert_source(source).code
     assert code.count("nnx.data") == 1
     assert "self.norm = nnx.data(None)" in code
+
+
+def test_a_flag_under_the_name_of_the_layer_that_it_asks_for() -> None:
+    """``self.embed = embed`` keeps the arguments, and the layer of that name comes after it, or None."""
+    source = """
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self, n, embed, act=True):
+        super().__init__()
+        self.embed = embed
+        self.act = act
+        self.embed = nn.Linear(n, n) if embed else None
+        self.act = nn.Tanh() if act else None
+        self.fc = nn.Linear(n, 2)
+
+    def forward(self, x: torch.Tensor):
+        if self.embed is not None:
+            x = self.embed(x)
+        if self.act is not None:
+            x = self.act(x)
+        return self.fc(x)
+"""
+    theirs, ours, code = loaded(source)
+    assert code.count("nnx.data") == 1
+    for built in ("Net(3, True)", "Net(3, False)", "Net(3, True, False)"):
+        model, port = pair(theirs, ours, built)
+        same(model, port, np.ones((2, 3), np.float32), jit=True)

@@ -74,7 +74,10 @@ _DECLARED = ("nnx.data", "nnx.static")
 
 
 def _is_data(rw: Rewriter, value: cst.BaseExpression) -> bool:
-    """Whether a value is a layer in the output, a parameter or an array, or a container of some."""
+    """Whether a value is a layer in the output, a parameter or an array, or a container of some, or else None."""
+    if isinstance(value, cst.IfExp):
+        cases = [one for one in (value.body, value.orelse) if rw.ctx.facts.kind(one) != k.NONE]
+        return bool(cases) and all(_is_data(rw, one) for one in cases)
     kind = rw.ctx.facts.kind(value)
     if isinstance(kind, k.Module):
         return not is_function(rw, value)
