@@ -23,7 +23,14 @@ from migrator.infer.optional import doing_without, fallback, idle, missing_libra
 from migrator.infer.recomputing import saves_memory
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.switches import kept
-from migrator.infer.symbols import BASED_ON_TORCH, STORAGE, built_on_torch, of_torch
+from migrator.infer.symbols import (
+    STORAGE,
+    TENSORS_ASKED,
+    asks_for_tensors,
+    built_on_torch,
+    need_torch,
+    of_torch,
+)
 from migrator.source import Source, dotted
 from rules import definitions
 from rules.definitions import Rule
@@ -157,6 +164,8 @@ def _visit(root: cst.CSTNode, facts: Facts, taken: set[cst.CSTNode]) -> Iterator
             found = _call(node, facts)
         elif isinstance(node, (cst.Name, cst.Attribute)):
             found = _name(node, facts)
+        elif isinstance(node, cst.Arg) and asks_for_tensors(node):
+            found = _found(node, "API004", *TENSORS_ASKED)
         if found is not None:
             yield found
             if isinstance(node, cst.Call) and facts.callee(node) != "builtins.getattr":
@@ -353,6 +362,7 @@ def _import(node: cst.Import | cst.ImportFrom, facts: Facts) -> Found | None:
     for module, names in several:
         if linked is not None and linked.place(facts.module, module, 0, None) != "outside":
             continue
-        if module.partition(".")[0] in BASED_ON_TORCH and not idle(facts, names):
+        parts = names if isinstance(node, cst.ImportFrom) else None
+        if need_torch(module, parts) and not idle(facts, names):
             return _found(node, "API004", *built_on_torch(module))
     return None

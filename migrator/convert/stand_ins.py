@@ -18,7 +18,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.infer import kinds as k
-from migrator.infer.symbols import BASED_ON_TORCH, built_on_torch, of_torch
+from migrator.infer.symbols import BASED_ON_TORCH, built_on_torch, needs_torch, of_torch
 from migrator.source import dotted
 from rules import definitions
 from rules.definitions import module_file
@@ -142,8 +142,16 @@ def _of_line(
     if isinstance(small, cst.ImportFrom):
         if isinstance(small.names, cst.ImportStar):
             return []
-        names = [alias.evaluated_alias or alias.evaluated_name for alias in small.names]
-        return [bound(ctx, cst.Name(name), failure) for name in names]
+        module = dotted(small.module) or "" if small.module is not None else ""
+        instead: list[cst.BaseSmallStatement] = []
+        for alias in small.names:
+            name = alias.evaluated_alias or alias.evaluated_name
+            if not small.relative and _runs_without(f"{module}.{alias.evaluated_name}"):
+                alone = syntax.changed(alias, comma=cst.MaybeSentinel.DEFAULT)
+                instead.append(syntax.changed(small, names=[alone], lpar=None, rpar=None))
+            else:
+                instead.append(bound(ctx, cst.Name(name), failure))
+        return instead
     if isinstance(small, cst.Expr):
         return None if ctx.classes else []
     if isinstance(small, (cst.Assign, cst.AnnAssign)):
@@ -315,7 +323,12 @@ def _outside(ctx: Context, name: str) -> bool:
 
 def foreign(ctx: Context, name: str) -> bool:
     """Whether a dotted name is of a library that is built on torch, and not converted along."""
-    return name.partition(".")[0] in BASED_ON_TORCH and _outside(ctx, name)
+    return needs_torch(name) and _outside(ctx, name)
+
+
+def _runs_without(name: str) -> bool:
+    """Whether a name of a library built on torch needs no torch."""
+    return name.partition(".")[0] in BASED_ON_TORCH and not needs_torch(name)
 
 
 def unavailable(ctx: Context, node: cst.BaseExpression) -> tuple[str, str, str] | None:

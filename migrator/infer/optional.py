@@ -13,7 +13,7 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts
-from migrator.infer.symbols import BASED_ON_TORCH
+from migrator.infer.symbols import need_torch
 from migrator.source import dotted
 
 _CAUGHT = frozenset("ImportError ModuleNotFoundError Exception BaseException".split())
@@ -104,15 +104,16 @@ def _raises(orelse: cst.CSTNode | None) -> bool:
 
 def _foreign(facts: Facts, node: cst.Import | cst.ImportFrom) -> str | None:
     if isinstance(node, cst.Import):
-        modules = [dotted(alias.name) or "" for alias in node.names]
+        modules, names = [dotted(alias.name) or "" for alias in node.names], None
     else:
         modules = [(dotted(node.module) or "") if node.module is not None else ""]
+        names = node.names
         if node.relative:
             return None
     for module in modules:
         linked = facts.linked
         own = linked is not None and linked.place(facts.module, module, 0, None) != "outside"
-        if module.partition(".")[0] in BASED_ON_TORCH and not own:
+        if need_torch(module, names) and not own:
             return module
     return None
 

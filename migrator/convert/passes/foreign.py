@@ -12,11 +12,17 @@ from typing import Any
 
 import libcst as cst
 
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.passes.held import assigned
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import BASED_ON_TORCH, of_torch
+from migrator.infer.symbols import (
+    BASED_ON_TORCH,
+    TENSORS_ASKED,
+    asks_for_tensors,
+    needs_torch,
+    of_torch,
+)
 from migrator.source import dotted
 
 _NEUTRAL = sys.stdlib_module_names | frozenset(
@@ -50,6 +56,18 @@ def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
         f"{library} {what}, and it is not known here whether it is built on torch",
         f"convert it as well (`--follow {library}`), or port what is used of it",
     )
+
+
+def _asks_for_tensors(ctx: Context) -> bool:
+    return "return_tensors" in ctx.words
+
+
+@converts(cst.Arg, when=_asks_for_tensors)
+def tensors_of_torch(rw: Rewriter, node: cst.Arg) -> Any:
+    """``tokenizer(text, return_tensors="pt")``: a library that runs without torch, and makes tensors of it if told to."""
+    if not asks_for_tensors(node):
+        return None
+    raise Failure(node, "API004", *TENSORS_ASKED)
 
 
 def makes_functions(rw: Rewriter, node: cst.Call) -> bool:
@@ -89,7 +107,7 @@ def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
     if not isinstance(kind, (k.Other, k.Function, k.Class)) or not name or "." not in name:
         return None, False
     head = name.partition(".")[0]
-    return (None if head in _NEUTRAL or head in BASED_ON_TORCH else head), instance
+    return (None if head in _NEUTRAL or needs_torch(name) else head), instance
 
 
 def _held(rw: Rewriter, func: cst.BaseExpression) -> str | None:

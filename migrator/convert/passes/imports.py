@@ -13,7 +13,7 @@ from migrator.convert.rewriter import Rewriter, comment, converts
 from migrator.convert.stand_ins import at_import, bound
 from migrator.infer import kinds as k
 from migrator.infer.optional import UNUSED, idle
-from migrator.infer.symbols import BASED_ON_TORCH, built_on_torch, of_torch, starred
+from migrator.infer.symbols import built_on_torch, need_torch, needs_torch, of_torch, starred
 from migrator.source import dotted
 
 
@@ -33,7 +33,7 @@ def plain_import(rw: Rewriter, node: cst.Import) -> Any:
         if linked is not None and linked.place(rw.ctx.source.module, module, 0, None) != "outside":
             kept.append(_own_module(rw, node, alias))
             continue
-        if head in BASED_ON_TORCH:
+        if needs_torch(module):
             if not idle(rw.ctx.facts, [alias]):
                 raise _foreign(node, head)
             _left_out(rw, node, head)
@@ -67,7 +67,7 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
                 "import the names that are used",
             )
         return _constants(node) if module == "torch" else []
-    if module.partition(".")[0] in BASED_ON_TORCH:
+    if need_torch(module, node.names):
         if not idle(rw.ctx.facts, node.names):
             raise _foreign(node, module)
         _left_out(rw, node, module)
