@@ -23,7 +23,7 @@ def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
     body: list[cst.BaseStatement] = list(tree.body)
     stand_in = ctx.helpers.has(NAME)
     if stand_in:
-        body = _imports_first(body, stand_in)
+        body = _imports_first(ctx, body, stand_in)
     present = _bindings(body)
     needed = {n: line for n, line in ctx.helpers.imports.items() if n not in present}
     at, leading = _torch_import(ctx, body)
@@ -205,19 +205,43 @@ def _last_import(body: Sequence[cst.CSTNode]) -> int:
     return at
 
 
-def _imports_first(body: list[cst.BaseStatement], name: str) -> list[cst.BaseStatement]:
-    """The names that stand for failed imports behind the other imports at the top of a file, as what they need is."""
+def _imports_first(
+    ctx: Context, body: list[cst.BaseStatement], name: str
+) -> list[cst.BaseStatement]:
+    """The names that stand for failed imports behind the other imports at the top of a file, as what they need is.
+
+    They stay before an import of the project that came after them: it may import them from here.
+    """
     at = 0
     for i, node in enumerate(body):
         if _is_import(node) or _is_stand_in(node, name):
             at = i + 1
         elif i >= max(at, _first_import(body)):
             break
+    first = next((i for i, node in enumerate(body) if _is_stand_in(node, name)), at)
+    at = next((i for i in range(first, at) if _is_of_project(ctx, body[i])), at)
     moved = [node for node in body[:at] if _is_stand_in(node, name)]
     kept = [node for node in body[:at] if not _is_stand_in(node, name)]
     if moved and kept:
         moved[0] = _with_blank(moved[0])
-    return [*kept, *moved, *body[at:]]
+    rest = body[at:]
+    if moved and rest and _is_import(rest[0]):
+        rest[0] = _with_blank(rest[0])
+    return [*kept, *moved, *rest]
+
+
+def _is_of_project(ctx: Context, node: cst.BaseStatement) -> bool:
+    """Whether a statement imports another file of the project."""
+    small = node.body[0] if isinstance(node, cst.SimpleStatementLine) else None
+    linked = ctx.facts.linked
+    if linked is None or not isinstance(small, (cst.Import, cst.ImportFrom)):
+        return False
+    if isinstance(small, cst.ImportFrom):
+        modules, level = [dotted(small.module) or "" if small.module else ""], len(small.relative)
+    else:
+        modules, level = [dotted(alias.name) or "" for alias in small.names], 0
+    here = ctx.source.module
+    return level > 0 or any(linked.place(here, one, 0, None) != "outside" for one in modules)
 
 
 def _with_blank(node: cst.BaseStatement) -> cst.BaseStatement:

@@ -357,21 +357,21 @@ class Net(nn.Module):
 def test_what_a_library_makes_and_its_version_are_asked_for_when_they_are_used(
     tmp_path: Path,
 ) -> None:
-    """A tokenizer of the file, and what depends on the version: neither keeps the model from being imported."""
+    """A model of the file, and what depends on the version: neither keeps the model from being imported."""
     source = """
 import torch
-import transformers
+import timm
 from packaging import version
-from transformers import BertTokenizer
-from transformers import __version__ as ours
+from timm.models import VisionTransformer
+from timm import __version__ as ours
 
 NEW = version.parse(ours) >= version.parse("5.0.0")
-NEWER = version.parse(transformers.__version__) >= version.parse("6.0.0")
+NEWER = version.parse(timm.__version__) >= version.parse("6.0.0")
 if NEW:
-    from transformers import initialization as init
+    from timm.layers import initialization as init
 else:
     from torch.nn import init
-tokenizer = BertTokenizer.from_pretrained("bert-base-uncased")
+teacher = VisionTransformer.of_size("base")
 
 
 class Net(torch.nn.Module):
@@ -379,8 +379,8 @@ class Net(torch.nn.Module):
         return x + 1
 
 
-def tokens(text):
-    return tokenizer(text)
+def taught(x):
+    return teacher(x)
 
 
 def filled(x):
@@ -390,9 +390,27 @@ def filled(x):
     assert not done.complete
     module = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/net.py")
     np.testing.assert_array_equal(module.Net()(np.ones(2)), np.full(2, 2.0))
-    with pytest.raises(NotImplementedError, match=r"tokenizer: pkg/net\.py:14: API004"):
-        module.tokens("a")
+    with pytest.raises(NotImplementedError, match=r"teacher: pkg/net\.py:14: API004"):
+        module.taught(np.ones(2))
     with pytest.raises(NotImplementedError, match=r"init: pkg/net\.py:10: API004"):
         module.filled(np.ones(2))
     with pytest.raises(NotImplementedError, match=r"NEWER: pkg/net\.py:9: API004"):
         bool(module.NEWER)
+
+
+def test_a_stand_in_stays_before_an_import_of_the_project_that_needs_it(tmp_path: Path) -> None:
+    """Two files that import one another: what one takes from the other is there by then in torch."""
+    types = (
+        "import math\n\nfrom torch import Tensor\nfrom torchvision.models._api import WeightsEnum\n"
+        "from .model import Net\n\nModel = Net\n"
+    )
+    model = (
+        "import torch\nfrom .types import Tensor, WeightsEnum\n\n\nclass Net(torch.nn.Module):\n"
+        "    weights = WeightsEnum\n\n    def forward(self, x: Tensor):\n        return x + 1\n"
+    )
+    _converted(tmp_path, {"types.py": types, "model.py": model})
+    code = (tmp_path / "out/pkg/types.py").read_text()
+    assert code.index("WeightsEnum = NotConverted(") < code.index("\n\nfrom .model import Net\n")
+    module = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/types.py")
+    np.testing.assert_array_equal(module.Model(rngs=nnx.Rngs(0))(np.ones(2)), np.full(2, 2.0))
+    assert isinstance(module.Model.weights, module.NotConverted)
