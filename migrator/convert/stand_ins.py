@@ -188,7 +188,7 @@ def _of_assignment(
     """The names that an assignment binds, where that is all it does."""
     if node.value is None or not _only_makes(ctx, node.value) or _may_be_none(node.value):
         return None
-    if isinstance(node, cst.Assign) and _is_hint(ctx, node.value):
+    if isinstance(node, cst.Assign) and is_hint(ctx, node.value):
         ctx.helpers.use("typing")
         return [syntax.changed(node, value=syntax.parse("typing.Any"))]
     if isinstance(node, cst.Assign):
@@ -204,7 +204,7 @@ def _of_assignment(
     return [syntax.changed(node, annotation=hint, value=stand_in(ctx, failure, node.target.value))]
 
 
-def _is_hint(ctx: Context, value: cst.BaseExpression) -> bool:
+def is_hint(ctx: Context, value: cst.CSTNode) -> bool:
     """``Union[Optimizer, Dict[str, Optimizer]]``: made for hints, which Python reads when it imports the file."""
     if not isinstance(value, cst.Subscript):
         return False

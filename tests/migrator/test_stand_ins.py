@@ -402,7 +402,8 @@ def test_a_stand_in_stays_before_an_import_of_the_project_that_needs_it(tmp_path
     """Two files that import one another: what one takes from the other is there by then in torch."""
     types = (
         "import math\n\nfrom torch import Tensor\nfrom torchvision.models._api import WeightsEnum\n"
-        "from .model import Net\n\nModel = Net\n"
+        "from typing import Callable, List, Union\nfrom .model import Net\n\nModel = Net\n"
+        "Some = Union[WeightsEnum, Net]\nFn = Callable[[WeightsEnum], Net]\nMany = List[Some]\n"
     )
     model = (
         "import torch\nfrom .types import Tensor, WeightsEnum\n\n\nclass Net(torch.nn.Module):\n"
@@ -410,7 +411,10 @@ def test_a_stand_in_stays_before_an_import_of_the_project_that_needs_it(tmp_path
     )
     _converted(tmp_path, {"types.py": types, "model.py": model})
     code = (tmp_path / "out/pkg/types.py").read_text()
-    assert code.index("WeightsEnum = NotConverted(") < code.index("\n\nfrom .model import Net\n")
+    assert code.index("WeightsEnum = NotConverted(") < code.index("\nfrom .model import Net\n")
+    assert "Some = typing.Any" in code
+    assert "Fn = typing.Any" in code
+    assert "Many = List[Some]" in code
     module = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/types.py")
     np.testing.assert_array_equal(module.Model(rngs=nnx.Rngs(0))(np.ones(2)), np.full(2, 2.0))
     assert isinstance(module.Model.weights, module.NotConverted)

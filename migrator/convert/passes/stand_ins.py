@@ -9,7 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, comment, converts, with_source
-from migrator.convert.stand_ins import at_import, listed, stand_in, unavailable
+from migrator.convert.stand_ins import at_import, is_hint, listed, stand_in, unavailable
 from migrator.infer import kinds as k
 
 
@@ -63,7 +63,7 @@ def used(rw: Rewriter, node: cst.CSTNode) -> Any:
     ctx = rw.ctx
     if not at_import(ctx):
         return None
-    for part in [*_asked(node), *_versions(ctx, node)]:
+    for part in [*_asked(node), *_versions(ctx, node), *_hints(ctx, node)]:
         why = unavailable(ctx, part)
         if why is not None:
             raise Failure(part, *why)
@@ -80,6 +80,16 @@ def _versions(ctx: Context, node: cst.CSTNode) -> list[cst.BaseExpression]:
         for value, kind in kinds
         if isinstance(kind, (k.Function, k.Namespace)) and kind.name.endswith(".__version__")
     ]
+
+
+def _hints(ctx: Context, node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """``Transforms = Union[Pad, Resize]``: typing compares what it is given."""
+    tree = ctx.source.index
+    if not is_hint(ctx, node) or not tree.has(node):
+        return []
+    if not any(isinstance(one, cst.Assign) for one in tree.around(node)):
+        return []
+    return [one for one in tree.below(node) if isinstance(one, (cst.Name, cst.Attribute))]
 
 
 def _asked(node: Any) -> list[cst.BaseExpression]:
