@@ -27,6 +27,7 @@ from migrator.infer.symbols import (
     STORAGE,
     TENSORS_ASKED,
     asks_for_tensors,
+    brought_by,
     built_on_torch,
     need_torch,
     of_torch,
@@ -354,7 +355,7 @@ def _import(node: cst.Import | cst.ImportFrom, facts: Facts) -> Found | None:
     linked = facts.linked
     several: list[tuple[str, Sequence[cst.ImportAlias] | cst.ImportStar]]
     if isinstance(node, cst.Import):
-        several = [(dotted(alias.name) or "", [alias]) for alias in node.names]
+        several = [(brought_by(alias), [alias]) for alias in node.names]
     elif node.module is not None and not node.relative:
         several = [(dotted(node.module) or "", node.names)]
     else:

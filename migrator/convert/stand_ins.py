@@ -18,7 +18,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.infer import kinds as k
-from migrator.infer.symbols import BASED_ON_TORCH, built_on_torch, needs_torch, of_torch
+from migrator.infer.symbols import BASED_ON_TORCH, brought_by, built_on_torch, needs_torch, of_torch
 from migrator.source import dotted
 from rules import definitions
 from rules.definitions import module_file
@@ -173,7 +173,7 @@ def _of_import(
     made: list[cst.BaseSmallStatement] = []
     for alias in node.names:
         module = dotted(alias.name) or ""
-        if foreign(ctx, module):
+        if foreign(ctx, brought_by(alias)):
             name = alias.evaluated_alias or module.partition(".")[0]
             made.append(bound(ctx, cst.Name(name), failure))
         elif _outside(ctx, module) and not of_torch(module):

@@ -13,7 +13,7 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts
-from migrator.infer.symbols import need_torch
+from migrator.infer.symbols import brought_by, need_torch
 from migrator.source import dotted
 
 _CAUGHT = frozenset("ImportError ModuleNotFoundError Exception BaseException".split())
@@ -104,7 +104,7 @@ def _raises(orelse: cst.CSTNode | None) -> bool:
 
 def _foreign(facts: Facts, node: cst.Import | cst.ImportFrom) -> str | None:
     if isinstance(node, cst.Import):
-        modules, names = [dotted(alias.name) or "" for alias in node.names], None
+        modules, names = [brought_by(alias) for alias in node.names], None
     else:
         modules = [(dotted(node.module) or "") if node.module is not None else ""]
         names = node.names

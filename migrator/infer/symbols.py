@@ -35,6 +35,11 @@ def needs_torch(name: str) -> bool:
     return name.partition(".")[0] in BASED_ON_TORCH and not _WITHOUT_TORCH.fullmatch(name)
 
 
+def brought_by(alias: cst.ImportAlias) -> str:
+    """The dotted name that ``import module`` binds: all of the library, unless the module gets a name of its own."""
+    return alias.evaluated_name if alias.asname else alias.evaluated_name.partition(".")[0]
+
+
 def need_torch(module: str, names: Sequence[cst.ImportAlias] | cst.ImportStar | None) -> bool:
     """Whether an import brings something that needs torch; ``names``: of ``from module import names``."""
     if names is None or isinstance(names, cst.ImportStar):

@@ -112,3 +112,19 @@ def test_tensors_of_torch_that_it_gives_or_is_given_are_findings(line: str, tmp_
         path = tmp_path / "a.py"
         path.write_text(source)
         assert [f.rule for f in analyze_paths([path])[1]] == ["API004"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("import transformers.utils.logging", ["API004"]),  # which is a way to all of it
+        ("import transformers.utils.logging as transformers", []),
+    ],
+)
+def test_an_import_of_a_module_in_it(line: str, expected: list[str], tmp_path: Path) -> None:
+    source = f"import torch\n{line}\n\n\ndef f():\n    return transformers.a()\n"
+    done = convert_source(source)
+    assert [f.rule for f in done.findings if f.blocks] == expected
+    path = tmp_path / "a.py"
+    path.write_text(source)
+    assert [f.rule for f in analyze_paths([path])[1]] == expected

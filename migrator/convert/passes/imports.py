@@ -13,7 +13,14 @@ from migrator.convert.rewriter import Rewriter, comment, converts
 from migrator.convert.stand_ins import at_import, bound
 from migrator.infer import kinds as k
 from migrator.infer.optional import UNUSED, idle
-from migrator.infer.symbols import built_on_torch, need_torch, needs_torch, of_torch, starred
+from migrator.infer.symbols import (
+    brought_by,
+    built_on_torch,
+    need_torch,
+    needs_torch,
+    of_torch,
+    starred,
+)
 from migrator.source import dotted
 
 
@@ -33,7 +40,7 @@ def plain_import(rw: Rewriter, node: cst.Import) -> Any:
         if linked is not None and linked.place(rw.ctx.source.module, module, 0, None) != "outside":
             kept.append(_own_module(rw, node, alias))
             continue
-        if needs_torch(module):
+        if needs_torch(brought_by(alias)):
             if not idle(rw.ctx.facts, [alias]):
                 raise _foreign(node, head)
             _left_out(rw, node, head)
