@@ -64,7 +64,14 @@ class M(nn.Module):
 
 
 @pytest.mark.parametrize(
-    "line", ["a = torch.tensor(x.shape)", "a = torch.tensor([n, 2.0])", "a = torch.tensor(x > n)"]
+    "line",
+    [
+        "a = torch.tensor(x.shape)",
+        "a = torch.tensor([n, 2.0])",
+        "a = torch.tensor(x > n)",
+        "a = torch.tensor(x).long()",
+        "a = torch.tensor([])",
+    ],
 )
 def test_what_has_no_gradient_is_left_as_it_is(line: str) -> None:
     code = convert(f"def f(x: torch.Tensor, n: int):\n    {line}\n    return a\n").code

@@ -60,12 +60,26 @@ def _has_gradient(ctx: Context, node: cst.Call, data: cst.BaseExpression) -> boo
     made, kind = ctx.kind(node), ctx.kind(data)
     if isinstance(made, k.Tensor) and made.dtype in ("int", "bool"):
         return False
+    if _becomes_integers(ctx, node) or (isinstance(data, cst.List) and not data.elements):
+        return False
     if isinstance(data, cst.Call) and isinstance(data.func, cst.Attribute):
         if data.func.attr.value == "detach":
             return False
     if ctx.facts.callee(node) in _OF_LISTS and not isinstance(kind, (k.Sequence, k.Tuple)):
         return False
     return _holds_tensor(kind)
+
+
+def _becomes_integers(ctx: Context, node: cst.Call) -> bool:
+    """``torch.tensor(indices).long()``."""
+    above = ctx.source.index.around(node)[-2:]
+    return (
+        len(above) == 2
+        and isinstance(above[1], cst.Attribute)
+        and isinstance(above[0], cst.Call)
+        and above[0].func is above[1]
+        and above[1].attr.value in ("long", "int", "bool")
+    )
 
 
 def _holds_tensor(kind: k.Kind) -> bool:
