@@ -39,7 +39,16 @@ def legacy_tensor(data, dtype) -> jax.Array:
     """
     if isinstance(data, tuple):
         raise TypeError("a tuple may be a size or values; hand over a list of values")
-    return jnp.empty(data, dtype) if isinstance(data, int) else jnp.array(data, dtype)
+    if isinstance(data, int):
+        return jnp.empty(data, dtype)
+    values = jnp.array(data, dtype)
+    return values if isinstance(data, jax.Array) else jax.lax.stop_gradient(values)
+
+
+def as_tensor(data, dtype=None) -> jax.Array:
+    """``torch.as_tensor(data)``: an array keeps its gradient, the numbers of a list have none."""
+    values = jnp.asarray(data, dtype=dtype)
+    return values if isinstance(data, jax.Array) else jax.lax.stop_gradient(values)
 
 
 def data_of(value):

@@ -63,6 +63,33 @@ class M(nn.Module):
     np.testing.assert_allclose(got, x.grad)
 
 
+@pytest.mark.parametrize("made", ["as_tensor", "asarray", "Tensor", "FloatTensor"])
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad")
+@pytest.mark.filterwarnings("ignore:torch.asarray. unspecified")
+def test_of_what_is_not_known_it_shows_when_it_runs(made: str) -> None:
+    """The array itself keeps its gradient; a list of arrays has lost it."""
+    source = f"def g(x):\n    return torch.{made}(x)\n"
+    theirs, ours, _ = loaded(source)
+    for given in (lambda x: x, lambda x: [x.sum(), 2.0]):
+        x = X.clone().requires_grad_()
+        (theirs["g"](given(x)).sum() + x.sum()).backward()
+        got = jax.grad(lambda a, given=given: ours["g"](given(a)).sum() + a.sum())(
+            jnp.asarray(X.numpy())
+        )
+        np.testing.assert_allclose(got, x.grad)
+
+
+@pytest.mark.filterwarnings("ignore:To copy construct")
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad")
+def test_a_function_that_makes_a_layer_as_well() -> None:
+    source = "def f(x: torch.Tensor):\n    loss = nn.L1Loss()\n    return x.sum() + torch.tensor(loss(x, 2 * x))\n"
+    theirs, ours, _ = loaded(source)
+    x = X.clone().requires_grad_()
+    theirs["f"](x).backward()
+    got = jax.grad(lambda a: ours["f"](a, rngs=nnx.Rngs(0)))(jnp.asarray(X.numpy()))
+    np.testing.assert_allclose(got, x.grad)
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -10,15 +10,16 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.containing import levels
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 _COPYING = frozenset(["torch.tensor", "Tensor.new_tensor"])
 """Functions that take the values of a tensor, too, and not the tensor."""
-_OF_LISTS = frozenset(
-    ["torch.as_tensor", "torch.asarray", "torch.Tensor", "torch.FloatTensor", "torch.DoubleTensor"]
-)
+_AS_IS = frozenset(["torch.as_tensor", "torch.asarray"])
+_OF_LISTS = _AS_IS | {"torch.Tensor", "torch.FloatTensor", "torch.DoubleTensor"}
 """Functions that give a tensor itself, with its gradient, but read the numbers of a list."""
 
 
@@ -26,23 +27,32 @@ _OF_LISTS = frozenset(
 def without_history(rw: Rewriter, node: cst.Call) -> Any:
     """The array that is made, behind ``lax.stop_gradient`` where tensors may be in what it is made of."""
     ctx = rw.ctx
-    if ctx.facts.callee(node) not in _COPYING | _OF_LISTS:
-        return None
-    if node in ctx.copied or not ctx.source.index.has(node) or not _runs_later(ctx):
+    name = ctx.facts.callee(node)
+    if name not in _COPYING | _OF_LISTS or node in ctx.copied or not ctx.source.index.has(node):
         return None
     data = _data(node)
-    if data is None or not _has_gradient(ctx, node, data):
+    if ctx.frame is None or ctx.frame.info.short == "__init__" or data is None:
+        return None  # nothing is differentiated where a file is imported, or a module built
+    unknown = name in _AS_IS and isinstance(ctx.kind(data), k.Unknown)
+    if not _has_gradient(ctx, node, data) and not unknown:
         return None
     ctx.copied.add(node)
-    made = rw.visit(node)
+    try:
+        made = rw.visit(node)
+    finally:
+        ctx.copied.discard(node)
+    if unknown:
+        return _told_later(rw, made)
     ctx.helpers.use("lax")
     return cst.Call(syntax.parse("lax.stop_gradient"), [cst.Arg(made)])
 
 
-def _runs_later(ctx: Context) -> bool:
-    """Whether code may run while something is differentiated: not where a module is built, or a file imported."""
-    frame = ctx.frame
-    return frame is not None and not ctx.in_init and not frame.info.builds
+def _told_later(rw: Rewriter, made: cst.BaseExpression) -> cst.BaseExpression:
+    """``as_tensor(x)`` for ``jnp.asarray(x)``: whether x is an array or a list shows when it is called."""
+    if not isinstance(made, cst.Call) or syntax.code(made.func) != "jnp.asarray":
+        return made
+    helper = rw.ctx.helpers.need(module_file("rules.compat.data"), "as_tensor")
+    return syntax.changed(made, func=cst.Name(helper))
 
 
 def _data(node: cst.Call) -> cst.BaseExpression | None:
@@ -50,7 +60,7 @@ def _data(node: cst.Call) -> cst.BaseExpression | None:
     for arg in node.args:
         if arg.star:
             return None
-        if arg.keyword is None or arg.keyword.value == "data":
+        if arg.keyword is None or arg.keyword.value in ("data", "obj"):
             return arg.value
     return None
 
@@ -62,12 +72,14 @@ def _has_gradient(ctx: Context, node: cst.Call, data: cst.BaseExpression) -> boo
         return False
     if _becomes_integers(ctx, node) or (isinstance(data, cst.List) and not data.elements):
         return False
-    if isinstance(data, cst.Call) and isinstance(data.func, cst.Attribute):
-        if data.func.attr.value == "detach":
-            return False
+    if isinstance(data, cst.Call) and ctx.facts.callee(data) == "Tensor.detach":
+        return False
     if ctx.facts.callee(node) in _OF_LISTS and not isinstance(kind, (k.Sequence, k.Tuple)):
         return False
-    return _holds_tensor(kind)
+    return any(
+        part.dtype not in ("int", "bool") if isinstance(part, k.Tensor) else part == k.UNKNOWN
+        for part in levels(kind)
+    )
 
 
 def _becomes_integers(ctx: Context, node: cst.Call) -> bool:
@@ -80,16 +92,3 @@ def _becomes_integers(ctx: Context, node: cst.Call) -> bool:
         and above[0].func is above[1]
         and above[1].attr.value in ("long", "int", "bool")
     )
-
-
-def _holds_tensor(kind: k.Kind) -> bool:
-    """Whether a value is, or holds, a tensor of floats, or may for all that is known."""
-    if isinstance(kind, k.Optional):
-        return _holds_tensor(kind.inner)
-    if isinstance(kind, k.Tuple):
-        return any(map(_holds_tensor, kind.items))
-    if isinstance(kind, k.Sequence):
-        return _holds_tensor(kind.item)
-    if isinstance(kind, k.Tensor):
-        return kind.dtype not in ("int", "bool")
-    return isinstance(kind, k.Unknown)
