@@ -23,14 +23,12 @@ from migrator.infer.optional import doing_without, fallback, idle, missing_libra
 from migrator.infer.recomputing import saves_memory
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.switches import kept
-from migrator.infer.symbols import (
-    STORAGE,
+from migrator.infer.symbols import STORAGE, built_on_torch, of_torch
+from migrator.infer.without_torch import (
     TENSORS_ASKED,
     asks_for_tensors,
     brought_by,
-    built_on_torch,
-    need_torch,
-    of_torch,
+    import_needs_torch,
 )
 from migrator.source import Source, dotted
 from rules import definitions
@@ -364,6 +362,6 @@ def _import(node: cst.Import | cst.ImportFrom, facts: Facts) -> Found | None:
         if linked is not None and linked.place(facts.module, module, 0, None) != "outside":
             continue
         parts = names if isinstance(node, cst.ImportFrom) else None
-        if need_torch(module, parts) and not idle(facts, names):
+        if import_needs_torch(module, parts) and not idle(facts, names):
             return _found(node, "API004", *built_on_torch(module))
     return None

@@ -18,7 +18,8 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.infer import kinds as k
-from migrator.infer.symbols import BASED_ON_TORCH, brought_by, built_on_torch, needs_torch, of_torch
+from migrator.infer.symbols import BASED_ON_TORCH, built_on_torch, of_torch
+from migrator.infer.without_torch import brought_by, needs_torch, runs_without_torch
 from migrator.source import dotted
 from rules import definitions
 from rules.definitions import module_file
@@ -146,7 +147,7 @@ def _of_line(
         instead: list[cst.BaseSmallStatement] = []
         for alias in small.names:
             name = alias.evaluated_alias or alias.evaluated_name
-            if not small.relative and _runs_without(f"{module}.{alias.evaluated_name}"):
+            if not small.relative and runs_without_torch(f"{module}.{alias.evaluated_name}"):
                 alone = syntax.changed(alias, comma=cst.MaybeSentinel.DEFAULT)
                 instead.append(syntax.changed(small, names=[alone], lpar=None, rpar=None))
             else:
@@ -326,11 +327,6 @@ def foreign(ctx: Context, name: str) -> bool:
     return needs_torch(name) and _outside(ctx, name)
 
 
-def _runs_without(name: str) -> bool:
-    """Whether a name of a library built on torch needs no torch."""
-    return name.partition(".")[0] in BASED_ON_TORCH and not needs_torch(name)
-
-
 def unavailable(ctx: Context, node: cst.BaseExpression) -> tuple[str, str, str] | None:
     """Why what a name leads to is not there: rule, message and advice; None where it is, as far as is known."""
     root = node
@@ -339,6 +335,8 @@ def unavailable(ctx: Context, node: cst.BaseExpression) -> tuple[str, str, str] 
     name = _known(ctx, root)
     if name and foreign(ctx, name):
         return "API004", *built_on_torch(name)
+    while isinstance(root, cst.Attribute):
+        root = root.value  # transformers, of which transformers.AutoTokenizer alone would be there
     linked = ctx.facts.linked
     if linked is None or not isinstance(root, cst.Name):
         return None

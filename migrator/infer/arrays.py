@@ -24,7 +24,7 @@ def numpy_result(name: str, args: Args) -> k.Kind:
     A draw is one number where neither a size nor an array of parameters is given, and an array otherwise.
     """
     short = name.rpartition(".")[2]
-    if name == "numpy.nonzero" or (name == "numpy.where" and len(args) == 1):
+    if name == "numpy.nonzero" or (name == "numpy.where" and len(args) == 1 and args[0][0] is None):
         return k.Sequence(k.NUMPY, "tuple")
     if not name.startswith("numpy.random."):
         return k.NUMPY

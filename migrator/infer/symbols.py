@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cache
-
-import libcst as cst
 
 from migrator.infer import kinds as k
 from rules import definitions
@@ -22,43 +19,6 @@ BASED_ON_TORCH = frozenset(
     "mamba_ssm functorch fast_transformers deepspeed tensordict torch_cluster torch_spline_conv".split()
 )
 """Libraries that are built on torch."""
-_WITHOUT_TORCH = re.compile(
-    r"transformers\.(?:__version__|utils\.logging|utils\.logging\.\w+"
-    r"|(?:[\w.]+\.)?(?:Pre[tT]rainedConfig|AutoConfig|\w*Tokenizer(?:Fast)?)"
-    r"|(?:models\.\w+\.(?:configuration_\w+\.)?)?(?!BitsAndBytes|GPTQ|Awq|Hqq|\w*Quant)[A-Z]\w*Config)"
-)
-"""What such a library has that needs no torch: it runs where that is not installed."""
-
-
-def needs_torch(name: str) -> bool:
-    """Whether a dotted name outside the project is of a library built on torch, and does not run without it."""
-    return name.partition(".")[0] in BASED_ON_TORCH and not _WITHOUT_TORCH.fullmatch(name)
-
-
-def brought_by(alias: cst.ImportAlias) -> str:
-    """The dotted name that ``import module`` binds: all of the library, unless the module gets a name of its own."""
-    return alias.evaluated_name if alias.asname else alias.evaluated_name.partition(".")[0]
-
-
-def need_torch(module: str, names: Sequence[cst.ImportAlias] | cst.ImportStar | None) -> bool:
-    """Whether an import brings something that needs torch; ``names``: of ``from module import names``."""
-    if names is None or isinstance(names, cst.ImportStar):
-        return needs_torch(module)
-    return any(needs_torch(f"{module}.{alias.evaluated_name}") for alias in names)
-
-
-TENSORS_ASKED = (
-    'return_tensors="pt" asks for tensors of torch',
-    'ask for numpy\'s arrays (return_tensors="np")',
-)
-"""What to say of ``tokenizer(text, return_tensors="pt")``, and what to do about it."""
-
-
-def asks_for_tensors(node: cst.Arg) -> bool:
-    """Whether an argument has a tokenizer, which runs without torch, return its tensors."""
-    if node.keyword is None or node.keyword.value != "return_tensors":
-        return False
-    return isinstance(node.value, cst.SimpleString) and node.value.evaluated_value == "pt"
 
 
 def built_on_torch(module: str) -> tuple[str, str]:

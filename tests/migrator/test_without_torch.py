@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from migrator import convert_source
-from migrator.infer.symbols import needs_torch
+from migrator.infer.without_torch import needs_torch
 from migrator.project import analyze_paths
+from migrator.usercode import UserCode
 from tests.migrator.test_packages import blocking, code, convert
 
 CONFIG = """
@@ -128,3 +130,37 @@ def test_an_import_of_a_module_in_it(line: str, expected: list[str], tmp_path: P
     path = tmp_path / "a.py"
     path.write_text(source)
     assert [f.rule for f in analyze_paths([path])[1]] == expected
+
+
+def test_a_tokenizer_that_a_module_holds_and_gives_tensors_is_a_finding() -> None:
+    source = """
+import torch
+from torch import nn
+from transformers import AutoTokenizer
+
+
+class Net(nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.words = AutoTokenizer.from_pretrained(name) if name else None
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, x: torch.Tensor):
+        return self.fc(x), self.words.decode(x)
+"""
+    assert [f.rule for f in convert_source(source).findings if f.blocks] == ["API004"]
+
+
+def test_what_is_asked_of_all_of_the_library_keeps_no_file_from_being_imported(
+    tmp_path: Path,
+) -> None:
+    source = (
+        "import torch\nimport transformers\n\nV = transformers.__version__\n"
+        "words = transformers.AutoTokenizer.from_pretrained('a')\n\n\n"
+        "class Net(torch.nn.Module):\n    def forward(self, x: torch.Tensor):\n        return x + 1\n"
+    )
+    assert len(blocking(convert(tmp_path, {"net.py": source}))) == 3
+    module = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/net.py")
+    np.testing.assert_array_equal(module.Net()(np.ones(2)), np.full(2, 2.0))
+    with pytest.raises(NotImplementedError, match=r"words: pkg/net\.py:5"):
+        module.words("a")

@@ -16,13 +16,8 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.passes.held import assigned
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import (
-    BASED_ON_TORCH,
-    TENSORS_ASKED,
-    asks_for_tensors,
-    needs_torch,
-    of_torch,
-)
+from migrator.infer.symbols import of_torch
+from migrator.infer.without_torch import TENSORS_ASKED, asks_for_tensors, brought_by, needs_torch
 from migrator.source import dotted
 
 _NEUTRAL = sys.stdlib_module_names | frozenset(
@@ -124,7 +119,7 @@ def _held(rw: Rewriter, func: cst.BaseExpression) -> str | None:
         for one in _cases(value):
             head = (dotted(one.func) or "").partition(".")[0] if isinstance(one, cst.Call) else ""
             library = ctx.brought.get(head)
-            if library is not None and library not in _NEUTRAL | BASED_ON_TORCH:
+            if library is not None and library not in _NEUTRAL:
                 return library
     return None
 
@@ -165,22 +160,23 @@ def _outside(rw: Rewriter) -> frozenset[str]:
 
 
 def _imported(rw: Rewriter) -> dict[str, str]:
-    """The names that imports bring from outside, and the library of each."""
+    """The names that imports bring from outside, and the library of each; an import of what needs torch is a finding."""
     linked, here = rw.ctx.facts.linked, rw.ctx.source.module
     found = {}
     for node in rw.ctx.source.index.of_type(cst.Import, cst.ImportFrom):
         if isinstance(node, cst.Import):
-            modules = [(_bound(alias), dotted(alias.name) or "") for alias in node.names]
+            brought = [(_bound(one), brought_by(one), one.evaluated_name) for one in node.names]
         elif node.relative or node.module is None:
             continue
         else:
             aliases = [] if isinstance(node.names, cst.ImportStar) else node.names
-            names = [_bound(alias) for alias in aliases] or ["*"]
-            modules = [(name, dotted(node.module) or "") for name in names]
-        for name, module in modules:
+            module = dotted(node.module) or ""
+            brought = [(_bound(one), f"{module}.{one.evaluated_name}", module) for one in aliases]
+            brought = brought or [("*", module, module)]
+        for name, what, module in brought:
             own = linked is not None and linked.place(here, module, 0, None) != "outside"
-            if not own and not of_torch(module):
-                found[name] = module.partition(".")[0]
+            if not own and not of_torch(what) and not needs_torch(what):
+                found[name] = what.partition(".")[0]
     return found
 
 

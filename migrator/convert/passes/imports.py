@@ -13,14 +13,8 @@ from migrator.convert.rewriter import Rewriter, comment, converts
 from migrator.convert.stand_ins import at_import, bound
 from migrator.infer import kinds as k
 from migrator.infer.optional import UNUSED, idle
-from migrator.infer.symbols import (
-    brought_by,
-    built_on_torch,
-    need_torch,
-    needs_torch,
-    of_torch,
-    starred,
-)
+from migrator.infer.symbols import built_on_torch, of_torch, starred
+from migrator.infer.without_torch import brought_by, import_needs_torch, needs_torch
 from migrator.source import dotted
 
 
@@ -74,7 +68,7 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
                 "import the names that are used",
             )
         return _constants(node) if module == "torch" else []
-    if need_torch(module, node.names):
+    if import_needs_torch(module, node.names):
         if not idle(rw.ctx.facts, node.names):
             raise _foreign(node, module)
         _left_out(rw, node, module)
