@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from migrator.infer import kinds as k
@@ -200,6 +202,9 @@ class Definitions(Statements):
         self._given_to_context(info, [p.name.value for p in every])
         for param in every:
             kind = self.shown(param.name, self._parameter(param, info, uses, forward))
+            if isinstance(kind, k.Function) and kind.name.startswith("torch."):
+                # what writes to its argument is converted by what it is known to be
+                kind = replace(kind, given=not kind.name.endswith("_"))
             self.env[param.name.value] = kind
             info.params[param.name.value] = kind
             self.facts.kinds[param.name] = kind

@@ -329,7 +329,8 @@ class Facts:
             kind = kind.inner  # None cannot be called
         form = type(kind)
         if (form is k.Function or form is k.Class) and kind.name:  # type: ignore[union-attr]
-            return kind.name  # type: ignore[union-attr]
+            given = form is k.Function and kind.given  # type: ignore[union-attr]
+            return None if given else kind.name  # type: ignore[union-attr]
         if form is k.Module:
             return f"{kind.cls}()"  # type: ignore[union-attr]
         return None
@@ -338,7 +339,7 @@ class Facts:
         """The qualified name of a Name or Attribute that stands for a module, class, function or dtype."""
         kind = self.kind(node)
         if isinstance(kind, (k.Function, k.Class, k.Namespace)) and kind.name:
-            return kind.name
+            return None if isinstance(kind, k.Function) and kind.given else kind.name
         if isinstance(kind, k.DType) and kind.name:
             return f"torch.{kind.name}"
         return None

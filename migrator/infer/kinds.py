@@ -92,10 +92,13 @@ class Class(Kind):
 
 @dataclass(frozen=True)
 class Function(Kind):
-    """A function object by qualified name; ``bound`` is the receiver's kind for a bound method."""
+    """A function object by qualified name; ``bound`` is the receiver's kind for a bound method.
+
+    ``given``: a parameter has it by default, or from the calls that are known; others may hand over another."""
 
     name: str = ""
     bound: Kind | None = None
+    given: bool = False
 
 
 @dataclass(frozen=True)

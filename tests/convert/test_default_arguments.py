@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
+import torch
+from flax import nnx
 
-from tests.convert.tools import X, both, rules_of
+from tests.convert.tools import X, both, loaded, rules_of
 
 
 def test_an_argument_that_stands_for_a_number_or_a_text_unless_it_is_none() -> None:
@@ -42,3 +44,43 @@ def test_an_argument_that_stands_for_a_tensor_is_asked_for_its_truth() -> None:
 def test_an_argument_that_somebody_says_is_a_tensor_is_asked_for_its_truth() -> None:
     hinted = "class M(nn.Module):\n    def forward(self, x, s: torch.Tensor = None):\n"
     assert rules_of(hinted + "        s = s or 2.0\n        return x * s\n") == ["DYN002"]
+
+
+def test_a_function_of_torch_by_default_is_not_the_one_that_is_handed_over() -> None:
+    """No call in the file hands over another; whoever uses it may."""
+    source = """
+class M(nn.Module):
+    def __init__(self, act=F.relu, pool=torch.amax):
+        super().__init__()
+        self.act = act
+        self.pool = pool
+
+    def forward(self, x):
+        return self.pool(self.act(x), 1)
+
+
+def g(x: torch.Tensor, fn=torch.exp):
+    return fn(x).sum(-1)
+
+
+def k(x: torch.Tensor, fn=F.softmax):
+    return fn(x, dim=-1)
+
+
+def use(x: torch.Tensor):
+    return g(x, torch.exp) + k(x).mean()
+"""
+    theirs, ours, _ = loaded(source)
+    array = jnp.asarray(X.numpy())
+    want = theirs["M"](torch.sin, torch.amin)(X)
+    np.testing.assert_allclose(
+        ours["M"](jnp.sin, lambda a, axis: a.min(axis), rngs=nnx.Rngs(0))(array), want, rtol=1e-5
+    )
+    for name, fn, other in (("g", torch.sin, jnp.sin), ("use", None, None)):
+        given = (fn,) if fn else ()
+        port = (other,) if other else ()
+        np.testing.assert_allclose(
+            ours[name](array, *port), theirs[name](X, *given), rtol=1e-5, atol=1e-6
+        )
+    got = ours["k"](array, lambda a, dim: a * dim)
+    np.testing.assert_allclose(got, theirs["k"](X, lambda a, dim: a * dim))
