@@ -25,6 +25,7 @@ from migrator.convert.parts import (
     piece,
     pieces,
     rejoined,
+    runs,
     separable,
     shared,
     together,
@@ -68,6 +69,7 @@ class Aliases:
         self._fresh = 0
         self._closures: set[str] = set()
         self._parted: dict[cst.CSTNode, int] = {}
+        self._runs: dict[cst.Assign, tuple[cst.Assign, int]] = {}
         self._storing: dict[cst.CSTNode, list[cst.Call | cst.NamedExpr]] = {}
         state: State = {}
         params = info.node.params
@@ -84,6 +86,8 @@ class Aliases:
         statements = (
             body.body if isinstance(body, (cst.IndentedBlock, cst.SimpleStatementSuite)) else [body]
         )
+        if len(statements) > 1:
+            self._runs |= runs(self.ctx, statements)
         for statement in statements:
             state = self._statement(statement, state, loops)
         return state
@@ -242,6 +246,9 @@ class Aliases:
             plain = not any(isinstance(e, cst.StarredElement) for e in target.elements)
             if each and plain and len(each) == len(target.elements):
                 return [(e.value, one) for e, one in zip(target.elements, each, strict=True)]
+        in_run = self._runs.get(node)
+        if in_run is not None:
+            return [(target, self._in_run(node.value, *in_run, state))]
         found = pieces(self.ctx, target, node.value)
         if found is None:
             return []
@@ -252,6 +259,17 @@ class Aliases:
         if not separable(memory, is_tensor(self.ctx, found[0])):
             return []
         return [(one, piece(memory, number, i)) for i, one in enumerate(found[1])]
+
+    def _in_run(
+        self, value: cst.BaseExpression, first: cst.Assign, place: int, state: State
+    ) -> frozenset[str]:
+        """The memory of one of the slices that assignments in a row take."""
+        number = self._parted.setdefault(first, len(self._parted))
+        if place == 0:
+            for name, theirs in state.items():
+                state[name] = rejoined(theirs, number)
+        memory = self.memory(value, state)
+        return piece(memory, number, place) if separable(memory, tensor=True) else memory
 
     def _results(self, call: cst.Call, state: State) -> Sequence[frozenset[str]]:
         """The memory of each result of a function of the file."""

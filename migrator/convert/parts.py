@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.ranges import apart
 from migrator.infer import kinds as k
 from migrator.infer.construction import CONTAINERS, PARAMETERS
 
@@ -132,7 +134,7 @@ def pieces(
     if any(isinstance(element, cst.StarredElement) for element in target.elements):
         return None
     if isinstance(value, cst.Tuple):
-        base = _indexed(value)
+        base = _indexed(ctx, value)
         return (base, targets) if base is not None and len(value.elements) == len(targets) else None
     if isinstance(value, cst.Name):
         return value, targets
@@ -146,25 +148,84 @@ def pieces(
     return (first.value, targets) if name.startswith("torch.") and first and plain else None
 
 
-def _indexed(value: cst.Tuple) -> cst.Name | None:
-    """``qkv`` of ``qkv[0], qkv[1], qkv[2]``."""
-    bases, places = set(), []
-    for element in value.elements:
-        one = element.value
-        if not isinstance(one, cst.Subscript) or not isinstance(one.value, cst.Name):
-            return None
-        index = one.slice[0].slice
-        if len(one.slice) > 1 or not isinstance(index, cst.Index):
-            return None
-        if not isinstance(index.value, cst.Integer):
-            return None
-        bases.add(one.value.value)
-        places.append(index.value.evaluated_value)
-    if len(bases) != 1 or len(set(places)) != len(places):
+def _indexed(ctx: Context, value: cst.Tuple) -> cst.Name | None:
+    """``qkv`` of ``qkv[0], qkv[1], qkv[2]``, and ``x`` of ``x[:n], x[n:]``."""
+    found = [_of_name(element.value) for element in value.elements]
+    if None in found or len({one[0].value for one in found if one}) != 1:
         return None
-    first = value.elements[0].value
-    assert isinstance(first, cst.Subscript)
-    return first.value if isinstance(first.value, cst.Name) else None
+    (base, _), each = found[0], [one[1] for one in found if one]  # type: ignore[misc]
+    places = [_place(one.value) for one in value.elements]
+    if None not in places:
+        return base if len(set(places)) == len(places) else None
+    known = is_tensor(ctx, base) or any(map(_of_axes, each))
+    return base if known and apart(ctx, each) else None
+
+
+def _of_axes(node: cst.Subscript) -> bool:
+    """Whether an index is of an array's kind: of several axes, or with an ellipsis."""
+    index = node.slice[0].slice
+    dots = isinstance(index, cst.Index) and isinstance(index.value, cst.Ellipsis)
+    return dots or len(node.slice) > 1
+
+
+def _of_name(node: cst.CSTNode) -> tuple[cst.Name, cst.Subscript] | None:
+    """``x`` and ``x[:n]`` of ``x[:n][..., None]``."""
+    while isinstance(node, cst.Subscript) and isinstance(node.value, cst.Subscript):
+        node = node.value
+    if isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name):
+        return node.value, node
+    return None
+
+
+def _place(node: cst.BaseExpression) -> int | None:
+    """2 of ``qkv[2]``."""
+    if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Name):
+        return None
+    index = node.slice[0].slice
+    if len(node.slice) > 1 or not isinstance(index, cst.Index):
+        return None
+    return index.value.evaluated_value if isinstance(index.value, cst.Integer) else None
+
+
+def runs(ctx: Context, body: Sequence[cst.CSTNode]) -> dict[cst.Assign, tuple[cst.Assign, int]]:
+    """``a = x[:n]`` and then ``b = x[n:]``, which share nothing: the first assignment of such, and the place of each."""
+    found: dict[cst.Assign, tuple[cst.Assign, int]] = {}
+    run: list[tuple[cst.Assign, cst.Subscript]] = []
+    for statement in body:
+        taken = _sliced(statement)
+        if taken is None:
+            run = []
+        elif run and _goes_on(ctx, run, taken[1]):
+            run.append(taken)
+            found |= {node: (run[0][0], i) for i, (node, _) in enumerate(run)}
+        else:
+            run = [taken]
+    return found
+
+
+def _sliced(statement: cst.CSTNode) -> tuple[cst.Assign, cst.Subscript] | None:
+    """The assignment of ``a = x[:n]``."""
+    node = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    if not isinstance(node, cst.Assign) or len(node.targets) != 1 or len(statement.body) != 1:  # type: ignore[attr-defined]
+        return None
+    one = _of_name(node.value)
+    plain = isinstance(node.targets[0].target, cst.Name)
+    return (node, one[1]) if one is not None and plain else None
+
+
+def _goes_on(
+    ctx: Context, run: Sequence[tuple[cst.Assign, cst.Subscript]], value: cst.Subscript
+) -> bool:
+    """Whether a slice is of the tensor that those before it are of, and shares nothing with them."""
+    each = [one for _, one in run]
+    bound = {name for node, _ in run for name in syntax.names(node.targets[0].target)}
+    one_base = syntax.code(value.value) == syntax.code(each[0].value)
+    return (
+        one_base
+        and not bound & set(syntax.names(value))
+        and (is_tensor(ctx, value.value) or any(map(_of_axes, (*each, value))))
+        and apart(ctx, [*each, value])
+    )
 
 
 def is_tensor(ctx: Context, node: cst.BaseExpression) -> bool:

@@ -46,6 +46,24 @@ def atan2(y: jax.Array, x: jax.Array) -> jax.Array:
     return jnp.where(origin, lax.stop_gradient(jnp.arctan2(y, x)), angle)
 
 
+def angle(x: jax.Array) -> jax.Array:
+    """Argument of x: 0 for -0, where it is π in jnp.angle; its gradient at 0 is 0, in jnp.angle it is NaN."""
+    if not jnp.iscomplexobj(x):
+        found = jnp.where(x < 0, jnp.pi, jnp.where(jnp.isnan(x), jnp.nan, 0))
+        return found.astype(jnp.result_type(x, jnp.bfloat16))
+    return jnp.where(x == 0, lax.stop_gradient(jnp.angle(x)), jnp.angle(jnp.where(x == 0, 1, x)))
+
+
+def copysign(x: jax.Array, y: jax.Array) -> jax.Array:
+    """x with the sign of y; its gradient at 0 is 0, in jnp.copysign it is 1 or -1."""
+    return jnp.copysign(jnp.where(x == 0, lax.stop_gradient(x), x), y)
+
+
+def power(x, y):
+    """x ** y; its gradient at 0 ** 0 is 0, in jnp.power it is NaN for an exponent that is no integer."""
+    return jnp.where((x == 0) & (y == 0), 1, x) ** y
+
+
 def float_power(x, y):
     """x ** y in float32 at least (torch's ``float_power`` is always float64)."""
     wide = [jnp.asarray(v, jnp.promote_types(jnp.result_type(v), jnp.float32)) for v in (x, y)]

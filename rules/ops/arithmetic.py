@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from rules.compat.pointwise import absolute, float_power, truncated_division
+from rules.compat.pointwise import absolute, float_power, power, truncated_division
 from rules.registry import is_integer, is_tensor, op, surely, unsupported
 
 
@@ -147,10 +147,17 @@ def fmod(input, other) -> Tensor:
     return jnp.fmod(input, other)
 
 
-@op("torch.pow", "Tensor.pow", "Tensor.__pow__", example={"x.pow(2)": "x**2", "x**y": "x**y"})
+@op(
+    "torch.pow",
+    "Tensor.pow",
+    "Tensor.__pow__",
+    example={"x.pow(2)": "x**2", "x**i": "x**i", "x**y": "power(x, y)"},
+)
 def pow(input, exponent) -> Tensor:
     """Power."""
-    return input**exponent
+    if surely(is_integer(exponent) or is_integer(input)) or surely(exponent != 0):
+        return input**exponent
+    return power(input, exponent)
 
 
 @op("Tensor.__rpow__", example={"2**x": "2**x"})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import lax
 
+from rules.compat.pointwise import angle as compat_angle
 from rules.registry import op
 
 
-@op("torch.angle", "Tensor.angle", example={"x.angle()": "jnp.angle(x)"})
+@op("torch.angle", "Tensor.angle", example={"x.angle()": "angle(x)"})
 def angle(input) -> Tensor["float"]:
     """Argument of a complex number."""
-    return jnp.angle(input)
+    return compat_angle(input)
 
 
 @op("torch.real", "Tensor.real", example={"x.real": "x.real"})

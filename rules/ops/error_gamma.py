@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from rules.compat.special import i0 as compat_i0
 from rules.compat.special import polygamma as polygamma_
 from rules.registry import is_bool, is_integer, op, surely
 
@@ -144,10 +145,10 @@ def igammac(input, other) -> Tensor["float"]:
     return jax.scipy.special.gammaincc(input, other)
 
 
-@op("torch.i0", "torch.special.i0", "Tensor.i0", example={"x.i0()": "jax.scipy.special.i0(x)"})
+@op("torch.i0", "torch.special.i0", "Tensor.i0", example={"x.i0()": "i0(x)"})
 def i0(input) -> Tensor["float"]:
     """Modified Bessel function of order 0."""
-    return jax.scipy.special.i0(input)
+    return compat_i0(input)
 
 
 @op(

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from rules.compat.pointwise import clamp as compat_clamp
+from rules.compat.pointwise import copysign as compat_copysign
 from rules.registry import is_bool, is_complex, op, surely
 
 
@@ -68,10 +69,10 @@ def signbit(input) -> Tensor["bool"]:
     return jnp.signbit(input)
 
 
-@op("torch.copysign", "Tensor.copysign", example={"torch.copysign(x, y)": "jnp.copysign(x, y)"})
+@op("torch.copysign", "Tensor.copysign", example={"torch.copysign(x, y)": "copysign(x, y)"})
 def copysign(input, other) -> Tensor:
     """Magnitude of input, sign of other."""
-    return jnp.copysign(input, other)
+    return compat_copysign(input, other)
 
 
 @op(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from jax import lax
 
 from rules.compat import (
     bessel,
@@ -43,6 +44,12 @@ def _forget_programs() -> Iterator[None]:
 def positive(*shape: int, seed: int = 0) -> np.ndarray:
     """Values from 0.2 upwards."""
     return np.abs(array(shape, seed)) + np.float32(0.2)
+
+
+def zeroed(shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Values from 0.5 upwards, some of them 0 instead."""
+    values = positive(*shape, seed=seed) + np.float32(0.3)
+    return np.where(np.arange(values.size).reshape(shape) % 3 < 1 + seed % 2, np.float32(0), values)
 
 
 def definite(seed: int) -> np.ndarray:
@@ -161,6 +168,27 @@ GRADIENT: list[tuple[str, Function, Function, Callable[[int], list[np.ndarray]]]
     ),
     ("matrix_norm", torch.linalg.matrix_norm, linalg.matrix_norm, lambda s: [array((2, 3, 4), s)]),
     ("absolute", torch.abs, pointwise.absolute, lambda s: [array((4, 4), s, 0.5)]),
+    ("angle", torch.angle, pointwise.angle, lambda s: [np.append(array((9,), s, 0.5), -0.0)]),
+    (
+        "angle of complex numbers",
+        lambda x: torch.angle(torch.view_as_complex(x)),
+        lambda x: pointwise.angle(lax.complex(x[..., 0], x[..., 1])),
+        lambda s: [np.vstack([array((9, 2), s, 0.5), np.zeros((1, 2), np.float32)])],
+    ),
+    (
+        "copysign",
+        torch.copysign,
+        pointwise.copysign,
+        lambda s: [array((9,), s, 0.5), array((9,), s + 1)],
+    ),
+    ("power", torch.pow, pointwise.power, lambda s: [zeroed((9,), s), zeroed((9,), s + 1)]),
+    (
+        "power of a number",
+        lambda x: x**0.0,
+        lambda x: pointwise.power(x, 0.0),
+        lambda s: [zeroed((9,), s)],
+    ),
+    ("i0", torch.special.i0, special.i0, lambda s: [array((9,), s, 0.5)]),
     ("atan2", torch.atan2, pointwise.atan2, lambda s: [array((9,), s), array((9,), s + 1)]),
     (
         "clamp",

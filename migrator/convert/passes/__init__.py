@@ -37,6 +37,7 @@ ORDER = (
     "branching",
     "casting",
     "zero_dims",
+    "powers",
     "initializers",
     "functions",
     "containers",
