@@ -201,6 +201,9 @@ def _last(node: cst.CSTNode) -> str:
     return node.value if isinstance(node, cst.Name) else ""
 
 
+_TEXT = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
+
+
 def _generic(node: cst.Subscript, resolve: Callable[[cst.CSTNode], k.Kind]) -> k.Kind:
     base = _last(node.value)
     parts = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
@@ -230,6 +233,8 @@ def _generic(node: cst.Subscript, resolve: Callable[[cst.CSTNode], k.Kind]) -> k
         return k.Class("")
     if base in ("Final", "ClassVar", "Annotated"):
         return kinds[0]
+    if isinstance(kinds[0], k.Tensor) and len(parts) == 2 and isinstance(parts[1], _TEXT):
+        return k.TENSOR  # Float[Tensor, "batch dim"]
     kind = resolve(node.value)
     if isinstance(kind, k.Class):
         return instance(kind.name)

@@ -104,6 +104,8 @@ class Calls(ModuleMethods):
             if isinstance(receiver, k.Optional):
                 receiver = receiver.inner
             self._saves(node.func, receiver, args)
+            if _moves_new_parameter(node.func, receiver, args):
+                return receiver
             special = self._container_method(node.func, receiver, node, args)
             if special is not None:
                 return special
@@ -555,3 +557,10 @@ _TENSOR_PARAMS = frozenset(
     "input target index src mask query key mat1 mat2 tensor1 tensor2 source vec2 batch1 batch2".split()
 )
 """Names that torch's signatures give to arguments that can only be tensors."""
+
+
+def _moves_new_parameter(func: cst.Attribute, receiver: k.Kind, args: Args) -> bool:
+    """Whether ``nn.Parameter(x).to(device)`` is the parameter: where it is on the device already, nothing is made."""
+    new = isinstance(func.value, cst.Call) and isinstance(receiver, k.Tensor)
+    named = func.attr.value in ("to", "cuda", "cpu") and getattr(receiver, "role", "") == "param"
+    return new and named and not any(isinstance(kind, (k.DType, k.Tensor)) for _, kind in args)

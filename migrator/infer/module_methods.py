@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.construction import (
     CONTAINERS,
@@ -15,6 +16,7 @@ from migrator.infer.construction import (
     as_parameter,
     surely_affine,
 )
+from migrator.infer.facts import Facts, FunctionInfo
 from migrator.infer.first import grown
 from migrator.infer.python import is_self
 from migrator.infer.signatures import Args
@@ -100,7 +102,8 @@ class ModuleMethods(Construction):
                     role = "buffer" if name == "register_buffer" else "param"
                     value = args[1][1]
                     if isinstance(value, k.Unknown):
-                        value = k.TENSOR
+                        left_out = is_left_out(self.facts, self.function, node.args[1].value)
+                        value = k.Optional(k.TENSOR) if left_out else k.TENSOR
                     if isinstance(value, k.Tensor):
                         value = replace(value, role=role)
                     elif isinstance(value, k.Optional) and isinstance(value.inner, k.Tensor):
@@ -121,3 +124,16 @@ class ModuleMethods(Construction):
 
 def _with_item(known: k.Kind | None, item: k.Kind) -> k.Kind:
     return item if known is None or isinstance(known, k.Unknown) else k.join(known, item)
+
+
+def is_left_out(facts: Facts, function: FunctionInfo | None, node: cst.BaseExpression) -> bool:
+    """Whether a value is an argument that is None where no caller gives it, as it came in."""
+    if function is None or not isinstance(node, cst.Name):
+        return False
+    params = function.node.params
+    given = {p.name.value: p.default for p in (*params.params, *params.kwonly_params)}
+    default = given.get(node.value)
+    if not isinstance(default, cst.Name) or default.value != "None":
+        return False
+    written = facts.tree.within(function.node, cst.AssignTarget, cst.AnnAssign, cst.AugAssign)
+    return not any(syntax.code(one.target) == node.value for one in written)
