@@ -413,6 +413,21 @@ def _substituted(mapping: Mapping[str, cst.BaseExpression], item: Any) -> cst.CS
     return rebuild(item, partial(_substituted, mapping))
 
 
+def pattern(node: cst.BaseExpression) -> str:
+    """What a name that is made up in the code may be, as a regular expression."""
+    if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
+        return re.escape(node.evaluated_value)
+    if isinstance(node, cst.FormattedString):
+        texts = [
+            re.escape(part.value) if isinstance(part, cst.FormattedStringText) else ".*"
+            for part in node.parts
+        ]
+        return "".join(texts)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        return pattern(node.left) + pattern(node.right)
+    return ".*"
+
+
 def names(node: cst.CSTNode) -> dict[str, int]:
     """Every Name read in an expression and how often (attribute names and keywords left out)."""
     found: dict[str, int] = {}

@@ -130,6 +130,8 @@ class Context:
         """Classes and attributes that keep methods of the module, by their names."""
         self.kept_functions: frozenset[tuple[str, str]] | None = None
         """Those that keep a function which is handed the module."""
+        self.stateless: dict[FunctionInfo, bool] = {}
+        """Whether a method is written as a static one, once it has been asked."""
         self.package_names: Any = None
         """What becomes of the dotted names of the file's own package, once it is asked for."""
         self.known_masks: Any = None

@@ -9,7 +9,7 @@ import torch
 from flax import nnx
 
 from numerics.parameters import copied
-from tests.convert.tools import both, convert, rules_of
+from tests.convert.tools import both, check, convert, rules_of
 
 HEAD = """
 from functools import partial
@@ -43,6 +43,10 @@ REST = """
             return self._times
         return self._plus
 
+    def _look_up(self, name):
+        table = {{"times": self._times, "relu": torch.relu}}
+        return table[name]
+
     def forward(self, x):
         return {}
 """
@@ -56,6 +60,11 @@ def _source(line: str, call: str = "self.fn(x)") -> str:
     "line",
     [
         "self.fn = self._times",
+        "self.fn = {'times': self._times, 'plus': self._plus}['times']",
+        "self.fn = {'plus': self._plus}.get('times', self._times)",
+        "fns = {'times': self._times, 'plus': self._plus}\n        self.fn = fns['times']",
+        "fns = dict(a=1)\n        self.fn = getattr(self, '_times')",
+        "name = 'times'\n        self.fn = getattr(self, f'_{name}')",
         "self.fn = self._plus if fast else self._times",
         "self.fn = self._choose()",
         "if fast:\n            self.fn = self._plus\n        else:\n            self.fn = self._times",
@@ -76,13 +85,79 @@ def test_gradients_and_new_weights_reach_a_kept_method(line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ("self.fns = {'times': self._times, 'plus': self._plus}", "self.fns['times'](x=x)"),
+        ("self.fns = [self._times, self._plus]", "self.fns[0](x) + self.fns[1](x)"),
+    ],
+)
+def test_gradients_reach_a_table_of_methods(line: str, call: str) -> None:
+    model, port, _ = both(_source(line, call))
+    x = torch.linspace(-1, 1, 8).reshape(2, 4)
+    model(x).sum().backward()
+    grads = nnx.jit(nnx.grad(lambda m, x: m(x).sum()))(port, jnp.asarray(x.numpy()))
+    np.testing.assert_allclose(grads.scale[...], model.scale.grad.numpy(), rtol=1e-6)
+
+
+STATELESS = """
+import copy
+
+
+class Layer(nn.Module):
+    def __init__(self, act: str = "gelu"):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.act = self.look_up(act)
+
+    def look_up(self, name):
+        table = {"gelu": self.gelu, "relu": F.relu, "swish": self.swish}
+        return table[name]
+
+    def gelu(self, x: torch.Tensor, scale: float = 1.5) -> torch.Tensor:
+        return x * torch.erf(x / scale)
+
+    def swish(self, x):
+        return x * torch.sigmoid(x)
+
+    def forward(self, x):
+        return self.act(self.inner(x)) + self.swish(x)
+
+
+class M(nn.Module):
+    def __init__(self, act: str = "gelu"):
+        super().__init__()
+        layer = Layer(act)
+        self.layers = nn.ModuleList([copy.deepcopy(layer) for _ in range(2)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize("act", ["gelu", "relu", "swish"])
+def test_methods_that_read_nothing_of_the_module_become_static(act: str) -> None:
+    """A bound one in an attribute would make a copy of the module endless."""
+    assert "@staticmethod\n    def gelu(x: jax.Array, scale" in convert(STATELESS).code
+    check(STATELESS, act)
+
+
+def test_an_overridden_method_stays_one() -> None:
+    more = "\n\nclass Other(Layer):\n    def gelu(self, x):\n        return x * self.inner(x)\n"
+    assert rules_of(STATELESS + more) == ["API001"]
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "self.fn = partial(self._times)",
-        "self.fn = getattr(self, '_times')",
         "self.fn = self.inner.forward",
-        "self.fns = {'times': self._times}",
-        "self.fns = [self._times, self._plus]",
+        "self.fns = {'times': self._times}\n        self.fn = self.fns.get('times')",
+        "self.fns = [self._times, self._plus]\n        self.fns.reverse()",
+        "self.fns = {'times': self._times, 'relu': torch.relu}",
+        "table = {'times': self._times, 'relu': torch.relu}\n        self.fn = table['times']",
+        "self.fn = self._look_up('times')",
         "self.kept = Kept(self._times)",
         "self.kept = nn.Sequential(Kept(lambda x: self.inner(x)))",
         "setattr(self, 'fn', self._times)",

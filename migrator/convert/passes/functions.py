@@ -15,6 +15,7 @@ from migrator.convert.passes.classes import extra_lines
 from migrator.convert.passes.initializers import returned_parameters
 from migrator.convert.passes.making_functions import for_callers
 from migrator.convert.rewriter import PASS, Rewriter, converts
+from migrator.convert.stateless import as_static, is_stateless
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -80,9 +81,10 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
             name = syntax.changed(name, value="__call__")
         elif sets:
             name = syntax.changed(name, value=NAME)
-    return syntax.changed(
+    made = syntax.changed(
         node, decorators=decorators, params=params, returns=returns, body=body, name=name
     )
+    return as_static(made) if owner is not None and is_stateless(ctx, info) else made
 
 
 def head(rw: Rewriter, node: cst.FunctionDef, info: FunctionInfo) -> cst.FunctionDef:

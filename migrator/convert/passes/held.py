@@ -263,24 +263,9 @@ def _set_by_name(rw: Rewriter, owner: ClassInfo, name: str) -> bool:
         made = call.args[2].value
         if not isinstance(rw.ctx.facts.kind(made), k.Module) or is_function(rw, made):
             continue
-        if re.fullmatch(_pattern(call.args[1].value), name):
+        if re.fullmatch(syntax.pattern(call.args[1].value), name):
             return True
     return False
-
-
-def _pattern(node: cst.BaseExpression) -> str:
-    """What a name that is made up in the code may be, as a regular expression."""
-    if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
-        return re.escape(node.evaluated_value)
-    if isinstance(node, cst.FormattedString):
-        texts = [
-            re.escape(part.value) if isinstance(part, cst.FormattedStringText) else ".*"
-            for part in node.parts
-        ]
-        return "".join(texts)
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-        return _pattern(node.left) + _pattern(node.right)
-    return ".*"
 
 
 @converts(cst.Assign, targets=(cst.Attribute,), values=(cst.Name,))

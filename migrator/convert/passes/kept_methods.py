@@ -7,6 +7,7 @@ A lambda that reads parts of the module is handed the module by each call.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import libcst as cst
@@ -15,8 +16,11 @@ from migrator import syntax
 from migrator.convert.closures import names_of_parts, reads_module, trains
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.stateless import is_stateless
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+
+_NO_FUNCTIONS = (k.Tensor, k.Scalar, k.Const, k.Module, k.DType, k.Device)
 
 
 @converts(cst.Assign, targets=(cst.Attribute,))
@@ -34,6 +38,17 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
     if isinstance(target, cst.Attribute) and (owner.name, target.attr.value) in _functions(ctx):
         return _handed_the_module(rw, node)
     raise _failure(node)
+
+
+@converts(cst.Assign, targets=(cst.Name,), values=(cst.Dict,))
+def table(rw: Rewriter, node: cst.Assign) -> Any:
+    """``table = {"a": self._a, "b": self._b}`` of which one is kept by its name."""
+    target = node.targets[0].target
+    if len(node.targets) != 1 or not isinstance(target, cst.Name):
+        return None
+    if not isinstance(node.value, cst.Dict) or _table_of(rw.ctx, target) is not node.value:
+        return None
+    return syntax.changed(node, value=_named(rw, node.value))
 
 
 def _handed_the_module(rw: Rewriter, node: cst.Assign) -> Any:
@@ -69,20 +84,17 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
       Failure: a module is built with such a method, which it would keep.
     """
     ctx, func = rw.ctx, node.func
-    keeping = _names(ctx) or _functions(ctx)
-    if (
-        keeping
-        and isinstance(func, cst.Attribute)
-        and ctx.is_self(func.value)
-        and ctx.owner is not None
-    ):
-        if any((one.name, func.attr.value) in _names(ctx) for one in _family(ctx, ctx.owner)):
-            both = [cst.Arg(func.value), cst.Arg(func)]
-            made = syntax.with_args(cst.Call(cst.Name("getattr")), both)
-            return syntax.changed(node, func=made, args=[rw.visit(arg) for arg in node.args])
-        if any((one.name, func.attr.value) in _functions(ctx) for one in _family(ctx, ctx.owner)):
-            args = [cst.Arg(func.value), *(rw.visit(arg) for arg in node.args)]
-            return syntax.with_args(node, args)
+    if (_names(ctx) or _functions(ctx)) and ctx.owner is not None:
+        kept = func.value if isinstance(func, cst.Subscript) else func
+        if isinstance(kept, cst.Attribute) and ctx.is_self(kept.value):
+            family = [(one.name, kept.attr.value) for one in _family(ctx, ctx.owner)]
+            if any(one in _names(ctx) for one in family):
+                both = [cst.Arg(kept.value), cst.Arg(rw.visit(func))]
+                made = syntax.with_args(cst.Call(cst.Name("getattr")), both)
+                return syntax.changed(node, func=made, args=[rw.visit(arg) for arg in node.args])
+            if kept is func and any(one in _functions(ctx) for one in family):
+                args = [cst.Arg(kept.value), *(rw.visit(arg) for arg in node.args)]
+                return syntax.with_args(node, args)
     if ctx.in_init and ctx.owner is not None and ctx.owner.torch_base is not None:
         keeps = _builds(ctx, node) or (isinstance(func, cst.Name) and func.value == "setattr")
         if keeps and any(_holds(ctx, arg.value) for arg in node.args):
@@ -110,7 +122,9 @@ def _method(ctx: Context, node: cst.CSTNode) -> FunctionInfo | None:
     info = ctx.facts.names.get(kind.name)
     if info is None or info.owner is None or info.owner.torch_base is None:
         return None
-    return None if {"staticmethod", "classmethod"} & set(info.decorators) else info
+    if {"staticmethod", "classmethod"} & set(info.decorators) or is_stateless(ctx, info):
+        return None
+    return info
 
 
 def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
@@ -125,7 +139,11 @@ def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
         if info is not None and info.outer is not None:
             return reads_module(ctx, info.node.body) or reads_module(ctx, info.node.params)
         bound = kind.bound if isinstance(kind, k.Function) else None
-        return isinstance(bound, k.Module) and info is not None and info.owner is not None
+        if isinstance(bound, k.Module) and info is not None and info.owner is not None:
+            return True
+        return any(_holds(ctx, value) for value in _tables(ctx, node))
+    if isinstance(node, cst.Subscript):
+        return _holds(ctx, node.value)
     if isinstance(node, cst.IfExp):
         return _holds(ctx, node.body) or _holds(ctx, node.orelse)
     if isinstance(node, (cst.List, cst.Tuple)):
@@ -145,11 +163,28 @@ def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
             return _asks_for_method(ctx, node)
         if ctx.facts.callee(node) in ("builtins.tuple", "builtins.list", "builtins.dict"):
             return any(_holds(ctx, arg.value) for arg in node.args)
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("get", "pop"):
+            return _holds(ctx, node.func.value)
         if _builds_plain(ctx, node):
             return any(_holds(ctx, a.value) or trains(ctx.kind(a.value)) for a in node.args)
         getter = _method(ctx, node.func)
         return getter is not None and _gives_methods(ctx, getter)
     return False
+
+
+def _tables(ctx: Context, node: cst.Name) -> list[cst.BaseExpression]:
+    """The displays that a local name is given: ``table = {"a": self._plain}``."""
+    frame = ctx.frame
+    if frame is None or not ctx.facts.tree.has(frame.info.node):
+        return []
+    return [
+        one.value
+        for one in ctx.facts.tree.within(frame.info.node, cst.Assign)
+        if isinstance(one.value, (cst.Dict, cst.List, cst.Tuple))
+        and any(
+            isinstance(t.target, cst.Name) and t.target.value == node.value for t in one.targets
+        )
+    ]
 
 
 def _builds_plain(ctx: Context, node: cst.Call) -> bool:
@@ -160,15 +195,26 @@ def _builds_plain(ctx: Context, node: cst.Call) -> bool:
 
 
 def _asks_for_method(ctx: Context, node: cst.Call) -> bool:
-    """``getattr(self, "_plain")``."""
+    """``getattr(self, "_plain")``, ``getattr(self, f"_{kind}")``."""
     if len(node.args) < 2 or not ctx.is_self(node.args[0].value) or ctx.owner is None:
         return False
-    name = node.args[1].value
-    return isinstance(name, cst.SimpleString) and ctx.owner.method(name.raw_value) is not None
+    return _may_be(ctx.owner, node.args[1].value) is not False
 
 
 def _gives_methods(ctx: Context, info: FunctionInfo) -> bool:
-    return any(_method(ctx, value) is not None for value in _returned(ctx, info))
+    """Whether what a method returns may be a method of its module: one that is not called where it is named."""
+    returned = _returned(ctx, info)
+    if any(_method(ctx, value) is not None for value in returned):
+        return True
+    if info.settled is not None or not returned or isinstance(info.returns, _NO_FUNCTIONS):
+        return False
+    return any(_names_method(ctx, node) for node in ctx.facts.tree.within(info.node, cst.Attribute))
+
+
+def _names_method(ctx: Context, node: cst.Attribute) -> bool:
+    outer = ctx.facts.tree.around(node)[-1]
+    called = isinstance(outer, cst.Call) and outer.func is node
+    return not called and _method(ctx, node) is not None
 
 
 def _returned(ctx: Context, info: FunctionInfo) -> list[cst.BaseExpression]:
@@ -195,7 +241,14 @@ def _is_choice(ctx: Context, node: cst.BaseExpression) -> bool:
     """Whether a value is a method of the module itself, or one of two."""
     if isinstance(node, cst.IfExp):
         return _is_choice(ctx, node.body) and _is_choice(ctx, node.orelse)
+    if isinstance(node, cst.Subscript):
+        return _is_table(ctx, node.value)
     if isinstance(node, cst.Call):
+        if _looked_up(ctx, node) is not None:
+            return True
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
+            rest = node.args[1:]
+            return _is_table(ctx, node.func.value) and all(_is_choice(ctx, a.value) for a in rest)
         getter = _method(ctx, node.func)
         return getter is not None and _is_getter(ctx, getter)
     if not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name):
@@ -204,6 +257,74 @@ def _is_choice(ctx: Context, node: cst.BaseExpression) -> bool:
     if info is None or node.value.value != "self" or info.short in ("forward", "__call__"):
         return False
     return ctx.plan.how(info) != "param" and not {"property"} & set(info.decorators)
+
+
+def _is_kept(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a value is a method of the module that can be named, or a display of nothing but such methods."""
+    if isinstance(node, (cst.List, cst.Tuple)):
+        return bool(node.elements) and all(
+            type(one) is cst.Element and _is_choice(ctx, one.value) for one in node.elements
+        )
+    return _is_choice(ctx, node) or (isinstance(node, cst.Dict) and _is_table(ctx, node))
+
+
+def _is_table(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a value is a dict of nothing but methods, or a local name of one that is only looked up to be kept."""
+    if isinstance(node, cst.Dict):
+        return bool(node.elements) and all(
+            isinstance(one, cst.DictElement) and _is_choice(ctx, one.value) for one in node.elements
+        )
+    return isinstance(node, cst.Name) and _table_of(ctx, node) is not None
+
+
+def _table_of(ctx: Context, node: cst.Name) -> cst.Dict | None:
+    """The dict that a local name is given once, where each of its uses chooses a method that an attribute keeps."""
+    tree = ctx.facts.tree
+    around = tree.around(node) if tree.has(node) else []
+    function = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
+    if function is None:
+        return None
+    found: cst.Dict | None = None
+    for one in tree.within(function, cst.Name):
+        if one.value != node.value:
+            continue
+        *_, further, outer = tree.around(one)
+        if isinstance(outer, cst.AssignTarget) and isinstance(further, cst.Assign):
+            value = further.value if found is None and len(further.targets) == 1 else None
+            if not isinstance(value, cst.Dict) or not _is_table(ctx, value):
+                return None
+            found = value
+            continue
+        if isinstance(outer, cst.Attribute) and outer.attr.value == "get":
+            outer, further = further, tree.around(further)[-1]
+        if not isinstance(further, cst.Assign) or further.value is not outer:
+            return None
+        if not isinstance(further.targets[0].target, cst.Attribute):
+            return None
+    return found
+
+
+def _looked_up(ctx: Context, node: cst.Call) -> cst.BaseExpression | None:
+    """The name in ``getattr(self, f"_{kind}")`` where it can be nothing but a method's."""
+    if not isinstance(node.func, cst.Name) or node.func.value != "getattr" or len(node.args) != 2:
+        return None
+    if not ctx.facts.tree.has(node):
+        return None
+    given, around = node.args[0].value, ctx.facts.tree.around(node)
+    cls = next((one for one in around if isinstance(one, cst.ClassDef)), None)
+    owner = next((one for one in ctx.facts.classes.values() if one.node is cls), None)
+    if owner is None or not isinstance(given, cst.Name) or given.value != "self":
+        return None
+    return node.args[1].value if _may_be(owner, node.args[1].value) is True else None
+
+
+def _may_be(owner: ClassInfo, name: cst.BaseExpression) -> bool | None:
+    """Whether an attribute of a computed name is a method: None where it may be one or something else."""
+    pattern = syntax.pattern(name)
+    others = [n for c in owner.lineage() for n in (*c.attributes, *c.statics)]
+    if not any(re.fullmatch(pattern, n) for c in owner.lineage() for n in c.methods):
+        return False
+    return None if any(re.fullmatch(pattern, n) for n in others) else True
 
 
 def _is_getter(ctx: Context, info: FunctionInfo) -> bool:
@@ -237,7 +358,7 @@ def _names(ctx: Context) -> frozenset[tuple[str, str]]:
                 continue  # of another file
             for node in ctx.facts.tree.within(info.node, cst.Assign):
                 target = node.targets[0].target
-                if isinstance(target, cst.Attribute) and _is_choice(ctx, node.value):
+                if isinstance(target, cst.Attribute) and _is_kept(ctx, node.value):
                     given.setdefault((info.name, target.attr.value), []).append(node)
         ctx.kept_methods = frozenset(
             (cls, name)
@@ -273,6 +394,7 @@ def _only_called(ctx: Context, info: ClassInfo, name: str, only: cst.Assign | No
     family = _family(ctx, info)
     if any(one.settled is not None or name in one.methods for one in family):
         return False
+    displays: set[bool] = set()
     for node in ctx.source.index.of_type(cst.Attribute):
         if node.attr.value != name:
             continue
@@ -286,10 +408,19 @@ def _only_called(ctx: Context, info: ClassInfo, name: str, only: cst.Assign | No
         outer = around[-1]
         if isinstance(outer, cst.AssignTarget):
             whole = around[-2]
-            allowed = _is_choice(ctx, whole.value) if only is None else whole is only
+            allowed = _is_kept(ctx, whole.value) if only is None else whole is only
             if len(whole.targets) != 1 or not allowed:
                 return False
-        elif not isinstance(outer, cst.Call) or outer.func is not node:
+            displays |= {isinstance(whole.value, (cst.Dict, cst.List, cst.Tuple))}
+        elif isinstance(outer, cst.Call) and outer.func is node:
+            displays |= {False}
+        elif isinstance(outer, cst.Subscript) and isinstance(around[-2], cst.Call):
+            if around[-2].func is not outer or outer.value is not node:
+                return False
+            displays |= {True}
+        else:
+            return False
+        if len(displays) > 1:
             return False
     return True
 
@@ -301,5 +432,18 @@ def _named(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
         return syntax.changed(node, test=rw.visit(node.test), **arms)
     if isinstance(node, cst.Attribute):
         return cst.SimpleString(f'"{node.attr.value}"')
-    made: cst.BaseExpression = rw.visit(node)
-    return made
+    if isinstance(node, cst.Subscript):
+        return syntax.changed(rw.visit(node), value=_named(rw, node.value))
+    if isinstance(node, (cst.Dict, cst.List, cst.Tuple)):
+        made = [syntax.changed(one, value=_named(rw, one.value)) for one in node.elements]
+        return syntax.changed(node, elements=made)
+    if isinstance(node, cst.Call):
+        name = _looked_up(rw.ctx, node)
+        if name is not None:
+            return rw.visit(name)
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
+            func = syntax.changed(node.func, value=_named(rw, node.func.value))
+            rest = [syntax.changed(a, value=_named(rw, a.value)) for a in node.args[1:]]
+            return syntax.changed(node, func=func, args=[rw.visit(node.args[0]), *rest])
+    whole: cst.BaseExpression = rw.visit(node)
+    return whole
