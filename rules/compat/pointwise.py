@@ -50,7 +50,7 @@ def angle(x: jax.Array) -> jax.Array:
     """Argument of x: 0 for -0, where it is π in jnp.angle; its gradient at 0 is 0, in jnp.angle it is NaN."""
     if not jnp.iscomplexobj(x):
         found = jnp.where(x < 0, jnp.pi, jnp.where(jnp.isnan(x), jnp.nan, 0))
-        return found.astype(jnp.result_type(x, jnp.bfloat16))
+        return found.astype(jnp.result_type(x, float))
     return jnp.where(x == 0, lax.stop_gradient(jnp.angle(x)), jnp.angle(jnp.where(x == 0, 1, x)))
 
 
