@@ -14,6 +14,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrator.errors import UserError
+from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
 from migrator.lines import assigned, split
 from migrator.nodes import trusted_parser
@@ -94,7 +95,8 @@ class Source:
         self.module = module
         try:
             with trusted_parser:
-                self.tree = written_out(assigned(split(cst.parse_module(text)), text), text)
+                tree = spelled_out(split(cst.parse_module(text)), text)
+                self.tree = written_out(assigned(tree, text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:

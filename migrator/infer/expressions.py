@@ -21,7 +21,7 @@ _DTYPE_ORDER = ("bool", "int", "float", "complex")
 _BUILTINS = frozenset(
     "len range enumerate zip isinstance issubclass int float bool str list tuple dict set sorted sum max min "
     "abs map filter reversed getattr hasattr setattr super print type any all round divmod pow id repr vars "
-    "iter next slice callable format open frozenset object property staticmethod classmethod".split()
+    "iter next slice callable format open frozenset object property staticmethod classmethod eval exec".split()
 )
 
 
