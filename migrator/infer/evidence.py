@@ -31,6 +31,7 @@ _RESIZING = frozenset(
     "interpolate upsample adaptive_avg_pool2d adaptive_max_pool2d avg_pool2d max_pool2d".split()
 )
 """Functions whose second argument is a size."""
+_OF_LAYERS = frozenset({"weight", "bias"})
 ASKED = "asked"
 """The use of a name in ``isinstance``: it may be of one kind or another."""
 _TELLING = (
@@ -151,6 +152,10 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
         kind = type(node)
         if kind is cst.Attribute:
             name = node.attr.value
+            if name in _OF_LAYERS:
+                note(node.value, "layer")
+            elif name == "__class__":
+                note(node.value, "classed")
             if node in others or (node not in called and tensor_method(name)):
                 note(
                     node.value, "attribute"
@@ -208,6 +213,12 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
                     note(node.args[0].value, "iterated")
                     if node.func.value == "isinstance":
                         note(node.args[0].value, ASKED)
+            if isinstance(node.func, cst.Name) and node.args:
+                if node.func.value == "type" and len(node.args) == 1:
+                    note(node.args[0].value, "classed")
+                elif node.func.value == "hasattr" and _asks_for(node, _OF_LAYERS):
+                    note(node.args[0].value, "classed")
+                    note(node.args[0].value, "layer")
             for place, item in enumerate(node.args):
                 if item.star:
                     note(item.value, "iterated")
@@ -240,6 +251,12 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             for one in _either(copy.value):
                 note(one, "option")
     return found
+
+
+def _asks_for(call: cst.Call, names: frozenset[str]) -> bool:
+    """Whether ``hasattr`` asks for one of some names."""
+    told = call.args[1].value if len(call.args) == 2 else None
+    return isinstance(told, cst.SimpleString) and told.evaluated_value in names
 
 
 def _bounds(call: cst.Call, maker: str) -> list[cst.Arg]:
@@ -283,6 +300,8 @@ def guess(uses: set[str], forward: bool) -> k.Kind:
     into accept. Any other parameter is one only when a use proves it.
     """
     against = uses & {"container", "iterated", "called", "unpacked"}
+    if not forward and uses >= {"classed", "layer"} and not against | uses & {"tensor", "indexed"}:
+        return k.Module()  # its class is asked for, and its weight: ``init_weights(m)``
     if (
         "bounded" in uses
         and not forward

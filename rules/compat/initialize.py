@@ -22,6 +22,19 @@ def weight_of(module):
     return value.T if isinstance(module, nnx.Linear) else value
 
 
+def has_weight(module):
+    """Whether a layer has torch's ``weight``, under whatever name."""
+    return any(isinstance(module, kind) for kind, _ in _STORED) or hasattr(module, "weight")
+
+
+_CLASSES = {nnx.Embed: "Embedding", nnx.List: "ModuleList", nnx.Dict: "ModuleDict"}
+
+
+def class_name(module):
+    """What the class of a module is called in torch."""
+    return _CLASSES.get(type(module), type(module).__name__)
+
+
 def initialize(module, name, init):
     """Give a layer's ``weight`` or ``bias`` the value ``init(array)``; the array has torch's layout."""
     stored = next((n for kind, n in _STORED if isinstance(module, kind)), "weight")

@@ -58,6 +58,7 @@ ORDER = (
     "held",
     "after_static",
     "biases",
+    "unknown_layers",
     "parameters",
     "training",
     "modes",

@@ -50,7 +50,7 @@ def called(rw: Rewriter, node: cst.Expr) -> Any:
     target = views.undressed(target)
     unknown = targets.found_at_run_time(ctx, target)
     if unknown is not None:
-        tensor = cst.Name("w")
+        tensor = targets.whole(rw.ctx)
         ctx.facts.kinds[tensor] = k.TENSOR
         first = syntax.changed(call.args[0], value=tensor)
         return targets.initialized(rw, unknown, _value(rw, call, first))

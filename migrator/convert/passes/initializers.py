@@ -72,7 +72,7 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     unknown = targets.found_at_run_time(rw.ctx, target)
     if unknown is not None:
         rest = call_args(rw, call.args[1:])
-        first = CallArg(None, target, syntax.parse("w"), k.TENSOR)
+        first = CallArg(None, target, targets.whole(rw.ctx), k.TENSOR)
         value = convert_call(rw, call, name, rules, [first, *rest]).node
         return targets.initialized(rw, unknown, value)
     args = call_args(rw, call.args)
@@ -91,10 +91,10 @@ def _of_walked(
     target: cst.BaseExpression,
 ) -> cst.Expr:
     """``for p in net.parameters(): nn.init.kaiming_normal_(p)``: a Linear's is stored transposed."""
-    first = CallArg(None, target, syntax.parse("w"), k.TENSOR)
+    first = CallArg(None, target, targets.whole(rw.ctx), k.TENSOR)
     value = convert_call(rw, call, name, rules, [first, *call_args(rw, call.args[1:])]).node
     helper = rw.ctx.helpers.need(module_file("rules.compat.initialize"), "initialize_parameter")
-    function = cst.Lambda(cst.Parameters([cst.Param(cst.Name("w"))]), value)
+    function = cst.Lambda(cst.Parameters([cst.Param(targets.whole(rw.ctx))]), value)
     args = [cst.Arg(rw.visit(module)), cst.Arg(target), cst.Arg(function)]
     return cst.Expr(syntax.with_args(cst.Call(cst.Name(helper)), args))
 
@@ -188,7 +188,7 @@ def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
     target = views.undressed(target)
     unknown = targets.found_at_run_time(rw.ctx, target)
     if unknown is not None:
-        tensor = cst.Name("w")
+        tensor = targets.whole(rw.ctx)
         rw.ctx.facts.kinds[tensor] = k.TENSOR
         first = syntax.changed(call.args[0], value=tensor)
         made = syntax.changed(call, args=[first, *call.args[1:]])

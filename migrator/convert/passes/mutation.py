@@ -183,7 +183,7 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
         unknown = targets.found_at_run_time(rw.ctx, target)
         base, rules = functional(name)
         if unknown is not None and rules and in_place_name(rw, _receiver(call)) is None:
-            first = CallArg(None, target, syntax.parse("w"), k.TENSOR)
+            first = CallArg(None, target, targets.whole(rw.ctx), k.TENSOR)
             value = convert_call(rw, call, base, rules, [first, *call_args(rw, call.args)]).node
             return targets.initialized(rw, unknown, value)
         check_mutation(rw.ctx, call, target)
@@ -396,7 +396,7 @@ def _item_of_unknown(rw: Rewriter, node: cst.Assign, target: cst.Subscript) -> A
     unknown = targets.found_at_run_time(rw.ctx, held.value)
     if unknown is None:
         return None
-    whole = cst.Name("w")
+    whole = targets.whole(rw.ctx)
     rw.ctx.facts.kinds[whole] = k.TENSOR
     items = syntax.changed(target, value=whole)
     made = set_items(rw, items, rw.visit(node.value), node.value)

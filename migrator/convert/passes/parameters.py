@@ -27,7 +27,7 @@ from migrator.convert.passes.held import (
     set_again,
 )
 from migrator.convert.passes.receivers import may_be_module
-from migrator.convert.passes.unregistered import made_by_heirs, registered_elsewhere
+from migrator.convert.passes.unregistered import registered_elsewhere
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.distributions import is_distribution
@@ -239,35 +239,6 @@ def _plain(rw: Rewriter, value: cst.BaseExpression) -> cst.BaseExpression:
     return made
 
 
-@converts(cst.Attribute, named=("weight",))
-def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
-    """``m.weight`` where only a run tells what layer ``m`` is."""
-    ctx = rw.ctx
-    if node.attr.value != "weight":
-        return None
-    if not _is_asked_for_its_shape(rw, node):
-        if ctx.in_init or ctx.frame is None or targets.found_at_run_time(ctx, node) is None:
-            return None
-        if isinstance(ctx.kind(node.value), k.Unknown) and not made_by_heirs(ctx, node.value):
-            return None
-        written = (cst.AssignTarget, cst.AugAssign, cst.Assign, cst.Comparison, cst.Del)
-        if isinstance(ctx.facts.tree.around(node)[-1], written):
-            return None
-    name = ctx.helpers.need(module_file("rules.compat.initialize"), "weight_of")
-    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.value))])
-
-
-def _is_asked_for_its_shape(rw: Rewriter, node: cst.Attribute) -> bool:
-    """``self.encoder.fc[0].weight.shape`` with nothing known of the encoder: Flax may keep it transposed."""
-    item = isinstance(node.value, cst.Subscript) and isinstance(node.value.value, cst.Attribute)
-    if not (item or isinstance(node.value, cst.Attribute)) or rw.ctx.frame is None:
-        return False
-    if not k.is_unknown_module(rw.ctx.kind(node.value)) or rw.ctx.kind(node) != k.UNKNOWN:
-        return False
-    parent = rw.ctx.facts.tree.around(node)[-1]
-    return isinstance(parent, cst.Attribute) and parent.attr.value == "shape"
-
-
 @converts(cst.Attribute, cst.Name, kinds=(k.Tensor,))
 def read(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     """The value of a Variable is read with ``[...]``."""
@@ -362,6 +333,9 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         if not targets.is_variable(ctx, target.value):
             check_mutation(ctx, node, target)
         return targets.replace(rw, target, rw.visit(node.value), node.value)
+    of_layer = targets.found_at_run_time(ctx, target.value) if target.attr.value == "data" else None
+    if of_layer is not None and k.is_any_module(ctx.kind(of_layer.value)) and not ctx.in_init:
+        return targets.initialized(rw, of_layer, rw.visit(node.value))
     kind = ctx.facts.kind(node.value)
     if target.attr.value == "data" and _may_be_tensors(rw, target, node.value):
         what = f"`{syntax.code(target.value)}` may be a tensor, and its data is written"

@@ -386,10 +386,10 @@ def found_at_run_time(ctx: Context, target: cst.BaseExpression) -> cst.Attribute
 
 
 def initialized(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> cst.Expr:
-    """``initialize(m, "weight", lambda w: value)``; the value is written in terms of ``w``."""
+    """``initialize(m, "weight", lambda w: value)``; the value is written in terms of ``whole``."""
     name = rw.ctx.helpers.need(module_file("rules.compat.initialize"), "initialize")
     function = cst.Lambda(
-        cst.Parameters([cst.Param(cst.Name("w"))]), syntax.fitted(_LAMBDA, "body", value)
+        cst.Parameters([cst.Param(whole(rw.ctx))]), syntax.fitted(_LAMBDA, "body", value)
     )
     args = [
         cst.Arg(rw.visit(target.value)),
@@ -397,6 +397,12 @@ def initialized(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) 
         cst.Arg(function),
     ]
     return cst.Expr(syntax.with_args(cst.Call(cst.Name(name)), args))
+
+
+def whole(ctx: Context) -> cst.Name:
+    """What stands for the present value of a parameter where its new one is told: a name that the file has not."""
+    names = ("w", "old", "present", *(f"w{i}" for i in range(2, 99)))
+    return cst.Name(next(name for name in names if name not in ctx.words))
 
 
 _LAMBDA = cst.Lambda(cst.Parameters(), cst.Name("w"))

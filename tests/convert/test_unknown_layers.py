@@ -1,0 +1,80 @@
+"""``def init_weights(m)`` that goes by the name of the class: what layer ``m`` is, only a run tells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+from tests.convert.tools import convert, loaded
+
+MODEL = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.bn = nn.BatchNorm2d(4)
+        self.fc = nn.Linear(4, 2)
+        self.table = nn.Embedding(5, 2)
+        self.act = nn.ReLU()
+        self.apply(start)
+
+    def forward(self, x):
+        return self.fc(self.bn(self.conv(x)).mean((2, 3))) + self.table(x.long()[:, 0, 0, 0])
+"""
+
+BODIES = {
+    "by its class's name": """
+    name = m.__class__.__name__
+    if name.find("Linear") != -1:
+        m.weight.data = torch.full((m.weight.size(0), m.weight.size(1)), 0.5) / m.weight.shape[1]
+        m.bias.data.fill_(0)
+    elif name == "Conv2d":
+        m.weight.data = torch.ones_like(m.weight.data) * m.weight.data.numel()
+        m.bias.data = torch.arange(m.bias.data.shape[0]).float()
+    elif "Embedding" in name:
+        m.weight.data.fill_(2)
+""",
+    "by its type's name": """
+    if type(m).__name__ in ("Linear", "Conv2d", "Embedding"):
+        w = m.weight.size(1)
+        m.weight.data.fill_(w)
+        if hasattr(m, "bias") and m.bias is not None:
+            nn.init.constant_(m.bias, w + 1)
+""",
+    "by its weight": """
+    if hasattr(m, "weight") and m.weight is not None:
+        m.weight.data.fill_(0.25)
+        if m.weight.dim() > 1:
+            m.weight.data.copy_(torch.arange(m.weight.numel()).view(m.weight.shape))
+        if hasattr(m, "bias"):
+            nn.init.zeros_(m.bias)
+""",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_layers_start_as_in_torch(name: str) -> None:
+    theirs, ours, _ = loaded(f"def start(m):{BODIES[name]}\n{MODEL}")
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    pairs = [
+        (model.fc.weight, port.fc.kernel[...].T),
+        (model.fc.bias, port.fc.bias[...]),
+        (model.conv.weight, port.conv.weight[...]),
+        (model.conv.bias, port.conv.bias[...]),
+        (model.table.weight, port.table.embedding[...]),
+        (model.bn.weight, port.bn.weight[...]),
+    ]
+    with torch.no_grad():
+        for mine, other in pairs:
+            np.testing.assert_allclose(mine.numpy(), np.asarray(other))
+
+
+def test_the_name_of_the_present_value_is_free() -> None:
+    source = """
+    def start(m: nn.Module):
+        w = m.weight.size(1)
+        m.weight.data.fill_(w)
+    """
+    assert "lambda old: jnp.full_like(old, w)" in convert(source).code
