@@ -152,7 +152,7 @@ def _required(parent: cst.CSTNode, field: str) -> int:
     if isinstance(parent, cst.IfExp):
         return 2 if field == "orelse" else 3
     if isinstance(parent, (cst.CompFor, cst.CompIf)):
-        return 3
+        return 0 if field == "target" else 3
     if isinstance(parent, (cst.Element, cst.Arg, cst.Slice, cst.DictElement, cst.Lambda)):
         return 1
     if isinstance(parent, (cst.StarredElement, cst.Await)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
@@ -67,6 +68,15 @@ def bound_at_top(tree: Tree, names: Container[str], dead: Container[cst.CSTNode]
             end = tree.place(node) if own else tree.end(lines[-1] if lines else node)
             found[name] = min(found.get(name, end), end)
     return found
+
+
+_PYTHON = frozenset(dir(builtins))
+
+
+def hidden_at_top(tree: Tree, dead: Container[cst.CSTNode]) -> frozenset[str]:
+    """Names of Python's own that the top of the file binds, or imports from elsewhere than torch."""
+    imports = [n for n in tree.of_type(cst.Import, cst.ImportFrom) if not _from_torch(n)]
+    return frozenset(bound_at_top(tree, _PYTHON, dead)) | (imported_by(imports) & _PYTHON)
 
 
 def _is_fallback(tree: Tree, node: cst.CSTNode, name: str) -> bool:

@@ -15,6 +15,7 @@ from migrator.convert.bindings import (
     bound_at_top,
     bound_in_file,
     bound_within,
+    hidden_at_top,
     imported,
     used_names,
 )
@@ -293,6 +294,16 @@ class Context:
             return True
         end = self.rebound.get(node.value)
         return end is not None and (bool(self.frames) or place is None or place >= end)
+
+    def is_hidden(self, name: str) -> bool:
+        """Whether a name of Python's own means something of the file here: ``max = x.max()``."""
+        if name not in self.helpers.bound:
+            return False
+        return any(name in frame.locals for frame in self.frames) or name in self._hidden_at_top
+
+    @cached_property
+    def _hidden_at_top(self) -> frozenset[str]:
+        return hidden_at_top(self.source.index, self.facts.dead)
 
     def is_self(self, node: cst.CSTNode) -> bool:
         """Whether an expression is the instance a method works on."""

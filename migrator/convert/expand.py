@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -192,6 +193,8 @@ def _substitute(
                 facts |= {(name, fact): made[fact] for fact in asked}
                 del mapping[name]
                 continue
+            if isinstance(value, cst.GeneratorExp):  # which could be gone through once only
+                value = cst.ListComp(value.elt, value.for_in)
             # what is computed with is on its way to the result, and may have its name
             parameter = template.beside.get(name)
             called = (parameter, False) if parameter else ("h", True)
@@ -205,9 +208,15 @@ def _substitute(
         new = ctx.helpers.need(expansion.rule.file, name)
         if new != name:
             mapping[name] = cst.Name(new)
+    for i in picked:
+        for name in _of_python(template.nodes[i]):
+            if name not in expansion.mapping and ctx.is_hidden(name):
+                ctx.helpers.use("builtins")
+                mapping[name] = cst.Attribute(cst.Name("builtins"), cst.Name(name))
     asks = template.asks and any(type(v) is cst.Subscript for v in mapping.values())
 
     def filled(part: cst.BaseExpression, values: Mapping[str, cst.BaseExpression]) -> Any:
+        part = _apart(part, values)
         made = _with_facts(syntax.substitute(part, values), facts)
         return _without_value(made) if asks else made
 
@@ -218,6 +227,48 @@ def _substitute(
             return None
         nodes = steps or nodes
     return Result(nodes, template.is_tuple and only is None)
+
+
+_PYTHON = frozenset(dir(builtins))
+
+
+@lru_cache(maxsize=1024)
+def _of_python(part: cst.BaseExpression) -> tuple[str, ...]:
+    """The functions and classes of Python's own that a template may call."""
+    return tuple(
+        name for name in syntax.names(part) if name in _PYTHON and name not in _bound(part)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _bound(part: cst.BaseExpression) -> frozenset[str]:
+    """The names that comprehensions and lambdas of a template bind."""
+    found: set[str] = set()
+    for node in syntax.walk(part):
+        if isinstance(node, cst.CompFor):
+            found.update(syntax.names(node.target))
+        elif isinstance(node, cst.Param):
+            found.add(node.name.value)
+    return frozenset(found)
+
+
+def _apart(
+    part: cst.BaseExpression, values: Mapping[str, cst.BaseExpression]
+) -> cst.BaseExpression:
+    """A template whose own variables are none of those that are read in what is put into it."""
+    bound = _bound(part)
+    if not bound:
+        return part
+    read = {
+        name for key in syntax.names(part) if key in values for name in syntax.names(values[key])
+    }
+    fresh: dict[str, cst.BaseExpression] = {}
+    for name in sorted(bound & read):
+        number = 2
+        while f"{name}{number}" in read | bound:
+            number += 1
+        fresh[name] = cst.Name(f"{name}{number}")
+    return syntax.substitute(part, fresh) if fresh else part
 
 
 _LINE = 88

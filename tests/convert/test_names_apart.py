@@ -1,0 +1,45 @@
+"""What a definition of an operation binds or calls is not what the file means by the same name."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from tests.convert.tools import convert, loaded
+
+BODIES = {
+    "variables of a comprehension": """
+    s = x[:1]
+    i = sizes
+    return s.expand(*i), s.expand(i)
+""",
+    "a generator": """
+    return x[:1].expand(*(n for n in sizes))
+""",
+    "functions of Python": """
+    len, tuple, enumerate = 1, 2, 3
+    return x[:1].expand(sizes) * len + tuple - enumerate
+""",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_expand(name: str) -> None:
+    theirs, ours, _ = loaded(f"def f(x: torch.Tensor, sizes: list[int]):{BODIES[name]}")
+    x = torch.arange(8.0).reshape(2, 4)
+    want, got = theirs["f"](x, [3, -1]), ours["f"](jnp.asarray(x.numpy()), [3, -1])
+    for one, other in zip(want, got, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other)
+
+
+def test_a_function_of_the_file() -> None:
+    source = """
+    def len(x):
+        return 2
+
+    def f(x: torch.Tensor, sizes: list[int]):
+        return x.expand(sizes)
+    """
+    assert "builtins.len(sizes)" in convert(source).code
