@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
+from migrator.convert.passes.held import is_function
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -26,7 +28,7 @@ def listed(rw: Rewriter, node: cst.Assign) -> Any:
     if isinstance(value, (cst.List, cst.Tuple)) and value.elements:
         parts = [element.value for element in value.elements]
         if not all(_is_own(ctx, part) for part in parts):
-            return None
+            return _nested(rw, node, target)
         made: Any = cst.List([cst.Element(_reference(rw, part)) for part in parts])
     elif isinstance(value, cst.Dict) and value.elements:
         return _table(rw, node, value)
@@ -35,7 +37,7 @@ def listed(rw: Rewriter, node: cst.Assign) -> Any:
     elif isinstance(value, cst.List) and _gathers(ctx, target.attr.value):
         made = value
     else:
-        return None
+        return _nested(rw, node, target)
     name = ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
     call = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(syntax.unparenthesized(made))])
     return syntax.changed(node, value=call)
@@ -45,12 +47,100 @@ def _table(rw: Rewriter, node: cst.Assign, value: cst.Dict) -> Any:
     """``self.heads = nnx.data({"a": self.a, "b": self.b})``."""
     entries = [e for e in value.elements if isinstance(e, cst.DictElement)]
     if len(entries) != len(value.elements) or not all(_is_own(rw.ctx, e.value) for e in entries):
-        return None
+        return _nested(rw, node, node.targets[0].target)
     made = [syntax.changed(e, key=rw.visit(e.key), value=_reference(rw, e.value)) for e in entries]
     rw.ctx.helpers.use("nnx")
     table = syntax.changed(value, elements=made)
     call = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(table)])
     return syntax.changed(node, value=call)
+
+
+_MAKERS = frozenset(f"builtins.{name}" for name in ("dict", "list", "tuple", "set"))
+
+
+def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
+    """``self.paths = [("a", self.a), ("b", self.b)]``: layers within a list, a tuple or a dict that torch does not look into.
+
+    Raises:
+      Failure: they may be layers that the module has under no other name, or stand in a dict.
+    """
+    ctx = rw.ctx
+    if isinstance(target, cst.Attribute) and _is_empty(node.value):
+        if _is_filled_with_layers(rw, target.attr.value):
+            raise _kept(node)
+        return None
+    parts = list(_parts(ctx, node.value))
+    if parts == [node.value]:
+        return None
+    layers = [
+        p for p in parts if isinstance(ctx.facts.kind(p), k.Module) and not is_function(rw, p)
+    ]
+    if not layers or _is_list_of_layers(ctx.facts.kind(node.value)):
+        return None
+    dicts = [n for n in syntax.walk(node.value) if isinstance(n, (cst.Dict, cst.DictComp, cst.Set))]
+    if dicts or not all(_is_own(ctx, part) for part in layers) or isinstance(node.value, cst.Call):
+        raise _kept(node)
+    file = module_file("rules.compat.containers")
+    name, lists = (ctx.helpers.need(file, one) for one in ("Unregistered", "nested_list"))
+    inner = cst.Call(cst.Name(lists), [cst.Arg(rw.visit(node.value))])
+    call = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(inner)])
+    return syntax.changed(node, value=call)
+
+
+def _parts(ctx: Context, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What lists, tuples and dicts are written of, those in them too."""
+    if isinstance(node, (cst.List, cst.Tuple, cst.Set)):
+        for element in node.elements:
+            yield from _parts(ctx, element.value)
+    elif isinstance(node, cst.Dict):
+        for entry in node.elements:
+            yield from _parts(ctx, entry.value)
+    elif isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+        yield from _parts(ctx, node.elt)
+    elif isinstance(node, cst.DictComp):
+        yield from _parts(ctx, node.value)
+    elif isinstance(node, cst.Call) and ctx.facts.callee(node) in _MAKERS:
+        for arg in node.args:
+            yield from _parts(ctx, arg.value)
+    else:
+        yield node
+
+
+def _is_list_of_layers(kind: k.Kind) -> bool:
+    return isinstance(kind, k.Sequence) and kind.type == "list" and isinstance(kind.item, k.Module)
+
+
+def _is_empty(node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Call):
+        return not node.args and syntax.code(node.func) in ("dict", "OrderedDict")
+    return isinstance(node, cst.Dict) and not node.elements
+
+
+def _is_filled_with_layers(rw: Rewriter, name: str) -> bool:
+    """``self.blocks[i] = nn.Linear(2, 2)`` in the constructor."""
+    ctx, frame = rw.ctx, rw.ctx.frame
+    for line in (
+        ctx.facts.tree.within(frame.info.node.body, cst.Assign) if frame is not None else ()
+    ):
+        target = line.targets[0].target
+        held = target.value if isinstance(target, cst.Subscript) else None
+        if not isinstance(held, cst.Attribute) or not ctx.is_self(held.value):
+            continue
+        if held.attr.value == name and isinstance(ctx.facts.kind(line.value), k.Module):
+            return not is_function(rw, line.value)
+    return False
+
+
+def _kept(node: cst.CSTNode) -> Failure:
+    what = (
+        "modules in a plain dict or tuple are not registered: torch neither trains nor saves them"
+    )
+    return Failure(
+        node,
+        "API008",
+        what,
+        "use nn.ModuleDict or nn.ModuleList if they are meant to be part of it",
+    )
 
 
 def _is_own(ctx: Context, node: cst.BaseExpression) -> bool:

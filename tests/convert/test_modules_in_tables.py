@@ -1,0 +1,54 @@
+"""Modules in plain dicts, tuples and nested lists, which neither torch nor Flax looks into."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import check, rules_of
+
+MODEL = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+        self.b = nn.Linear(4, 4)
+        {line}
+
+    def forward(self, x):
+        {use}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "use"),
+    [
+        (
+            'self.paths = [("a", self.a), ("b", self.b)]',
+            "x = sum(path(x) for name, path in self.paths)",
+        ),
+        ("self.pair = (self.a, 3)", "x = self.pair[0](x) * self.pair[1]"),
+        (
+            "self.pairs = [[self.a, self.b], [self.b, self.a]]",
+            "x = self.pairs[1][0](self.pairs[0][0](x))",
+        ),
+        ('self.acts = {"relu": nn.ReLU(), "n": 2}', 'x = self.acts["relu"](x) * self.acts["n"]'),
+    ],
+)
+def test_what_the_module_has_under_another_name_may_be_listed(line: str, use: str) -> None:
+    check(MODEL.format(line=line, use=use))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.pair = (nn.Linear(4, 4), nn.Linear(4, 4))",
+        'self.pairs = [("c", nn.Linear(4, 4))]',
+        'self.kept = {"c": nn.Linear(4, 4), "n": 2}',
+        "self.kept = dict(c=nn.Linear(4, 4), n=2)",
+        "self.kept = {i: nn.Linear(4, 4) for i in range(2)}",
+        "self.kept = {}\n        for i in range(2):\n            self.kept[i] = nn.Linear(4, 4)",
+    ],
+)
+def test_other_modules_are_found(line: str) -> None:
+    assert rules_of(MODEL.format(line=line, use="pass")) == ["API008"]
