@@ -96,8 +96,9 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
                 args = [cst.Arg(kept.value), *(rw.visit(arg) for arg in node.args)]
                 return syntax.with_args(node, args)
     if ctx.in_init and ctx.owner is not None and ctx.owner.torch_base is not None:
-        keeps = _builds(ctx, node) or (isinstance(func, cst.Name) and func.value == "setattr")
-        if keeps and any(_holds(ctx, arg.value) for arg in node.args):
+        sets = isinstance(func, cst.Name) and func.value == "setattr"
+        given = node.args[2:] if sets else node.args
+        if (sets or _builds(ctx, node)) and any(_holds(ctx, arg.value) for arg in given):
             raise _failure(node)
     return None
 
