@@ -12,6 +12,7 @@ from migrator.convert.context import Context
 from migrator.convert.known_masks import known_masks
 from migrator.convert.passes.branching import branches
 from migrator.convert.passes.masked_reductions import masked
+from migrator.convert.passes.selected_places import places
 from migrator.convert.passes.selected_values import held
 from migrator.convert.rows import Selection, selections
 from migrator.findings import Finding
@@ -57,13 +58,17 @@ def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list
     before = {node for node, (rule, _, _) in ctx.blocked.items() if rule in _CONVERTED}
     masked(ctx)
     held(ctx)
+    places(ctx)
     still = set(ctx.blocked)
     known_masks(ctx)
     known = still - ctx.blocked.keys()
     branches(ctx)
     settled = before - ctx.blocked.keys()
     told = []
+    written = {source.span(target).line for target in places(ctx).writes}
     for node, finding in flagged:
+        if finding.rule == "DYN006" and finding.line in written:
+            continue
         if node in known:
             what = f"{finding.message}; convert finds it from the sizes"
             finding = replace(

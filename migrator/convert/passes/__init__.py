@@ -30,6 +30,7 @@ ORDER = (
     "copies",
     "large_numbers",
     "selected_rows",
+    "selected_places",
     "selected_values",
     "known_masks",
     "masked_reductions",

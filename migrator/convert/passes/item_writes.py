@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.indexing import check_bytes, convert_slices
+from migrator.convert.passes.selected_places import places
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -63,7 +64,10 @@ def set_items(
         return targets.assign(rw, target.value, _at_run_time(rw, target, "set_at", value))
     slices = convert_slices(rw, target, writing=True)
     value = _of_rank(rw, target, value, original)
-    return targets.assign(rw, target.value, _at(rw, target, slices, "set", value))
+    made = cst.ensure_type(_at(rw, target, slices, "set", value), cst.Call)
+    if target in places(rw.ctx).writes:
+        made = syntax.add_keyword(made, "mode", cst.SimpleString('"drop"'))
+    return targets.assign(rw, target.value, made)
 
 
 def _of_rank(
