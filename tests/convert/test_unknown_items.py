@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+import warnings
 from typing import Any
 
 import jax.numpy as jnp
@@ -88,3 +90,25 @@ def test_a_copy_of_an_array_of_either_kind() -> None:
     code = check(BOXES)
     assert "y = with_item(y, (..., 0), x[..., 0] - x[..., 2] / 2)" in code
     assert rules_of(BOXES.replace("x.copy()", "x[:]"))
+
+
+def test_a_number_of_a_larger_dtype_is_cast_where_it_is_written() -> None:
+    source = """
+    def f(x: torch.Tensor):
+        m = x > 0
+        m[..., 0] = 0
+        m[0] = 1
+        m[1, 1] = x[0, 0]
+        n = torch.zeros(3, dtype=torch.long)
+        n[0] = 2.7
+        n[1] = x.float()[0, 0]
+        return m, n
+    """
+    theirs, ours, _ = loaded(textwrap.dedent(source))
+    x = torch.tensor([[1.0, -2.0, 3.7], [0.5, 0, 2]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        got = ours["f"](jnp.asarray(x.numpy()))
+    for mine, other in zip(theirs["f"](x), got, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), other)
+        assert other.dtype in (bool, "int32")

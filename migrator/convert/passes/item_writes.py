@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import libcst as cst
@@ -11,6 +12,7 @@ from migrator.convert.context import Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.indexing import check_bytes, convert_slices
 from migrator.convert.passes.selected_places import places
+from migrator.convert.passes.shifts import shifted
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -62,8 +64,11 @@ def set_items(
         if made is not None:
             return targets.assign(rw, target.value, made)
         return targets.assign(rw, target.value, _at_run_time(rw, target, "set_at", value))
+    moved = shifted(rw, target, original)
+    if moved is not None:
+        return targets.assign(rw, target.value, moved)
     slices = convert_slices(rw, target, writing=True)
-    value = _of_rank(rw, target, value, original)
+    value = _of_dtype(rw, target, _of_rank(rw, target, value, original), original)
     made = cst.ensure_type(_at(rw, target, slices, "set", value), cst.Call)
     if target in places(rw.ctx).writes:
         made = syntax.add_keyword(made, "mode", cst.SimpleString('"drop"'))
@@ -96,6 +101,36 @@ def _of_rank(
         return value
     index = ", ".join(["0"] * extra)
     return syntax.substitute(syntax.parse(f"__value__[{index}]"), {"__value__": value})
+
+
+_DTYPES = ("bool", "int", "float", "complex")
+
+
+def _of_dtype(
+    rw: Rewriter,
+    target: cst.Subscript,
+    value: cst.BaseExpression,
+    original: cst.BaseExpression | None,
+) -> cst.BaseExpression:
+    """``mask[0] = 1`` → ``True``: torch casts what it writes; JAX warns of it where the dtype is a smaller one."""
+    whole = rw.ctx.kind(target.value)
+    given = rw.ctx.kind(original) if original is not None else k.UNKNOWN
+    held = given.dtype if isinstance(given, k.Tensor) else k.scalar_type(given)
+    into = whole.dtype if isinstance(whole, k.Tensor) else None
+    if into not in ("bool", "int"):
+        return value
+    unknown = into == "bool" and isinstance(given, k.Tensor) and held is None
+    if not unknown and (held not in _DTYPES or _DTYPES.index(held) <= _DTYPES.index(into)):
+        return value
+    if isinstance(given, k.Const) and isinstance(given.value, (int, float)):
+        if math.isfinite(given.value):
+            return syntax.parse(repr(bool(given.value) if into == "bool" else int(given.value)))
+    if not isinstance(given, k.Tensor):
+        return value
+    dtype = "bool" if into == "bool" else f"{syntax.code(rw.visit(target.value))}.dtype"
+    return syntax.substitute(
+        syntax.parse(f"v.astype({dtype})"), {"v": syntax.fitted(_ATTRIBUTE, "value", value)}
+    )
 
 
 def _mask_among(rw: Rewriter, target: cst.Subscript) -> cst.SubscriptElement | None:
