@@ -13,7 +13,7 @@ from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
 
-_COPIES = frozenset({"Tensor.clone", "Tensor.contiguous"})
+_COPIES = frozenset({"Tensor.clone"})
 
 
 def shifted(
