@@ -11,7 +11,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.analyze.walk import Found, load_flags, one_line
 from migrator.convert.bindings import imported
-from migrator.convert.checkpoints import READERS, callee, checkpoint_read
+from migrator.convert.checkpoints import HANDLERS, callee, checkpoint_read
 from migrator.convert.expand import failure, is_strided
 from migrator.convert.inline import CallArg, NoConversion, expand
 from migrator.convert.passes.running_statistics import updated_statistics
@@ -266,8 +266,8 @@ def _call(node: cst.Call, facts: Facts) -> Found | None:
 
 
 def _checkpoint(node: cst.Expr | cst.Return | cst.Assign, facts: Facts) -> Found | None:
-    """A statement that reads a torch checkpoint into a model."""
-    if callee(facts, node.value) not in READERS:
+    """A statement that reads a torch checkpoint into a model, or writes one."""
+    if callee(facts, node.value) not in HANDLERS:
         return None
     around = reversed(facts.tree.around(node))
     function = next((one for one in around if isinstance(one, cst.FunctionDef)), None)
@@ -277,7 +277,8 @@ def _checkpoint(node: cst.Expr | cst.Return | cst.Assign, facts: Facts) -> Found
         return None
     if reading.built:
         return _found(reading.place, "API001", reading.what, WEIGHTS)
-    return Found(reading.place, "API001", reading.what, WEIGHTS, "warning", 0.0, False)
+    advice = advice_for("torch.save") if reading.writes else WEIGHTS
+    return Found(reading.place, "API001", reading.what, advice, "warning", 0.0, False)
 
 
 def _refused(

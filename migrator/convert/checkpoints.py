@@ -1,4 +1,4 @@
-"""Statements that read a torch checkpoint into a model: the converted program has other files, and raises there."""
+"""Statements that read or write a torch checkpoint: the converted program has other files, and raises there."""
 
 from __future__ import annotations
 
@@ -13,25 +13,30 @@ from migrator.infer import kinds as k
 from migrator.infer.facts import FunctionInfo
 
 _DOWNLOADS = frozenset(["torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"])
-READERS = _DOWNLOADS | {"torch.load", "Module.load_state_dict"}
-"""What is called to read a checkpoint."""
+_SAVING = "torch.save"
+HANDLERS = _DOWNLOADS | {"torch.load", "Module.load_state_dict", _SAVING}
+"""What is called to read a checkpoint, and to write one."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What is said of a statement that reads a checkpoint.
+    """What is said of a statement that reads or writes a checkpoint.
 
     Attributes:
       place: the node that is meant.
       built: it runs while a model is built, which cannot go on without it.
+      writes: it writes one.
     """
 
     place: cst.CSTNode
     built: bool
+    writes: bool = False
 
     @property
     def what(self) -> str:
         """The message."""
+        if self.writes:
+            return "a torch checkpoint is not written by the converted code, which raises here"
         if self.built:
             return "the model reads a torch checkpoint as it is built"
         return "a torch checkpoint is not loaded by the converted code, which raises here"
@@ -40,15 +45,17 @@ class Reading:
 def checkpoint_read(
     facts: Facts, info: FunctionInfo, node: cst.Expr | cst.Return | cst.Assign
 ) -> Reading | None:
-    """Whether a statement of a function reads a torch checkpoint.
+    """Whether a statement of a function reads a torch checkpoint, or writes one.
 
-    ``model.load_state_dict(…)`` does, and what downloads a state_dict; so does ``torch.load`` in a function that hands
-    one to a module.
+    ``model.load_state_dict(…)`` reads one, and what downloads a state_dict; so does ``torch.load`` in a function that
+    hands one to a module. ``torch.save(model.state_dict(), path)`` writes one.
     """
     call = node.value
     name = callee(facts, call)
     if not isinstance(call, cst.Call):
         return None
+    if name == _SAVING and isinstance(node, cst.Expr):
+        return Reading(call, False, True) if _is_of_module(facts, info, call) else None
     if isinstance(node, cst.Expr):
         if name != "Module.load_state_dict":
             return None
@@ -63,6 +70,18 @@ def checkpoint_read(
     place = call if isinstance(node, cst.Expr) else node
     built = info.short == "__init__" or info.builds or always_built(info)
     return Reading(place, built and runs_by_default(facts.tree, place, info))
+
+
+def _is_of_module(facts: Facts, info: FunctionInfo, call: cst.Call) -> bool:
+    """Whether what is saved is a module or its state, by a function that does not build or run the model."""
+    if not call.args or info.builds or always_built(info):
+        return False
+    if info.short in ("__init__", "__new__", "forward", "__call__"):
+        return False
+    saved = call.args[0].value
+    if isinstance(facts.kind(saved), k.Module):
+        return True
+    return any(callee(facts, one) == "Module.state_dict" for one in facts.tree.below(saved))
 
 
 def callee(facts: Facts, node: cst.CSTNode | None) -> str | None:

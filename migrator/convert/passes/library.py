@@ -16,7 +16,7 @@ from migrator.infer.annotations import says_types
 from migrator.infer.facts import FunctionInfo
 from migrator.infer.symbols import BASED_ON_TORCH
 from rules.definitions import module_file
-from rules.elsewhere import WEIGHTS
+from rules.elsewhere import WEIGHTS, advice_for
 
 _SIGNATURES = {"inspect.signature": "signature_of", "inspect.getfullargspec": "argspec_of"}
 _MARKS = frozenset(["torch.fx.wrap", "torch._C._log_api_usage_once"])
@@ -110,12 +110,15 @@ def _on_one_line(node: Any) -> Any:
 
 
 @converts(
-    cst.Expr, named=("load_state_dict",), called=("Module.load_state_dict",), values=(cst.Call,)
+    cst.Expr,
+    named=("load_state_dict",),
+    called=("Module.load_state_dict", "torch.save"),
+    values=(cst.Call,),
 )
 @converts(cst.Return)
 @converts(cst.Assign, values=(cst.Call,))
 def loaded(rw: Rewriter, node: cst.Expr | cst.Return | cst.Assign) -> Any:
-    """``model.load_state_dict(…)``, ``state_dict = torch.load(…)``: what reads a torch checkpoint raises."""
+    """``model.load_state_dict(…)``, ``state_dict = torch.load(…)``: what reads or writes a torch checkpoint raises."""
     if rw.ctx.frame is None or not isinstance(node.value, cst.Call):
         return None
     reading = checkpoint_read(rw.ctx.facts, rw.ctx.frame.info, node)
@@ -123,12 +126,17 @@ def loaded(rw: Rewriter, node: cst.Expr | cst.Return | cst.Assign) -> Any:
         return None
     if reading.built:
         raise Failure(reading.place, "API001", reading.what, WEIGHTS)
-    rw.ctx.report(reading.place, "API001", reading.what, WEIGHTS, severity="warning", blocks=False)
-    return _raising()
+    advice = advice_for("torch.save") if reading.writes else WEIGHTS
+    rw.ctx.report(reading.place, "API001", reading.what, advice, severity="warning", blocks=False)
+    return _raising(_WRITES if reading.writes else _READS)
 
 
-def _raising() -> cst.Raise:
-    text = cst.SimpleString('"this reads a torch checkpoint; convert its weights instead"')
+_READS = "this reads a torch checkpoint; convert its weights instead"
+_WRITES = "this writes a torch checkpoint; save nnx.state(model) with Orbax instead"
+
+
+def _raising(what: str = _READS) -> cst.Raise:
+    text = cst.SimpleString(f'"{what}"')
     return cst.Raise(syntax.with_args(cst.Call(cst.Name("NotImplementedError")), [cst.Arg(text)]))
 
 
