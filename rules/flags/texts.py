@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
 
-from rules.registry import FlagContext, flag
+from rules.registry import Advice, FlagContext, flag
 
 
 @flag(
@@ -15,36 +17,71 @@ from rules.registry import FlagContext, flag
     cst.Call,
     effort=0.5,
     what="code within a text is run",
-    why="What the text names may be torch's, which the output does not import; only a run tells what it is.",
-    example="def build(name: str):\n    return eval(name)(4, 4)",
+    why="The text names torch's functions and classes, which the output does not import.",
+    example='def build(name: str):\n    return eval(f"nn.{name}(4, 4)")',
     instead='def build(name: str):\n    return {"linear": nn.Linear, "bilinear": nn.Bilinear}[name](4, 4)',
 )
-def text_evaluated(node: cst.Call, ctx: FlagContext) -> str | None:
+def text_evaluated(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     """``eval(name)`` and ``exec(lines)`` in a file that imports torch, without names of their own to look up."""
     name = ctx.callee(node)
     if name not in ("builtins.eval", "builtins.exec") or len(node.args) != 1:
         return None
-    if not _imports_torch(ctx.parents[0]):
+    imported = _of_torch(ctx.parents[0])
+    if not imported:
         return None
+    text = node.args[0].value
     if name == "builtins.exec":
         return "write out the statements that it runs"
-    return "choose among functions or classes by a dict"
+    if any(imported & set(_WORD.findall(said)) for said in _said(text)):
+        return "choose among functions or classes by a dict"
+    return Advice(
+        "what a text names is looked up among the names of the output: torch's are not there",
+        what="code within a text is run, and only a run tells which",
+        severity="warning",
+        blocks=False,
+        effort=0.1,
+    )
 
 
-def _imports_torch(module: Any) -> bool:
-    """Whether a file imports torch or a part of it anywhere."""
+_WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")
+
+
+def _said(node: cst.CSTNode) -> Iterator[str]:
+    """The texts that an expression is made of."""
+    if isinstance(node, cst.SimpleString):
+        yield node.raw_value
+    elif isinstance(node, cst.FormattedStringText):
+        yield node.value
+    for child in node.children:
+        yield from _said(child)
+
+
+def _of_torch(module: Any) -> set[str]:
+    """The names that a file imports of torch, "*" for all of them."""
+    found: set[str] = set()
     pending = [module]
     while pending:
         node = pending.pop()
         if isinstance(node, cst.Import):
-            if any(_first(alias.name) == "torch" for alias in node.names):
-                return True
+            found.update(_bound(one) for one in node.names if _first(one.name) == "torch")
         elif isinstance(node, cst.ImportFrom):
-            if node.module is not None and not node.relative and _first(node.module) == "torch":
-                return True
+            if node.module is None or node.relative or _first(node.module) != "torch":
+                continue
+            if isinstance(node.names, cst.ImportStar):
+                found.add(_ALL)
+            else:
+                found.update(map(_bound, node.names))
         elif not isinstance(node, cst.BaseExpression):
             pending.extend(node.children)
-    return False
+    return found
+
+
+_ALL = "*"
+
+
+def _bound(alias: cst.ImportAlias) -> str:
+    """The name that an import binds."""
+    return _first(alias.asname.name if alias.asname is not None else alias.name)
 
 
 def _first(node: cst.BaseExpression) -> str:

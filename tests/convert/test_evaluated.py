@@ -46,16 +46,20 @@ def test_a_text_that_begins_with_the_owner_asks_for_an_attribute(text: str) -> N
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["eval(name)(4, 4)", 'eval("nn.%s(4, 4)" % name)', 'eval(f"nn.{name}")(4, 4)', "exec(name)"],
+    "line", ['eval("nn.%s(4, 4)" % name)', 'eval(f"nn.{name}")(4, 4)', "exec(name)"]
 )
-def test_a_text_that_only_a_run_tells_is_found(line: str) -> None:
+def test_a_text_that_names_what_is_torchs_is_found(line: str) -> None:
     source = (
-        f"class M(nn.Module):\n    def __init__(self, name: str):\n        super().__init__()\n"
+        "class M(nn.Module):\n    def __init__(self, name: str):\n        super().__init__()\n"
         f"        self.layer = {line}\n"
     )
-    result = convert(source)
-    assert not result.complete
+    assert not convert(source).complete
+
+
+def test_a_text_of_which_nothing_is_known_is_warned_of() -> None:
+    result = convert("def build(name):\n    return eval(name)(4, 4)\n")
+    assert result.complete
+    assert [(one.rule, one.severity) for one in result.findings] == [("API013", "warning")]
 
 
 def test_a_statement_in_a_text_is_found() -> None:

@@ -60,7 +60,7 @@ def test_options_that_nobody_passes_go() -> None:
             "self.layer = nn.Conv2d(4, 4, 3)\nself.n = self.layer.groups + self.layer.in_channels",
             "groups",
         ),
-        ("self.layer = nn.Conv2d(4, 4, 3)\nself.other = eval('make')()", "groups"),
+        ("self.layer = nn.Conv2d(4, 4, 3)\nself.other = eval(str(n))()", "groups"),
         ("self.layer = nn.BatchNorm2d(4, affine=False)", "affine"),
     ],
 )
