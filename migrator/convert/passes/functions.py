@@ -115,9 +115,34 @@ def _decorators(rw: Rewriter, node: cst.FunctionDef) -> tuple[list[cst.Decorator
         name = rw.ctx.facts.qualified_name(target) or ""
         if name in _NO_GRAD:
             no_grad = not gradient
+        elif _is_abstract(target) and info is not None and _may_be_unwritten(rw, info):
+            continue
         elif name not in _DROPPED and use(inner, name) not in (Use.OFF, Use.ON_CUDA):
             kept.append(rw.visit(decorator))
     return kept, no_grad
+
+
+def _is_abstract(node: cst.BaseExpression) -> bool:
+    """``@abstractmethod``."""
+    name = node.attr if isinstance(node, cst.Attribute) else node
+    return isinstance(name, cst.Name) and name.value == "abstractmethod"
+
+
+def _may_be_unwritten(rw: Rewriter, info: FunctionInfo) -> bool:
+    """Whether Python builds a class that lacks this method: torch's modules are no ABCs, Flax's are."""
+    owner = info.owner
+    if owner is None or owner.torch_base is None:
+        return False
+    for one in owner.lineage():
+        if one.settled is None and one.node.keywords:
+            return False  # metaclass=ABCMeta
+        for base in one.bases:
+            known = isinstance(base, k.Class) and (
+                base.name.startswith("torch.nn.") or base.name in rw.ctx.facts.classes
+            )
+            if not known:
+                return False
+    return True
 
 
 def _params(rw: Rewriter, params: cst.Parameters) -> cst.Parameters:
