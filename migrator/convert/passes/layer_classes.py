@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache, lru_cache
 from typing import Any
 
@@ -243,11 +244,33 @@ def layer_argument(rw: Rewriter, node: cst.Attribute) -> Any:
     if isinstance(kind, k.Module) and (kind.cls, node.attr.value) == _PADDING:
         given = [rw.visit(node.value), cst.SimpleString('"padding_idx"'), cst.Name("None")]
         return syntax.with_args(cst.Call(cst.Name("getattr")), [cst.Arg(one) for one in given])
+    told = _told(rw, node)
+    if told is not None:
+        return told
     name = name_in_flax(rw.ctx, node)
     if name == node.attr.value:
         return None
     value = syntax.fitted(node, "value", rw.visit(node.value))
     return syntax.changed(node, value=value, attr=cst.Name(name))
+
+
+_NORMS = re.compile(r"torch\.nn\.(Sync)?(Batch|Instance|Group)Norm(\dd)?")
+
+
+def _told(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression | None:
+    """``self.bn.affine``, ``self.padding_mode``: what the output says by having a weight, or another class."""
+    kind = rw.ctx.kind(node.value)
+    info = rw.ctx.class_of(kind)
+    layer = info.torch_base if info is not None else getattr(kind, "cls", None)
+    if layer is None or (info is not None and _is_its_own(info, node.attr.value)):
+        return None
+    if node.attr.value == "affine" and _NORMS.fullmatch(layer):
+        told = "(x.weight is not None)"
+    elif node.attr.value == "padding_mode" and layer in CONVOLUTIONS:
+        told = 'getattr(x, "padding_mode", "zeros")'
+    else:
+        return None
+    return syntax.substitute(syntax.parse(told), {"x": rw.visit(node.value)})
 
 
 def name_in_flax(ctx: Context, node: cst.Attribute, written: bool = False) -> str:
@@ -310,9 +333,20 @@ def _name_in_flax(ctx: Context, layer: str, name: str, written: bool) -> str | N
         if info.settled is None and as_torch(ctx, info) is not None:
             return name
         own_forward = info.torch_base is None or info.method("forward") is not None
-        layer = "" if own_forward or name not in info.attributes else info.torch_base or ""
+        base = info.torch_base or ""
+        inherits = base != "torch.nn.Module" and not _is_its_own(info, name) and _taking(base, name)
+        own_base = {**_AS_TORCH, **_OF_FUNCTIONS, "torch.nn.Embedding": _EMBEDDING}
+        if inherits and base not in _BY_NAME and base not in own_base:
+            layer = base
+        else:
+            layer = "" if own_forward or name not in info.attributes else base
     given = not written and not _taking(layer, name) and _is_given(ctx, name)
     return _of_layer(layer, name, written, given)
+
+
+def _is_its_own(info: ClassInfo, name: str) -> bool:
+    """Whether a class derived from one of torch's layers gives its instances an attribute of a name."""
+    return info.attribute(name) is not None or info.method(name) is not None
 
 
 @lru_cache(maxsize=4096)
