@@ -274,3 +274,35 @@ def test_a_copy_of_a_module_reads_its_own_parts() -> None:
     assert copied(model).double()(x).dtype == torch.float64
     with pytest.raises(RuntimeError):
         model(x)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "size = (size, size)",
+        "size = [(size, 1), {'a': size}]",
+        "size, other = (other, 1), (size, 2)\n            size = (other,)\n            other = [size]",
+    ],
+)
+def test_a_name_that_is_given_a_display_of_itself(line: str) -> None:
+    source = f"""
+class Conv(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+
+    def forward(self, x):
+        return x
+
+
+class M(nn.Module):
+    def __init__(self, size=3, other=4):
+        super().__init__()
+        if isinstance(size, int):
+            {line}
+        self.conv = Conv(size)
+
+    def forward(self, x):
+        return self.conv(x)
+"""
+    check(source)

@@ -135,14 +135,7 @@ def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.Attribute) and node.attr.value in ("forward", "__call__"):
         return isinstance(ctx.kind(node.value), k.Module)
     if isinstance(node, cst.Name):
-        kind = ctx.facts.kind(node)
-        info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
-        if info is not None and info.outer is not None:
-            return reads_module(ctx, info.node.body) or reads_module(ctx, info.node.params)
-        bound = kind.bound if isinstance(kind, k.Function) else None
-        if isinstance(bound, k.Module) and info is not None and info.owner is not None:
-            return True
-        return any(_holds(ctx, value) for value in _tables(ctx, node))
+        return _is_method_name(ctx, node) or _is_table_of_methods(ctx, node)
     if isinstance(node, cst.Subscript):
         return _holds(ctx, node.value)
     if isinstance(node, cst.IfExp):
@@ -171,6 +164,28 @@ def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
         getter = _method(ctx, node.func)
         return getter is not None and _gives_methods(ctx, getter)
     return False
+
+
+def _is_method_name(ctx: Context, node: cst.Name) -> bool:
+    """Whether a name stands for a bound method, or a function within one that reads the module."""
+    kind = ctx.facts.kind(node)
+    info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is None or not isinstance(kind, k.Function):
+        return False
+    if info.outer is not None:
+        return reads_module(ctx, info.node.body) or reads_module(ctx, info.node.params)
+    return isinstance(kind.bound, k.Module) and info.owner is not None
+
+
+def _is_table_of_methods(ctx: Context, node: cst.Name) -> bool:
+    """Whether a display that a local name is given holds a method, also by way of other names."""
+    if node.value in ctx.looked_into:
+        return False  # ``size = (size, size)``
+    ctx.looked_into.add(node.value)
+    try:
+        return any(_holds(ctx, table) for table in _tables(ctx, node))
+    finally:
+        ctx.looked_into.discard(node.value)
 
 
 def _tables(ctx: Context, node: cst.Name) -> list[cst.BaseExpression]:
