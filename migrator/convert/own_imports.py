@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import libcst as cst
@@ -21,7 +22,7 @@ def by_own_imports(ctx: Context, tree: cst.Module) -> cst.Module:
     made: cst.Module = _renamed(tree)
     ctx.helpers.imports = {name: line for name, line in imports.items() if name != _MODULE}
     for file, name in ctx.helpers.wanted.values():
-        if not ctx.helpers.elsewhere and _MODULE in file.segment(file.definitions[name]):
+        if not ctx.helpers.elsewhere and _MODULE in ast.unparse(file.definitions[name]):
             ctx.helpers.imports = imports
     return made
 

@@ -275,11 +275,11 @@ class Link:
             self._require(facts, (*info.params.values(), info.returns))
 
     def _home(self, name: str) -> str | None:
-        """The file of the project that defines a qualified name."""
+        """The file of the project that defines a qualified name: none for what a file that is missing would have."""
         while "." in name:
-            name = name.rpartition(".")[0]
+            name, _, last = name.rpartition(".")
             if name in self.table.scans:
-                return name
+                return name if None in self.table.scans[name].bindings.get(last, ()) else None
         return None
 
 

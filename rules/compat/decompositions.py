@@ -12,6 +12,14 @@ def _is_vector(a: jax.Array, b: jax.Array) -> bool:
     return b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
 
 
+def logdet(x: jax.Array) -> jax.Array:
+    """Logarithm of the determinant, which may itself be out of range; NaN where it is negative."""
+    sign, size = jnp.linalg.slogdet(x)
+    if jnp.iscomplexobj(x):
+        return size + jnp.log(sign)
+    return jnp.where(sign < 0, jnp.nan, size)
+
+
 def solve(a: jax.Array, b: jax.Array, left: bool = True) -> jax.Array:
     """X with a @ X = b (left) or X @ a = b, batch axes broadcast (``torch.linalg.solve``)."""
     if not left:

@@ -28,6 +28,9 @@ from rules.compat.decompositions import (
     vander,
     zero_pivot,
 )
+from rules.compat.decompositions import (
+    logdet as compat_logdet,
+)
 from rules.registry import op, surely, unsupported
 
 
@@ -59,13 +62,13 @@ def slogdet(A) -> tuple[Tensor, Tensor["float"]]:
 @op(
     "torch.logdet",
     "Tensor.logdet",
-    example={"torch.logdet(x)": "jnp.log(jnp.linalg.det(x))"},
+    example={"torch.logdet(x)": "logdet(x)"},
 )
 def logdet(input) -> Tensor:
     """Logarithm of the determinant; NaN where it is negative."""
     if surely(input.size == 0):
         return jnp.zeros(input.shape[:-2], input.dtype)
-    return jnp.log(jnp.linalg.det(input))
+    return compat_logdet(input)
 
 
 @op(

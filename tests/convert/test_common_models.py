@@ -8,7 +8,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import X, body, both, rules_of
+from tests.convert.tools import X, body, both, check, rules_of
 
 
 def test_a_weight_that_is_set_untrained_is_not_trained() -> None:
@@ -399,3 +399,18 @@ class M(nn.Module):
         return self.net(x)
 """)
     assert "n = weight_of(self.q.fc).shape[1]" in code
+
+
+def test_functools_stays_imported_where_a_helper_is_decorated_by_it() -> None:
+    check("""
+from functools import partial
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.utils.weight_norm(nn.Linear(4, 3, bias=False))
+        self.act = partial(torch.clamp, min=0)
+
+    def forward(self, x):
+        return self.act(self.last(x))
+""")

@@ -485,3 +485,15 @@ def test_an_import_that_another_file_may_read_stays(tmp_path: Path, other: str, 
     net = "import torch.nn as nn\nfrom torchvision import models\n\n\nclass Net(nn.Module):\n    pass\n"
     found = convert(tmp_path, {"net.py": net, "use.py": other + "\n"})
     assert any(text.startswith("net.py: API004") for text in blocking(found)) is kept
+
+
+def test_a_file_that_is_missing_defines_nothing(tmp_path: Path) -> None:
+    files = {
+        "__init__.py": "from .models import a\n",
+        "models/a.py": "import torch.nn as nn\nfrom pkg.core import Base\n\n\n"
+        "class A(nn.Module, Base):\n    pass\n",
+        "models/b.py": "from .a import A\n\n\nclass B(A):\n    def twice(self, x):\n        return 2 * self(x)\n",
+        "common/other.py": "import torch\n",
+    }
+    done = convert(tmp_path, files)
+    assert not [f for f in done.findings if f.rule == "INT001"]
