@@ -27,7 +27,6 @@ from migrator.infer.signatures import Args, of_integers, signature_fits
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION
 from migrator.infer.tables import CREATING, note_lookup
-from migrator.tree import Tree
 from rules import definitions
 from rules.definitions import Rule
 
@@ -167,7 +166,7 @@ class Calls(ModuleMethods):
         if self.function is None or not isinstance(node, cst.Attribute):
             return False
         name = node.attr.value
-        if name == "reset_parameters" and not is_asked_for(self.facts.tree, node):
+        if name == "reset_parameters":
             return True
         return name in INITIALISING and any(
             name in info.methods and info.torch_base for info in self.facts.classes.values()
@@ -528,25 +527,6 @@ _WHOLE = frozenset("floor ceil prod gcd isqrt comb factorial".split())
 """Functions of ``math`` that give an int."""
 INITIALISING = frozenset("init_weights reset_parameters _init_weights initialize".split())
 """Names of methods that draw the values of parameters anew."""
-
-
-def is_asked_for(tree: Tree, node: cst.Attribute) -> bool:
-    """Whether a method is called only where ``hasattr`` finds it: Flax's layers do not have torch's."""
-    return any(
-        isinstance(above, cst.If)
-        and any(
-            isinstance(n, cst.Call)
-            and isinstance(n.func, cst.Name)
-            and n.func.value == "hasattr"
-            and any(
-                isinstance(item.value, cst.SimpleString)
-                and syntax.literal(item.value) == node.attr.value
-                for item in n.args[1:]
-            )
-            for n in syntax.walk(above.test)
-        )
-        for above in tree.around(node)
-    )
 
 
 _CLASS_NAMES = ("cls", "class", "klass")

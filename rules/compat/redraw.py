@@ -29,6 +29,14 @@ def reset_embedding(layer, *, rngs: nnx.Rngs):
     table[...] = rows if padding is None else rows.at[padding].set(0)
 
 
+def reset_recurrent(layer, *, rngs: nnx.Rngs):
+    """Draw the weights and biases of a recurrent layer or cell from U(±1/√hidden_size)."""
+    bound = max(layer.hidden_size, 1) ** -0.5
+    for param in vars(layer).values():
+        if isinstance(param, nnx.Param):
+            param[...] = rngs.params.uniform(param.shape, param.dtype, -bound, bound)
+
+
 def reset_norm(layer):
     """Make a norm's scale 1 and its bias 0, and forget the running statistics."""
     ones, zeros = (
@@ -41,6 +49,26 @@ def reset_norm(layer):
             variable[...] = jnp.full_like(variable[...], name in ones)
 
 
+_RECURRENT = frozenset("RNN GRU LSTM RNNCell GRUCell LSTMCell".split())
+_RESET = _RECURRENT | frozenset(
+    "ConvNd Conv1d Conv2d Conv3d ConvTransposeNd ConvTranspose1d ConvTranspose2d ConvTranspose3d BatchNorm BatchNorm1d "
+    "BatchNorm2d BatchNorm3d SyncBatchNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d GroupNorm LayerNormNd "
+    "RMSNormNd Bilinear EmbeddingBag PReLU".split()
+)
+"""Names of the classes that stand for layers of torch that have such a method."""
+
+
+def _is_one_of(module, names):
+    return not names.isdisjoint(cls.__name__ for cls in type(module).__mro__)
+
+
+def has_reset(module):
+    """Whether a module has a method ``reset_parameters``, or stands for a layer of torch's that has one."""
+    layers = (nnx.Linear, nnx.Embed, nnx.LayerNorm, nnx.RMSNorm)
+    known = isinstance(module, layers) or _is_one_of(module, _RESET)
+    return known or hasattr(module, "reset_parameters")
+
+
 def reset_parameters(module, *, rngs: nnx.Rngs):
     """``module.reset_parameters()`` of a module that has such a method, or of a layer that stands for one of torch's."""
     method = getattr(module, "reset_parameters", None)
@@ -50,6 +78,8 @@ def reset_parameters(module, *, rngs: nnx.Rngs):
         reset_embedding(module, rngs=rngs)
     elif isinstance(module, nnx.Linear) or getattr(getattr(module, "weight", None), "ndim", 0) > 2:
         reset_weights(module, rngs=rngs)
+    elif _is_one_of(module, _RECURRENT):
+        reset_recurrent(module, rngs=rngs)
     elif hasattr(module, "scale") or hasattr(module, "eps"):
         reset_norm(module)
     else:

@@ -13,6 +13,7 @@ from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.first_kept import with_declarations
 from migrator.convert.passes.layer_classes import as_torch, constructor, needs_signature
+from migrator.convert.passes.redrawing import replaced_reset
 from migrator.convert.returned_data import is_returned_data, registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
@@ -383,12 +384,15 @@ def extra_lines(ctx: Context, info: ClassInfo) -> list[cst.BaseStatement]:
 
 def _with_constructor(rw: Rewriter, info: ClassInfo, body: cst.BaseSuite) -> cst.BaseSuite:
     ctx = rw.ctx
-    if "__init__" in info.methods or not needs_constructor(ctx, info):
+    if "__init__" in info.methods:
+        return body
+    resets = replaced_reset(ctx, info)
+    if not resets and not needs_constructor(ctx, info):
         return body
     ctx.helpers.use("nnx")
     inherited = info.method("__init__") is not None or info.torch_base != "torch.nn.Module"
     inherited = inherited and not _skips_bases(info)
-    lines = extra_lines(ctx, info)
+    lines = [*extra_lines(ctx, info), *(cst.SimpleStatementLine([one]) for one in resets)]
     if inherited:
         header = "def __init__(self, *args, rngs: nnx.Rngs, **kwargs):"
         call = "super().__init__(*args, rngs=rngs, **kwargs)"

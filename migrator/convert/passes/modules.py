@@ -17,7 +17,7 @@ from migrator.convert.passes.classes import ends_at_module, is_mixed_in, takes_r
 from migrator.convert.passes.containers import NAMES, numbered
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch, is_kept
 from migrator.convert.passes.module_walks import WALKS, walk_of
-from migrator.convert.passes.redrawing import is_torchs, reset_layer
+from migrator.convert.passes.redrawing import is_torchs, replaced_reset, reset_layer
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
 from migrator.infer import ClassInfo, FunctionInfo
@@ -35,7 +35,16 @@ _SUPPORTED_API = frozenset(
 
 @converts(cst.Expr, named=("__init__",), values=(cst.Call,))
 def super_init(rw: Rewriter, node: cst.Expr) -> Any:
-    """``super().__init__()`` of a plain module goes; others pass ``rngs`` on."""
+    """``super().__init__()`` of a plain module goes; others pass ``rngs`` on, and draw what torch's constructors draw."""
+    made = _super_init(rw, node)
+    owner = rw.ctx.owner
+    if not isinstance(made, cst.Expr) or owner is None:
+        return made
+    after = replaced_reset(rw.ctx, owner)
+    return [made, *after] if after else made
+
+
+def _super_init(rw: Rewriter, node: cst.Expr) -> Any:
     call = _by_super(rw, node.value)
     if not _is_super_call(call, "__init__"):
         return None

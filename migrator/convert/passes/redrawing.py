@@ -9,8 +9,8 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
-from migrator.infer.calls import is_asked_for
 from rules.definitions import module_file
 
 _NORMS = tuple(
@@ -46,16 +46,77 @@ def reset(rw: Rewriter, node: cst.Call) -> Any:
 def _reset_unknown(rw: Rewriter, node: cst.Call, func: cst.Attribute) -> cst.BaseExpression | None:
     """``module.reset_parameters()`` of a module that is not known: one of the project's, or a layer of torch's."""
     ctx = rw.ctx
-    if (
-        ctx.frame is None
-        or is_asked_for(ctx.source.index, func)
-        or ctx.plan.how(ctx.frame.info) is None
-    ):
+    if ctx.frame is None or ctx.plan.how(ctx.frame.info) is None:
         return None
     ctx.effect(node)
     name = ctx.helpers.need(module_file("rules.compat.redraw"), "reset_parameters")
     made = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(func.value))])
     return syntax.add_keyword(made, "rngs", ctx.rngs(node))
+
+
+@converts(cst.Call, when=lambda ctx: {"hasattr", "reset_parameters"} <= ctx.words | _said(ctx))
+def may_reset(rw: Rewriter, node: cst.Call) -> Any:
+    """``hasattr(m, "reset_parameters")`` of a module that is not known: layers of Flax have no such method."""
+    ctx = rw.ctx
+    if ctx.facts.callee(node) != "builtins.hasattr" or len(node.args) != 2 or ctx.frame is None:
+        return None
+    module, name = (arg.value for arg in node.args)
+    if not isinstance(name, cst.SimpleString) or name.evaluated_value != "reset_parameters":
+        return None
+    if not k.is_unknown_module(ctx.kind(module)) or ctx.plan.how(ctx.frame.info) is None:
+        return None
+    helper = ctx.helpers.need(module_file("rules.compat.redraw"), "has_reset")
+    return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(module))])
+
+
+def _said(ctx: Context) -> frozenset[str]:
+    """The method's name, where the file says it in a text."""
+    return frozenset({"reset_parameters"} if "reset_parameters" in ctx.source.text else ())
+
+
+_RESETTING = {
+    **dict.fromkeys(
+        (
+            *(f"torch.nn.Conv{n}d" for n in (1, 2, 3)),
+            *(f"torch.nn.ConvTranspose{n}d" for n in (1, 2, 3)),
+            *(f"torch.nn.{kind}Norm{n}d" for kind in ("Batch", "Instance") for n in (1, 2, 3)),
+            *(
+                f"torch.nn.{name}"
+                for name in ("SyncBatchNorm", "LayerNorm", "RMSNorm", "GroupNorm")
+            ),
+            *(f"torch.nn.{name}" for name in ("Linear", "Bilinear", "Embedding", "EmbeddingBag")),
+            *(f"torch.nn.{kind}{cell}" for kind in ("RNN", "GRU", "LSTM") for cell in ("", "Cell")),
+            "torch.nn.PReLU",
+        ),
+        "reset_parameters",
+    ),
+    "torch.nn.MultiheadAttention": "_reset_parameters",
+    "torch.nn.Transformer": "_reset_parameters",
+}
+"""Layers of torch whose constructors call a method, which a derived class may replace."""
+
+
+def replaced_reset(ctx: Context, owner: ClassInfo) -> list[cst.BaseSmallStatement]:
+    """``self.reset_parameters()`` behind the constructor of a layer, which in torch calls what a derived class has."""
+    name = _RESETTING.get(owner.torch_base or "", "")
+    method = owner.methods.get(name)
+    if method is None or any(name in parent.methods for parent in owner.lineage()[1:]):
+        return []
+    init = owner.methods.get("__init__")
+    if init is not None and init.settled is None and _calls_at_its_end(init.node, name):
+        return []
+    how = "rngs=rngs" if ctx.plan.how(method) == "param" else ""
+    return [cst.Expr(syntax.parse(f"self.{name}({how})"))]
+
+
+def _calls_at_its_end(init: cst.FunctionDef, name: str) -> bool:
+    """Whether a constructor calls a method of its own anyway, whatever it is given."""
+    for line in init.body.body:
+        for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            value = small.value if isinstance(small, cst.Expr) else None
+            if isinstance(value, cst.Call) and syntax.code(value.func) == f"self.{name}":
+                return True
+    return False
 
 
 def reset_layer(
@@ -88,6 +149,11 @@ def is_torchs(ctx: Context, func: cst.Attribute) -> bool:
     return all(name.startswith("torch.nn.") for name in kind.cls.split("|"))
 
 
+_RECURRENT = frozenset(
+    f"torch.nn.{kind}{cell}" for kind in ("RNN", "GRU", "LSTM") for cell in ("", "Cell")
+)
+
+
 def _layers(ctx: Context, node: cst.BaseExpression) -> list[str]:
     kind = ctx.kind(node)
     own = ctx.class_of(kind)
@@ -101,4 +167,6 @@ def _helper(layers: list[str]) -> str | None:
         return "reset_weights"
     if all(name == "torch.nn.Embedding" for name in layers):
         return "reset_embedding"
+    if all(name in _RECURRENT for name in layers):
+        return "reset_recurrent"
     return "reset_norm" if all(name.startswith(_NORMS) for name in layers) else None
