@@ -16,6 +16,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from migrator.errors import UserError
 from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
+from migrator.identity import compared
 from migrator.lines import assigned, split
 from migrator.nodes import trusted_parser
 from migrator.tree import Tree
@@ -95,7 +96,7 @@ class Source:
         self.module = module
         try:
             with trusted_parser:
-                tree = spelled_out(split(cst.parse_module(text)), text)
+                tree = compared(spelled_out(split(cst.parse_module(text)), text), text)
                 self.tree = written_out(assigned(tree, text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error

@@ -29,6 +29,7 @@ ORDER = (
     "handing",
     "copies",
     "large_numbers",
+    "plain_objects",
     "selected_rows",
     "selected_places",
     "selected_values",
