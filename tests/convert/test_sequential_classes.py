@@ -151,3 +151,27 @@ def test_a_key_called_as_an_attribute_of_the_output_is_a_finding(names: str) -> 
         f"from collections import OrderedDict\n\ndef make():\n    return nn.Sequential({names})\n"
     )
     assert rules_of(source) == ["API007"]
+
+
+def test_one_without_a_constructor_that_draws() -> None:
+    source = """
+class Flow(nn.Sequential):
+    def forward(self, x):
+        for layer in self._modules.values():
+            x = layer(x)
+        return x
+
+    def sample(self, n):
+        return self.forward(torch.Tensor(n, 4).normal_())
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.flow = Flow(nn.Linear(4, 4), nn.Linear(4, 4))
+
+    def forward(self, x):
+        return self.flow(x)
+"""
+    code = check(source)
+    assert "super().__init__(*args, **kwargs)" in code

@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
+from migrator.convert.passes.layer_classes import as_torch
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -72,6 +73,57 @@ def _bias(rw: Rewriter, layer: cst.BaseExpression, value: cst.BaseExpression) ->
     helper = ctx.helpers.need(module_file("rules.compat.tied"), "set_bias")
     args = [cst.Arg(rw.visit(layer)), cst.Arg(new)]
     return cst.Expr(syntax.with_args(cst.Call(cst.Name(helper)), args))
+
+
+_RENAMED = frozenset(f"torch.nn.{name}" for name in "Linear LayerNorm RMSNorm Embedding".split())
+"""Layers whose weight has another name in Flax."""
+
+
+@converts(cst.Assign, targets=(cst.Attribute,))
+@converts(cst.Del)
+@converts(cst.Expr, named=("register_buffer", "register_parameter"), values=(cst.Call,))
+def inherited_weight(rw: Rewriter, node: cst.Assign | cst.Del | cst.Expr) -> Any:
+    """``self.weight = nn.Parameter(…)`` in a class derived from a Linear, whose weight is ``kernel`` in Flax.
+
+    Without a bias such a class says so beside it.
+
+    Raises:
+      Failure: a parameter of the layer is replaced.
+    """
+    owner = rw.ctx.owner
+    if owner is None or owner.torch_base not in _RENAMED:
+        return None
+    name = _replaced(rw.ctx, node)
+    none = isinstance(node, cst.Assign) and rw.ctx.facts.kind(node.value) == k.NONE
+    kept = owner.torch_base.endswith("Norm") and as_torch(rw.ctx, owner) is not None
+    if name == "weight" and not kept:
+        what = "the weight of a layer is replaced in a class derived from it: Flax keeps it under another name"
+        raise Failure(node, "API006", what, "write the new value into it, or derive from nn.Module")
+    if name != "bias" or owner.torch_base != "torch.nn.Linear":
+        return None
+    if not none:
+        what = "the bias of a layer is replaced in a class derived from it: Flax says beside it whether it has one"
+        raise Failure(node, "API006", what, "hand bias=True on, and write the value into it")
+    made = []
+    for own, value in (("bias", "None"), ("use_bias", "False")):
+        target = cst.AssignTarget(cst.Attribute(cst.Name("self"), cst.Name(own)))
+        made.append(cst.Assign([target], cst.Name(value)))
+    return made
+
+
+def _replaced(ctx: Context, node: cst.Assign | cst.Del | cst.Expr) -> str:
+    """The name of what a statement puts in the place of an attribute of self, or takes away."""
+    if isinstance(node, cst.Expr):
+        call = node.value
+        registers = isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
+        if not registers or not ctx.is_self(call.func.value) or not call.args:  # type: ignore[attr-defined]
+            return ""
+        told = call.args[0].value  # type: ignore[attr-defined]
+        named = call.func.attr.value in ("register_buffer", "register_parameter")  # type: ignore[attr-defined]
+        return told.raw_value if named and isinstance(told, cst.SimpleString) else ""
+    target = node.target if isinstance(node, cst.Del) else node.targets[0].target
+    held = isinstance(target, cst.Attribute) and ctx.is_self(target.value)
+    return target.attr.value if held and isinstance(target, cst.Attribute) else ""
 
 
 @converts(cst.Call, of=(k.Function,))

@@ -395,7 +395,12 @@ def _with_constructor(rw: Rewriter, info: ClassInfo, body: cst.BaseSuite) -> cst
     lines = [*extra_lines(ctx, info), *(cst.SimpleStatementLine([one]) for one in resets)]
     if inherited:
         header = "def __init__(self, *args, rngs: nnx.Rngs, **kwargs):"
-        call = "super().__init__(*args, rngs=rngs, **kwargs)"
+        parents = [p for p in info.parents if p.torch_base]
+        container = not parents and info.torch_base in _BASES
+        if container or (parents and not takes_rngs(ctx, parents[0])):
+            call = "super().__init__(*args, **kwargs)"
+        else:
+            call = "super().__init__(*args, rngs=rngs, **kwargs)"
         lines.insert(0, syntax.statement(call))
     else:
         header = "def __init__(self, *, rngs: nnx.Rngs):"
