@@ -78,3 +78,20 @@ def test_the_name_of_the_present_value_is_free() -> None:
         m.weight.data.fill_(w)
     """
     assert "lambda old: jnp.full_like(old, w)" in convert(source).code
+
+
+def test_in_a_constructor() -> None:
+    theirs, ours, _ = loaded("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+        self.other = nn.Linear(4, 2)
+        for name, m in self.named_modules():
+            if name == "fc" and hasattr(m, "weight"):
+                m.weight.data = torch.ones_like(m.weight) * m.weight.size(1)
+                m.bias.data = torch.zeros_like(m.bias.data)
+""")
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    np.testing.assert_array_equal(model.fc.weight.detach().numpy().T, port.fc.kernel[...])
+    np.testing.assert_array_equal(model.fc.bias.detach().numpy(), port.fc.bias[...])

@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.context import Context
 from migrator.convert.passes import targets
 from migrator.convert.passes.unregistered import made_by_heirs
 from migrator.convert.rewriter import Rewriter, converts
@@ -22,7 +23,9 @@ def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     if node.attr.value != "weight":
         return None
     if not _is_asked_for_its_shape(rw, node):
-        if ctx.in_init or ctx.frame is None or targets.found_at_run_time(ctx, node) is None:
+        if ctx.frame is None or targets.found_at_run_time(ctx, node) is None:
+            return None
+        if ctx.in_init and not _is_value(ctx, node):
             return None
         if isinstance(ctx.kind(node.value), k.Unknown) and not made_by_heirs(ctx, node.value):
             return None
@@ -32,6 +35,17 @@ def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
             return None
     name = ctx.helpers.need(module_file("rules.compat.initialize"), "weight_of")
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.value))])
+
+
+def _is_value(ctx: Context, node: cst.Attribute) -> bool:
+    """Whether a constructor asks for the value of a weight, and does not keep the parameter itself."""
+    if not k.is_any_module(ctx.kind(node.value)):
+        return False
+    *_, outer, parent = [None, *ctx.facts.tree.around(node)]
+    if isinstance(parent, cst.Arg) and isinstance(outer, cst.Call):
+        name = ctx.facts.callee(outer) or ""
+        return name.startswith(("torch.", "Tensor.")) and not name.startswith("torch.nn.")
+    return isinstance(parent, cst.Attribute)
 
 
 def _is_asked_for_none(node: cst.CSTNode) -> bool:
@@ -49,7 +63,7 @@ def data_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     if node.attr.value != "data":
         return None
     held = targets.found_at_run_time(ctx, node.value)
-    if held is None or ctx.in_init or not k.is_any_module(ctx.kind(held.value)):
+    if held is None or not k.is_any_module(ctx.kind(held.value)):
         return None
     made = rw.visit(held)
     return made if isinstance(made, cst.Call) else targets.dereferenced(made)
@@ -64,7 +78,7 @@ def has_weight(rw: Rewriter, node: cst.Call) -> Any:
     layer, name = (arg.value for arg in node.args)
     if not isinstance(name, cst.SimpleString) or name.evaluated_value != "weight":
         return None
-    if ctx.in_init or not k.is_any_module(ctx.kind(layer)):
+    if not k.is_any_module(ctx.kind(layer)):
         return None
     helper = ctx.helpers.need(module_file("rules.compat.initialize"), "has_weight")
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(layer))])
