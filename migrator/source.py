@@ -16,9 +16,9 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from migrator.errors import UserError
 from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
-from migrator.identity import compared
 from migrator.lines import assigned, split
 from migrator.nodes import trusted_parser
+from migrator.roundabout import straightened
 from migrator.tree import Tree
 from migrator.wrappers import written_out
 
@@ -96,7 +96,7 @@ class Source:
         self.module = module
         try:
             with trusted_parser:
-                tree = compared(spelled_out(split(cst.parse_module(text)), text), text)
+                tree = straightened(spelled_out(split(cst.parse_module(text)), text), text)
                 self.tree = written_out(assigned(tree, text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error

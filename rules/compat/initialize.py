@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flax import nnx
 
+from rules.compat.data import with_data
 from rules.compat.named import modules
 
 _STORED = (
@@ -43,6 +44,11 @@ def initialize(module, name, init):
         return  # a value computed from other parameters keeps nothing that is written to it
     transposed = isinstance(module, nnx.Linear) and name == "weight"
     found[...] = init(found[...].T).T if transposed else init(found[...])
+
+
+def overwrite(module, name, change):
+    """``initialize`` in a forward pass: the parameter keeps its gradient, as torch's does that is written by ``data``."""
+    initialize(module, name, lambda array: with_data(array, change(array)))
 
 
 def initialize_parameter(module, parameter, init):

@@ -69,3 +69,18 @@ def test_a_statement_in_a_text_is_found() -> None:
 @pytest.mark.parametrize("head", ["", "def eval(text):\n    return text\n\n\nimport torch\n\n"])
 def test_a_file_without_torch_or_with_an_eval_of_its_own_is_left(head: str) -> None:
     assert convert_source(f'{head}def f(name):\n    return eval(name), eval("1 + 1")\n').complete
+
+
+def test_attributes_by_the_methods_that_ask_for_them() -> None:
+    code = check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.names = ["a", "b"]
+        for name in self.names:
+            self.__setattr__(name, nn.Linear(4, 4))
+
+    def forward(self, x):
+        return sum(self.__getattr__(name)(x) for name in self.names)
+""")
+    assert "setattr(self, name, Linear(4, 4, rngs=rngs))" in code

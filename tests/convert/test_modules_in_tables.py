@@ -52,3 +52,17 @@ def test_what_the_module_has_under_another_name_may_be_listed(line: str, use: st
 )
 def test_other_modules_are_found(line: str) -> None:
     assert rules_of(MODEL.format(line=line, use="pass")) == ["API008"]
+
+
+def test_children_by_name_are_found() -> None:
+    assert rules_of(MODEL.format(line="self.d = dict(self.named_children())", use="pass")) == [
+        "API008"
+    ]
+
+
+def test_a_list_of_slices_is_an_index_like_a_tuple() -> None:
+    use = (
+        "rows = [slice(1, None)]\n        while len(rows) < x.ndim:\n"
+        "            rows = rows + [slice(None)]\n        x = x[rows]"
+    )
+    check(MODEL.format(line="pass", use=use))

@@ -95,3 +95,31 @@ class M(nn.Module):
     model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
     np.testing.assert_array_equal(model.fc.weight.detach().numpy().T, port.fc.kernel[...])
     np.testing.assert_array_equal(model.fc.bias.detach().numpy(), port.fc.bias[...])
+
+
+def test_a_forward_pass_that_writes_a_weight_leaves_it_its_gradient() -> None:
+    theirs, ours, _ = loaded("""
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.utils.weight_norm(nn.Linear(4, 3, bias=False))
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.prototypes = nn.Linear(4, 3, bias=False)
+
+    def forward(self, x):
+        with torch.no_grad():
+            w = self.prototypes.weight.data.clone()
+            self.prototypes.weight.copy_(w / w.norm(dim=1, keepdim=True))
+        return self.prototypes(x)
+""")
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    port.prototypes.kernel[...] = model.prototypes.weight.detach().numpy().T
+    x = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
+    model(x).square().sum().backward()
+    grads = nnx.grad(lambda m: (m(x.numpy()) ** 2).sum())(port)
+    want = model.prototypes.weight.grad.numpy().T
+    np.testing.assert_allclose(grads["prototypes"]["kernel"][...], want, rtol=1e-5)

@@ -69,6 +69,8 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
         if _is_filled_with_layers(rw, target.attr.value):
             raise _kept(node)
         return None
+    if _gathers_children(ctx, node.value):
+        raise _kept(node)
     parts = list(_parts(ctx, node.value))
     if parts == [node.value]:
         return None
@@ -85,6 +87,16 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
     inner = cst.Call(cst.Name(lists), [cst.Arg(rw.visit(node.value))])
     call = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(inner)])
     return syntax.changed(node, value=call)
+
+
+def _gathers_children(ctx: Context, node: cst.BaseExpression) -> bool:
+    """``dict(self.named_children())``."""
+    if not isinstance(node, cst.Call) or ctx.facts.callee(node) != "builtins.dict":
+        return False
+    inner = node.args[0].value if len(node.args) == 1 else None
+    asked = inner.func if isinstance(inner, cst.Call) else None
+    names = ("named_children", "named_modules")
+    return isinstance(asked, cst.Attribute) and asked.attr.value in names
 
 
 def _parts(ctx: Context, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import bound_arguments
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.known_masks import known_index
 from migrator.convert.rewriter import Rewriter, converts
@@ -191,11 +191,20 @@ def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExp
     if isinstance(node, (cst.List, cst.ListComp)) or (
         isinstance(kind, k.Sequence) and kind.type in ("list", "range")
     ):
-        if isinstance(node, cst.List) and _holds_slices(node):
-            return made
+        slices = isinstance(node, cst.List) and _holds_slices(node)
+        if slices or (isinstance(node, cst.Name) and _may_hold_slices(ctx, node, kind)):
+            return cst.Call(cst.Name("tuple"), [cst.Arg(made)])
         ctx.helpers.use("jnp")
         return cst.Call(syntax.parse("jnp.array"), [cst.Arg(made)])
     return made
+
+
+def _may_hold_slices(ctx: Context, node: cst.Name, kind: k.Kind) -> bool:
+    """Whether a list of what is not known is made in a function that makes slices: torch takes it for a tuple."""
+    if not isinstance(kind, k.Sequence) or not isinstance(kind.item, k.Unknown) or not ctx.frame:
+        return False
+    calls = ctx.facts.tree.within(ctx.frame.info.node.body, cst.Call)
+    return any(ctx.facts.callee(call) in ("builtins.slice", "slice") for call in calls)
 
 
 def check_bytes(rw: Rewriter, node: cst.BaseExpression, kind: k.Kind) -> None:

@@ -387,7 +387,10 @@ def found_at_run_time(ctx: Context, target: cst.BaseExpression) -> cst.Attribute
 
 def initialized(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> cst.Expr:
     """``initialize(m, "weight", lambda w: value)``; the value is written in terms of ``whole``."""
-    name = rw.ctx.helpers.need(module_file("rules.compat.initialize"), "initialize")
+    from migrator.convert.passes.freezing import in_forward
+
+    helper = "overwrite" if in_forward(rw.ctx) else "initialize"
+    name = rw.ctx.helpers.need(module_file("rules.compat.initialize"), helper)
     function = cst.Lambda(
         cst.Parameters([cst.Param(whole(rw.ctx))]), syntax.fitted(_LAMBDA, "body", value)
     )
