@@ -44,6 +44,7 @@ def as_converted(source: Source, facts: Facts, flagged: Sequence[Placed]) -> lis
 _CONVERTED = {
     "DYN001": "convert computes it everywhere and takes what is asked of it over the mask",
     "DYN002": "convert makes `lax.cond` of it",
+    "DYN005": "convert writes through the mask itself",
 }
 
 

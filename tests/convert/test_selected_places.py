@@ -54,6 +54,13 @@ BODIES = {
     y[order[x[0] > 100]] = 7
     return y
 """,
+    "where a mask holds": """
+    y = x.clone()
+    y[torch.where(x > 0)] = 7
+    y[torch.where(x.sum(-1) > 0)] = 0
+    y[(x < -1).nonzero(as_tuple=True)] = 3
+    return y
+""",
     "counted from the end": """
     order = torch.argsort(x[0]) - 6
     y = x[0].clone()

@@ -44,6 +44,9 @@ def _mask(rw: Rewriter, target: cst.Subscript) -> cst.BaseExpression | None:
     index = target.slice[0].slice
     if len(target.slice) != 1 or not isinstance(index, cst.Index):
         return None
+    located = places(rw.ctx).masks.get(index.value)
+    if located is not None:
+        return located
     kind = rw.ctx.kind(index.value)
     return index.value if isinstance(kind, k.Tensor) and kind.dtype == "bool" else None
 

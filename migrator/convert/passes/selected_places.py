@@ -25,10 +25,12 @@ class Places:
     Attributes:
       selections: ``index[mask]``, what is written to, and the axis of the places.
       writes: the targets of the writes.
+      masks: ``torch.where(mask)`` as the index of a write, and the mask.
     """
 
     selections: dict[cst.CSTNode, tuple[cst.BaseExpression, int]] = field(default_factory=dict)
     writes: set[cst.CSTNode] = field(default_factory=set)
+    masks: dict[cst.CSTNode, cst.BaseExpression] = field(default_factory=dict)
 
 
 def places(ctx: Context) -> Places:
@@ -40,6 +42,12 @@ def places(ctx: Context) -> Places:
         for node in flagged:
             if tree.has(node) and isinstance(node, cst.Subscript) and _is_selection(ctx, node):
                 _note(ctx, node, ctx.places)
+        for node in [n for n, (rule, _, _) in ctx.blocked.items() if rule == "DYN005"]:
+            mask = _located(ctx, node) if tree.has(node) else None
+            written = _written(ctx, node) if mask is not None else None
+            if mask is not None and written is not None and len(written[0].slice) == 1:
+                ctx.places.masks[node] = mask
+                del ctx.blocked[node]
     found: Places = ctx.places
     return found
 
@@ -51,6 +59,24 @@ def _is_selection(ctx: Context, node: cst.Subscript) -> bool:
     if not isinstance(kind, k.Tensor) or kind.dtype != "bool" or kind.rank == 0:
         return False
     return isinstance(index, k.Tensor) and index.dtype == "int"
+
+
+def _located(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """The mask of ``torch.where(mask)`` and ``mask.nonzero(as_tuple=True)``, which is as good an index."""
+    if not isinstance(node, cst.Call):
+        return None
+    name, args = ctx.facts.callee(node), node.args
+    given = [a.value for a in args if a.keyword is None and not a.star]
+    if name == "Tensor.nonzero" and isinstance(node.func, cst.Attribute):
+        given = [node.func.value, *given]
+    elif name not in ("torch.where", "torch.nonzero"):
+        return None
+    named = {a.keyword.value: a.value for a in args if a.keyword is not None}
+    tuples = {"as_tuple"} if name != "torch.where" else set()
+    if len(given) != 1 or named.keys() != tuples or not all(map(syntax.is_true, named.values())):
+        return None
+    kind = ctx.kind(given[0])
+    return given[0] if isinstance(kind, k.Tensor) and kind.dtype == "bool" else None
 
 
 def _note(ctx: Context, node: cst.Subscript, found: Places) -> None:
