@@ -338,7 +338,9 @@ class M(nn.Module):
 """)
     assert "nnx.update(self.b, nnx.state(self.a, is_stored))" in code
     source = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    assert rules_of(source + "        self.l = nn.LSTM(4, 4)\n        self.l.reset_parameters()\n")
+    assert rules_of(
+        source + "        self.l = nn.Bilinear(4, 4, 4)\n        self.l.reset_parameters()\n"
+    )
 
 
 @pytest.mark.parametrize("classes", ["nn.Module", "(str, nn.Module)"])
