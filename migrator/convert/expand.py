@@ -218,7 +218,7 @@ def _substitute(
     def filled(part: cst.BaseExpression, values: Mapping[str, cst.BaseExpression]) -> Any:
         part = _apart(part, values)
         made = _with_facts(syntax.substitute(part, values), facts)
-        return _without_value(made) if asks else made
+        return _of_fresh(_without_value(made) if asks else made)
 
     nodes = [filled(template.nodes[i], mapping) for i in picked]
     if template.in_steps or (template.steps and len(syntax.code(nodes[0])) > _LINE):
@@ -311,6 +311,28 @@ def _made_of(value: cst.BaseExpression) -> dict[str, cst.BaseExpression]:
                 case [cst.Arg(dtype, None | cst.Name("dtype"), star="")]:
                     return {"shape": shape, "dtype": dtype}
     return {}
+
+
+def _of_fresh(node: Any) -> Any:
+    """``jnp.full((2, n), 0, jnp.float32)`` for ``jnp.full_like(jnp.empty((2, n), jnp.float32), 0)``."""
+    match node:
+        case cst.Call(
+            cst.Attribute(
+                cst.Name("jnp"), cst.Name(("full_like" | "zeros_like" | "ones_like") as called)
+            ),
+            [cst.Arg(made, None, star=""), *given],
+        ):
+            facts = _made_of(made)
+            if not facts or any(a.keyword is not None or a.star for a in given):
+                return node
+            short = called.removesuffix("_like")
+            values = [a.value for a in given]
+            if len(values) != (short == "full"):
+                return node
+            func = cst.Attribute(cst.Name("jnp"), cst.Name(short))
+            args = [facts["shape"], *values, facts["dtype"]]
+            return syntax.with_args(cst.Call(func), [cst.Arg(one) for one in args])
+    return node
 
 
 def _asked(node: cst.CSTNode, name: str) -> Iterator[str]:

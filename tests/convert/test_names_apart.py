@@ -43,3 +43,16 @@ def test_a_function_of_the_file() -> None:
         return x.expand(sizes)
     """
     assert "builtins.len(sizes)" in convert(source).code
+
+
+def test_what_is_filled_as_it_is_made_is_made_full() -> None:
+    source = """
+    def f(b: int, n: int):
+        a = torch.FloatTensor(b, n).fill_(0)
+        c = torch.empty(b, dtype=torch.long).zero_()
+        return a, c, torch.ones_like(torch.empty(b, n))
+    """
+    code = convert(source).code
+    assert "jnp.full((b, n), 0, jnp.float32)" in code
+    assert "jnp.zeros((b,), jnp.int32)" in code
+    assert "jnp.ones((b, n), jnp.float32)" in code
