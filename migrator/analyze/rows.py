@@ -12,6 +12,7 @@ from migrator.convert.context import Context
 from migrator.convert.known_masks import known_masks
 from migrator.convert.passes.branching import branches
 from migrator.convert.passes.masked_reductions import masked
+from migrator.convert.passes.pointers import pointers
 from migrator.convert.passes.selected_places import places
 from migrator.convert.passes.selected_values import held
 from migrator.convert.rows import Selection, selections
@@ -44,6 +45,7 @@ def as_converted(source: Source, facts: Facts, flagged: Sequence[Placed]) -> lis
 _CONVERTED = {
     "DYN001": "convert computes it everywhere and takes what is asked of it over the mask",
     "DYN002": "convert makes `lax.cond` of it",
+    "DYN004": "convert keeps it as an array, and writes from there on",
     "DYN005": "convert writes through the mask itself",
 }
 
@@ -60,6 +62,7 @@ def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list
     masked(ctx)
     held(ctx)
     places(ctx)
+    pointers(ctx)
     still = set(ctx.blocked)
     known_masks(ctx)
     known = still - ctx.blocked.keys()

@@ -183,6 +183,7 @@ def _unblock_selected(ctx: Context) -> None:
     from migrator.convert.known_masks import known_masks
     from migrator.convert.passes.branching import branches
     from migrator.convert.passes.masked_reductions import masked
+    from migrator.convert.passes.pointers import pointers
     from migrator.convert.passes.selected_places import places
     from migrator.convert.passes.selected_rows import selected
     from migrator.convert.passes.selected_values import held
@@ -193,6 +194,7 @@ def _unblock_selected(ctx: Context) -> None:
     masked(ctx)
     held(ctx)
     places(ctx)
+    pointers(ctx)
     known_masks(ctx)
     branches(ctx)
 

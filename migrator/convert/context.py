@@ -115,6 +115,8 @@ class Context:
         """Names for what a mask selects, which are only asked where something is written through the same mask."""
         self.looked_into: set[str] = set()
         """Local names whose values are being looked into for methods."""
+        self.pointers: Any = None
+        """Places to write from on that tensors hold."""
         self.places: Any = None
         """Selections by a mask that are nothing but places to write a number to."""
         self.branches: dict[cst.CSTNode, Any] | None = None

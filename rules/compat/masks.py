@@ -21,6 +21,16 @@ def where_leading(mask, value, x):
     return jnp.where(mask, value, x)
 
 
+def set_slice(x, value, start, size: int, axis: int):
+    """``x`` with ``value`` from ``start`` on along an axis, torch's ``x[start:start + size] = value``.
+
+    ``start`` may be an array; past the end of the axis torch raises, and the last ``size`` places are written here.
+    """
+    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+    value = jnp.broadcast_to(value, shape).astype(x.dtype)
+    return lax.dynamic_update_slice_in_dim(x, value, start, axis)
+
+
 def only_where(mask, x):
     """``x``, which gets a gradient where a mask over its leading axes holds and none elsewhere.
 

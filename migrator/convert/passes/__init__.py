@@ -31,6 +31,7 @@ ORDER = (
     "large_numbers",
     "plain_objects",
     "selected_rows",
+    "pointers",
     "selected_places",
     "selected_values",
     "known_masks",

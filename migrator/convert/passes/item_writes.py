@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.indexing import check_bytes, convert_slices
+from migrator.convert.passes.pointers import from_pointer
 from migrator.convert.passes.selected_places import places
 from migrator.convert.passes.shifts import shifted
 from migrator.convert.rewriter import Rewriter
@@ -67,7 +68,7 @@ def set_items(
         if made is not None:
             return targets.assign(rw, target.value, made)
         return targets.assign(rw, target.value, _at_run_time(rw, target, "set_at", value))
-    moved = shifted(rw, target, original)
+    moved = shifted(rw, target, original) or from_pointer(rw, target, value)
     if moved is not None:
         return targets.assign(rw, target.value, moved)
     slices = convert_slices(rw, target, writing=True)
