@@ -50,3 +50,18 @@ def test_a_weight_of_the_same_name_may_be_replaced(base: str) -> None:
     shape = "3, 3, 1" if base == "nn.Conv1d" else "4"
     line = f"self.weight = nn.Parameter(torch.full(({shape},), 0.5))"
     check(MODEL.format(base=base, args=args, line=line))
+
+
+def test_what_is_a_parameter_or_a_plain_tensor_is_not_written() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, n, bias=False):
+        super().__init__()
+        if bias:
+            self.bias = nn.Parameter(torch.zeros(n))
+        else:
+            self.bias = torch.zeros(n)
+        self.bias.data.fill_(1)
+"""
+    assert rules_of(source) == ["MUT002"]
+    assert rules_of(source.replace("        self.bias.data.fill_(1)\n", "")) == []

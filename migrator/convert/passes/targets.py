@@ -174,6 +174,7 @@ def assign(
         if property_of(ctx, target) is not None:
             raise _through_view(target)
         if is_variable(ctx, target):
+            _check_one_kind(ctx, target)
             reference, transposed = variable_reference(rw, target)
             if _may_be_computed(ctx, target):
                 value = (
@@ -366,6 +367,30 @@ def _may_be_computed(ctx: Context, target: cst.Attribute) -> bool:
 
 
 _COMPUTING = ("weight_norm(", "spectral_norm(", "register_parametrization(")
+
+
+def _check_one_kind(ctx: Context, target: cst.Attribute) -> None:
+    """Refuse to write to what a constructor makes a parameter, or a plain tensor, which is no Variable.
+
+    Raises:
+      Failure: it may be either.
+    """
+    from migrator.convert.passes.held import assigned
+
+    if ctx.owner is None or not ctx.is_self(target.value):
+        return
+    parameters = plain = False
+    for value in assigned(ctx, ctx.owner, target.attr.value):
+        made = isinstance(value, cst.Call) and ctx.facts.callee(value) == "torch.nn.Parameter"
+        parameters = parameters or made
+        kind = ctx.facts.kind(value)
+        written = isinstance(value, cst.Name) or not ctx.facts.tree.has(value)
+        plain = plain or (isinstance(kind, k.Tensor) and not kind.role and not made and not written)
+    if parameters and plain and f'register_buffer("{target.attr.value}"' not in ctx.source.text:
+        what = (
+            f"`{target.attr.value}` may be a parameter or a plain tensor, which no Variable holds"
+        )
+        raise Failure(target, "MUT002", what, "register the plain one as a buffer")
 
 
 def found_at_run_time(ctx: Context, target: cst.BaseExpression) -> cst.Attribute | None:
