@@ -20,6 +20,10 @@ from migrator.convert.stateless import is_stateless
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 
+_USUAL = frozenset(
+    "__init__ forward reset_parameters init_weights _init_weights extra_repr __repr__".split()
+)
+"""Methods that nobody means by a name of which nothing is known."""
 _NO_FUNCTIONS = (k.Tensor, k.Scalar, k.Const, k.Module, k.DType, k.Device)
 
 
@@ -338,7 +342,10 @@ def _may_be(owner: ClassInfo, name: cst.BaseExpression) -> bool | None:
     """Whether an attribute of a computed name is a method: None where it may be one or something else."""
     pattern = syntax.pattern(name)
     others = [n for c in owner.lineage() for n in (*c.attributes, *c.statics)]
-    if not any(re.fullmatch(pattern, n) for c in owner.lineage() for n in c.methods):
+    methods = {n for c in owner.lineage() for n in c.methods}
+    if pattern == ".*":
+        methods -= _USUAL
+    if not any(re.fullmatch(pattern, n) for n in methods):
         return False
     return None if any(re.fullmatch(pattern, n) for n in others) else True
 
