@@ -66,3 +66,31 @@ def test_a_list_of_slices_is_an_index_like_a_tuple() -> None:
         "            rows = rows + [slice(None)]\n        x = x[rows]"
     )
     check(MODEL.format(line="pass", use=use))
+
+
+def test_a_list_that_becomes_a_sequential_under_the_same_name() -> None:
+    source = """
+def get_norm(kind="batch"):
+    if kind == "batch":
+        return nn.BatchNorm1d
+
+    def norm(n):
+        return nn.Identity()
+
+    return norm
+
+
+class M(nn.Module):
+    def __init__(self, norm=nn.BatchNorm1d):
+        super().__init__()
+        self.net = [nn.Linear(4, 4), norm(4), nn.LeakyReLU(0.2, True)]
+        self.net = nn.Sequential(*self.net)
+
+    def forward(self, x):
+        return self.net(x)
+
+
+def make(kind):
+    return M(get_norm(kind))
+"""
+    check(source)

@@ -10,7 +10,9 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
+from migrator.convert.passes.assigned_modules import plain_list
 from migrator.convert.passes.held import is_function
+from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -79,6 +81,9 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
     ]
     if not layers or _is_list_of_layers(ctx.facts.kind(node.value)):
         return None
+    if isinstance(node.value, (cst.List, cst.ListComp)) and isinstance(target, cst.Attribute):
+        if ctx.owner is not None and is_registered(ctx, ctx.owner, target.attr.value):
+            return plain_list(rw, node, target)
     dicts = [n for n in syntax.walk(node.value) if isinstance(n, (cst.Dict, cst.DictComp, cst.Set))]
     if dicts or not all(_is_own(ctx, part) for part in layers) or isinstance(node.value, cst.Call):
         raise _kept(node)
