@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from migrator import syntax
 
+_IDENTITY = re.compile(r"(?<![\w.])id\(")
 _METHODS = {"__getattr__": ("getattr", 1), "__setattr__": ("setattr", 2)}
 
 
@@ -14,7 +17,7 @@ def straightened(tree: cst.Module, text: str) -> cst.Module:
 
     What stands for a parameter may be made anew each time, and Flax's modules have no ``__getattr__`` of their own.
     """
-    identities = "id(" in text and "def id(" not in text
+    identities = bool(_IDENTITY.search(text)) and "def id(" not in text
     methods = {
         name: told
         for name, told in _METHODS.items()
