@@ -24,7 +24,6 @@ from migrator.convert.parts import (
     is_tensor,
     piece,
     pieces,
-    rejoined,
     runs,
     separable,
     shared,
@@ -44,14 +43,11 @@ from migrator.convert.sharing import (
     kept_as,
     of_copy,
 )
+from migrator.convert.states import State, all_memory, merged, rejoin
 from migrator.convert.trips import surely_runs
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.distributions import DISTRIBUTIONS
-
-State = dict[str, frozenset[str]]
-"""The memory each name may stand for: ``param:x``, ``attr:self.x``, ``new:3`` of tensors, ``box:4`` of a container."""
-
 
 LIBRARIES = ("torch.", "einops.")
 
@@ -122,7 +118,7 @@ class Aliases:
                 other = self._statement(node.orelse, other, loops)
             elif node.orelse is not None:
                 other = self._block(node.orelse.body, other, loops)
-            return _merged(first, other)
+            return merged(first, other)
         if isinstance(node, (cst.For, cst.While)):
             parts = [node.iter] if isinstance(node, cst.For) else [node.test]
             self._note(node, parts, state, loops)
@@ -131,7 +127,7 @@ class Aliases:
                 if isinstance(node, cst.For):
                     self._bind_round(node.target, node.iter, state, inner)
                 after = self._block(node.body, inner, (*loops, node))
-                state = _merged(state, after)
+                state = merged(state, after)
             if isinstance(node, cst.For) and surely_runs(self.ctx, self.info, node):
                 state = after  # what it rebinds is no longer what it was
             return state if node.orelse is None else self._block(node.orelse.body, state, loops)
@@ -146,7 +142,7 @@ class Aliases:
             after = self._block(node.body, dict(state), loops)
             ended = after if node.orelse is None else self._block(node.orelse.body, after, loops)
             for one in node.handlers:
-                ended = _merged(ended, self._block(one.body, _merged(state, after), loops))
+                ended = merged(ended, self._block(one.body, merged(state, after), loops))
             return (
                 ended if node.finalbody is None else self._block(node.finalbody.body, ended, loops)
             )
@@ -183,7 +179,7 @@ class Aliases:
             inner = dict(state)
             for name in syntax.names(case.pattern):
                 inner[name] = memory
-            after = _merged(after, self._block(case.body, inner, loops))
+            after = merged(after, self._block(case.body, inner, loops))
         return after
 
     def _small(self, node: cst.CSTNode, state: State) -> State:
@@ -253,8 +249,7 @@ class Aliases:
         if found is None:
             return []
         number = self._parted.setdefault(node, len(self._parted))
-        for name, theirs in state.items():
-            state[name] = rejoined(theirs, number)
+        rejoin(state, number)
         memory = self.memory(found[0], state)
         if not separable(memory, is_tensor(self.ctx, found[0])):
             return []
@@ -266,8 +261,7 @@ class Aliases:
         """The memory of one of the slices that assignments in a row take."""
         number = self._parted.setdefault(first, len(self._parted))
         if place == 0:
-            for name, theirs in state.items():
-                state[name] = rejoined(theirs, number)
+            rejoin(state, number)
         memory = self.memory(value, state)
         return piece(memory, number, place) if separable(memory, tensor=True) else memory
 
@@ -436,7 +430,9 @@ class Aliases:
                 for name in syntax.names(element)
                 if name in inner
             )
-            again = frozenset() if each or not shared(memory, _all(state)) else frozenset({TWICE})
+            again = (
+                frozenset() if each or not shared(memory, all_memory(state)) else frozenset({TWICE})
+            )
             return self._box() | memory | again
         if isinstance(node, cst.Lambda):  # all that a call of it gives, but for what it is handed
             params = [p for p in syntax.children(node.params) if isinstance(p, cst.Param)]
@@ -567,14 +563,6 @@ _PLAIN = ("builtins.len", "builtins.int", "builtins.range", "math.")
 _CONTAINERS = frozenset(
     f"builtins.{name}" for name in "list dict set tuple reversed sorted zip enumerate map".split()
 ) | frozenset({"collections.deque", "collections.OrderedDict", "collections.defaultdict"})
-
-
-def _all(state: State) -> frozenset[str]:
-    return frozenset().union(*state.values())
-
-
-def _merged(a: State, b: State) -> State:
-    return {n: a.get(n, frozenset()) | b.get(n, frozenset()) for n in {**a, **b}}
 
 
 def aliases(ctx: Context, info: FunctionInfo) -> Aliases:

@@ -1,0 +1,24 @@
+"""What each name of a function may stand for at one point of it, and what becomes of that where ways meet."""
+
+from __future__ import annotations
+
+from migrator.convert.parts import rejoined
+
+State = dict[str, frozenset[str]]
+"""The memory each name may stand for: ``param:x``, ``attr:self.x``, ``new:3`` of tensors, ``box:4`` of a container."""
+
+
+def all_memory(state: State) -> frozenset[str]:
+    """The memory that any name stands for."""
+    return frozenset().union(*state.values())
+
+
+def merged(a: State, b: State) -> State:
+    """What names stand for behind two ways that meet."""
+    return {n: a.get(n, frozenset()) | b.get(n, frozenset()) for n in {**a, **b}}
+
+
+def rejoin(state: State, number: int) -> None:
+    """Forget which pieces a tensor was taken apart into, where that happens again."""
+    for name, theirs in state.items():
+        state[name] = rejoined(theirs, number)
