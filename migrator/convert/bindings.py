@@ -70,13 +70,14 @@ def bound_at_top(tree: Tree, names: Container[str], dead: Container[cst.CSTNode]
     return found
 
 
-_PYTHON = frozenset(dir(builtins))
+PYTHON = frozenset(dir(builtins))
+"""The names that are there without an import."""
 
 
 def hidden_at_top(tree: Tree, dead: Container[cst.CSTNode]) -> frozenset[str]:
     """Names of Python's own that the top of the file binds, or imports from elsewhere than torch."""
     imports = [n for n in tree.of_type(cst.Import, cst.ImportFrom) if not _from_torch(n)]
-    return frozenset(bound_at_top(tree, _PYTHON, dead)) | (imported_by(imports) & _PYTHON)
+    return frozenset(bound_at_top(tree, PYTHON, dead)) | (imported_by(imports) & PYTHON)
 
 
 def _is_fallback(tree: Tree, node: cst.CSTNode, name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.bindings import PYTHON
 from migrator.convert.context import Context, Failure
 from migrator.convert.inline import FACTS, RNGS, CallArg, Expansion, NoConversion, Template, expand
 from migrator.convert.passes.targets import current
@@ -229,15 +229,10 @@ def _substitute(
     return Result(nodes, template.is_tuple and only is None)
 
 
-_PYTHON = frozenset(dir(builtins))
-
-
 @lru_cache(maxsize=1024)
 def _of_python(part: cst.BaseExpression) -> tuple[str, ...]:
     """The functions and classes of Python's own that a template may call."""
-    return tuple(
-        name for name in syntax.names(part) if name in _PYTHON and name not in _bound(part)
-    )
+    return tuple(name for name in syntax.names(part) if name in PYTHON and name not in _bound(part))
 
 
 @lru_cache(maxsize=1024)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from migrator.convert.bindings import PYTHON
 from migrator.convert.layout import fitted
 from rules.definitions import ROOT, WORDS, RuleFile, defined, module_file
 
-_BUILTINS = frozenset(dir(builtins))
 LIBRARIES = {
     ("jax", None): "import jax",
     ("jax.numpy", None): "import jax.numpy as jnp",
@@ -117,7 +116,7 @@ class Helpers:
         if key in self.names:
             return self.names[key]
         new = wish = _unique_names()[key] if self.unique else name
-        shadows = wish in _BUILTINS and wish in self.taken  # the file may mean Python's own
+        shadows = wish in PYTHON and wish in self.taken  # the file may mean Python's own
         bound = wish in self.bound or wish in self.passing
         if shadows or bound or wish in self.wanted:  # or of another rule file
             new = f"{wish}_"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,13 +11,13 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.bind import Argument, choose
+from migrator.convert.bindings import PYTHON
 from migrator.convert.evaluate import Evaluator
 from migrator.convert.values import Code, Lit, Open, Range, Refused, Seq, Star, Value, code
 from migrator.infer import kinds as k
 from rules.definitions import WORDS, Rule
 
 RNGS = "__rngs__"
-_BUILTINS = frozenset(dir(builtins))
 FACTS = frozenset({"shape", "ndim", "dtype", "size"})
 """Attributes that a Variable has like its value."""
 
@@ -237,7 +236,7 @@ def _evaluate(rule: Rule, bound: dict[str, Value], in_steps: bool) -> Template |
     beside = {
         value.node.id: name
         for name, value in list(bound.items())[1:]
-        if isinstance(value, Code) and isinstance(value.node, ast.Name) and name not in _BUILTINS
+        if isinstance(value, Code) and isinstance(value.node, ast.Name) and name not in PYTHON
     }
     beside = {} if later else beside
     steps = () if is_tuple or later else _steps(evaluator)
@@ -254,7 +253,7 @@ def _steps(evaluator: Evaluator) -> tuple[Step, ...]:
         return ()
     every = [*evaluator.steps, ("", "", evaluator.last)]
     return tuple(
-        Step(placeholder, "h" if name in _BUILTINS else name, syntax.from_ast(_Sizes().visit(node)))
+        Step(placeholder, "h" if name in PYTHON else name, syntax.from_ast(_Sizes().visit(node)))
         for placeholder, name, node in every
     )
 
