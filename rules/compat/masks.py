@@ -24,11 +24,10 @@ def where_leading(mask, value, x):
 def set_slice(x, value, start, size: int, axis: int):
     """``x`` with ``value`` from ``start`` on along an axis, torch's ``x[start:start + size] = value``.
 
-    ``start`` may be an array; past the end of the axis torch raises, and the last ``size`` places are written here.
+    ``start`` may be an array; what would lie past the end of the axis is left out, as torch leaves it out.
     """
-    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
-    value = jnp.broadcast_to(value, shape).astype(x.dtype)
-    return lax.dynamic_update_slice_in_dim(x, value, start, axis)
+    places = (slice(None),) * axis + (start + jnp.arange(size),)
+    return x.at[places].set(jnp.asarray(value, x.dtype), mode="drop")
 
 
 def only_where(mask, x):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
+import torch
 
-from tests.convert.tools import check, rules_of
+from tests.convert.tools import check, loaded, rules_of
 
 MODEL = """
 class M(nn.Module):
@@ -94,3 +97,10 @@ def make(kind):
     return M(get_norm(kind))
 """
     check(source)
+
+
+def test_a_list_of_numbers_that_are_called_for_is_an_index_of_its_own() -> None:
+    source = "def f(x: torch.Tensor):\n    rest = slice(None)\n    return x[[len(x) - 1, abs(-1)]][:, rest]\n"
+    theirs, ours, _ = loaded(source)
+    x = torch.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(ours["f"](jnp.asarray(x.numpy())), theirs["f"](x))

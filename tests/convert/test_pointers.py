@@ -71,3 +71,22 @@ def test_a_queue(name: str, take: str) -> None:
 def test_what_needs_the_number_is_found(write: str) -> None:
     source = QUEUE.format(shape="1", take="ptr = int(self.ptr)", write=write)
     assert "DYN004" in rules_of(source)
+
+
+def test_what_lies_past_the_end_is_left_out() -> None:
+    take, write = (
+        "ptr = int(self.ptr)",
+        "self.labels[ptr:ptr + n] = 1\n        self.ptr[0] = ptr + n",
+    )
+    theirs, ours, _ = loaded(QUEUE.format(shape="1", take=take, write=write))
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    for _ in range(2):
+        model(torch.ones(4, 4)), port(jnp.ones((4, 4)))
+        np.testing.assert_array_equal(port.labels[...], model.labels)
+        port.labels[...] = model.labels[:] = 0
+
+
+def test_a_sum_with_the_place_in_it_is_found() -> None:
+    write = "self.queue[:, ptr:ptr + n] = keys.T\n        total = 1\n        total += ptr\n        return [0] * total"
+    source = QUEUE.format(shape="1", take="ptr = int(self.ptr)", write=write)
+    assert "DYN004" in rules_of(source)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from flax import nnx
 
-from tests.convert.tools import convert, loaded
+from tests.convert.tools import convert, loaded, rules_of
 
 LAYERS = {
     "nn.Linear": "4, 4",
@@ -60,6 +60,8 @@ def test_a_constructor_that_calls_it_anyway_does_so_once() -> None:
             nn.init.ones_(self.weight)
     """
     assert convert(source).code.count("self.reset_parameters()") == 1
+    source = source.replace("nn.init.ones_(self.weight)", "self.weight.data.mul_(2)")
+    assert convert(source).code.count("self.reset_parameters()") == 2
 
 
 def test_who_has_the_method_is_asked() -> None:
@@ -91,3 +93,16 @@ class M(nn.Module):
 """)
     model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
     assert _values(model) == _port_values(port) == [0.25, 3.0]
+
+
+def test_a_class_of_the_file_that_is_called_like_a_layer_is_found() -> None:
+    source = """
+class GRU(nn.Module):
+    pass
+
+
+def start(m: nn.Module):
+    if hasattr(m, "reset_parameters"):
+        m.reset_parameters()
+"""
+    assert "API005" in rules_of(source)

@@ -85,6 +85,7 @@ def test_a_value_at_selected_places(name: str) -> None:
         "y[chosen] = 1\n    return y, chosen",
         "y[chosen] += 1",
         "y = y[:2]\n    y[chosen] = 1",
+        "rows = [y]\n    rows[0] = z\n    rows[0][chosen] = 1",
         "z[chosen] = 1\n    y[chosen] = 1",
     ],
 )

@@ -29,3 +29,18 @@ def test_a_tensor_is_moved_within_itself(write: str) -> None:
     x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
     for port in (ours["f"], jax.jit(ours["f"])):
         np.testing.assert_allclose(port(jnp.asarray(x.numpy())), theirs["f"](x), rtol=1e-5)
+
+
+def test_under_no_grad_what_is_moved_has_no_gradient() -> None:
+    theirs, ours, _ = loaded("""
+def f(x: torch.Tensor):
+    y = x * 2
+    with torch.no_grad():
+        z = y * y
+        z[1:] = z[:-1].clone()
+    return y * z
+""")
+    x = torch.randn(4, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    theirs["f"](x).sum().backward()
+    got = jax.grad(lambda v: ours["f"](v).sum())(jnp.asarray(x.detach().numpy()))
+    np.testing.assert_allclose(got, x.grad, rtol=1e-5)

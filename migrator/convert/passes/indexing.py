@@ -191,20 +191,35 @@ def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExp
     if isinstance(node, (cst.List, cst.ListComp)) or (
         isinstance(kind, k.Sequence) and kind.type in ("list", "range")
     ):
-        slices = isinstance(node, cst.List) and _holds_slices(node)
-        if slices or (isinstance(node, cst.Name) and _may_hold_slices(ctx, node, kind)):
+        slices = isinstance(node, cst.List) and _holds_slices(ctx, node)
+        if slices or (isinstance(node, cst.Name) and _is_given_slices(ctx, node)):
             return cst.Call(cst.Name("tuple"), [cst.Arg(made)])
         ctx.helpers.use("jnp")
         return cst.Call(syntax.parse("jnp.array"), [cst.Arg(made)])
     return made
 
 
-def _may_hold_slices(ctx: Context, node: cst.Name, kind: k.Kind) -> bool:
-    """Whether a list of what is not known is made in a function that makes slices: torch takes it for a tuple."""
-    if not isinstance(kind, k.Sequence) or not isinstance(kind.item, k.Unknown) or not ctx.frame:
+def _is_given_slices(ctx: Context, node: cst.Name) -> bool:
+    """Whether slices are put into a list of the function: torch takes one that holds any for a tuple."""
+    body = ctx.frame.info.node.body if ctx.frame is not None else None
+    if body is None:
         return False
-    calls = ctx.facts.tree.within(ctx.frame.info.node.body, cst.Call)
-    return any(ctx.facts.callee(call) in ("builtins.slice", "slice") for call in calls)
+    for line in ctx.facts.tree.within(body, cst.Assign, cst.AugAssign, cst.Expr):
+        into: cst.CSTNode | None = line.targets[0].target if isinstance(line, cst.Assign) else None
+        if isinstance(line, cst.AugAssign):
+            into = line.target
+        elif isinstance(line, cst.Expr) and isinstance(line.value, cst.Call):
+            into = line.value.func  # rows.append(slice(1))
+        while isinstance(into, (cst.Subscript, cst.Attribute)):
+            into = into.value
+        if isinstance(into, cst.Name) and into.value == node.value:
+            if any(_is_slice(ctx, one) for one in ctx.facts.tree.within(line.value, cst.Call)):
+                return True
+    return False
+
+
+def _is_slice(ctx: Context, node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Call) and ctx.facts.callee(node) == "builtins.slice"
 
 
 def check_bytes(rw: Rewriter, node: cst.BaseExpression, kind: k.Kind) -> None:
@@ -275,5 +290,5 @@ def _is_cast(node: cst.CSTNode) -> bool:
     return isinstance(func, cst.Attribute) and func.attr.value in _OTHERS
 
 
-def _holds_slices(node: cst.List) -> bool:
-    return any(isinstance(e.value, cst.Call) for e in node.elements)
+def _holds_slices(ctx: Context, node: cst.List) -> bool:
+    return any(_is_slice(ctx, e.value) for e in node.elements)

@@ -68,7 +68,7 @@ def set_items(
         if made is not None:
             return targets.assign(rw, target.value, made)
         return targets.assign(rw, target.value, _at_run_time(rw, target, "set_at", value))
-    moved = shifted(rw, target, original) or from_pointer(rw, target, value)
+    moved = shifted(rw, target, value, original) or from_pointer(rw, target, value)
     if moved is not None:
         return targets.assign(rw, target.value, moved)
     slices = convert_slices(rw, target, writing=True)

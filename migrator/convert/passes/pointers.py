@@ -1,6 +1,6 @@
 """``ptr = int(self.queue_ptr)`` and ``self.queue[:, ptr:ptr + n] = keys``: a queue that is written to from where it stands.
 
-The place stays an array, and what is written has a size that is known: ``lax.dynamic_update_slice`` puts it there.
+The place stays an array, and what is written has a size that is known.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def _is_fine(
     if isinstance(node, cst.AssignTarget):
         return child is name and _is_moved(ctx, around[-1], name.value)
     if isinstance(node, cst.AugAssign):
-        return isinstance(node.target, cst.Name) and isinstance(node.operator, _STEPS)
+        moved = isinstance(node.target, cst.Name) and node.target.value == name.value
+        return moved and isinstance(node.operator, _STEPS)
     if isinstance(node, cst.Assign) and len(node.targets) == 1 and node.value is child:
         into = node.targets[0].target
         if isinstance(into, cst.Name):

@@ -9,8 +9,9 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.infer import ClassInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from rules import definitions
 from rules.definitions import module_file
 
 _NORMS = tuple(
@@ -65,6 +66,11 @@ def may_reset(rw: Rewriter, node: cst.Call) -> Any:
         return None
     if not k.is_unknown_module(ctx.kind(module)) or ctx.plan.how(ctx.frame.info) is None:
         return None
+    for info in ctx.facts.classes.values():
+        own = info.torch_base == "torch.nn.Module" and info.method("reset_parameters") is None
+        if own and definitions.layers(f"torch.nn.{info.short}"):  # which has_reset goes by
+            what = f"{info.short} is called like a layer of torch, which has such a method"
+            raise Failure(node, "API005", what, "ask for the classes that are meant by isinstance")
     helper = ctx.helpers.need(module_file("rules.compat.redraw"), "has_reset")
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(module))])
 
@@ -103,13 +109,30 @@ def replaced_reset(ctx: Context, owner: ClassInfo) -> list[cst.BaseSmallStatemen
     if method is None or any(name in parent.methods for parent in owner.lineage()[1:]):
         return []
     init = owner.methods.get("__init__")
-    if init is not None and init.settled is None and _calls_at_its_end(init.node, name):
-        return []
+    if init is not None and init.settled is None and _calls_anyway(init.node, name):
+        if _draws_anew(ctx, method):
+            return []  # what the first call wrote, the second writes again
     how = "rngs=rngs" if ctx.plan.how(method) == "param" else ""
     return [cst.Expr(syntax.parse(f"self.{name}({how})"))]
 
 
-def _calls_at_its_end(init: cst.FunctionDef, name: str) -> bool:
+def _draws_anew(ctx: Context, method: FunctionInfo) -> bool:
+    """Whether a method writes nothing that hangs on what was there before."""
+    tree = ctx.facts.tree
+    if tree.within(method.node.body, cst.AugAssign):
+        return False
+    for call in tree.within(method.node.body, cst.Call):
+        name = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        if name.endswith("_") and name not in _ANEW:
+            if not (ctx.facts.callee(call) or "").startswith("torch.nn.init."):
+                return False
+    return True
+
+
+_ANEW = frozenset("normal_ uniform_ fill_ zero_".split())
+
+
+def _calls_anyway(init: cst.FunctionDef, name: str) -> bool:
     """Whether a constructor calls a method of its own anyway, whatever it is given."""
     for line in init.body.body:
         for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():

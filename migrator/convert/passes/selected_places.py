@@ -158,6 +158,10 @@ def _keeps_size(ctx: Context, assign: cst.Assign, target: cst.Subscript) -> bool
         if start < tree.place(node) < end and isinstance(aim, (cst.Name, cst.Tuple, cst.List)):
             bound |= syntax.names(aim).keys()
     bound -= syntax.names(assign.targets[0].target).keys()
+    # an item of a list or an attribute may have become another tensor, by a call even
+    root = whole.value if isinstance(whole, cst.Subscript) else whole
+    if not isinstance(root, cst.Name) or not isinstance(ctx.kind(root), k.Tensor):
+        return False
     asks = any(isinstance(n, (cst.Call, cst.NamedExpr)) for n in syntax.walk(whole))
     return not asks and bound.isdisjoint(syntax.names(whole))
 

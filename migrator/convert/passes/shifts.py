@@ -17,7 +17,10 @@ _COPIES = frozenset({"Tensor.clone"})
 
 
 def shifted(
-    rw: Rewriter, target: cst.Subscript, original: cst.BaseExpression | None
+    rw: Rewriter,
+    target: cst.Subscript,
+    value: cst.BaseExpression,
+    original: cst.BaseExpression | None,
 ) -> cst.Call | None:
     """What a tensor becomes by a write of one part of it to the part beside it; None for any other write."""
     given = _copied(rw.ctx, original)
@@ -30,15 +33,15 @@ def shifted(
     if len(places) != 1:
         return None
     (place,) = places
-    parts = _parts(*both[place])
-    if parts is None:
+    kept = _kept(*both[place])
+    if kept is None:
         return None
-    base, made = rw.visit(target.value), []
-    for part in parts:
-        slices = [
-            syntax.changed(e, slice=part) if i == place else e for i, e in enumerate(target.slice)
-        ]
-        made.append(cst.Element(syntax.changed(target, value=base, slice=slices)))
+    part, first = kept
+    slices = [
+        syntax.changed(e, slice=part) if i == place else e for i, e in enumerate(target.slice)
+    ]
+    rest = syntax.changed(target, value=rw.visit(target.value), slice=slices)
+    made = [cst.Element(one) for one in ((rest, value) if first else (value, rest))]
     rw.ctx.helpers.use("jnp")
     call = cst.Call(syntax.parse("jnp.concatenate"), [cst.Arg(cst.List(made))])
     behind_all = any(_is_ellipsis(e) for e in target.slice[:place])
@@ -70,17 +73,15 @@ def _are_whole(into: cst.SubscriptElement, out: cst.SubscriptElement) -> bool:
     return all(whole) and _is_ellipsis(into) == _is_ellipsis(out)
 
 
-def _parts(
-    into: cst.SubscriptElement, out: cst.SubscriptElement
-) -> tuple[cst.Slice, cst.Slice] | None:
-    """``:1`` and ``:-1`` for ``x[1:] = x[:-1]``, ``1:`` and ``-1:`` for ``x[:-1] = x[1:]``."""
+def _kept(into: cst.SubscriptElement, out: cst.SubscriptElement) -> tuple[cst.Slice, bool] | None:
+    """What stays as it is, and whether it comes first: ``:1`` of ``x[1:] = x[:-1]``, ``-1:`` of ``x[:-1] = x[1:]``."""
     a, b = into.slice, out.slice
     if not isinstance(a, cst.Slice) or not isinstance(b, cst.Slice) or a.step or b.step:
         return None
     if a.lower and b.upper and not a.upper and not b.lower and _are_opposite(a.lower, b.upper):
-        return cst.Slice(None, a.lower), cst.Slice(None, b.upper)
+        return cst.Slice(None, a.lower), True
     if a.upper and b.lower and not a.lower and not b.upper and _are_opposite(b.lower, a.upper):
-        return cst.Slice(b.lower, None), cst.Slice(a.upper, None)
+        return cst.Slice(a.upper, None), False
     return None
 
 
