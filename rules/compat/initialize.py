@@ -28,12 +28,20 @@ def has_weight(module):
     return any(isinstance(module, kind) for kind, _ in _STORED) or hasattr(module, "weight")
 
 
-_CLASSES = {nnx.Embed: "Embedding", nnx.List: "ModuleList", nnx.Dict: "ModuleDict"}
+_CLASSES = {
+    "Embed": "Embedding",
+    "List": "ModuleList",
+    "Dict": "ModuleDict",
+    "NamedSequential": "Sequential",
+    "LayerNormNd": "LayerNorm",
+    "RMSNormNd": "RMSNorm",
+}
 
 
 def class_name(module):
     """What the class of a module is called in torch."""
-    return _CLASSES.get(type(module), type(module).__name__)
+    name = type(module).__name__
+    return _CLASSES.get(name, name.removeprefix("Padded"))
 
 
 def initialize(module, name, init):

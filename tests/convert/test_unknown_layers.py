@@ -123,3 +123,21 @@ class M(nn.Module):
     grads = nnx.grad(lambda m: (m(x.numpy()) ** 2).sum())(port)
     want = model.prototypes.weight.grad.numpy().T
     np.testing.assert_allclose(grads["prototypes"]["kernel"][...], want, rtol=1e-5)
+
+
+def test_a_class_is_called_as_in_torch() -> None:
+    theirs, ours, _ = loaded("""
+def name(m: nn.Module):
+    return m.__class__.__name__ if m.__class__.__name__ != "Sequential" else "a " + type(m).__name__
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers = [nn.Conv2d(1, 1, 1, padding_mode="reflect"), nn.LayerNorm((2, 2)), nn.Embedding(2, 2)]
+        self.layers = nn.ModuleList(layers)
+        self.named = nn.Sequential()
+        self.named.add_module("fc", nn.Linear(2, 2))
+        self.names = [name(m) for m in self.layers] + [name(self.layers), name(self.named)]
+""")
+    assert theirs["M"]().names == ours["M"](rngs=nnx.Rngs(0)).names

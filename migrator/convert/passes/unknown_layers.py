@@ -95,8 +95,10 @@ def _is_asked_for_its_shape(rw: Rewriter, node: cst.Attribute) -> bool:
     return isinstance(parent, cst.Attribute) and parent.attr.value == "shape"
 
 
-_OTHERWISE = re.compile(r"""["'][\w.]*(?:Embeddi|Module[LD])\w*["']""")
-"""A text that may be the name of a class of torch, which is called otherwise in Flax."""
+_OTHERWISE = re.compile(
+    r"""["'](?:Embeddi\w*|Module(?:List|Dict)|Sequential|LayerNorm|RMSNorm|Conv[123]d)["']"""
+)
+"""A text that may be the name of a class of torch, which may be called otherwise in the output."""
 
 
 @converts(cst.Attribute, named=("__name__",))
