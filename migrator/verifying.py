@@ -243,6 +243,8 @@ def _device(platform: str) -> str:
     """
     import jax
 
+    if platform == "gpu":
+        _share_gpu()
     before = jax.config.jax_platforms
     jax.config.update("jax_platforms", {"cpu": "cpu", "tpu": "tpu,cpu"}.get(platform))
     try:
@@ -257,6 +259,18 @@ def _device(platform: str) -> str:
     if jax.devices()[0].platform != device.platform:
         jax.config.update("jax_default_device", device)
     return f"{platform} ({device.device_kind})"
+
+
+def _share_gpu() -> None:
+    """Take of a GPU what is used, not three quarters of it, and compile without timing every product.
+
+    Several models may be verified at a time, and each compiles hundreds of small programs that run once. What the
+    user has said of either stays.
+    """
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "--xla_gpu_autotune_level" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_autotune_level=0".strip()
 
 
 def keep_compilations() -> None:

@@ -155,7 +155,9 @@ def fmod(input, other) -> Tensor:
 )
 def pow(input, exponent) -> Tensor:
     """Power."""
-    if surely(is_integer(exponent) or is_integer(input)) or surely(exponent != 0):
+    if surely(is_integer(exponent) or is_integer(input)):
+        return input**exponent
+    if surely(not is_tensor(exponent)) and surely(exponent != 0):
         return input**exponent
     return power(input, exponent)
 

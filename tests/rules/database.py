@@ -80,9 +80,6 @@ def public_names() -> dict[int, list[str]]:
             with contextlib.suppress(AttributeError, RuntimeError):
                 value = getattr(namespace, attribute)
                 names.setdefault(id(value), []).append(f"{prefix}.{attribute}")
-                # properties such as Tensor.T reach a function mode as their getter
-                if prefix == "Tensor" and hasattr(value, "__get__") and not callable(value):
-                    names.setdefault(id(value.__get__), []).append(f"{prefix}.{attribute}")
     return names
 
 
