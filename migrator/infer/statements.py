@@ -221,6 +221,7 @@ class Statements(Narrowing):
                 self._know(path, kind)
             if isinstance(receiver, k.Module) and receiver.cls in self.facts.classes:
                 info = self.facts.classes[receiver.cls]
+                self._set(info, target.attr.value, kind, receiver)
                 self.join_attribute(info, target.attr.value, kind)
                 joined = info.attributes.get(target.attr.value)
                 if (
@@ -231,7 +232,9 @@ class Statements(Narrowing):
                 ):
                     self._know(path, k.Tensor(kind.rank, kind.dtype, joined.role))
             elif isinstance(receiver, k.Other) and receiver.type in self.facts.classes:
-                self.join_attribute(self.facts.classes[receiver.type], target.attr.value, kind)
+                info = self.facts.classes[receiver.type]
+                self._set(info, target.attr.value, kind, receiver)
+                self.join_attribute(info, target.attr.value, kind)
         elif isinstance(target, cst.Subscript):
             value = self.eval(target.value)
             for element in target.slice:
@@ -296,6 +299,19 @@ class Statements(Narrowing):
             if isinstance(element, cst.StarredElement):
                 item = k.Sequence(k.element(kind), "list")
             self.bind_target(element.value, item)
+
+    def _set(self, info: ClassInfo, name: str, kind: k.Kind, receiver: k.Kind) -> None:
+        """What is assigned to a property is handed to its setter."""
+        setter = info.method(f"{name}.setter")
+        if setter is None:
+            return
+        params = [*setter.node.params.posonly_params, *setter.node.params.params]
+        if len(params) != 2:
+            return
+        before = setter.handed.get(params[1].name.value, {}).get(None)
+        node, self._call_node = self._call_node, None
+        self.call_own(setter, [(None, kind if before is None else k.join(before, kind))], receiver)
+        self._call_node = node
 
     def _registered(self, receiver: k.Kind, name: str, kind: k.Kind) -> k.Kind:
         """A tensor assigned to the name of a parameter or buffer is that parameter's or buffer's new value."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.convert.tools import check, rules_of
+from tests.convert.tools import check, convert, rules_of
 
 HEAD = """class Memory(nn.Module):
     def __init__(self):
@@ -88,6 +88,12 @@ def test_who_holds_the_memory_of_state_is_known(lines: tuple[str, ...]) -> None:
 )
 def test_what_nobody_else_holds_is_written(lines: tuple[str, ...]) -> None:
     check(model(*lines))
+
+
+def test_what_a_setter_is_given_is_not_declared() -> None:
+    code = convert(model("self.shown = x", "self.shown += 1", "return self.buf * 1")).code
+    assert "self.shown = x" in code
+    assert "nnx.data" not in code
 
 
 def test_a_buffer_stays_one_whatever_a_method_gives_it() -> None:

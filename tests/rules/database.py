@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import jax
 import numpy as np
@@ -26,7 +27,8 @@ from tests.rules.values import leaves
 
 # Thousands of tiny programs are compiled once each: compile time is all that counts here.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
-jax.config.update("jax_platforms", "cpu")
+# as a rule on the CPU; JAX_PLATFORMS=cuda,cpu judges what a GPU computes
+jax.config.update("jax_platforms", os.environ.get("JAX_PLATFORMS", "cpu"))
 jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[2] / "build" / "jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
@@ -126,7 +128,8 @@ def record(function: Callable[..., Any], args: Any, kwargs: Any) -> list[Call]:
     """The torch calls made by ``function(*args, **kwargs)`` that produce tensors, the last one always."""
     if names := names_of(function):
         return [Call(names, args, kwargs, function)]
-    with Recorder() as recorder:
+    # a wrapper that sets a seed would keep and restore a GPU's as well, by calls that are none of the function's
+    with mock.patch("torch.cuda.is_available", return_value=False), Recorder() as recorder:
         returned = function(*args, **kwargs)
     if recorder.calls and type(returned) in (tuple, list):
         recorder.calls[-1].returned = returned

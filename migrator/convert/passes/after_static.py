@@ -33,6 +33,8 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
     owner = ctx.owner
     if owner is None or owner.torch_base is None or not ctx.is_self(target.value):
         return None
+    if property_of(ctx, target) is not None:
+        return None  # it is the setter that assigns
     if not _is_data(rw, node.value) or not _may_be_static(
         ctx, owner, target.attr.value, node.value
     ):

@@ -13,6 +13,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.containing import holds_tensor, levels
 from migrator.convert.context import Context
+from migrator.convert.own_state import property_of
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -55,11 +56,21 @@ def _declared(
 
 def _may_hold(kind: k.Kind, value: cst.BaseExpression) -> bool:
     """Whether only a run tells if a value holds arrays: of what a call gives, ``[x, y]`` of arguments."""
-    if isinstance(value, (cst.Call, cst.Name)):
+    if isinstance(value, _COMPUTED):
         return isinstance(kind, k.Unknown)
     if not isinstance(value, (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)):
         return False
     return any(isinstance(part, k.Unknown) for part in levels(kind))
+
+
+_COMPUTED = (
+    cst.Call,
+    cst.Name,
+    cst.BinaryOperation,
+    cst.UnaryOperation,
+    cst.Subscript,
+    cst.IfExp,
+)
 
 
 _EMPTY = frozenset({"[]", "{}", "list()", "dict()"})
@@ -70,6 +81,8 @@ def keeps(ctx: Context, target: cst.Attribute) -> bool:
     frame = ctx.frame
     if frame is None or ctx.in_init or ctx.plan.builds_time(frame.info):
         return False
+    if property_of(ctx, target) is not None:
+        return False  # it is the setter that assigns
     owner = ctx.owner if ctx.is_self(target.value) else ctx.class_of(ctx.kind(target.value))
     if owner is None:
         layer = isinstance(ctx.kind(target.value), k.Module)
