@@ -1,7 +1,8 @@
-"""What is said in a roundabout way, as the passes know it: ``id(a) == id(b)``, ``self.__getattr__(name)``."""
+"""What is said in a roundabout way, as the passes know it: ``id(a) == id(b)``, ``getattr(layer, "weight")``."""
 
 from __future__ import annotations
 
+import keyword
 import re
 
 import libcst as cst
@@ -9,13 +10,15 @@ import libcst as cst
 from migrator import syntax
 
 _IDENTITY = re.compile(r"(?<![\w.])id\(")
+_BY_TEXT = re.compile(r"""(?<![\w.])[gs]etattr\([^()]*,\s*["']""")
 _METHODS = {"__getattr__": ("getattr", 1), "__setattr__": ("setattr", 2)}
 
 
 def straightened(tree: cst.Module, text: str) -> cst.Module:
-    """A file with comparisons of two identities as ``a is b``, and attributes asked for by ``getattr``.
+    """A file with comparisons of two identities as ``a is b``, and with attributes by their names.
 
-    What stands for a parameter may be made anew each time, and Flax's modules have no ``__getattr__`` of their own.
+    What stands for a parameter may be made anew each time, Flax's modules have no ``__getattr__`` of their own, and
+    what a layer of torch calls ``weight`` is called otherwise in some of Flax.
     """
     identities = bool(_IDENTITY.search(text)) and "def id(" not in text
     methods = {
@@ -23,14 +26,21 @@ def straightened(tree: cst.Module, text: str) -> cst.Module:
         for name, told in _METHODS.items()
         if f".{name}(" in text and f"def {name}" not in text
     }
-    if not identities and not methods:
+    texts = bool(_BY_TEXT.search(text)) or bool(methods)
+    texts = texts and "def getattr" not in text and "def setattr" not in text
+    if not identities and not methods and not texts:
         return tree
 
     def visit(node: cst.CSTNode) -> cst.CSTNode:
         made = syntax.rebuild(node, visit)
         if isinstance(made, cst.Comparison) and identities:
             return _asked(made) or made
-        return (_called(made, methods) or made) if isinstance(made, cst.Call) else made
+        if isinstance(made, cst.Expr) and texts:
+            return _assigned(made) or made
+        if isinstance(made, cst.Call):
+            called = _called(made, methods) or made
+            return (_read(called) or called) if texts else called
+        return made
 
     made = visit(tree)
     assert isinstance(made, cst.Module)
@@ -53,6 +63,45 @@ def _called(node: cst.Call, methods: dict[str, tuple[str, int]]) -> cst.Call | N
     return syntax.with_args(
         syntax.changed(node, func=cst.Name(name)), [cst.Arg(func.value), *node.args]
     )
+
+
+def _read(node: cst.Call) -> cst.Attribute | None:
+    """``layer.weight`` for ``getattr(layer, "weight")``."""
+    held = _by_text(node, "getattr", 2)
+    if held is None:
+        return None
+    return cst.Attribute(*held, lpar=node.lpar, rpar=node.rpar)
+
+
+def _assigned(node: cst.Expr) -> cst.Assign | None:
+    """``layer.weight = w`` for ``setattr(layer, "weight", w)``."""
+    held = _by_text(node.value, "setattr", 3)
+    if held is None or not isinstance(node.value, cst.Call):
+        return None
+    value = node.value.args[2].value
+    target = cst.AssignTarget(cst.Attribute(*held))
+    return cst.Assign([target], value, semicolon=node.semicolon)
+
+
+def _by_text(
+    node: cst.BaseExpression, name: str, count: int
+) -> tuple[cst.BaseExpression, cst.Name] | None:
+    """The object and the attribute of ``getattr(x, "name")``."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Name):
+        return None
+    if node.func.value != name or len(node.args) != count:
+        return None
+    if any(a.keyword is not None or a.star for a in node.args):
+        return None
+    held, told = node.args[0].value, node.args[1].value
+    if not isinstance(held, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)):
+        return None
+    attribute = told.evaluated_value if isinstance(told, cst.SimpleString) else None
+    if not isinstance(attribute, str) or not attribute.isidentifier():
+        return None
+    if keyword.iskeyword(attribute) or attribute.startswith("__"):
+        return None  # which Python would give the name of the class, within one
+    return held, cst.Name(attribute)
 
 
 def _asked(node: cst.Comparison) -> cst.Comparison | None:

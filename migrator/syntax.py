@@ -425,6 +425,15 @@ def pattern(node: cst.BaseExpression) -> str:
         return "".join(texts)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
         return pattern(node.left) + pattern(node.right)
+    template, hole = None, ""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+        template, hole = node.left, r"%[-+ #0-9.]*[a-zA-Z]"
+    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if node.func.attr.value == "format":
+            template, hole = node.func.value, r"\{[^{}]*\}"
+    text = template.evaluated_value if isinstance(template, cst.SimpleString) else None
+    if isinstance(text, str):
+        return ".*".join(re.escape(part) for part in re.split(hole, text))
     return ".*"
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -71,7 +72,7 @@ STARRED = (
 
 @cache
 def table() -> dict[str, frozenset[str]]:
-    """ "class", "function", "module", "dtype", "constant", "method", "attribute", "starred" → names."""
+    """ "class", "function", "module", "dtype", "constant", "method", "attribute", "starred", "layer" → names."""
     loaded = json.loads(PATH.read_text(encoding="utf-8"))
     return {group: frozenset(names) for group, names in loaded.items()}
 
@@ -128,7 +129,53 @@ def collect() -> dict[str, list[str]]:
             module = importlib.import_module(path)
             public = [name for name in dir(module) if not name.startswith("_")]
             found["starred"] |= {f"{path}.{name}" for name in getattr(module, "__all__", public)}
+    found["layer"] = set(_of_layers())
     return {group: sorted(names) for group, names in found.items()}
+
+
+def _of_layers() -> Iterator[str]:
+    """``Linear.in_features``: what layers of torch.nn have beyond other modules, by what their constructors assign."""
+    import ast
+    import inspect
+    import textwrap
+
+    import torch
+
+    def of(layer: type) -> set[str]:
+        found = {one for one in dir(layer) if not one.startswith("__")}
+        for base in layer.__mro__:
+            if "__init__" not in vars(base) or not issubclass(base, torch.nn.Module):
+                continue
+            tree = ast.parse(textwrap.dedent(inspect.getsource(base)))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                    if ast.unparse(node.value) == "self":
+                        found.add(node.attr)
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    registers = node.func.attr in ("register_parameter", "register_buffer")
+                    if registers and isinstance(node.args[0], ast.Constant):
+                        found.add(node.args[0].value)
+        return found
+
+    every = of(torch.nn.Module)
+    yield from (f"Module.{one}" for one in every)
+    for name, layer in vars(torch.nn).items():
+        if isinstance(layer, type) and issubclass(layer, torch.nn.Module):
+            yield f"{name}.forward"
+            yield from (f"{name}.{one}" for one in of(layer) - every)
+
+
+def has(layer: str, name: str) -> bool | None:
+    """Whether a layer of torch.nn (``torch.nn.Linear``) has an attribute; None where that is not known.
+
+    Some have parameters for each of their layers: ``weight_ih_l0``.
+    """
+    known, short = table()["layer"], layer.removeprefix("torch.nn.")
+    if f"{short}.forward" not in known:
+        return None
+    if f"{short}.{name}" in known or f"Module.{name}" in known:
+        return True
+    return None if name.startswith(("weight_", "bias_")) else False
 
 
 if __name__ == "__main__":

@@ -313,6 +313,12 @@ class Facts:
     observed: dict[cst.CSTNode, k.Kind] = field(default_factory=dict)
     """What a run of the original showed at places of the file, to be used where inference ends."""
 
+    @cached_property
+    def names_made_up(self) -> bool:
+        """Whether attributes may be assigned under names that only a run tells."""
+        words = {n.value for n in self.tree.of_type(cst.Name)}
+        return not words.isdisjoint({"setattr", "add_module", "__dict__", "vars"})
+
     def release(self) -> None:
         """Take the cycles between classes and functions apart."""
         for info in (*self.functions.values(), *self.classes.values()):

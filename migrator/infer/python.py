@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import reduce
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.attributes import Attributes
 from migrator.infer.signatures import Args
@@ -111,6 +113,8 @@ class Python(Attributes):
         if name == "getattr" and isinstance(first, k.Namespace) and node is not None:
             kinds = [self.attribute(first, one) for one in choices(self.facts, node)]
             return reduce(k.join, kinds) if kinds else k.UNKNOWN
+        if name == "getattr" and isinstance(first, k.Module) and node is not None:
+            return self._one_of_the_layers(first, node.args[1].value)
         if name == "next":
             return k.element(first)
         if name in ("divmod",):
@@ -122,6 +126,22 @@ class Python(Attributes):
             if isinstance(key, k.Const) and is_self(node.args[0].value):
                 self.assign_attribute(str(key.value), args[2][1])
         return k.UNKNOWN
+
+    def _one_of_the_layers(self, module: k.Module, told: cst.BaseExpression) -> k.Kind:
+        """``getattr(self, f"conv{i}")``: one of the layers whose names are like that, where all are known."""
+        info = self.facts.classes.get(module.cls)
+        shape = syntax.pattern(told)
+        if info is None or not shape.replace(".*", "") or self.facts.names_made_up:
+            return k.UNKNOWN
+        found = {
+            name: kind
+            for one in info.lineage()
+            for name, kind in one.attributes.items()
+            if re.fullmatch(shape, name)
+        }
+        if not found or not all(isinstance(kind, k.Module) for kind in found.values()):
+            return k.UNKNOWN
+        return reduce(k.join, found.values())
 
     @staticmethod
     def _python_method(name: str, bound: k.Kind | None) -> k.Kind:

@@ -28,6 +28,14 @@ def has_weight(module):
     return any(isinstance(module, kind) for kind, _ in _STORED) or hasattr(module, "weight")
 
 
+def attribute_of(module, name):
+    """What a module has under torch's name for it, parameters as arrays in torch's layout."""
+    if name == "weight" and isinstance(module, nnx.Module) and has_weight(module):
+        return weight_of(module)
+    found = getattr(module, name)
+    return found[...] if isinstance(found, nnx.Variable) else found
+
+
 _CLASSES = {
     "Embed": "Embedding",
     "List": "ModuleList",

@@ -11,6 +11,7 @@ ORDER = (
     "constructor_arguments",
     "stand_ins",
     "tensor_names",
+    "asked_of_layers",
     "lightning",
     "static_functions",
     "child_names",

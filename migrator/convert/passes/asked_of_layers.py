@@ -1,0 +1,195 @@
+"""``hasattr(self.fc, "weight")``, ``getattr(norm, "bias", None)``, ``isinstance(w, nn.Parameter)``: asked of layers.
+
+Flax calls some of what layers have otherwise, or does not keep it, and reads a parameter as an array. What torch's layers
+have is known by their class; the attributes that a program gives them are looked up in the output.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from migrator.source import dotted
+from rules.definitions import module_file
+from rules.torch_names import has
+
+
+@converts(cst.Call, called=("builtins.hasattr",))
+def has_attribute(rw: Rewriter, node: cst.Call) -> Any:
+    """``hasattr(self.fc, "weight")`` → True, whatever Flax calls it."""
+    if rw.ctx.facts.callee(node) != "builtins.hasattr" or len(node.args) != 2:
+        return None
+    known = _known(rw.ctx, node)
+    return None if known is None else cst.Name(str(known))
+
+
+@converts(cst.Comparison)
+def is_there(rw: Rewriter, node: cst.Comparison) -> Any:
+    """``getattr(self.norm, "weight", None) is not None`` → ``self.norm.scale is not None``."""
+    left = node.left
+    if not isinstance(left, cst.Call) or len(left.args) != 3:
+        return None
+    if rw.ctx.facts.callee(left) != "builtins.getattr" or not _known(rw.ctx, left):
+        return None
+    asked = syntax.changed(node, left=_attribute(rw.ctx, left))
+    rw.ctx.facts.kinds[asked] = rw.ctx.facts.kind(node)
+    return rw.visit(asked)
+
+
+@converts(cst.Call, called=("builtins.getattr",))
+def attribute_or(rw: Rewriter, node: cst.Call) -> Any:
+    """``getattr(self.fc, "weight", None)`` → what ``self.fc.weight`` becomes, or the default."""
+    ctx = rw.ctx
+    if ctx.facts.callee(node) != "builtins.getattr" or len(node.args) != 3:
+        return None
+    known = _known(ctx, node)
+    if known is None:
+        return None
+    if not known:
+        return rw.visit(node.args[2].value)
+    return rw.visit(_attribute(ctx, node))
+
+
+def _known(ctx: Context, node: cst.Call) -> bool | None:
+    """Whether a layer has what is asked for; None where the output has to be asked."""
+    name = _name(ctx, node)
+    kind = ctx.kind(node.args[0].value)
+    layer = kind.cls if isinstance(kind, k.Module) else ""
+    info = ctx.facts.classes.get(layer)
+    if info is not None:
+        if info.torch_base in (None, "torch.nn.Module") or info.settled is not None:
+            return None
+        if info.attribute(name) is not None or info.method(name) is not None:
+            return None
+        layer = info.torch_base or ""
+    answers = {has(one, name) for one in layer.split("|")}
+    if not name or len(answers) != 1 or layer in ("", "torch.nn.Module"):
+        return None
+    (answer,) = answers
+    return None if not answer and _is_given(ctx, name) else answer
+
+
+def _attribute(ctx: Context, node: cst.Call) -> cst.Attribute:
+    """``x.name`` for ``getattr(x, "name", default)``."""
+    name = cst.Name(_name(ctx, node))
+    found = cst.Attribute(node.args[0].value, name, lpar=node.lpar, rpar=node.rpar)
+    ctx.facts.kinds[found] = ctx.facts.kind(node)
+    return found
+
+
+def _name(ctx: Context, node: cst.Call) -> str:
+    told = node.args[1].value
+    return str(told.evaluated_value) if isinstance(told, cst.SimpleString) else ""
+
+
+def _is_given(ctx: Context, name: str) -> bool:
+    """Whether the file may give an attribute of that name to something, by itself or by a name that it computes."""
+    tree = ctx.facts.tree
+    for node in tree.of_type(cst.AssignTarget, cst.AnnAssign, cst.AugAssign):
+        if isinstance(node.target, cst.Attribute) and node.target.attr.value == name:
+            return True
+    words = {"setattr", "__dict__", "vars"} & ctx.words
+    return bool(words)
+
+
+@converts(cst.Call, called=("builtins.isinstance",))
+def is_parameter(rw: Rewriter, node: cst.Call) -> Any:
+    """``isinstance(self.w, nn.Parameter)``: the output reads it as an array.
+
+    Raises:
+      Failure: an argument may be one or not.
+    """
+    ctx = rw.ctx
+    if ctx.facts.callee(node) != "builtins.isinstance" or len(node.args) != 2:
+        return None
+    value, asked = (arg.value for arg in node.args)
+    if ctx.facts.qualified_name(asked) not in _PARAMETER:
+        return None
+    kind = ctx.kind(value)
+    whole = kind.inner if isinstance(kind, k.Optional) else kind
+    if not isinstance(whole, k.Tensor):
+        return None
+    if isinstance(value, cst.Attribute):
+        if whole.role != "param":
+            return cst.Name("False") if whole.role else None
+        if not isinstance(kind, k.Optional):
+            return cst.Name("True")
+        none = cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))
+        there = cst.Comparison(value, [none])
+        ctx.facts.kinds[there] = k.BOOL
+        return syntax.parenthesized(rw.visit(there))
+    if isinstance(value, cst.Name) and _is_argument(ctx, value.value):
+        raise Failure(
+            node,
+            "API005",
+            f"`{value.value}` is an array in the output, be it a parameter or not",
+            "hand over as another argument whether it is one",
+        )
+    return None
+
+
+_PARAMETER = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
+
+
+def _is_argument(ctx: Context, name: str) -> bool:
+    """Whether a function that runs outside of constructors takes an argument of that name."""
+    frame = ctx.frame
+    if frame is None or ctx.in_init or ctx.plan.builds_time(frame.info):
+        return False
+    params = frame.info.node.params
+    every = (*params.posonly_params, *params.params, *params.kwonly_params)
+    return name in {one.name.value for one in every}
+
+
+@converts(cst.Call, called=("builtins.getattr",))
+def computed_attribute(rw: Rewriter, node: cst.Call) -> Any:
+    """``getattr(self.fc, name)``: Flax calls the weight of some layers otherwise.
+
+    Raises:
+      Failure: what is found may be written to.
+    """
+    ctx = rw.ctx
+    if ctx.facts.callee(node) != "builtins.getattr" or len(node.args) not in (2, 3):
+        return None
+    if isinstance(ctx.kind(node.args[1].value), k.Const) or not _renames(ctx, node.args[0].value):
+        return None
+    frame = ctx.frame
+    if len(node.args) == 3 or frame is None or ctx.in_init or ctx.plan.builds_time(frame.info):
+        what = "an attribute of a layer is asked for by a name that only a run tells, which may be another in Flax"
+        raise Failure(node, "API005", what, "write out the attributes that are meant")
+    name = ctx.helpers.need(module_file("rules.compat.initialize"), "attribute_of")
+    return syntax.changed(node, func=cst.Name(name), args=[rw.visit(a) for a in node.args])
+
+
+def _renames(ctx: Context, layer: cst.BaseExpression) -> bool:
+    """Whether a layer of torch's may have a weight that Flax calls otherwise."""
+    kind = ctx.kind(layer)
+    classes = kind.cls.split("|") if isinstance(kind, k.Module) else []
+    return any(one in _RENAMED for one in classes)
+
+
+_RENAMED = frozenset(f"torch.nn.{name}" for name in "Linear Embedding LayerNorm RMSNorm".split())
+
+
+@converts(cst.Name, named=("getattr",))
+def attribute_by_path(rw: Rewriter, node: cst.Name) -> Any:
+    """``reduce(getattr, path.split("."), self)`` where a forward pass reads what it finds."""
+    ctx = rw.ctx
+    if node.value != "getattr" or not ctx.facts.tree.has(node):
+        return None
+    match ctx.facts.tree.around(node):
+        case [*_, cst.Call() as call, cst.Arg() as arg] if arg is call.args[0]:
+            frame = ctx.frame
+            func = (dotted(call.func) or "").removeprefix("functools.")
+            if func != "reduce" or frame is None or ctx.in_init:
+                return None
+            if ctx.plan.builds_time(frame.info):
+                return None
+            helper = ctx.helpers.need(module_file("rules.compat.initialize"), "attribute_of")
+            return cst.Name(helper)
+    return None
