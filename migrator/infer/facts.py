@@ -313,6 +313,22 @@ class Facts:
     observed: dict[cst.CSTNode, k.Kind] = field(default_factory=dict)
     """What a run of the original showed at places of the file, to be used where inference ends."""
 
+    def skipped(self, func: cst.CSTNode, owner: ClassInfo) -> ClassInfo | None:
+        """``A`` of ``super(A, self).forward`` in a class that derives from A: what A has is passed over."""
+        held = func.value if isinstance(func, cst.Attribute) else None
+        if not isinstance(held, cst.Call) or not held.args or not isinstance(held.func, cst.Name):
+            return None
+        if held.func.value != "super":
+            return None
+        kind = self.kind(held.args[0].value)
+        named = self.classes.get(kind.name) if isinstance(kind, k.Class) else None
+        return named if named is not owner and named in owner.lineage() else None
+
+    def after(self, func: cst.CSTNode, owner: ClassInfo) -> list[ClassInfo]:
+        """The classes in which ``super().forward`` of a class looks for a method, the nearest first."""
+        lineage, skipped = owner.lineage(), self.skipped(func, owner)
+        return lineage[(lineage.index(skipped) if skipped is not None else 0) + 1 :]
+
     @cached_property
     def names_made_up(self) -> bool:
         """Whether attributes may be assigned under names that only a run tells."""

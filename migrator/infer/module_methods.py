@@ -37,7 +37,7 @@ class ModuleMethods(Construction):
     def _super_call(self, node: cst.Call, name: str, args: Args) -> k.Kind:
         if self.owner is None:
             return k.UNKNOWN
-        for parent in self.owner.lineage()[1:]:
+        for parent in self.facts.after(node.func, self.owner):
             if name in parent.methods:
                 return self.call_own(parent.methods[name], args, k.Module(self.owner.name))
         base = self.owner.torch_base

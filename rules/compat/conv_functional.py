@@ -17,7 +17,7 @@ def _conv(rank, input, weight, bias, stride, padding, dilation, groups):
         padding = [(p, p) for p in per_axis(padding, rank)]
     output = lax.conv_general_dilated(
         input,
-        weight,
+        jnp.asarray(weight),  # a parameter, too
         per_axis(stride, rank),
         padding,
         rhs_dilation=per_axis(dilation, rank),

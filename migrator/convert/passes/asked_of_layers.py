@@ -193,3 +193,40 @@ def attribute_by_path(rw: Rewriter, node: cst.Name) -> Any:
             helper = ctx.helpers.need(module_file("rules.compat.initialize"), "attribute_of")
             return cst.Name(helper)
     return None
+
+
+@converts(cst.Call, called=("torch.nn.Linear",))
+def without_bias(rw: Rewriter, node: cst.Call) -> Any:
+    """``nn.Linear(4, 2, bias=None)``: None counts as False in torch, Flax compares it with False."""
+    ctx = rw.ctx
+    if ctx.facts.callee(node) != "torch.nn.Linear" or any(a.star for a in node.args):
+        return None
+    named = [a for a in node.args if a.keyword is not None and a.keyword.value == "bias"]
+    plain = [a for a in node.args if a.keyword is None]
+    given = next(iter(named or plain[2:3]), None)
+    if given is None:
+        return None
+    kind = ctx.kind(given.value)
+    if not (kind == k.NONE or isinstance(kind, k.Optional) or _is_none_by_default(ctx, given.value)):
+        return None
+    value: cst.BaseExpression = cst.Name("False")
+    if kind != k.NONE or not isinstance(given.value, cst.Name) or given.value.value != "None":
+        value = cst.Call(cst.Name("bool"), [cst.Arg(given.value)])
+    args = [syntax.changed(a, value=value) if a is given else a for a in node.args]
+    made = syntax.changed(node, args=args)
+    ctx.facts.kinds[made] = ctx.facts.kind(node)
+    ctx.facts.kinds[value] = k.BOOL
+    return rw.visit(made)
+
+
+def _is_none_by_default(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether an argument of the function around a place is None unless it is given."""
+    if ctx.frame is None or not isinstance(node, cst.Name):
+        return False
+    params = ctx.frame.info.node.params
+    return any(
+        one.name.value == node.value
+        and isinstance(one.default, cst.Name)
+        and one.default.value == "None"
+        for one in (*params.posonly_params, *params.params, *params.kwonly_params)
+    )

@@ -53,6 +53,9 @@ def _super_init(rw: Rewriter, node: cst.Expr) -> Any:
     owner = ctx.owner
     if owner is None or owner.torch_base is None:
         return None
+    skipped = ctx.facts.skipped(call.func, owner)
+    if skipped is not None:
+        return _past(rw, node, call, skipped)
     parents = [p for p in owner.parents if p.torch_base]
     func = syntax.parse("super().__init__")
     if not call.args and ends_at_module(owner):
@@ -75,6 +78,23 @@ def _super_init(rw: Rewriter, node: cst.Expr) -> Any:
     if is_named(ctx, owner) and parents[0].method("__init__") is None:
         args = numbered(ctx, call, args)
     made = syntax.changed(call, func=func, args=args)
+    if takes_rngs(ctx, parents[0]):
+        made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
+    return syntax.changed(node, value=made)
+
+
+def _past(rw: Rewriter, node: cst.Expr, call: cst.Call, skipped: ClassInfo) -> Any:
+    """``super(A, self).__init__(n)`` in a class that derives from A, whose constructor does not run."""
+    ctx = rw.ctx
+    owner = ctx.owner
+    assert owner is not None
+    parents = [p for p in ctx.facts.after(call.func, owner) if p.method("__init__") is not None]
+    if not parents:
+        if skipped.torch_base == "torch.nn.Module" and not call.args:
+            return []
+        what = f"super({skipped.name.rpartition('.')[2]}, self) passes over a class that derives from a layer"
+        raise Failure(call, "API001", what, "derive from the layer itself")
+    made = syntax.with_args(call, [rw.visit(a) for a in call.args])
     if takes_rngs(ctx, parents[0]):
         made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
     return syntax.changed(node, value=made)
@@ -191,6 +211,9 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
             raise Failure(node, failure.rule, failure.message, failure.advice) from failure
     if _is_super_call(node, "forward"):
         func = syntax.parse("super().__call__")
+        owner = rw.ctx.owner
+        if owner is not None and rw.ctx.facts.skipped(node.func, owner) is not None:
+            func = syntax.changed(node.func, attr=cst.Name("__call__"))
         return syntax.changed(node, func=func, args=[rw.visit(a) for a in node.args])
     if isinstance(node.func, cst.Attribute) and _is_super_call(node, node.func.attr.value):
         method = node.func.attr.value
@@ -216,7 +239,7 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
         info = next(
             (
                 p.methods[method]
-                for p in (owner.lineage()[1:] if owner else [])
+                for p in (rw.ctx.facts.after(node.func, owner) if owner else [])
                 if method in p.methods
             ),
             None,

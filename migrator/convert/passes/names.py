@@ -54,10 +54,11 @@ def forward_pass(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.block.forward`` as a value, ``net.forward(x)`` of an argument: the module itself, which is called."""
     if node.attr.value != "forward" or not may_be_called(rw, node.value):
         return None
-    parent = rw.ctx.source.index.around(node)[-1]
+    index = rw.ctx.source.index
+    parent = index.around(node)[-1] if index.has(node) else None
     if isinstance(rw.ctx.kind(node.value), k.Module):
         known = isinstance(rw.ctx.facts.kind(node), k.Function)
-        taken = isinstance(parent, (cst.Arg, cst.Element, cst.Assign, cst.Return))
+        taken = parent is None or isinstance(parent, (cst.Arg, cst.Element, cst.Assign, cst.Return))
         return rw.visit(node.value) if known and taken else None
     return rw.visit(node.value)
 
