@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import jax
@@ -77,8 +78,13 @@ class Function:
     """
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
+    def apply(cls, *args: Any, **named: Any) -> Any:
         """``forward`` of the arguments; those that are arrays, also inside tuples and lists, are traced."""
+        if named:
+            ctx = () if hasattr(cls, "setup_context") else (None,)
+            bound = inspect.signature(cls.forward).bind(*ctx, *args, **named)
+            bound.apply_defaults()
+            args = bound.args[len(ctx) :]
         leaves, tree = jax.tree.flatten(args)
         traced = [i for i, leaf in enumerate(leaves) if _is_array(leaf)]
         whole = [i for i, arg in enumerate(args) if _is_array(arg)]
@@ -109,6 +115,7 @@ class Function:
             grads = [_received(g, zero) for g, zero in zip(cotangents, ctx.constant, strict=True)]
             found = cls.backward(ctx, *grads)
             found = found if isinstance(found, tuple) else (found,)
+            found = (*found, *[None] * (number - len(found)))  # of arguments given by name
             return tuple(_returned(found[owner[i]], like.get(owner[i])) for i in traced)
 
         function = jax.custom_vjp(lambda *arrays: forward(*arrays)[0])

@@ -28,6 +28,11 @@ def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Arra
     return jnp.where(mask, source.reshape(-1)[position].reshape(shape), x)
 
 
+def whole(index):
+    """An index that stands alone: a list is one of places, which JAX asks to be an array."""
+    return np.asarray(index) if isinstance(index, list) else index
+
+
 def with_item(input, index, value):
     """``input[index] = value`` for an array, or a list, which is written to; returns what holds the value."""
     if isinstance(input, jax.Array):

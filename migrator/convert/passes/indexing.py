@@ -148,7 +148,11 @@ def convert_slices(
     for element in node.slice:
         index = element.slice
         if isinstance(index, cst.Index):
-            new: Any = syntax.changed(index, value=_index(rw, index.value, writing))
+            made = _index(rw, index.value, writing)
+            if len(node.slice) == 1 and _may_be_a_list(rw.ctx, index.value):
+                name = rw.ctx.helpers.need(module_file("rules.compat.indexing"), "whole")
+                made = cst.Call(cst.Name(name), [cst.Arg(syntax.unparenthesized(made))])
+            new: Any = syntax.changed(index, value=made)
             found.append(
                 element if new.value is index.value else syntax.changed(element, slice=new)
             )
@@ -165,6 +169,20 @@ def convert_slices(
         new = rw.rebuild(index)
         found.append(element if new is index else syntax.changed(element, slice=new))
     return found
+
+
+def _may_be_a_list(ctx: Context, node: cst.BaseExpression) -> bool:
+    """``x[idxs]`` and ``x[self.idxs]`` of a constructor's argument of which nothing is known."""
+    if not isinstance(ctx.kind(node), k.Unknown) or ctx.owner is None or ctx.frame is None:
+        return False
+    if isinstance(node, cst.Attribute):
+        return ctx.is_self(node.value) and isinstance(
+            ctx.owner.attribute(node.attr.value), k.Unknown
+        )
+    if not isinstance(node, cst.Name) or not ctx.in_init:
+        return False
+    params = ctx.frame.info.node.params
+    return node.value in {p.name.value for p in (*params.params, *params.kwonly_params)}
 
 
 def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExpression:

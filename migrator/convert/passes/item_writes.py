@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.indexing import check_bytes, convert_slices
+from migrator.convert.passes.leading import may_lead
 from migrator.convert.passes.pointers import from_pointer
 from migrator.convert.passes.selected_places import places
 from migrator.convert.passes.shifts import shifted
@@ -88,10 +89,21 @@ def _of_rank(
     """``out[i] = y[None]``: torch leaves out leading axes of one element that the place does not have, JAX refuses them."""
     given = rw.ctx.kind(original) if original is not None else k.UNKNOWN
     whole = rw.ctx.kind(target.value)
+    if original is None and isinstance(value, cst.Name):
+        original, given = value, k.TENSOR  # the last of ``out[t] = last = …``
     if not isinstance(given, k.Tensor) or not isinstance(whole, k.Tensor):
         return value
     if given.rank is None or whole.rank is None:
-        return value
+        if original is None or not may_lead(rw.ctx, original, target):
+            return value
+        helper = rw.ctx.helpers.need(module_file("rules.compat.written"), "fitting")
+        read = syntax.changed(
+            target,
+            value=syntax.fitted(target, "value", rw.visit(target.value)),
+            slice=convert_slices(rw, target),
+        )
+        args = [cst.Arg(syntax.unparenthesized(value)), cst.Arg(read)]
+        return syntax.with_args(cst.Call(cst.Name(helper)), args)
     place = whole.rank
     for element in target.slice:
         part = element.slice
