@@ -119,6 +119,8 @@ class Context:
         """Places to write from on that tensors hold."""
         self.places: Any = None
         """Selections by a mask that are nothing but places to write a number to."""
+        self.dtype_keys: Any = None
+        """Dtypes that a dict or a set is asked by, or holds."""
         self.branches: dict[cst.CSTNode, Any] | None = None
         """Branches on a tensor's value that become ``lax.cond``."""
         self.overwritten: frozenset[str] | None = None

@@ -12,6 +12,8 @@ ORDER = (
     "stand_ins",
     "tensor_names",
     "asked_of_layers",
+    "odd_tables",
+    "dtype_values",
     "lightning",
     "static_functions",
     "child_names",
