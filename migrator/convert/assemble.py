@@ -27,7 +27,7 @@ def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
     present = _bindings(body)
     needed = {n: line for n, line in ctx.helpers.imports.items() if n not in present}
     at, leading = _torch_import(ctx, body)
-    at = min(at, _first_use(body, stand_in))
+    at = min(at, _first_use(body, stand_in), _first_run(body, {*needed}))
     before_torch = _first_import(body)
     header: list[cst.BaseStatement] = []
     if ctx.module_rngs:
@@ -60,7 +60,8 @@ def assemble(ctx: Context, tree: cst.Module, helpers: str) -> str:
             body[at] = syntax.changed(header[0], leading_lines=[cst.EmptyLine(indent=False)])
         body[place:place] = stdlib
     if helpers:
-        body = _with_mark(body, _first_use(body, stand_in))
+        names = {*ctx.helpers.names.values()}
+        body = _with_mark(body, min(_first_use(body, stand_in), _first_run(body, names)))
     if ctx.module_rngs:
         body = _with_rngs(body, ctx.rngs_by_definitions)
     return syntax.module_code(syntax.changed(tree, body=body))
@@ -264,6 +265,16 @@ def _first_use(body: Sequence[cst.CSTNode], name: str) -> int:
         for i, node in enumerate(body):
             if syntax.names(node).get(name):
                 return i
+    return len(body)
+
+
+def _first_run(body: Sequence[cst.CSTNode], names: set[str]) -> int:
+    """The index of the first statement that is no import nor a definition and reads one of some names."""
+    for i, node in enumerate(body):
+        if _is_import(node) or isinstance(node, _DEFINITIONS):
+            continue
+        if not names.isdisjoint(syntax.names(node)):
+            return i
     return len(body)
 
 
