@@ -46,10 +46,39 @@ _CLASSES = {
 }
 
 
+_FUNCTIONS = {
+    "identity": "Identity",
+    "relu": "ReLU",
+    "relu6": "ReLU6",
+    "silu": "SiLU",
+    "gelu": "GELU",
+    "elu": "ELU",
+    "selu": "SELU",
+    "celu": "CELU",
+    "leaky_relu": "LeakyReLU",
+    "mish": "Mish",
+    "tanh": "Tanh",
+    "sigmoid": "Sigmoid",
+    "log_sigmoid": "LogSigmoid",
+    "softplus": "Softplus",
+    "soft_sign": "Softsign",
+    "softmax": "Softmax",
+    "log_softmax": "LogSoftmax",
+    "hard_tanh": "Hardtanh",
+    "hard_swish": "Hardswish",
+    "hard_sigmoid": "Hardsigmoid",
+}
+
+
 def class_name(module):
     """What the class of a module is called in torch."""
     name = type(module).__name__
-    return _CLASSES.get(name, name.removeprefix("Padded"))
+    if isinstance(module, nnx.Module) or not callable(module):
+        return _CLASSES.get(name, name.removeprefix("Padded"))
+    function = getattr(module, "func", module)
+    if getattr(function, "__name__", "") not in _FUNCTIONS:
+        raise TypeError(f"a layer that is a function has no class, and torch's is not known: {module}")
+    return _FUNCTIONS[function.__name__]
 
 
 def initialize(module, name, init):

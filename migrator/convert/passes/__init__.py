@@ -13,6 +13,7 @@ ORDER = (
     "tensor_names",
     "asked_of_layers",
     "odd_tables",
+    "truths_of_layers",
     "dtype_values",
     "lightning",
     "static_functions",

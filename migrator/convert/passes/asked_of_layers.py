@@ -11,6 +11,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.containing import holds_tensor
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -230,3 +231,33 @@ def _is_none_by_default(ctx: Context, node: cst.BaseExpression) -> bool:
         and one.default.value == "None"
         for one in (*params.posonly_params, *params.params, *params.kwonly_params)
     )
+
+
+@converts(cst.Call, called=("builtins.isinstance",))
+def is_list(rw: Rewriter, node: cst.Call) -> Any:
+    """``isinstance(self.tables, dict)`` of what holds arrays, which Flax keeps in containers of its own."""
+    ctx = rw.ctx
+    if ctx.facts.callee(node) != "builtins.isinstance" or len(node.args) != 2:
+        return None
+    value, asked = (arg.value for arg in node.args)
+    kind = ctx.kind(value)
+    if not isinstance(value, cst.Attribute) or not holds_tensor(kind):
+        return None
+    match kind:
+        case k.Sequence(type=held):
+            pass
+        case k.Tuple():
+            held = "tuple"
+        case k.Mapping():
+            held = "dict"
+        case _:
+            return None
+    wanted = [e.value for e in asked.elements] if isinstance(asked, cst.Tuple) else [asked]
+    names = {ctx.facts.qualified_name(one) or syntax.code(one) for one in wanted}
+    names = {name.removeprefix("builtins.") for name in names}
+    if held not in _CONTAINERS or not names <= _CONTAINERS:
+        return None
+    return cst.Name(str(held in names))
+
+
+_CONTAINERS = frozenset({"list", "tuple", "dict", "set"})

@@ -14,6 +14,7 @@ from migrator.convert.passes.unregistered import made_by_heirs
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
+from rules.torch_names import has
 
 
 @converts(cst.Attribute, named=("weight",))
@@ -96,7 +97,8 @@ def _is_asked_for_its_shape(rw: Rewriter, node: cst.Attribute) -> bool:
 
 
 _OTHERWISE = re.compile(
-    r"""["'](?:Embeddi\w*|Module(?:List|Dict)|Sequential|LayerNorm|RMSNorm|Conv[123]d)["']"""
+    r"""["'](?:Embeddi\w*|Module(?:List|Dict)|Sequential|LayerNorm|RMSNorm|Conv[123]d|Identity|Flatten|"""
+    r"""[RSPGC]?R?e?(?:LU|ELU)6?|LeakyReLU|SiLU|Mish|Tanh|Sigmoid|Soft\w+|Hard\w+|LogS\w+|Tanhshrink)["']"""
 )
 """A text that may be the name of a class of torch, which may be called otherwise in the output."""
 
@@ -105,7 +107,7 @@ _OTHERWISE = re.compile(
 def name_of_class(rw: Rewriter, node: cst.Attribute) -> Any:
     """``m.__class__.__name__ == "Embedding"``, ``type(m).__name__``: Flax calls that class Embed."""
     ctx, held = rw.ctx, node.value
-    if node.attr.value != "__name__" or not _OTHERWISE.search(ctx.source.text):
+    if node.attr.value != "__name__":
         return None
     if isinstance(held, cst.Attribute) and held.attr.value == "__class__":
         layer = held.value
@@ -113,7 +115,11 @@ def name_of_class(rw: Rewriter, node: cst.Attribute) -> Any:
         layer = held.args[0].value
     else:
         return None
-    if not k.is_any_module(ctx.kind(layer)):
+    kind = ctx.kind(layer)
+    if isinstance(kind, k.Module) and has(kind.cls, "forward") and kind.cls != "torch.nn.Module":
+        return cst.SimpleString(f'"{kind.cls.rpartition(".")[2]}"')
+    several = isinstance(kind, k.Module) and "|" in kind.cls
+    if not (several or k.is_any_module(kind)) or not _OTHERWISE.search(ctx.source.text):
         return None
     helper = ctx.helpers.need(module_file("rules.compat.initialize"), "class_name")
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(layer))])

@@ -1,0 +1,60 @@
+"""``if self.blocks:``: a Sequential without layers is false in torch, and Flax's has no length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+
+
+@converts(
+    cst.Attribute, cst.Name, when=lambda ctx: "Sequential" in ctx.words, kinds=(k.Module,)
+)
+def is_filled(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
+    """``if not self.blocks`` → ``if not self.blocks.layers``."""
+    ctx = rw.ctx
+    if not _is_sequential(ctx, node) or not _is_asked(ctx, node) or node in ctx.redeclared:
+        return None
+    ctx.redeclared.add(node)
+    return cst.Attribute(syntax.fitted(_ATTRIBUTE, "value", rw.visit(node)), cst.Name("layers"))
+
+
+_ATTRIBUTE = cst.Attribute(cst.Name("x"), cst.Name("layers"))
+
+
+def _is_sequential(ctx: Context, node: cst.BaseExpression) -> bool:
+    kind = ctx.kind(node)
+    if not isinstance(kind, k.Module):
+        return False
+    info = ctx.facts.classes.get(kind.cls)
+    if info is not None:
+        own = info.method("__len__") is not None or info.method("__bool__") is not None
+        return info.torch_base == "torch.nn.Sequential" and not own
+    return kind.cls == "torch.nn.Sequential"
+
+
+def _is_asked(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether something is asked for its truth."""
+    if not ctx.facts.tree.has(node):
+        return False
+    child = node
+    for above in reversed(ctx.facts.tree.around(node)):
+        match above:
+            case cst.If() | cst.IfExp() | cst.While():
+                return above.test is child
+            case cst.UnaryOperation(operator=cst.Not()):
+                return True
+            case cst.BooleanOperation():
+                child = above
+            case cst.Arg():
+                child = above
+            case cst.Call(func=cst.Name(value="bool"), args=[only]):
+                return only is child
+            case _:
+                return False
+    return False
