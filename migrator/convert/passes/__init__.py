@@ -13,6 +13,7 @@ ORDER = (
     "tensor_names",
     "asked_of_layers",
     "odd_tables",
+    "kept_containers",
     "truths_of_layers",
     "dtype_values",
     "lightning",

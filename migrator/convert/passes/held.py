@@ -59,12 +59,45 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
     if isinstance(kind, k.Sequence) and kind.type == "list" and isinstance(kind.item, k.Tensor):
         return None  # an nnx.List
     if not isinstance(kind, (k.Sequence, k.Tuple, k.Mapping)) or not holds_tensor(kind):
-        return None
+        return _of_named_tuple(rw, node)
     if holds_parameter(kind):
         raise _not_registered(node)
     ctx.helpers.use("nnx")
     func = _container(rw, node, kind)
     return syntax.changed(node, value=cst.Call(func, [cst.Arg(_in_parens(rw.visit(node.value)))]))
+
+
+def _of_named_tuple(rw: Rewriter, node: cst.Assign) -> cst.Assign | None:
+    """``self.scales = Scales(torch.ones(3), 2)`` of a named tuple, ``OrderedDict(a=torch.ones(3))``."""
+    ctx, value = rw.ctx, node.value
+    if not isinstance(value, cst.Call) or node in ctx.redeclared:
+        return None
+    ordered = syntax.code(value.func).rpartition(".")[2] == "OrderedDict"
+    if not ordered and not _is_named_tuple(ctx, value):
+        return None
+    given = [ctx.kind(a.value) for a in value.args]
+    if not any(isinstance(one, k.Tensor) or holds_tensor(one) for one in given):
+        return None
+    ctx.redeclared.add(node)
+    made = rw.visit(node)
+    if not isinstance(made, cst.Assign):
+        return None
+    ctx.helpers.use("nnx")
+    call = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(made.value)])
+    return syntax.changed(made, value=call)
+
+
+def _is_named_tuple(ctx: Context, call: cst.Call) -> bool:
+    """Whether a class is made by ``namedtuple`` at the top of the file, or derives from NamedTuple."""
+    name = syntax.code(call.func)
+    for one in ctx.facts.tree.of_type(cst.Assign):
+        if isinstance(one.value, cst.Call) and syntax.code(one.targets[0].target) == name:
+            return syntax.code(one.value.func).rpartition(".")[2] in ("namedtuple", "NamedTuple")
+    return any(
+        one.name.value == name
+        and any(syntax.code(base.value).rpartition(".")[2] == "NamedTuple" for base in one.bases)
+        for one in ctx.facts.tree.of_type(cst.ClassDef)
+    )
 
 
 _NUMPY_TUPLES = frozenset(

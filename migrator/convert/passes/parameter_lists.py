@@ -49,6 +49,8 @@ def _contents(rw: Rewriter, node: cst.Call, values: cst.BaseExpression) -> cst.B
         return made
     if not isinstance(item, k.Tensor) or not isinstance(kind, k.Sequence):
         raise _unclear(node)
+    if isinstance(made, cst.GeneratorExp):
+        made = syntax.parenthesized(made)
     return syntax.substitute(syntax.parse("[nnx.Param(_v) for _v in __a__]"), {"__a__": made})
 
 
