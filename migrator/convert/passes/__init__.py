@@ -12,6 +12,7 @@ ORDER = (
     "stand_ins",
     "tensor_names",
     "asked_of_layers",
+    "names_of_flax",
     "odd_tables",
     "kept_containers",
     "truths_of_layers",

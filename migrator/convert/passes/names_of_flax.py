@@ -1,0 +1,143 @@
+"""What torch keeps apart and Flax does not: names that its layers use themselves, modules hidden from their parent, and
+arrays as members of sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from migrator.source import dotted
+from rules.torch_names import has
+
+_COMMON = frozenset("dtype param_dtype bias_init promote_dtype use_bias".split())
+_NORMS = _COMMON | frozenset(
+    "scale num_features epsilon use_scale scale_init reduction_axes feature_axes axis_name axis_index_groups "
+    "use_fast_variance".split()
+)
+FLAX_NAMES = {
+    "torch.nn.Linear": _COMMON
+    | frozenset("kernel precision kernel_init dot_general preferred_element_type".split()),
+    "torch.nn.LayerNorm": _NORMS,
+    "torch.nn.RMSNorm": _NORMS,
+    "torch.nn.Embedding": _COMMON | frozenset("embedding features embedding_init".split()),
+    "torch.nn.Dropout": frozenset(
+        "rate broadcast_dims deterministic rng_collection rngs".split()
+    ),
+}
+"""Attributes of Flax's own that what becomes of a layer has."""
+
+
+@converts(cst.Assign, targets=(cst.Attribute,))
+def taken_name(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.scale = 3.0`` in a class derived from LayerNorm, ``self.norm.scale = 3.0``.
+
+    Raises:
+      Failure: Flax's layer goes by an attribute of that name.
+    """
+    ctx = rw.ctx
+    for one in node.targets:
+        target = one.target
+        if not isinstance(target, cst.Attribute):
+            continue
+        layer = _layer(ctx, target.value)
+        name = target.attr.value
+        if name in FLAX_NAMES.get(layer, ()) and not has(layer, name):
+            what = f"`{name}` is an attribute of its own of what {layer} becomes in Flax"
+            raise Failure(node, "API005", what, "give the attribute another name")
+
+
+def _layer(ctx: Context, node: cst.BaseExpression) -> str:
+    """The layer of torch's that something is or derives from."""
+    owner = ctx.owner if ctx.is_self(node) else ctx.class_of(ctx.kind(node))
+    if owner is not None:
+        return owner.torch_base or ""
+    kind = ctx.kind(node)
+    return kind.cls if isinstance(kind, k.Module) else ""
+
+
+@converts(cst.Assign)
+def hidden_by_dict(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.__dict__["teacher"] = net``.
+
+    Raises:
+      Failure: torch does not register what is put there, Flax finds it all the same.
+    """
+    for one in node.targets:
+        target = one.target
+        if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Attribute):
+            continue
+        held = target.value
+        if held.attr.value == "__dict__" and _is_module(rw.ctx, held.value):
+            if _is_data(rw.ctx, node.value):
+                raise _hidden(node)
+
+
+@converts(cst.Call, named=("__setattr__",))
+def hidden_by_object(rw: Rewriter, node: cst.Call) -> None:
+    """``object.__setattr__(self, "teacher", net)``.
+
+    Raises:
+      Failure: as for ``self.__dict__``.
+    """
+    if dotted(node.func) != "object.__setattr__" or len(node.args) != 3:
+        return
+    if _is_module(rw.ctx, node.args[0].value) and _is_data(rw.ctx, node.args[2].value):
+        raise _hidden(node)
+
+
+def _is_module(ctx: Context, node: cst.BaseExpression) -> bool:
+    info = ctx.owner if ctx.is_self(node) else ctx.class_of(ctx.kind(node))
+    return info is not None and info.torch_base is not None
+
+
+def _is_data(ctx: Context, node: cst.BaseExpression) -> bool:
+    kind = ctx.kind(node)
+    inner = kind.inner if isinstance(kind, k.Optional) else kind
+    return isinstance(inner, (k.Module, k.Tensor))
+
+
+def _hidden(node: cst.CSTNode) -> Failure:
+    return Failure(
+        node,
+        "API008",
+        "torch does not register what is hidden so; Flax finds modules and arrays wherever they are kept",
+        "hand it to forward() as an argument",
+    )
+
+
+@converts(cst.Set, cst.Dict, cst.Call)
+def hashed(rw: Rewriter, node: cst.Set | cst.Dict | cst.Call) -> None:
+    """``{x, y}``, ``{x: "a"}``, ``set(net.parameters())``, ``seen.add(x)``: tensors go by their identity there.
+
+    Raises:
+      Failure: arrays and parameters cannot be members or keys.
+    """
+    ctx = rw.ctx
+    held: list[cst.BaseExpression] = []
+    if isinstance(node, cst.Set):
+        held = [one.value for one in node.elements if isinstance(one, cst.Element)]
+    elif isinstance(node, cst.Dict):
+        held = [one.key for one in node.elements if isinstance(one, cst.DictElement)]
+    elif len(node.args) == 1 and dotted(node.func) in ("set", "frozenset"):
+        if isinstance(k.element(ctx.kind(node.args[0].value)), k.Tensor):
+            raise _unhashable(node)
+    elif len(node.args) == 1 and isinstance(node.func, cst.Attribute):
+        receiver = ctx.kind(node.func.value)
+        if node.func.attr.value == "add" and receiver == k.Other("set"):
+            held = [node.args[0].value]
+    if any(isinstance(ctx.kind(one), k.Tensor) for one in held):
+        raise _unhashable(node)
+
+
+def _unhashable(node: cst.CSTNode) -> Failure:
+    return Failure(
+        node,
+        "API005",
+        "tensors are told apart by their identity here, which arrays have not",
+        "go by their names, or by `id()` of what holds them",
+    )
