@@ -297,8 +297,10 @@ def _plain_signature(definition: ast.FunctionDef, text: str, factory: bool, made
     body_start = definition.body[0].lineno - definition.lineno
     lines = text.splitlines(keepends=True)
     for statement in definition.body:
-        if _is_rare(statement):
-            first = statement.lineno - definition.lineno
+        first = statement.lineno - definition.lineno
+        if _is_rare(statement) and _tells_forms_apart(statement):
+            lines[first] = re.sub(r"surely\((.*)\):", r"\1:", lines[first])
+        elif _is_rare(statement):
             last = (statement.end_lineno or statement.lineno) - definition.lineno + 1
             lines[first:last] = [""] * (last - first)
     body = lines[body_start:]
@@ -316,6 +318,14 @@ def _is_rare(statement: ast.stmt) -> bool:
     return (
         isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "surely"
     )
+
+
+def _tells_forms_apart(statement: ast.stmt) -> bool:
+    """``if surely(isinstance(shape, tuple) and len(shape) == 1): shape = shape[0]``: torch takes either form."""
+    assert isinstance(statement, ast.If)
+    calls = [n.func for n in ast.walk(statement.test) if isinstance(n, ast.Call)]
+    names = {one.id for one in calls if isinstance(one, ast.Name)}
+    return names == {"surely", "isinstance", "len"} and isinstance(statement.body[0], ast.Assign)
 
 
 def _without_annotations(args: ast.arguments) -> ast.arguments:

@@ -22,7 +22,15 @@ from migrator.infer.einops import einops_result
 from migrator.infer.evidence import other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.module_methods import ModuleMethods
-from migrator.infer.python import NAMED_TUPLES, PARTIAL, is_self, partial, partial_result, widen
+from migrator.infer.python import (
+    NAMED_TUPLES,
+    PARTIAL,
+    class_of_object,
+    is_self,
+    partial,
+    partial_result,
+    widen,
+)
 from migrator.infer.signatures import Args, of_integers, signature_fits
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION
@@ -71,6 +79,8 @@ class Calls(ModuleMethods):
         callee = self.eval(node.func)
         args = self.arguments(node)
         self._call_node = node
+        if isinstance(callee, k.Unknown):
+            callee = self._class_of_layer(node.func)
         unclear = callee.inner if isinstance(callee, k.Optional) else callee
         unknown = isinstance(unclear, k.Unknown)
         named = (unknown or unclear == k.NAMELESS) and self._named_class(node.func)
@@ -109,6 +119,17 @@ class Calls(ModuleMethods):
             if special is not None:
                 return special
         return self.call(callee, args, node)
+
+    def _class_of_layer(self, func: cst.BaseExpression) -> k.Kind:
+        """The class that ``type(self.fc)(4, 4)`` and ``self.fc.__class__(4, 4)`` build another layer of."""
+        layer = class_of_object(func)
+        kind = self.facts.kind(layer) if layer is not None else k.UNKNOWN
+        if not isinstance(kind, k.Module) or "|" in kind.cls or is_self(layer):  # type: ignore[arg-type]
+            return k.UNKNOWN
+        if kind.cls not in self.facts.classes and not definitions.layers(kind.cls):
+            return k.UNKNOWN
+        found = self.facts.kinds[func] = k.Class(kind.cls)
+        return found
 
     def _casts(self, node: cst.Call) -> bool:
         """``y.to(x.dtype)``, ``y.float()`` of something unknown whose result is used, where nothing is built.

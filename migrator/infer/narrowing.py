@@ -10,6 +10,7 @@ import libcst as cst
 from migrator.infer import kinds as k
 from migrator.infer.calls import Calls
 from migrator.infer.expressions import Env
+from migrator.infer.python import class_of_object
 from migrator.infer.symbols import LAYERS
 from migrator.source import dotted
 
@@ -30,15 +31,6 @@ def exact_class_test(
         return tested, [classes], positive
     if isinstance(classes, (cst.Tuple, cst.List, cst.Set)):
         return tested, [e.value for e in classes.elements], positive
-    return None
-
-
-def class_of_object(node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """``m`` of ``type(m)`` and of ``m.__class__``; None for anything else."""
-    if isinstance(node, cst.Attribute) and node.attr.value == "__class__":
-        return node.value
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and len(node.args) == 1:
-        return node.args[0].value if node.func.value == "type" else None
     return None
 
 

@@ -35,6 +35,15 @@ def is_self(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Name) and node.value == "self"
 
 
+def class_of_object(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """``m`` of ``type(m)`` and of ``m.__class__``; None for anything else."""
+    if isinstance(node, cst.Attribute) and node.attr.value == "__class__":
+        return node.value
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and len(node.args) == 1:
+        return node.args[0].value if node.func.value == "type" else None
+    return None
+
+
 class Python(Attributes):
     """Adds builtins and the methods of strings, lists and dicts."""
 

@@ -12,7 +12,8 @@ from migrator.convert.expand import make_tuple
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
-from migrator.infer.narrowing import class_of_object, exact_class_test
+from migrator.infer.narrowing import exact_class_test
+from migrator.infer.python import class_of_object
 from migrator.source import dotted
 from rules import definitions
 from rules.definitions import module_file

@@ -20,6 +20,7 @@ from migrator.convert.rewriter import Rewriter, Starting, converts
 from migrator.convert.signature import never, plain_class
 from migrator.convert.writers import may_write
 from migrator.infer import kinds as k
+from migrator.infer.python import class_of_object
 from migrator.infer.symbols import LAYERS
 from rules import definitions
 from rules.definitions import module_file
@@ -45,7 +46,8 @@ def layer(rw: Rewriter, node: cst.Call) -> Any:
     kind = ctx.facts.kind(node.func)
     if not isinstance(kind, k.Class) or not kind.name.startswith(LAYERS):
         return None
-    if kind.name in NAMES or not rw.ctx.is_import(node.func):
+    of_another = class_of_object(node.func) is not None  # type(self.fc)(4, 4)
+    if kind.name in NAMES or not (of_another or ctx.is_import(node.func)):
         return None
     if kind.name == "torch.nn.Module" and not node.args:
         ctx.helpers.use("nnx")
