@@ -13,7 +13,12 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.handed import check_handed_over
 from migrator.convert.passes.applying import applied_first, is_apply, item_name
 from migrator.convert.passes.casting import cast
-from migrator.convert.passes.classes import ends_at_module, is_mixed_in, takes_rngs
+from migrator.convert.passes.classes import (
+    ends_at_module,
+    is_mixed_in,
+    needs_constructor,
+    takes_rngs,
+)
 from migrator.convert.passes.containers import NAMES, numbered
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch, is_kept
 from migrator.convert.passes.module_walks import WALKS, walk_of
@@ -51,8 +56,10 @@ def _super_init(rw: Rewriter, node: cst.Expr) -> Any:
     assert isinstance(call, cst.Call)
     ctx = rw.ctx
     owner = ctx.owner
-    if owner is None or owner.torch_base is None:
+    if owner is None:
         return None
+    if owner.torch_base is None:
+        return _handed_on(rw, node, call, owner)
     skipped = ctx.facts.skipped(call.func, owner)
     if skipped is not None:
         return _past(rw, node, call, skipped)
@@ -74,13 +81,36 @@ def _super_init(rw: Rewriter, node: cst.Expr) -> Any:
                 args = numbered(ctx, call, args)
             return syntax.changed(node, value=syntax.changed(call, func=func, args=args))
         return syntax.changed(node, value=layer_super(rw, owner.torch_base, call))
+    first = parents[0]
+    ends = first.method("__init__") is None and needs_constructor(ctx, first)
+    if ends and any(one.method("__init__") is not None for one in parents[1:]):
+        name = first.name.rpartition(".")[2]
+        what = f"{name} gets a constructor in the output, behind which that of the next base is not called"
+        raise Failure(call, "API005", what, f"give {name} one that hands on what it is given")
     args = [rw.visit(a) for a in call.args]
     if is_named(ctx, owner) and parents[0].method("__init__") is None:
         args = numbered(ctx, call, args)
     made = syntax.changed(call, func=func, args=args)
-    if takes_rngs(ctx, parents[0]):
+    if any(takes_rngs(ctx, one) for one in parents):  # the first may leave it to the next
         made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
     return syntax.changed(node, value=made)
+
+
+def _handed_on(rw: Rewriter, node: cst.Expr, call: cst.Call, owner: ClassInfo) -> Any:
+    """``super().__init__(*args, **kwargs)`` of a plain class that is mixed in before a module, whose rngs it takes."""
+    ctx = rw.ctx
+    if ctx.frame is None or ctx.plan.how(ctx.frame.info) != "param":
+        return None
+    behind = [
+        one
+        for info in ctx.facts.classes.values()
+        if owner in info.parents
+        for one in info.parents[info.parents.index(owner) + 1 :]
+    ]
+    if not any(one.torch_base and takes_rngs(ctx, one) for one in behind):
+        return None
+    made = syntax.with_args(call, [rw.visit(a) for a in call.args])
+    return syntax.changed(node, value=syntax.add_keyword(made, "rngs", ctx.rngs(node)))
 
 
 def _past(rw: Rewriter, node: cst.Expr, call: cst.Call, skipped: ClassInfo) -> Any:
