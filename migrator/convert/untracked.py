@@ -48,6 +48,44 @@ def without_gradient(rw: Rewriter, node: Any) -> Any:
     return node
 
 
+def is_another_name(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether a value under ``no_grad`` is a tensor from outside, which keeps its gradient: ``t = y``, ``w = self.w``.
+
+    What the lines under it compute is stopped where it is given a name, in a function that is all under it where it
+    is returned.
+    """
+    frame = ctx.frame
+    if frame is None:
+        return False
+    if isinstance(node, cst.Attribute):
+        kind = ctx.kind(node)
+        return ctx.is_self(node.value) and isinstance(kind, k.Tensor) and kind.role == "param"
+    if not isinstance(node, cst.Name):
+        return False
+    params, plain = frame.info.node.params, not frame.no_grad
+    named = {one.name.value for one in (*params.posonly_params, *params.params, *params.kwonly_params)}
+    for one in ctx.facts.tree.within(frame.info.node.body, *_BINDING):
+        if isinstance(one, cst.Assign) and plain:
+            for to in one.targets:
+                if isinstance(to.target, (cst.Name, cst.Tuple)):
+                    named |= set(syntax.names(to.target))
+            continue
+        bound = [t.target for t in one.targets] if isinstance(one, cst.Assign) else [one]
+        if any(node.value in syntax.names(part) for part in map(_bound, bound)):
+            return False
+    return node.value in named
+
+
+_BINDING = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.AsName)
+
+
+def _bound(node: cst.CSTNode) -> cst.CSTNode:
+    """What a statement or expression binds."""
+    if isinstance(node, cst.AsName):
+        return node.name
+    return getattr(node, "target", node)
+
+
 def stopped(rw: Rewriter, value: cst.BaseExpression) -> cst.BaseExpression:
     """The value without its gradient, or with it where that depends on a switch."""
     ctx = rw.ctx

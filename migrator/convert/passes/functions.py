@@ -16,6 +16,7 @@ from migrator.convert.passes.initializers import returned_parameters
 from migrator.convert.passes.making_functions import for_callers
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.convert.stateless import as_static, is_stateless
+from migrator.convert.untracked import is_another_name
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -281,7 +282,7 @@ def stopped(rw: Rewriter, value: cst.BaseExpression, node: cst.BaseExpression) -
     it is written out and by a helper where it is not.
     """
     ctx = rw.ctx
-    if not may_hold_tensor(rw, node):
+    if not may_hold_tensor(rw, node) or is_another_name(ctx, node):
         return value
     if ctx.gradient_if and not (ctx.frame and ctx.frame.no_grad):
         name = ctx.helpers.need(module_file("rules.compat.no_grad"), "gradient_if")
