@@ -135,3 +135,40 @@ def _model(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
         if len(node.args) == 1 and not node.args[0].star:
             return node.args[0].value
     return node
+
+
+def _has_factor(ctx: Context) -> bool:
+    numbers = ctx.source.index.of_type(cst.Integer)
+    return any(len(one.value) > 4 and one.evaluated_value >= _FACTOR for one in numbers)
+
+
+_FACTOR = 2**16
+"""Products of whole numbers with what is larger soon have more than 32 bits."""
+
+
+@converts(cst.BinaryOperation, when=_has_factor)
+def hash_of(rw: Rewriter, node: cst.BinaryOperation) -> None:
+    """``(ids * 1000003 + 7) % 97``: torch has 64 bits for the product.
+
+    Raises:
+      Failure: the rest of a division depends on all of them.
+    """
+    ctx = rw.ctx
+    if not isinstance(node.operator, cst.Multiply) or not ctx.source.index.has(node):
+        return
+    for number, other in ((node.left, node.right), (node.right, node.left)):
+        told, kind = ctx.kind(number), ctx.kind(other)
+        large = isinstance(told, k.Const) and isinstance(told.value, int)
+        if not large or abs(told.value) < _FACTOR or not isinstance(kind, k.Tensor):  # type: ignore[union-attr, operator, arg-type]
+            continue
+        if kind.dtype == "int" and _takes_rest(ctx, node):
+            raise _too_large(node)
+
+
+def _takes_rest(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether the function around a place takes the rest of a division, or mixes bits."""
+    around = ctx.source.index.around(node)
+    scope = next((n for n in reversed(around) if isinstance(n, cst.FunctionDef)), None)
+    below = ctx.source.index.below(scope) if scope is not None else ()
+    mixing = (cst.Modulo, cst.ModuloAssign, cst.BitXor, cst.BitXorAssign)
+    return any(isinstance(getattr(n, "operator", None), mixing) for n in below)
