@@ -33,13 +33,25 @@ from migrator.infer.python import (
 )
 from migrator.infer.signatures import Args, of_integers, signature_fits
 from migrator.infer.static import parses_version
-from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION
+from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION, tensor_only
 from migrator.infer.tables import CREATING, note_lookup
 from rules import definitions
 from rules.definitions import Rule
 
 PARAMETER = "<parameter>"
 """Below a local name in the environment: the parameter it was given."""
+
+
+_TWOFOLD = frozenset("max min sort topk median mode kthvalue cummax cummin".split())
+
+
+def _selected(node: cst.BaseExpression) -> cst.BaseExpression:
+    """``output`` of ``output.max(1)[1]``, which a tensor is that has such a method; anything else as it is."""
+    call = node.value if isinstance(node, cst.Subscript) else None
+    if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.args:
+        if call.func.attr.value in _TWOFOLD:
+            return call.func.value
+    return node
 
 
 class Calls(ModuleMethods):
@@ -81,6 +93,10 @@ class Calls(ModuleMethods):
         self._call_node = node
         if isinstance(callee, k.Unknown):
             callee = self._class_of_layer(node.func)
+        elif isinstance(node.func, cst.Attribute) and tensor_only(node.func.attr.value):
+            held = _selected(node.func.value)
+            if held is not node.func.value:
+                self._prove(held, k.TENSOR)
         unclear = callee.inner if isinstance(callee, k.Optional) else callee
         unknown = isinstance(unclear, k.Unknown)
         named = (unknown or unclear == k.NAMELESS) and self._named_class(node.func)
@@ -92,7 +108,7 @@ class Calls(ModuleMethods):
             second = args[1][1] if len(args) > 1 else k.UNKNOWN
             proven = tensor_call(node, self.facts.kind(node.func.value), second)
             if proven:
-                self._prove(node.func.value, k.TENSOR)
+                self._prove(_selected(node.func.value), k.TENSOR)
             if proven or self._casts(node) or self._is_computed_with(node):
                 callee = k.Function(f"Tensor.{node.func.attr.value}", k.TENSOR)
                 self.facts.kinds[node.func] = callee

@@ -371,6 +371,9 @@ class Expressions:
         inner = [kind.inner if isinstance(kind, k.Optional) else kind for kind in kinds]
         ranks = [kind.rank for kind in inner if isinstance(kind, k.Tensor)]
         if not ranks:
+            arrays = [one for one in inner if isinstance(one, k.Other) and one.type == "numpy.ndarray"]
+            if arrays:
+                return arrays[0]
             # what is compared may be tensors, and the result a mask
             return k.UNKNOWN if k.UNKNOWN in inner else k.BOOL
         known = all(isinstance(kind, k.Tensor) or k.scalar_type(kind) for kind in inner)

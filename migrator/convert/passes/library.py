@@ -160,6 +160,30 @@ def loader(rw: Rewriter, node: cst.FunctionDef) -> Any:
 
 
 @converts(cst.FunctionDef)
+def called_as_torch_does(rw: Rewriter, node: cst.FunctionDef) -> Any:
+    """``def __call__(self, x): return super().__call__(x)`` beside ``forward``, which is what is called, goes."""
+    info = rw.ctx.facts.functions.get(node)
+    owner = info.owner if info is not None else None
+    if node.name.value != "__call__" or owner is None or not owner.torch_base:
+        return None
+    if "forward" not in owner.methods or node.decorators:
+        return None
+    lines = [line for line in node.body.body if not syntax.is_docstring(line)]
+    only = lines[0] if len(lines) == 1 else None
+    made = only.body[0] if isinstance(only, cst.SimpleStatementLine) else only
+    if not isinstance(made, cst.Return) or not isinstance(made.value, cst.Call):
+        return None
+    given = [a.value.value for a in made.value.args if isinstance(a.value, cst.Name)]
+    params = node.params
+    starred = [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
+    named = [*params.posonly_params, *params.params, *params.kwonly_params]
+    wanted = [one.name.value for one in [*named, *starred]][1:]
+    if syntax.code(made.value.func) != "super().__call__" or len(given) != len(made.value.args):
+        return None
+    return [] if sorted(given) == sorted(wanted) and not any(p.default for p in named) else None
+
+
+@converts(cst.FunctionDef)
 def unpickled(rw: Rewriter, node: cst.FunctionDef) -> Any:
     """``__setstate__``, by which a module reads pickles of older versions of itself, goes with torch's."""
     info = rw.ctx.facts.functions.get(node)

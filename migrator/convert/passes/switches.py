@@ -34,6 +34,7 @@ _RUN_TIME = frozenset(
         "torch.set_num_threads",
         "torch.set_num_interop_threads",
         "torch.set_printoptions",
+        "torch.autograd.set_detect_anomaly",
         "torch.cuda.set_device",
         "torch.mps.empty_cache",
     ]
