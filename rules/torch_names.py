@@ -154,10 +154,10 @@ def _of_layers() -> Iterator[str]:
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                     registers = node.func.attr in ("register_parameter", "register_buffer")
                     if registers and isinstance(node.args[0], ast.Constant):
-                        found.add(node.args[0].value)
+                        found.add(str(node.args[0].value))
         return found
 
-    every = of(torch.nn.Module)
+    every = of(torch.nn.Module) | set(vars(torch.nn.Module()))
     yield from (f"Module.{one}" for one in every)
     for name, layer in vars(torch.nn).items():
         if isinstance(layer, type) and issubclass(layer, torch.nn.Module):

@@ -63,7 +63,9 @@ def is_another_name(ctx: Context, node: cst.CSTNode) -> bool:
     if not isinstance(node, cst.Name):
         return False
     params, plain = frame.info.node.params, not frame.no_grad
-    named = {one.name.value for one in (*params.posonly_params, *params.params, *params.kwonly_params)}
+    named = {
+        one.name.value for one in (*params.posonly_params, *params.params, *params.kwonly_params)
+    }
     for one in ctx.facts.tree.within(frame.info.node.body, *_BINDING):
         if isinstance(one, cst.Assign) and plain:
             for to in one.targets:
@@ -76,7 +78,15 @@ def is_another_name(ctx: Context, node: cst.CSTNode) -> bool:
     return node.value in named
 
 
-_BINDING = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.AsName)
+_BINDING = (
+    cst.Assign,
+    cst.AnnAssign,
+    cst.AugAssign,
+    cst.For,
+    cst.CompFor,
+    cst.NamedExpr,
+    cst.AsName,
+)
 
 
 def _bound(node: cst.CSTNode) -> cst.CSTNode:

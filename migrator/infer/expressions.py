@@ -371,7 +371,9 @@ class Expressions:
         inner = [kind.inner if isinstance(kind, k.Optional) else kind for kind in kinds]
         ranks = [kind.rank for kind in inner if isinstance(kind, k.Tensor)]
         if not ranks:
-            arrays = [one for one in inner if isinstance(one, k.Other) and one.type == "numpy.ndarray"]
+            arrays = [
+                one for one in inner if isinstance(one, k.Other) and one.type == "numpy.ndarray"
+            ]
             if arrays:
                 return arrays[0]
             # what is compared may be tensors, and the result a mask

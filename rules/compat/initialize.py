@@ -77,7 +77,9 @@ def class_name(module):
         return _CLASSES.get(name, name.removeprefix("Padded"))
     function = getattr(module, "func", module)
     if getattr(function, "__name__", "") not in _FUNCTIONS:
-        raise TypeError(f"a layer that is a function has no class, and torch's is not known: {module}")
+        raise TypeError(
+            f"a layer that is a function has no class, and torch's is not known: {module}"
+        )
     return _FUNCTIONS[function.__name__]
 
 

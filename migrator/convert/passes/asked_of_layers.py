@@ -208,7 +208,9 @@ def without_bias(rw: Rewriter, node: cst.Call) -> Any:
     if given is None:
         return None
     kind = ctx.kind(given.value)
-    if not (kind == k.NONE or isinstance(kind, k.Optional) or _is_none_by_default(ctx, given.value)):
+    if not (
+        kind == k.NONE or isinstance(kind, k.Optional) or _is_none_by_default(ctx, given.value)
+    ):
         return None
     value: cst.BaseExpression = cst.Name("False")
     if kind != k.NONE or not isinstance(given.value, cst.Name) or given.value.value != "None":

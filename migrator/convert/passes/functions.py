@@ -288,7 +288,13 @@ def stopped(rw: Rewriter, value: cst.BaseExpression, node: cst.BaseExpression) -
         name = ctx.helpers.need(module_file("rules.compat.no_grad"), "gradient_if")
         args = [ctx.gradient_if[-1], _in_parens(value)]
         return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(one) for one in args])
-    if _only_arrays(rw.ctx.kind(node)):
+    if isinstance(node, cst.IfExp) and isinstance(value, cst.IfExp):
+        if is_another_name(ctx, node.body) or is_another_name(ctx, node.orelse):
+            body = stopped(rw, value.body, node.body)
+            return syntax.changed(value, body=body, orelse=stopped(rw, value.orelse, node.orelse))
+    parts = node.elements if isinstance(node, (cst.Tuple, cst.List)) else ()
+    apart = any(is_another_name(ctx, one.value) for one in parts)
+    if _only_arrays(rw.ctx.kind(node)) and not apart:
         rw.ctx.helpers.use("jax")
         return cst.Call(syntax.parse("jax.lax.stop_gradient"), [cst.Arg(_in_parens(value))])
     if isinstance(node, (cst.Tuple, cst.List)) and type(value) is type(node):

@@ -158,8 +158,9 @@ def hash_of(rw: Rewriter, node: cst.BinaryOperation) -> None:
         return
     for number, other in ((node.left, node.right), (node.right, node.left)):
         told, kind = ctx.kind(number), ctx.kind(other)
-        large = isinstance(told, k.Const) and isinstance(told.value, int)
-        if not large or abs(told.value) < _FACTOR or not isinstance(kind, k.Tensor):  # type: ignore[union-attr, operator, arg-type]
+        if not isinstance(told, k.Const) or not isinstance(told.value, int):
+            continue
+        if abs(told.value) < _FACTOR or not isinstance(kind, k.Tensor):
             continue
         if kind.dtype == "int" and _takes_rest(ctx, node):
             raise _too_large(node)

@@ -35,16 +35,18 @@ def may_lead(ctx: Context, node: cst.BaseExpression, place: cst.CSTNode) -> bool
 
 def _leads(node: cst.CSTNode) -> bool:
     if isinstance(node, cst.Subscript):
-        first = node.slice[0].slice
-        if isinstance(first, cst.Slice):
-            return first.lower is None and first.upper is not None and _is(first.upper, "1")
-        return _is(first.value, "None")
+        part = node.slice[0].slice
+        if isinstance(part, cst.Slice):
+            return part.lower is None and part.upper is not None and _is(part.upper, "1")
+        return isinstance(part, cst.Index) and _is(part.value, "None")
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or not node.args:
         return False
     method = node.func.attr.value
     first, last = node.args[0].value, node.args[-1].value
     if method in ("reshape", "view"):
-        given = first.elements[0].value if isinstance(first, cst.Tuple) and first.elements else first
+        given = (
+            first.elements[0].value if isinstance(first, cst.Tuple) and first.elements else first
+        )
         return _is(given, "1") and (given is not first or len(node.args) > 1)
     return method == "unsqueeze" and _is(last, "0")
 

@@ -256,7 +256,9 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
                 plain = syntax.parse("object.__getattribute__(self, __name__)")
                 return syntax.substitute(plain, {"__name__": rw.visit(node.args[0].value)})
             if method == "extra_repr" and owner.torch_base and not node.args:
-                return cst.SimpleString('""')  # torch's text about a module, which Flax does not ask for
+                return cst.SimpleString(
+                    '""'
+                )  # torch's text about a module, which Flax does not ask for
             if method == "reset_parameters" and not node.args:
                 return reset_layer(rw, node, cst.Name("self"), [owner.torch_base or ""])
             moved = cast(rw, node, method) if owner.torch_base else None

@@ -3,11 +3,8 @@ arrays as members of sets."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import libcst as cst
 
-from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -25,9 +22,7 @@ FLAX_NAMES = {
     "torch.nn.LayerNorm": _NORMS,
     "torch.nn.RMSNorm": _NORMS,
     "torch.nn.Embedding": _COMMON | frozenset("embedding features embedding_init".split()),
-    "torch.nn.Dropout": frozenset(
-        "rate broadcast_dims deterministic rng_collection rngs".split()
-    ),
+    "torch.nn.Dropout": frozenset("rate broadcast_dims deterministic rng_collection rngs".split()),
 }
 """Attributes of Flax's own that what becomes of a layer has."""
 

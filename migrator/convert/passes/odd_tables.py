@@ -30,11 +30,14 @@ def odd_table(rw: Rewriter, node: cst.Assign) -> Any:
     table = _literal(ctx, node.value)
     if table is None or not _is_odd(ctx, table):
         return None
-    values = [one.value for one in table.elements if isinstance(one, cst.DictElement)]
     if isinstance(table, cst.DictComp):
         values = [table.value]
+    else:
+        values = [one.value for one in table.elements if isinstance(one, cst.DictElement)]
     if any(isinstance(ctx.kind(v), k.Module) or holds_tensor(ctx.kind(v)) for v in values):
-        what = "a dict of tensors or layers whose keys do not sort, which Flax cannot keep in a module"
+        what = (
+            "a dict of tensors or layers whose keys do not sort, which Flax cannot keep in a module"
+        )
         raise Failure(node, "API008", what, "use strings as keys")
     ctx.redeclared.add(node)
     made = rw.visit(node)

@@ -50,7 +50,7 @@ def _contents(rw: Rewriter, node: cst.Call, values: cst.BaseExpression) -> cst.B
     if not isinstance(item, k.Tensor) or not isinstance(kind, k.Sequence):
         raise _unclear(node)
     if isinstance(made, cst.GeneratorExp):
-        made = syntax.parenthesized(made)
+        made = syntax.parenthesized(made)  # type: ignore[assignment]
     return syntax.substitute(syntax.parse("[nnx.Param(_v) for _v in __a__]"), {"__a__": made})
 
 

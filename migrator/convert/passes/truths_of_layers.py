@@ -12,9 +12,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
 
-@converts(
-    cst.Attribute, cst.Name, when=lambda ctx: "Sequential" in ctx.words, kinds=(k.Module,)
-)
+@converts(cst.Attribute, cst.Name, when=lambda ctx: "Sequential" in ctx.words, kinds=(k.Module,))
 def is_filled(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     """``if not self.blocks`` → ``if not self.blocks.layers``."""
     ctx = rw.ctx
