@@ -78,6 +78,8 @@ def LayerNorm(
     """nnx normalises one axis, and its fast variance E[x²] − E[x]² loses digits.
 
     Without a weight nnx would take several axes without a word, so that the class that knows both comes first."""
+    if isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) == 1:
+        normalized_shape = normalized_shape[0]
     return nnx.LayerNorm(
         normalized_shape,
         epsilon=eps,

@@ -343,3 +343,16 @@ def test_the_place_of_a_maximum_is_asked_as_a_tensor_is() -> None:
     labels = torch.tensor([3, 0, 3])
     found = ours["accuracy"](jnp.asarray(X.numpy()), jnp.asarray(labels.numpy()))
     assert float(found) == pytest.approx(float(theirs["accuracy"](X, labels)))
+
+
+def test_parameters_of_a_dict_of_tensors() -> None:
+    check(
+        """class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.d = nn.ParameterDict({"b": torch.ones(4) * 2, "a": torch.ones(4)})
+
+    def forward(self, x):
+        return x * self.d["b"] + self.d["a"]
+"""
+    )

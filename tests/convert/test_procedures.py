@@ -91,7 +91,7 @@ class M(nn.Module):
         ),
         SCALED.replace("OTHER", "pass").replace("i), y, m)", "i), y[1:], m)"),
         LAYER + "\nclass N(M):\n    def begin(self, weight, shift, limit):\n        pass\n",
-        LAYER.replace("self.begin(", "getattr(self, 'begin')("),
+        LAYER.replace("self.begin(", "getattr(self, 'be' + 'gin')("),
     ],
 )
 def test_what_others_see_or_may_call_is_a_finding(source: str) -> None:

@@ -48,5 +48,5 @@ class Port(nnx.Module):
 @pytest.mark.parametrize(("factor", "verdict"), [(2, "equal"), (1, "different")])
 def test_the_branch_of_float32_is_what_counts(factor: int, verdict: str) -> None:
     inputs = InputSpec((Array((2, 4)),))
-    report = migrator.verify(Model(), Port(factor), inputs=inputs, examples=2)
+    report = migrator.verify(Model(), Port(factor), inputs=inputs)
     assert report.verdict == verdict

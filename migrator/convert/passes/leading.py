@@ -22,10 +22,13 @@ def may_lead(ctx: Context, node: cst.BaseExpression, place: cst.CSTNode) -> bool
         for target in syntax.assigned_to(one) or [one.target]:
             for name in syntax.names(target):
                 assigned.setdefault(name, []).append(one.value)
+    indexed = isinstance(place, cst.Subscript) and any(
+        isinstance(e.slice, cst.Index) for e in place.slice
+    )
     pending, seen = [node], set()
     while pending:
         for part in syntax.walk(pending.pop()):
-            if _leads(part):
+            if _leads(part) or (indexed and _is_one(part)):
                 return True
             if isinstance(part, cst.Name) and part.value not in seen:
                 seen.add(part.value)
@@ -36,8 +39,6 @@ def may_lead(ctx: Context, node: cst.BaseExpression, place: cst.CSTNode) -> bool
 def _leads(node: cst.CSTNode) -> bool:
     if isinstance(node, cst.Subscript):
         part = node.slice[0].slice
-        if isinstance(part, cst.Slice):
-            return part.lower is None and part.upper is not None and _is(part.upper, "1")
         return isinstance(part, cst.Index) and _is(part.value, "None")
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or not node.args:
         return False
@@ -49,6 +50,14 @@ def _leads(node: cst.CSTNode) -> bool:
         )
         return _is(given, "1") and (given is not first or len(node.args) > 1)
     return method == "unsqueeze" and _is(last, "0")
+
+
+def _is_one(node: cst.CSTNode) -> bool:
+    """``v[:1]``, which a place for a number takes."""
+    part = node.slice[0].slice if isinstance(node, cst.Subscript) else None
+    if not isinstance(part, cst.Slice) or part.lower is not None or part.upper is None:
+        return False
+    return _is(part.upper, "1")
 
 
 def _is(node: cst.BaseExpression, text: str) -> bool:

@@ -47,11 +47,24 @@ def _contents(rw: Rewriter, node: cst.Call, values: cst.BaseExpression) -> cst.B
         return _in_order(rw, node, values, made)
     if getattr(item, "role", None) == "param":
         return made
+    if isinstance(item, k.Tensor) and isinstance(values, cst.Dict) and isinstance(made, cst.Dict):
+        return _in_order(rw, node, values, _of_parameters(rw, node, values, made))
     if not isinstance(item, k.Tensor) or not isinstance(kind, k.Sequence):
         raise _unclear(node)
     if isinstance(made, cst.GeneratorExp):
         made = syntax.parenthesized(made)  # type: ignore[assignment]
     return syntax.substitute(syntax.parse("[nnx.Param(_v) for _v in __a__]"), {"__a__": made})
+
+
+def _of_parameters(rw: Rewriter, node: cst.Call, values: cst.Dict, made: cst.Dict) -> cst.Dict:
+    """``{"a": nnx.Param(jnp.ones(4))}`` of ``{"a": torch.ones(4)}``."""
+    elements: list[cst.BaseDictElement] = []
+    for old, new in zip(values.elements, made.elements, strict=True):
+        if not isinstance(new, cst.DictElement) or getattr(rw.ctx.kind(old.value), "role", ""):
+            raise _unclear(node)
+        value = syntax.with_args(cst.Call(syntax.parse("nnx.Param")), [cst.Arg(new.value)])
+        elements.append(syntax.changed(new, value=value))
+    return syntax.changed(made, elements=elements)
 
 
 def _in_order(
