@@ -281,9 +281,6 @@ def _references(
     Taking that for rounding would excuse every other difference too. So runs that lie far apart, by the scale
     of how near most have a neighbour, are outcomes of their own: the port may agree with any of them, but with
     the error that is usual around it. Where most runs are alone, their distances are torch's error.
-
-    Where every run of torch's own precision lies apart from float64, the program goes by its dtype (``x.dtype ==
-    torch.float32``, ``torch.finfo(x.dtype)``): float64 is none of what it computes.
     """
     points = [reference, *own]
     apart = [[float(np.abs(a - b).max()) if a is not b else 0.0 for b in points] for a in points]
@@ -297,8 +294,6 @@ def _references(
     far = [i for i in range(1, len(points)) if apart[0][i] > _FAR * step]
     if not far:
         return [(reference, max(apart[0]))]
-    if len(own) > 1 and len(far) == len(own):
-        return [(points[i], around(i)) for i in far]
     usual = max(around(0), min(step, max(apart[0])) if step > floor else 0.0)
     return [(points[i], max(around(i), usual)) for i in (0, *far)]
 

@@ -299,6 +299,24 @@ class RoundingNoise(TorchDispatchMode):
         return value
 
 
+class AsFloat32(TorchDispatchMode):
+    """float64 whose every result is rounded to float32: the digits of float32, and a dtype that is float64 to the program."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        return result if func.is_view else tree_map(self._rounded, result)
+
+    @staticmethod
+    def _rounded(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or value.dtype != torch.float64:
+            return value
+        if value.numel() and not _overlaps(value) and not value._is_zerotensor():
+            value.copy_(value.float())
+        return value
+
+
 def _chooses(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether an operation chooses a number here: its derivative asks which elements equal the result."""
     given = (*args, *kwargs.values())

@@ -22,7 +22,7 @@ from numerics.health import retraced
 from numerics.nans import Test, origin
 from numerics.parameters import copied
 from numerics.randomness import Draw, Recorder, Replayer, replaying
-from numerics.rounding import Float64, RoundingNoise
+from numerics.rounding import AsFloat32, Float64, RoundingNoise
 from numerics.sharding import Placement
 from numerics.states import put
 from numerics.tree import dtype_name, flatten, tensors
@@ -88,6 +88,9 @@ class TorchMode:
     grad: bool = False
     inputs: bool = True
     float64: bool = False
+    single: bool = False
+    """Round what float64 computes to float32."""
+
     noise: int | None = None
     replay: tuple[torch.Tensor, ...] | None = None
     divides_as_jax: bool = False
@@ -171,6 +174,8 @@ def torch_context(mode: TorchMode, recorder: Recorder) -> Iterator[None]:
         generator.manual_seed(mode.seed)
         if mode.float64:
             stack.enter_context(Float64())
+        if mode.single:
+            stack.enter_context(AsFloat32())
         if mode.noise is not None:
             stack.enter_context(RoundingNoise(mode.noise))
         if mode.divides_as_jax:

@@ -26,6 +26,8 @@ def has_attribute(rw: Rewriter, node: cst.Call) -> Any:
     if rw.ctx.facts.callee(node) != "builtins.hasattr" or len(node.args) != 2:
         return None
     known = _known(rw.ctx, node)
+    if known is None and isinstance(rw.ctx.kind(node.args[0].value), k.Module):
+        known = has("torch.nn.Module", _name(rw.ctx, node)) or None  # what every module has
     return None if known is None else cst.Name(str(known))
 
 

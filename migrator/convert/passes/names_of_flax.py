@@ -105,6 +105,19 @@ def _hidden(node: cst.CSTNode) -> Failure:
     )
 
 
+@converts(cst.Comparison)
+def among_devices(rw: Rewriter, node: cst.Comparison) -> None:
+    """``x.device in [torch.device("cpu")]``.
+
+    Raises:
+      Failure: arrays have no device in the output, which is none of any.
+    """
+    among = all(isinstance(one.operator, (cst.In, cst.NotIn)) for one in node.comparisons)
+    if among and isinstance(rw.ctx.kind(node.left), k.Device):
+        what = "a device is looked for among others, and JAX places arrays by itself"
+        raise Failure(node, "API005", what, "write down the branch that is meant")
+
+
 @converts(cst.Set, cst.Dict, cst.Call)
 def hashed(rw: Rewriter, node: cst.Set | cst.Dict | cst.Call) -> None:
     """``{x, y}``, ``{x: "a"}``, ``set(net.parameters())``, ``seen.add(x)``: tensors go by their identity there.
