@@ -356,3 +356,8 @@ def test_parameters_of_a_dict_of_tensors() -> None:
         return x * self.d["b"] + self.d["a"]
 """
     )
+
+
+def test_an_empty_size_is_an_empty_tuple() -> None:
+    code = convert("def f(s: torch.Size | None = None):\n    s = torch.Size()\n    return s\n").code
+    assert "    s = ()\n" in code

@@ -44,6 +44,7 @@ LAYERS = """class M(nn.Module):
         "x = x * 2 if isinstance(self.fc.weight, nn.Parameter) else x",
         "x = x * 2 if isinstance(self.ts, list) and isinstance(self.d, dict) else x",
         "x = x * 2 if isinstance(self.ts, (tuple, dict)) else x",
+        'x = x * 2 if hasattr(self, "forward") and hasattr(self.act, "parameters") else x',
         "x = x * 2 if not self.q else x",
         "x = x if self.q and x.ndim else x * 3",
         'x = x * 2 if type(self.act).__name__ == "ReLU" else x',
