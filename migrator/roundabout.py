@@ -10,7 +10,8 @@ import libcst as cst
 from migrator import syntax
 
 _IDENTITY = re.compile(r"(?<![\w.])id\(")
-_BY_TEXT = re.compile(r"""(?<![\w.])[gs]etattr\([^()]*,\s*["']""")
+_BY_NAME = re.compile(r"(?<![\w.])[gs]etattr\(")
+_TEXT = re.compile(r""",\s*["'][^\W\d]\w*["']\s*[,)]""")
 _METHODS = {"__getattr__": ("getattr", 1), "__setattr__": ("setattr", 2)}
 
 
@@ -26,8 +27,8 @@ def straightened(tree: cst.Module, text: str) -> cst.Module:
         for name, told in _METHODS.items()
         if f".{name}(" in text and f"def {name}" not in text
     }
-    texts = bool(_BY_TEXT.search(text)) or bool(methods)
-    texts = texts and "def getattr" not in text and "def setattr" not in text
+    texts = bool(methods) or bool(_BY_NAME.search(text) and _TEXT.search(text))
+    texts = texts and "def getattr(" not in text and "def setattr(" not in text
     if not identities and not methods and not texts:
         return tree
 

@@ -268,7 +268,12 @@ def return_(rw: Rewriter, node: cst.Return) -> Any:
     value = rw.visit(node.value)
     if frame is not None and (frame.no_grad or rw.ctx.no_grad) and may_hold_tensor(rw, node.value):
         value = stopped(rw, value, node.value)
-    elif isinstance(node.value, cst.Call) and isinstance(value, cst.Tuple) and value.lpar and value.elements:
+    elif (
+        isinstance(node.value, cst.Call)
+        and isinstance(value, cst.Tuple)
+        and value.lpar
+        and value.elements
+    ):
         value = syntax.changed(value, lpar=[], rpar=[])
     elif value is not node.value:
         value = syntax.unparenthesized(value)

@@ -450,7 +450,12 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
     value = rw.visit(node.value)
     if rw.ctx.no_grad and may_hold_tensor(rw, node.value):
         value = stopped(rw, value, node.value)
-    elif isinstance(node.value, cst.Call) and isinstance(value, cst.Tuple) and value.lpar and value.elements:
+    elif (
+        isinstance(node.value, cst.Call)
+        and isinstance(value, cst.Tuple)
+        and value.lpar
+        and value.elements
+    ):
         new = _only_used(node, value)
         if new is not None:
             return new
