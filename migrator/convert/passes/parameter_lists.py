@@ -60,7 +60,9 @@ def _of_parameters(rw: Rewriter, node: cst.Call, values: cst.Dict, made: cst.Dic
     """``{"a": nnx.Param(jnp.ones(4))}`` of ``{"a": torch.ones(4)}``."""
     elements: list[cst.BaseDictElement] = []
     for old, new in zip(values.elements, made.elements, strict=True):
-        if not isinstance(new, cst.DictElement) or getattr(rw.ctx.kind(old.value), "role", ""):
+        kind = rw.ctx.kind(old.value)
+        plain = isinstance(kind, k.Tensor) and not kind.role
+        if not isinstance(new, cst.DictElement) or not plain:
             raise _unclear(node)
         value = syntax.with_args(cst.Call(syntax.parse("nnx.Param")), [cst.Arg(new.value)])
         elements.append(syntax.changed(new, value=value))
