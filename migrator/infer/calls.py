@@ -142,8 +142,10 @@ class Calls(ModuleMethods):
         kind = self.facts.kind(layer) if layer is not None else k.UNKNOWN
         if not isinstance(kind, k.Module) or "|" in kind.cls or is_self(layer):  # type: ignore[arg-type]
             return k.UNKNOWN
-        if kind.cls not in self.facts.classes and not definitions.layers(kind.cls):
-            return k.UNKNOWN
+        if kind.cls not in self.facts.classes:
+            heirs = any(one.torch_base == kind.cls for one in self.facts.classes.values())
+            if heirs or not isinstance(layer, cst.Attribute) or not definitions.layers(kind.cls):
+                return k.UNKNOWN
         found = self.facts.kinds[func] = k.Class(kind.cls)
         return found
 

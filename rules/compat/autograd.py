@@ -80,7 +80,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **named: Any) -> Any:
         """``forward`` of the arguments; those that are arrays, also inside tuples and lists, are traced."""
-        if named:
+        if named or hasattr(cls, "setup_context"):
             ctx = () if hasattr(cls, "setup_context") else (None,)
             bound = inspect.signature(cls.forward).bind(*ctx, *args, **named)
             bound.apply_defaults()

@@ -91,6 +91,11 @@ class NamedSequential(nnx.Module):
         return input
 
 
+def is_filled(layers):
+    """Whether there are layers: None and a Sequential without any count as false."""
+    return layers is not None and bool(getattr(layers, "layers", layers))
+
+
 def take_out(sequential, index):
     """``sequential.pop(index)`` of torch: the layers that are left are numbered anew, those with names too."""
     taken, kept = sequential.layers[index], list(sequential.layers)

@@ -15,3 +15,13 @@ def beside(x: jax.Array, number: jax.Array) -> jax.Array:
 def in_torch_dtype(function, a: jax.Array, b: jax.Array) -> jax.Array:
     """``function(a, b)``; where one of the two has no dimensions, the float type of the other is kept."""
     return function(beside(b, a), beside(a, b))
+
+
+def as_key(dtype):
+    """A dtype as dicts and sets find it, which ``x.dtype`` of an array is; None stays."""
+    return None if dtype is None else jnp.dtype(dtype)
+
+
+def dtype_name(dtype):
+    """What torch calls a dtype: ``torch.float32``."""
+    return "None" if dtype is None else f"torch.{jnp.dtype(dtype)}"

@@ -66,6 +66,8 @@ _FUNCTIONS = {
     "log_softmax": "LogSoftmax",
     "hard_tanh": "Hardtanh",
     "hard_swish": "Hardswish",
+    "hard_silu": "Hardswish",
+    "flatten": "Flatten",
     "hard_sigmoid": "Hardsigmoid",
 }
 

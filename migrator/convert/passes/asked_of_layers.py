@@ -14,6 +14,7 @@ from migrator import syntax
 from migrator.convert.containing import holds_tensor
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.exact import is_exact
 from migrator.infer import kinds as k
 from migrator.source import dotted
 from rules.definitions import module_file
@@ -74,7 +75,10 @@ def _known(ctx: Context, node: cst.Call) -> bool | None:
     if not name or len(answers) != 1 or layer in ("", "torch.nn.Module"):
         return None
     (answer,) = answers
-    return None if not answer and _is_given(ctx, name) else answer
+    if answer:
+        return None if name in _BY_OPTION else True
+    known = layer not in _CONTAINING and is_exact(ctx, node.args[0].value)
+    return False if known and not _is_given(ctx, name) else None
 
 
 def _attribute(ctx: Context, node: cst.Call) -> cst.Attribute:
@@ -96,8 +100,19 @@ def _is_given(ctx: Context, name: str) -> bool:
     for node in tree.of_type(cst.AssignTarget, cst.AnnAssign, cst.AugAssign):
         if isinstance(node.target, cst.Attribute) and node.target.attr.value == name:
             return True
-    words = {"setattr", "__dict__", "vars"} & ctx.words
-    return bool(words)
+    return not _GIVING.isdisjoint(ctx.words)
+
+
+_GIVING = frozenset(
+    "setattr __dict__ vars register_buffer register_parameter register_module add_module parametrizations "
+    "parametrize register_parametrization weight_norm spectral_norm prune".split()
+)
+_BY_OPTION = frozenset({"running_mean", "running_var", "num_batches_tracked"})
+"""What a layer of torch's has as None where it keeps no statistics."""
+_CONTAINING = frozenset(
+    f"torch.nn.{name}"
+    for name in "Sequential ModuleList ModuleDict ParameterList ParameterDict Module".split()
+)
 
 
 @converts(cst.Call, called=("builtins.isinstance",))

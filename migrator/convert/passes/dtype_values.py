@@ -15,6 +15,7 @@ from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.source import dotted
+from rules.definitions import module_file
 
 
 def _has_keys(ctx: Context) -> bool:
@@ -30,8 +31,7 @@ def key(rw: Rewriter, node: cst.Attribute | cst.Name | cst.Call) -> Any:
     if isinstance(node, cst.Attribute) and isinstance(rw.ctx.kind(node.value), k.Tensor):
         return None  # the dtype of an array is what others are made
     keys.discard(node)
-    rw.ctx.helpers.use("jnp")
-    return cst.Call(syntax.parse("jnp.dtype"), [cst.Arg(rw.visit(node))])
+    return _named(rw, node)
 
 
 def _keys(ctx: Context) -> set[cst.CSTNode]:
@@ -126,6 +126,9 @@ def as_text(rw: Rewriter, node: cst.Call) -> Any:
     value = node.args[0].value
     if not isinstance(rw.ctx.kind(value), k.DType):
         return None
+    if not _is_known(rw, value):
+        name = rw.ctx.helpers.need(module_file("rules.compat.dtypes"), "dtype_name")
+        return cst.Call(cst.Name(name), [cst.Arg(syntax.unparenthesized(rw.visit(value)))])
     return cst.FormattedString(
         [cst.FormattedStringText("torch."), cst.FormattedStringExpression(_named(rw, value))], 'f"'
     )
@@ -142,11 +145,15 @@ def within_text(rw: Rewriter, node: cst.FormattedString) -> Any:
         return None
     parts: list[cst.BaseFormattedStringContent] = []
     for part in node.parts:
-        if isinstance(part, cst.FormattedStringExpression) and _shows_dtype(ctx, part):
+        if not isinstance(part, cst.FormattedStringExpression) or not _shows_dtype(ctx, part):
+            parts.append(rw.rebuild(part))
+        elif not _is_known(rw, part.expression):
+            name = ctx.helpers.need(module_file("rules.compat.dtypes"), "dtype_name")
+            shown = cst.Call(cst.Name(name), [cst.Arg(rw.visit(part.expression))])
+            parts.append(syntax.changed(part, expression=shown))
+        else:
             parts.append(cst.FormattedStringText("torch."))
             parts.append(syntax.changed(part, expression=_named(rw, part.expression)))
-        else:
-            parts.append(rw.rebuild(part))
     return syntax.changed(node, parts=parts)
 
 
@@ -172,9 +179,19 @@ def _is_said(node: cst.CSTNode) -> bool:
 _SAYING = frozenset("print warn warning info debug error exception critical log".split())
 
 
+def _is_known(rw: Rewriter, value: cst.BaseExpression) -> bool:
+    """Whether an expression is a dtype, and not None: ``torch.float32``, ``x.dtype``."""
+    if isinstance(value, cst.Attribute) and isinstance(rw.ctx.kind(value.value), k.Tensor):
+        return True
+    return rw.ctx.is_import(value)
+
+
 def _named(rw: Rewriter, value: cst.BaseExpression) -> cst.BaseExpression:
-    rw.ctx.helpers.use("jnp")
     made = syntax.unparenthesized(rw.visit(value))
+    if not _is_known(rw, value):
+        name = rw.ctx.helpers.need(module_file("rules.compat.dtypes"), "as_key")
+        return cst.Call(cst.Name(name), [cst.Arg(made)])
+    rw.ctx.helpers.use("jnp")
     return cst.Call(syntax.parse("jnp.dtype"), [cst.Arg(made)])
 
 

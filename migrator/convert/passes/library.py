@@ -168,19 +168,28 @@ def called_as_torch_does(rw: Rewriter, node: cst.FunctionDef) -> Any:
         return None
     if "forward" not in owner.methods or node.decorators:
         return None
+    classes = rw.ctx.facts.classes.values()
+    family = [one for one in classes if owner in one.lineage() or one in owner.lineage()]
+    if sum("__call__" in one.methods for one in family) != 1:
+        return None
     lines = [line for line in node.body.body if not syntax.is_docstring(line)]
     only = lines[0] if len(lines) == 1 else None
     made = only.body[0] if isinstance(only, cst.SimpleStatementLine) else only
     if not isinstance(made, cst.Return) or not isinstance(made.value, cst.Call):
         return None
-    given = [a.value.value for a in made.value.args if isinstance(a.value, cst.Name)]
+    given = [
+        a.value.value
+        for a in made.value.args
+        if isinstance(a.value, cst.Name)
+        and (a.keyword is None or a.keyword.value == a.value.value)
+    ]
     params = node.params
     starred = [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
     named = [*params.posonly_params, *params.params, *params.kwonly_params]
     wanted = [one.name.value for one in [*named, *starred]][1:]
     if syntax.code(made.value.func) != "super().__call__" or len(given) != len(made.value.args):
         return None
-    return [] if sorted(given) == sorted(wanted) and not any(p.default for p in named) else None
+    return [] if given == wanted and not any(p.default for p in named) else None
 
 
 @converts(cst.FunctionDef)

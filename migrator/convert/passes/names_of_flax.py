@@ -21,7 +21,7 @@ FLAX_NAMES = {
     | frozenset("kernel precision kernel_init dot_general preferred_element_type".split()),
     "torch.nn.LayerNorm": _NORMS,
     "torch.nn.RMSNorm": _NORMS,
-    "torch.nn.Embedding": _COMMON | frozenset("embedding features embedding_init".split()),
+    "torch.nn.Embedding": _COMMON | frozenset("embedding embedding_init".split()),
     "torch.nn.Dropout": frozenset("rate broadcast_dims deterministic rng_collection rngs".split()),
 }
 """Attributes of Flax's own that what becomes of a layer has."""
@@ -41,7 +41,8 @@ def taken_name(rw: Rewriter, node: cst.Assign) -> None:
             continue
         layer = _layer(ctx, target.value)
         name = target.attr.value
-        if name in FLAX_NAMES.get(layer, ()) and not has(layer, name):
+        usual = name == "dtype" and rw.ctx.kind(node.value) == k.DType("float32")
+        if name in FLAX_NAMES.get(layer, ()) and not usual and not has(layer, name):
             what = f"`{name}` is an attribute of its own of what {layer} becomes in Flax"
             raise Failure(node, "API005", what, "give the attribute another name")
 

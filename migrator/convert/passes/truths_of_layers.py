@@ -8,17 +8,22 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.exact import is_exact
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 
 @converts(cst.Attribute, cst.Name, when=lambda ctx: "Sequential" in ctx.words, kinds=(k.Module,))
 def is_filled(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
-    """``if not self.blocks`` → ``if not self.blocks.layers``."""
+    """``if not self.blocks`` → ``if not self.blocks.layers``, by a helper where it may be None or something else."""
     ctx = rw.ctx
     if not _is_sequential(ctx, node) or not _is_asked(ctx, node) or node in ctx.redeclared:
         return None
     ctx.redeclared.add(node)
+    if not is_exact(ctx, node):
+        name = ctx.helpers.need(module_file("rules.compat.containers"), "is_filled")
+        return cst.Call(cst.Name(name), [cst.Arg(syntax.unparenthesized(rw.visit(node)))])
     return cst.Attribute(syntax.fitted(_ATTRIBUTE, "value", rw.visit(node)), cst.Name("layers"))
 
 

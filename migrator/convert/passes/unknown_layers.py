@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.passes import targets
 from migrator.convert.passes.unregistered import made_by_heirs
+from migrator.convert.exact import is_exact
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -116,10 +117,10 @@ def name_of_class(rw: Rewriter, node: cst.Attribute) -> Any:
     else:
         return None
     kind = ctx.kind(layer)
-    if isinstance(kind, k.Module) and has(kind.cls, "forward") and kind.cls != "torch.nn.Module":
-        return cst.SimpleString(f'"{kind.cls.rpartition(".")[2]}"')
-    several = isinstance(kind, k.Module) and "|" in kind.cls
-    if not (several or k.is_any_module(kind)) or not _OTHERWISE.search(ctx.source.text):
+    torchs = isinstance(kind, k.Module) and bool(has(kind.cls.partition("|")[0], "forward"))
+    if torchs and is_exact(ctx, layer):
+        return cst.SimpleString(f'"{kind.cls.rpartition(".")[2]}"')  # type: ignore[attr-defined]
+    if not (torchs or k.is_any_module(kind)) or not _OTHERWISE.search(ctx.source.text):
         return None
     helper = ctx.helpers.need(module_file("rules.compat.initialize"), "class_name")
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(layer))])
