@@ -68,6 +68,12 @@ _FUNCTIONS = {
     "hard_swish": "Hardswish",
     "hard_silu": "Hardswish",
     "flatten": "Flatten",
+    "hardtanh": "Hardtanh",
+    "tanhshrink": "Tanhshrink",
+    "softshrink": "Softshrink",
+    "hardshrink": "Hardshrink",
+    "threshold": "Threshold",
+    "glu": "GLU",
     "hard_sigmoid": "Hardsigmoid",
 }
 

@@ -13,8 +13,8 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.containing import holds_tensor
 from migrator.convert.context import Context, Failure
-from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.exact import is_exact
+from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.source import dotted
 from rules.definitions import module_file
@@ -194,7 +194,7 @@ def _renames(ctx: Context, layer: cst.BaseExpression) -> bool:
 _RENAMED = frozenset(f"torch.nn.{name}" for name in "Linear Embedding LayerNorm RMSNorm".split())
 
 
-@converts(cst.Name, named=("getattr",))
+@converts(cst.Name, when=lambda ctx: {"getattr", "reduce"} <= ctx.words)
 def attribute_by_path(rw: Rewriter, node: cst.Name) -> Any:
     """``reduce(getattr, path.split("."), self)`` where a forward pass reads what it finds."""
     ctx = rw.ctx
@@ -225,9 +225,9 @@ def without_bias(rw: Rewriter, node: cst.Call) -> Any:
     if given is None:
         return None
     kind = ctx.kind(given.value)
-    if not (
-        kind == k.NONE or isinstance(kind, k.Optional) or _is_none_by_default(ctx, given.value)
-    ):
+    looked_up = isinstance(given.value, cst.Call) and isinstance(kind, k.Unknown)
+    may_be = kind == k.NONE or isinstance(kind, k.Optional) or looked_up
+    if not may_be and not _is_none_by_default(ctx, given.value):
         return None
     value: cst.BaseExpression = cst.Name("False")
     if kind != k.NONE or not isinstance(given.value, cst.Name) or given.value.value != "None":

@@ -60,11 +60,16 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     finally:
         ctx.frames = frames
         ctx.classes.pop()
+    written = body
+    if isinstance(body, cst.SimpleStatementSuite):  # class Conv(nn.Conv2d): pass
+        body = cst.IndentedBlock([cst.SimpleStatementLine(body.body)])
+    block = body
     if is_mixed_in(ctx, info):
         body = _with_call(ctx, info, body)
     if info.torch_base is not None:
         body = with_mode(rw, info, _with_constructor(rw, info, body))
         body = with_declarations(rw, info, body)
+    body = written if body is block else body
     if is_returned_data(ctx, info):
         decorators = registered(ctx, decorators)
     if len(bases) < len(named):

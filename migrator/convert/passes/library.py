@@ -180,8 +180,7 @@ def called_as_torch_does(rw: Rewriter, node: cst.FunctionDef) -> Any:
     given = [
         a.value.value
         for a in made.value.args
-        if isinstance(a.value, cst.Name)
-        and (a.keyword is None or a.keyword.value == a.value.value)
+        if isinstance(a.value, cst.Name) and (a.keyword is None or a.keyword.value == a.value.value)
     ]
     params = node.params
     starred = [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]

@@ -25,6 +25,7 @@ from migrator.convert.passes.module_walks import WALKS, walk_of
 from migrator.convert.passes.redrawing import is_torchs, replaced_reset, reset_layer
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
+from migrator.convert.supers import handed_on, leaves_out, left_out, past
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.calls import INITIALISING
@@ -59,11 +60,13 @@ def _super_init(rw: Rewriter, node: cst.Expr) -> Any:
     if owner is None:
         return None
     if owner.torch_base is None:
-        return _handed_on(rw, node, call, owner)
+        return handed_on(rw, node, call, owner)
     skipped = ctx.facts.skipped(call.func, owner)
     if skipped is not None:
-        return _past(rw, node, call, skipped)
+        return past(rw, node, call, skipped)
     parents = [p for p in owner.parents if p.torch_base]
+    if leaves_out(ctx, parents):
+        raise left_out(call, parents)
     func = syntax.parse("super().__init__")
     if not call.args and ends_at_module(owner):
         return []
@@ -92,40 +95,6 @@ def _super_init(rw: Rewriter, node: cst.Expr) -> Any:
         args = numbered(ctx, call, args)
     made = syntax.changed(call, func=func, args=args)
     if any(takes_rngs(ctx, one) for one in parents):  # the first may leave it to the next
-        made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
-    return syntax.changed(node, value=made)
-
-
-def _handed_on(rw: Rewriter, node: cst.Expr, call: cst.Call, owner: ClassInfo) -> Any:
-    """``super().__init__(*args, **kwargs)`` of a plain class that is mixed in before a module, whose rngs it takes."""
-    ctx = rw.ctx
-    if ctx.frame is None or ctx.plan.how(ctx.frame.info) != "param":
-        return None
-    behind = [
-        one
-        for info in ctx.facts.classes.values()
-        if owner in info.parents
-        for one in info.parents[info.parents.index(owner) + 1 :]
-    ]
-    if not any(one.torch_base and takes_rngs(ctx, one) for one in behind):
-        return None
-    made = syntax.with_args(call, [rw.visit(a) for a in call.args])
-    return syntax.changed(node, value=syntax.add_keyword(made, "rngs", ctx.rngs(node)))
-
-
-def _past(rw: Rewriter, node: cst.Expr, call: cst.Call, skipped: ClassInfo) -> Any:
-    """``super(A, self).__init__(n)`` in a class that derives from A, whose constructor does not run."""
-    ctx = rw.ctx
-    owner = ctx.owner
-    assert owner is not None
-    parents = [p for p in ctx.facts.after(call.func, owner) if p.method("__init__") is not None]
-    if not parents:
-        if skipped.torch_base == "torch.nn.Module" and not call.args:
-            return []
-        what = f"super({skipped.name.rpartition('.')[2]}, self) passes over a class that derives from a layer"
-        raise Failure(call, "API001", what, "derive from the layer itself")
-    made = syntax.with_args(call, [rw.visit(a) for a in call.args])
-    if takes_rngs(ctx, parents[0]):
         made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
     return syntax.changed(node, value=made)
 

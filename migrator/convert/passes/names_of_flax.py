@@ -1,12 +1,16 @@
-"""What torch keeps apart and Flax does not: names that its layers use themselves, modules hidden from their parent, and
-arrays as members of sets."""
+"""What torch keeps apart and Flax does not: names that its layers use themselves, modules hidden from their parent,
+constructors of several bases, and arrays as members of sets."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.supers import leaves_out, left_out
 from migrator.infer import kinds as k
 from migrator.source import dotted
 from rules.torch_names import has
@@ -43,8 +47,41 @@ def taken_name(rw: Rewriter, node: cst.Assign) -> None:
         name = target.attr.value
         usual = name == "dtype" and rw.ctx.kind(node.value) == k.DType("float32")
         if name in FLAX_NAMES.get(layer, ()) and not usual and not has(layer, name):
-            what = f"`{name}` is an attribute of its own of what {layer} becomes in Flax"
-            raise Failure(node, "API005", what, "give the attribute another name")
+            raise _taken(node, name, layer)
+
+
+@converts(cst.ClassDef)
+def taken_in_class(rw: Rewriter, node: cst.ClassDef) -> None:
+    """``scale = 3.0`` and ``def scale(self)`` in the body of a class derived from LayerNorm.
+
+    Raises:
+      Failure: as above.
+    """
+    info = next((c for c in rw.ctx.facts.classes.values() if c.node is node), None)
+    layer = (info.torch_base if info is not None else None) or ""
+    for line in node.body.body if layer in FLAX_NAMES else ():
+        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
+        names = [line.name] if isinstance(line, cst.FunctionDef) else syntax.assigned_to(small)
+        for one in names:
+            if isinstance(one, cst.Name) and one.value in FLAX_NAMES[layer]:
+                if not has(layer, one.value):
+                    raise _taken(small, one.value, layer)
+
+
+@converts(cst.ClassDef)
+def without_constructor(rw: Rewriter, node: cst.ClassDef) -> None:
+    """``class Net(Mixin, Base)`` whose constructor is Mixin's, and by its super() Base's as well."""
+    info = next((c for c in rw.ctx.facts.classes.values() if c.node is node), None)
+    if info is None or not info.torch_base or "__init__" in info.methods:
+        return
+    parents = [p for p in info.parents if p.torch_base]
+    if leaves_out(rw.ctx, parents):
+        raise left_out(node, parents)
+
+
+def _taken(node: cst.CSTNode, name: str, layer: str) -> Failure:
+    what = f"`{name}` is an attribute of its own of what {layer} becomes in Flax"
+    return Failure(node, "API005", what, "give the attribute another name")
 
 
 def _layer(ctx: Context, node: cst.BaseExpression) -> str:
@@ -119,8 +156,8 @@ def among_devices(rw: Rewriter, node: cst.Comparison) -> None:
         raise Failure(node, "API005", what, "write down the branch that is meant")
 
 
-@converts(cst.Set, cst.Dict, cst.Call)
-def hashed(rw: Rewriter, node: cst.Set | cst.Dict | cst.Call) -> None:
+@converts(cst.Set, cst.Dict, cst.SetComp, cst.DictComp, cst.Call)
+def hashed(rw: Rewriter, node: Any) -> None:
     """``{x, y}``, ``{x: "a"}``, ``set(net.parameters())``, ``seen.add(x)``: tensors go by their identity there.
 
     Raises:
@@ -130,6 +167,8 @@ def hashed(rw: Rewriter, node: cst.Set | cst.Dict | cst.Call) -> None:
     held: list[cst.BaseExpression] = []
     if isinstance(node, cst.Set):
         held = [one.value for one in node.elements if isinstance(one, cst.Element)]
+    elif isinstance(node, (cst.SetComp, cst.DictComp)):
+        held = [node.elt if isinstance(node, cst.SetComp) else node.key]
     elif isinstance(node, cst.Dict):
         held = [one.key for one in node.elements if isinstance(one, cst.DictElement)]
     elif len(node.args) == 1 and dotted(node.func) in ("set", "frozenset"):

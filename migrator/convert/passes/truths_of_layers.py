@@ -14,8 +14,8 @@ from migrator.infer import kinds as k
 from rules.definitions import module_file
 
 
-@converts(cst.Attribute, cst.Name, when=lambda ctx: "Sequential" in ctx.words, kinds=(k.Module,))
-def is_filled(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
+@converts(cst.Attribute, cst.Name, cst.Subscript, when=lambda ctx: "Sequential" in ctx.words)
+def is_filled(rw: Rewriter, node: cst.Attribute | cst.Name | cst.Subscript) -> Any:
     """``if not self.blocks`` → ``if not self.blocks.layers``, by a helper where it may be None or something else."""
     ctx = rw.ctx
     if not _is_sequential(ctx, node) or not _is_asked(ctx, node) or node in ctx.redeclared:
@@ -48,7 +48,7 @@ def _is_asked(ctx: Context, node: cst.CSTNode) -> bool:
     child = node
     for above in reversed(ctx.facts.tree.around(node)):
         match above:
-            case cst.If() | cst.IfExp() | cst.While():
+            case cst.If() | cst.IfExp() | cst.While() | cst.CompIf():
                 return above.test is child
             case cst.UnaryOperation(operator=cst.Not()):
                 return True

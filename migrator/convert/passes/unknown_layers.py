@@ -9,9 +9,9 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.exact import is_exact
 from migrator.convert.passes import targets
 from migrator.convert.passes.unregistered import made_by_heirs
-from migrator.convert.exact import is_exact
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
