@@ -75,6 +75,8 @@ def _known(ctx: Context, node: cst.Call) -> bool | None:
     if not name or len(answers) != 1 or layer in ("", "torch.nn.Module"):
         return None
     (answer,) = answers
+    if answer is None:
+        return None
     if answer:
         return None if name in _BY_OPTION else True
     known = layer not in _CONTAINING and is_exact(ctx, node.args[0].value)

@@ -166,10 +166,16 @@ def hash_of(rw: Rewriter, node: cst.BinaryOperation) -> None:
             raise _too_large(node)
 
 
+_RESTS = frozenset("remainder remainder_ fmod fmod_ bitwise_xor bitwise_xor_".split())
+
+
 def _takes_rest(ctx: Context, node: cst.CSTNode) -> bool:
     """Whether the function around a place takes the rest of a division, or mixes bits."""
     around = ctx.source.index.around(node)
     scope = next((n for n in reversed(around) if isinstance(n, cst.FunctionDef)), None)
     below = ctx.source.index.below(scope) if scope is not None else ()
+    for call in ctx.source.index.within(scope, cst.Call) if scope is not None else ():
+        if (ctx.facts.callee(call) or "").rpartition(".")[2] in _RESTS:
+            return True
     mixing = (cst.Modulo, cst.ModuloAssign, cst.BitXor, cst.BitXorAssign)
     return any(isinstance(getattr(n, "operator", None), mixing) for n in below)

@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.containing import holds_tensor
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 
@@ -28,7 +29,7 @@ def odd_table(rw: Rewriter, node: cst.Assign) -> Any:
     if not all(_of_self(ctx, one.target) for one in node.targets):
         return None
     table = _literal(ctx, node.value)
-    if table is None or not _is_odd(ctx, table):
+    if table is None or not (_is_odd(ctx, table) or _grows_odd(ctx, owner, node, table)):
         return None
     if isinstance(table, cst.DictComp):
         values = [table.value]
@@ -46,6 +47,50 @@ def odd_table(rw: Rewriter, node: cst.Assign) -> Any:
     name = ctx.helpers.need(module_file("rules.compat.tables"), "Table")
     call = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(made.value)])
     return syntax.changed(made, value=call)
+
+
+@converts(cst.Dict)
+def inner_table(rw: Rewriter, node: cst.Dict) -> Any:
+    """``self.scales = {"a": {None: 1.0, 1: 2.0}}``, a dict within what a module keeps."""
+    ctx = rw.ctx
+    if ctx.owner is None or ctx.owner.torch_base is None or not ctx.facts.tree.has(node):
+        return None
+    if node in ctx.redeclared or len(node.elements) == 0 or not _is_odd(ctx, node):
+        return None
+    inside = False
+    for above in reversed(ctx.facts.tree.around(node)):
+        if isinstance(above, cst.Assign):
+            if not inside or not all(_of_self(ctx, one.target) for one in above.targets):
+                return None
+            break
+        if not isinstance(above, (cst.Dict, cst.List, cst.Tuple, cst.DictElement, cst.Element)):
+            return None
+        inside = True
+    values = [one.value for one in node.elements if isinstance(one, cst.DictElement)]
+    if any(isinstance(ctx.kind(v), k.Module) or holds_tensor(ctx.kind(v)) for v in values):
+        return None  # which is a finding of its own
+    ctx.redeclared.add(node)
+    name = ctx.helpers.need(module_file("rules.compat.tables"), "Table")
+    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node))])
+
+
+def _grows_odd(
+    ctx: Context, owner: ClassInfo, node: cst.Assign, table: cst.Dict | cst.DictComp
+) -> bool:
+    """Whether ``self.scales = {}`` gets keys that do not sort by later lines: ``self.scales[Kind.A] = 1.0``."""
+    if not isinstance(table, cst.Dict) or table.elements:
+        return False
+    names = {syntax.code(one.target) for one in node.targets}
+    keys = [
+        target.slice[0].slice.value
+        for method in owner.methods.values()
+        for line in ctx.facts.tree.within(method.node.body, cst.Assign)
+        for target in syntax.assigned_to(line)
+        if isinstance(target, cst.Subscript) and syntax.code(target.value) in names
+        if len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index)
+    ]
+    kinds = {_sort(ctx, key) for key in keys}
+    return None in kinds or len(kinds - {"unknown"}) > 1
 
 
 def _of_self(ctx: Context, target: cst.BaseExpression) -> bool:
