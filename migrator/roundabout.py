@@ -95,7 +95,8 @@ def _by_text(
     if any(a.keyword is not None or a.star for a in node.args):
         return None
     held, told = node.args[0].value, node.args[1].value
-    if not isinstance(held, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)):
+    found = name == "getattr" and isinstance(held, cst.Call)
+    if not found and not isinstance(held, (cst.Name, cst.Attribute, cst.Subscript)):
         return None
     attribute = told.evaluated_value if isinstance(told, cst.SimpleString) else None
     if not isinstance(attribute, str) or not attribute.isidentifier():

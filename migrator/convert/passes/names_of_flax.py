@@ -168,7 +168,8 @@ def hashed(rw: Rewriter, node: Any) -> None:
     if isinstance(node, cst.Set):
         held = [one.value for one in node.elements if isinstance(one, cst.Element)]
     elif isinstance(node, (cst.SetComp, cst.DictComp)):
-        held = [node.elt if isinstance(node, cst.SetComp) else node.key]
+        member = node.elt if isinstance(node, cst.SetComp) else node.key
+        held = [member] if isinstance(member, (cst.Name, cst.Attribute)) else []
     elif isinstance(node, cst.Dict):
         held = [one.key for one in node.elements if isinstance(one, cst.DictElement)]
     elif len(node.args) == 1 and dotted(node.func) in ("set", "frozenset"):
