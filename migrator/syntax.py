@@ -413,6 +413,13 @@ def _substituted(mapping: Mapping[str, cst.BaseExpression], item: Any) -> cst.CS
     return rebuild(item, partial(_substituted, mapping))
 
 
+def parameters(function: cst.FunctionDef) -> dict[str, cst.Param]:
+    """The parameters of a function by their names, but for ``*args`` and ``**kwargs``."""
+    params = function.params
+    every = (*params.posonly_params, *params.params, *params.kwonly_params)
+    return {param.name.value: param for param in every}
+
+
 def pattern(node: cst.BaseExpression) -> str:
     """What a name that is made up in the code may be, as a regular expression."""
     if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):

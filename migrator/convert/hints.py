@@ -24,7 +24,7 @@ def is_no_module(ctx: Context, node: cst.BaseExpression) -> bool:
     if not isinstance(node, cst.Name) or ctx.frame is None:
         return False
     function = ctx.frame.info.node
-    param = _params(function).get(node.value)
+    param = syntax.parameters(function).get(node.value)
     if param is None or node.value in _bound(ctx, function):
         return False  # it may be another value by now
     if param.annotation is not None:
@@ -39,13 +39,6 @@ def is_no_module(ctx: Context, node: cst.BaseExpression) -> bool:
         if any(isinstance(n, cst.Integer | cst.Float) for n in (operation.left, operation.right))
         for one in (operation.left, operation.right)
     )
-
-
-def _params(function: cst.FunctionDef) -> dict[str, cst.Param]:
-    """The parameters of a function by their names, but for ``*args`` and ``**kwargs``."""
-    params = function.params
-    every = (*params.posonly_params, *params.params, *params.kwonly_params)
-    return {param.name.value: param for param in every}
 
 
 def _bound(ctx: Context, function: cst.FunctionDef) -> set[str]:

@@ -62,10 +62,7 @@ def is_another_name(ctx: Context, node: cst.CSTNode) -> bool:
         return ctx.is_self(node.value) and isinstance(kind, k.Tensor) and kind.role == "param"
     if not isinstance(node, cst.Name):
         return False
-    params, plain = frame.info.node.params, not frame.no_grad
-    named = {
-        one.name.value for one in (*params.posonly_params, *params.params, *params.kwonly_params)
-    }
+    plain, named = not frame.no_grad, set(syntax.parameters(frame.info.node))
     for one in ctx.facts.tree.within(frame.info.node.body, *_BINDING):
         if isinstance(one, cst.Assign) and plain:
             for to in one.targets:

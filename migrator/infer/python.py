@@ -122,7 +122,12 @@ class Python(Attributes):
         if name == "getattr" and isinstance(first, k.Namespace) and node is not None:
             kinds = [self.attribute(first, one) for one in choices(self.facts, node)]
             return reduce(k.join, kinds) if kinds else k.UNKNOWN
-        if name == "getattr" and isinstance(first, k.Module) and node is not None:
+        if (
+            name == "getattr"
+            and len(args) == 2
+            and isinstance(first, k.Module)
+            and node is not None
+        ):
             return self._one_of_the_layers(first, node.args[1].value)
         if name == "next":
             return k.element(first)

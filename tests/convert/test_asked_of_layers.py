@@ -266,3 +266,19 @@ def test_torchs_own_call_goes() -> None:
 
 def test_anomaly_detection_goes() -> None:
     assert convert("torch.autograd.set_detect_anomaly(False)\n").complete
+
+
+def test_a_layer_by_a_made_up_name_that_may_be_missing() -> None:
+    check(
+        """class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 4)
+
+    def forward(self, x):
+        for i in (1, 2):
+            layer = getattr(self, f"fc{i}", None)
+            x = layer(x) if layer is not None else x * 2
+        return x
+"""
+    )

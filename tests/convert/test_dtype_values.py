@@ -85,3 +85,23 @@ def test_tensors_under_such_keys() -> None:
 def test_what_is_told_to_people_stays() -> None:
     source = 'def f(x: torch.Tensor):\n    raise ValueError(f"not {x.dtype}")\n'
     assert 'f"not {x.dtype}"' in convert(source).code
+
+
+def test_a_text_is_no_dtype_among_keys() -> None:
+    check(
+        """TABLE = {torch.float32: 2.0, "float32": 3.0}
+
+
+def named(text):
+    return TABLE[text]
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(x) * named("float32") * TABLE[x.dtype]
+"""
+    )

@@ -17,6 +17,7 @@ from migrator.convert.exact import is_exact
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.source import dotted
+from rules import definitions
 from rules.definitions import module_file
 from rules.torch_names import has
 
@@ -161,9 +162,7 @@ def _is_argument(ctx: Context, name: str) -> bool:
     frame = ctx.frame
     if frame is None or ctx.in_init or ctx.plan.builds_time(frame.info):
         return False
-    params = frame.info.node.params
-    every = (*params.posonly_params, *params.params, *params.kwonly_params)
-    return name in {one.name.value for one in every}
+    return name in syntax.parameters(frame.info.node)
 
 
 @converts(cst.Call, called=("builtins.getattr",))
@@ -190,10 +189,8 @@ def _renames(ctx: Context, layer: cst.BaseExpression) -> bool:
     """Whether a layer of torch's may have a weight that Flax calls otherwise."""
     kind = ctx.kind(layer)
     classes = kind.cls.split("|") if isinstance(kind, k.Module) else []
-    return any(one in _RENAMED for one in classes)
-
-
-_RENAMED = frozenset(f"torch.nn.{name}" for name in "Linear Embedding LayerNorm RMSNorm".split())
+    rules = (rule for one in classes for rule in definitions.layers(one))
+    return any(rule.weights.get("weight", "weight") != "weight" for rule in rules)
 
 
 @converts(cst.Name, when=lambda ctx: {"getattr", "reduce"} <= ctx.words)
@@ -245,13 +242,9 @@ def _is_none_by_default(ctx: Context, node: cst.BaseExpression) -> bool:
     """Whether an argument of the function around a place is None unless it is given."""
     if ctx.frame is None or not isinstance(node, cst.Name):
         return False
-    params = ctx.frame.info.node.params
-    return any(
-        one.name.value == node.value
-        and isinstance(one.default, cst.Name)
-        and one.default.value == "None"
-        for one in (*params.posonly_params, *params.params, *params.kwonly_params)
-    )
+    param = syntax.parameters(ctx.frame.info.node).get(node.value)
+    default = param.default if param is not None else None
+    return isinstance(default, cst.Name) and default.value == "None"
 
 
 @converts(cst.Call, called=("builtins.isinstance",))

@@ -16,10 +16,15 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.source import dotted
 from rules.definitions import module_file
+from rules.torch_names import table
 
 
 def _has_keys(ctx: Context) -> bool:
-    return bool(_keys(ctx))
+    return not _WORDS.isdisjoint(ctx.words) and bool(_keys(ctx))
+
+
+_WORDS = {"dtype", *(name.rpartition(".")[2] for name in table()["dtype"])}
+"""What a file that handles dtypes says."""
 
 
 @converts(cst.Attribute, cst.Name, cst.Call, when=_has_keys)
@@ -45,8 +50,8 @@ def _keys(ctx: Context) -> set[cst.CSTNode]:
 def _found(ctx: Context) -> list[cst.CSTNode]:
     tree = ctx.facts.tree
     held: list[cst.BaseExpression] = []
-    for table in tree.of_type(cst.Dict):
-        held += [one.key for one in table.elements if isinstance(one, cst.DictElement)]
+    for shown in tree.of_type(cst.Dict):
+        held += [one.key for one in shown.elements if isinstance(one, cst.DictElement)]
     held += [one.key for one in tree.of_type(cst.DictComp)]
     for members in tree.of_type(cst.Set):
         held += [one.value for one in members.elements]
@@ -76,12 +81,7 @@ def _found(ctx: Context) -> list[cst.CSTNode]:
 def _unknown_keys(ctx: Context) -> list[cst.CSTNode]:
     """What a dict with dtypes as keys is asked by where nothing is known of it: ``DIGITS[default(dtype)]``."""
     tree = ctx.facts.tree
-    tables = {
-        table
-        for table in tree.of_type(cst.Dict)
-        for one in table.elements
-        if isinstance(one, cst.DictElement) and isinstance(ctx.kind(one.key), k.DType)
-    }
+    tables = {one for one in tree.of_type(cst.Dict) if _is_by_dtype(ctx, one)}
     if not tables:
         return []
     names = {
@@ -98,6 +98,14 @@ def _unknown_keys(ctx: Context) -> list[cst.CSTNode]:
         if isinstance(e.slice, cst.Index)
     ]
     return [one for one in asked if isinstance(ctx.kind(one), k.Unknown)]
+
+
+def _is_by_dtype(ctx: Context, node: cst.Dict) -> bool:
+    """Whether a dict has dtypes as keys, and nothing else: a text may be another key than the dtype of that name."""
+    keys = [getattr(one, "key", None) for one in node.elements]
+    return bool(keys) and all(
+        one is not None and isinstance(ctx.kind(one), k.DType) for one in keys
+    )
 
 
 _DISPLAYS = (cst.List, cst.Tuple, cst.Set)

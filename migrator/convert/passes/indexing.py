@@ -181,8 +181,7 @@ def _may_be_a_list(ctx: Context, node: cst.BaseExpression) -> bool:
         )
     if not isinstance(node, cst.Name) or not ctx.in_init:
         return False
-    params = ctx.frame.info.node.params
-    return node.value in {p.name.value for p in (*params.params, *params.kwonly_params)}
+    return node.value in syntax.parameters(ctx.frame.info.node)
 
 
 def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExpression:

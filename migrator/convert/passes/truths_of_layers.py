@@ -14,7 +14,12 @@ from migrator.infer import kinds as k
 from rules.definitions import module_file
 
 
-@converts(cst.Attribute, cst.Name, cst.Subscript, when=lambda ctx: "Sequential" in ctx.words)
+def _has_sequentials(ctx: Context) -> bool:
+    return "Sequential" in ctx.words
+
+
+@converts(cst.Attribute, cst.Name, when=_has_sequentials, kinds=(k.Module,))
+@converts(cst.Subscript, when=_has_sequentials)
 def is_filled(rw: Rewriter, node: cst.Attribute | cst.Name | cst.Subscript) -> Any:
     """``if not self.blocks`` → ``if not self.blocks.layers``, by a helper where it may be None or something else."""
     ctx = rw.ctx
