@@ -131,6 +131,7 @@ class M(nn.Module):
         "def __call__(self, a, b):\n        return super().__call__(b, a)",
         "def __call__(self, a, b):\n        return super().__call__(a=b, b=a)",
         "def __call__(self, a, b=None):\n        return super().__call__(a, b)",
+        "def __call__(self, *args):\n        return super().__call__(args)",
     ],
 )
 def test_a_call_that_changes_arguments_stays_a_finding(body: str) -> None:

@@ -178,14 +178,14 @@ def called_as_torch_does(rw: Rewriter, node: cst.FunctionDef) -> Any:
     if not isinstance(made, cst.Return) or not isinstance(made.value, cst.Call):
         return None
     given = [
-        a.value.value
+        a.star + a.value.value
         for a in made.value.args
         if isinstance(a.value, cst.Name) and (a.keyword is None or a.keyword.value == a.value.value)
     ]
     params = node.params
     starred = [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
     named = [*params.posonly_params, *params.params, *params.kwonly_params]
-    wanted = [one.name.value for one in [*named, *starred]][1:]
+    wanted = [f"{one.star or ''}{one.name.value}" for one in [*named, *starred]][1:]
     if syntax.code(made.value.func) != "super().__call__" or len(given) != len(made.value.args):
         return None
     return [] if given == wanted and not any(p.default for p in named) else None

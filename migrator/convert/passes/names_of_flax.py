@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.supers import leaves_out, left_out
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.source import dotted
 from rules.torch_names import has
@@ -57,7 +58,7 @@ def taken_in_class(rw: Rewriter, node: cst.ClassDef) -> None:
     Raises:
       Failure: as above.
     """
-    info = next((c for c in rw.ctx.facts.classes.values() if c.node is node), None)
+    info = _info(rw.ctx, node)
     layer = (info.torch_base if info is not None else None) or ""
     for line in node.body.body if layer in FLAX_NAMES else ():
         small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
@@ -71,12 +72,16 @@ def taken_in_class(rw: Rewriter, node: cst.ClassDef) -> None:
 @converts(cst.ClassDef)
 def without_constructor(rw: Rewriter, node: cst.ClassDef) -> None:
     """``class Net(Mixin, Base)`` whose constructor is Mixin's, and by its super() Base's as well."""
-    info = next((c for c in rw.ctx.facts.classes.values() if c.node is node), None)
+    info = _info(rw.ctx, node)
     if info is None or not info.torch_base or "__init__" in info.methods:
         return
     parents = [p for p in info.parents if p.torch_base]
     if leaves_out(rw.ctx, parents):
         raise left_out(node, parents)
+
+
+def _info(ctx: Context, node: cst.ClassDef) -> ClassInfo | None:
+    return next((one for one in ctx.facts.classes.values() if one.node is node), None)
 
 
 def _taken(node: cst.CSTNode, name: str, layer: str) -> Failure:
