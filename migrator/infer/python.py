@@ -79,6 +79,8 @@ class Python(Attributes):
             return k.Sequence(k.Tuple(tuple(k.element(kind) for _, kind in args)), "iter")
         if name in ("reversed", "sorted", "filter", "iter"):
             item = args[-1][1] if name == "filter" else first
+            if name == "filter" and len(args) == 2:
+                self.call(first, [(None, k.element(item))])
             return k.Sequence(k.element(item), "list" if name == "sorted" else "iter")
         if name in ("list", "tuple"):
             if isinstance(first, k.Tuple) and name == "tuple":
@@ -92,6 +94,9 @@ class Python(Attributes):
                 return first if len(args) == 1 else k.Mapping(first.value)
             value: k.Kind | None = None
             pairs = []
+            pair = k.element(first) if len(args) == 1 and args[0][0] is None else k.UNKNOWN
+            if isinstance(pair, k.Tuple) and len(pair.items) == 2:
+                return k.Mapping(pair.items[1])  # ``dict(model.named_parameters())``
             for keyword, kind in args:
                 if keyword not in (None, "*", "**"):
                     pairs.append((keyword, kind))

@@ -55,6 +55,7 @@ ORDER = (
     "strides",
     "first_batch",
     "making_functions",
+    "listed_parameters",
     "control",
     "wrong_hints",
     "several_targets",

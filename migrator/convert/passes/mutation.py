@@ -503,10 +503,10 @@ def _augmented_variable(
     reference, transposed = targets.variable_reference(rw, target)
     by_number = k.scalar_type(rw.ctx.kind(node.value)) is not None
     read = targets.dereferenced(reference)
-    return _augmented_past(rw, node, target, read, data, transposed and not by_number)
+    return augmented_past(rw, node, target, read, data, transposed and not by_number)
 
 
-def _augmented_past(
+def augmented_past(
     rw: Rewriter,
     node: cst.AugAssign,
     target: cst.BaseExpression,
@@ -582,7 +582,7 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         if isinstance(target, cst.Attribute) and target.attr.value == "data":
             if targets.is_variable(ctx, target.value):
                 return _augmented_variable(rw, node, target.value, data=True)
-            return _augmented_past(rw, node, target.value, rw.visit(target.value), data=True)
+            return augmented_past(rw, node, target.value, rw.visit(target.value), data=True)
         if isinstance(node.operator, (cst.MatrixMultiplyAssign,)):
             raise Failure(node, "MUT002", "in-place matmul has no counterpart", "write x = x @ y")
     value = rw.visit(node.value)

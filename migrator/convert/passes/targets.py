@@ -191,7 +191,11 @@ def assign(
             read = rw.rebuild(target)
             return [_assign(read, past_gradient(rw, target, read, value, data))]
     if isinstance(target, cst.Subscript) and is_variable(ctx, target):
-        return [_assign(dereferenced(rw.rebuild(target)), value)]
+        from migrator.convert.passes.listed_parameters import check_entry
+
+        check_entry(ctx, target)
+        read = dereferenced(rw.rebuild(target))
+        return [_assign(read, past_gradient(rw, target, read, value, data))]
     if _own_by_name(ctx, target):
         read = dereferenced(rw.visit(target))
         return [_assign(read, past_gradient(rw, target, read, value, data))]

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
+from migrator.convert.passes.listed_parameters import check_walked
 from migrator.convert.rewriter import Rewriter, converts
 
 
@@ -31,6 +32,7 @@ def check_written(ctx: Context, name: cst.Name) -> None:
     for loop in ctx.facts.tree.within(body, cst.For):
         if name.value not in syntax.names(loop.target):
             continue
+        check_walked(ctx, loop)
         values = _literal(ctx, body, loop.iter)
         if values is None or (
             isinstance(loop.target, cst.Name)

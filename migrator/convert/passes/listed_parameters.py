@@ -1,0 +1,179 @@
+"""Local lists and dicts of a module's parameters: ``dict(m.named_parameters())``, ``[p for p in m.parameters()]``.
+
+They hold the Variables, as a write to an entry is one to the module's own parameter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax, views
+from migrator.convert.context import Context, Failure
+from migrator.convert.passes import targets
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+
+_WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
+_COLLECTING = frozenset(f"builtins.{name}" for name in "list dict tuple".split())
+_READING = frozenset("items keys values get".split())
+_ASKING = frozenset(f"builtins.{name}" for name in "len zip enumerate sorted reversed".split())
+
+
+def _asked(ctx: Context) -> bool:
+    return not _WALKS.isdisjoint(ctx.words)
+
+
+@converts(cst.ListComp, cst.DictComp, when=_asked)
+def comprehension(rw: Rewriter, node: cst.ListComp | cst.DictComp) -> Any:
+    """``{n: p for n, p in m.named_parameters()}``: of the Variables where all its readers take them for such."""
+    name = _given_to(rw.ctx, node)
+    if name is None or not holds_variables(rw.ctx, name):
+        return None
+    with rw.ctx.no_hoisting():
+        made: Any = rw.rebuild(node)
+    if isinstance(node, cst.ListComp):
+        return syntax.changed(made, elt=node.elt)
+    return syntax.changed(made, value=node.value)
+
+
+@converts(cst.Subscript, when=_asked)
+def entry(rw: Rewriter, node: cst.Subscript) -> Any:
+    """``params[name]`` → ``params[name][...]``."""
+    if not is_entry(rw.ctx, node):
+        return None
+    return targets.dereferenced(rw.rebuild(node))
+
+
+@converts(cst.AugAssign, when=_asked)
+def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
+    """``params[name] += step``."""
+    target = views.undressed(node.target)
+    if not isinstance(target, cst.Subscript) or not targets.is_variable(rw.ctx, target):
+        return None
+    if not isinstance(target.value, cst.Name):
+        return None
+    check_entry(rw.ctx, target)
+    from migrator.convert.passes.mutation import augmented_past
+
+    read = targets.dereferenced(rw.rebuild(target))
+    return augmented_past(rw, node, target, read, target is not node.target)
+
+
+def is_entry(ctx: Context, node: cst.Subscript) -> bool:
+    """Whether a subscript takes one parameter out of a local list or dict of a module's."""
+    if not isinstance(node.value, cst.Name) or isinstance(node.slice[0].slice, cst.Slice):
+        return False
+    return targets.is_variable(ctx, node) and holds_variables(ctx, node.value)
+
+
+def check_entry(ctx: Context, node: cst.Subscript) -> None:
+    """Raise a Failure where an entry is written of what does not hold the Variables in the port."""
+    if isinstance(node.value, cst.Name) and not holds_variables(ctx, node.value):
+        if isinstance(_made(ctx, node.value), (cst.ListComp, cst.DictComp)):
+            raise _values_only(node)
+
+
+def check_walked(ctx: Context, loop: cst.For) -> None:
+    """Raise a Failure where a loop writes to what it finds in a list of the values of parameters."""
+    for name in ctx.facts.tree.within(loop.iter, cst.Name):
+        made = _made(ctx, name)
+        if isinstance(made, (cst.ListComp, cst.DictComp)) and _walks(ctx, made):
+            if not holds_variables(ctx, name):
+                raise _values_only(loop.iter)
+
+
+def _values_only(node: cst.CSTNode) -> Failure:
+    return Failure(
+        node,
+        "MUT001",
+        "a parameter is written as an element of a list",
+        "write to each parameter by its own name",
+    )
+
+
+def holds_variables(ctx: Context, name: cst.Name) -> bool:
+    """Whether a local name stands for a list or dict of a module's parameters, and is only read as such."""
+    value = _made(ctx, name)
+    if value is None or ctx.frame is None:
+        return False
+    if isinstance(value, cst.Call):
+        return _collects(ctx, value)
+    if not _walks(ctx, value):
+        return False
+    names = ctx.facts.tree.within(ctx.frame.info.node.body, cst.Name)
+    return all(_is_reader(ctx, one) for one in names if one.value == name.value)
+
+
+def _made(ctx: Context, name: cst.Name) -> cst.BaseExpression | None:
+    """What a local name is given, if it is given one value only."""
+    if ctx.frame is None:
+        return None
+    body, found = ctx.frame.info.node.body, list[cst.BaseExpression]()
+    for item in ctx.facts.tree.within(body, cst.AssignTarget, cst.AnnAssign):
+        if isinstance(item.target, cst.Name) and item.target.value == name.value:
+            parent = item if isinstance(item, cst.AnnAssign) else ctx.facts.tree.parent(item)
+            if parent.value is not None:
+                found.append(parent.value)
+    return found[0] if len(found) == 1 else None
+
+
+def _given_to(ctx: Context, node: cst.BaseExpression) -> cst.Name | None:
+    parent = ctx.facts.tree.parent(node) if ctx.facts.tree.has(node) else None
+    if isinstance(parent, cst.AnnAssign):
+        target = parent.target
+    elif isinstance(parent, cst.Assign) and len(parent.targets) == 1:
+        target = parent.targets[0].target
+    else:
+        return None
+    return target if isinstance(target, cst.Name) else None
+
+
+def _collects(ctx: Context, value: cst.Call) -> bool:
+    """``dict(m.named_parameters())``, ``list(filter(f, m.parameters()))``."""
+    if ctx.facts.callee(value) not in _COLLECTING or len(value.args) != 1:
+        return False
+    inner = value.args[0].value
+    if isinstance(inner, cst.Call) and ctx.facts.callee(inner) == "builtins.filter":
+        inner = inner.args[-1].value
+    return _is_walk(ctx, inner)
+
+
+def _is_walk(ctx: Context, node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return False
+    item = k.element(ctx.kind(node))
+    item = item.items[-1] if isinstance(item, k.Tuple) and item.items else item
+    return node.func.attr.value in _WALKS and getattr(item, "role", "") == "param"
+
+
+def _walks(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a comprehension takes the parameters as they come."""
+    if not isinstance(node, (cst.ListComp, cst.DictComp)):
+        return False
+    element = node.elt if isinstance(node, cst.ListComp) else node.value
+    loop = node.for_in
+    if not isinstance(element, cst.Name) or loop.inner_for_in is not None:
+        return False
+    target: cst.BaseExpression = loop.target
+    if isinstance(target, cst.Tuple):
+        target = target.elements[-1].value
+    named = isinstance(target, cst.Name) and target.value == element.value
+    return named and _is_walk(ctx, loop.iter)
+
+
+def _is_reader(ctx: Context, name: cst.Name) -> bool:
+    """``params[i]``, ``params.items()``, ``for p in params``, ``zip(params, others)``, ``name in params``."""
+    parent = ctx.facts.tree.parent(name)
+    if isinstance(parent, (cst.AssignTarget, cst.AnnAssign, cst.NameItem)):
+        return True
+    if isinstance(parent, cst.Attribute):
+        return parent.attr is name or parent.attr.value in _READING - {"get"}
+    if isinstance(parent, cst.Subscript):
+        return parent.value is name and not isinstance(parent.slice[0].slice, cst.Slice)
+    if isinstance(parent, cst.Arg):
+        return parent.keyword is name or ctx.facts.callee(ctx.facts.tree.parent(parent)) in _ASKING
+    if isinstance(parent, (cst.For, cst.CompFor)):
+        return True
+    return isinstance(parent, cst.ComparisonTarget) and isinstance(parent.operator, (cst.In, cst.NotIn))

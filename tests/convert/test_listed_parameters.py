@@ -1,0 +1,102 @@
+"""Lists and dicts of a module's parameters: what is written to an entry, the module has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+import migrator
+from tests.convert.tools import loaded, rules_of
+
+NET = """
+class Net(nn.Module):
+    def __init__(self, n=3):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2, n))
+        self.fc = nn.Linear(n, 2)
+        self.bn = nn.BatchNorm1d(2)
+
+    def forward(self, x):
+        return self.bn(self.fc(x)) @ self.weight
+
+
+def update(ema, model, decay=0.9):
+"""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        """
+        a = dict(ema.named_parameters())
+        b = dict(model.named_parameters())
+        for k in a.keys():
+            a[k].data.mul_(decay).add_(b[k].data, alpha=1 - decay)
+        """,
+        """
+        a = {n: p for n, p in ema.named_parameters()}
+        b = {n: p.data.clone() for n, p in model.named_parameters()}
+        for k, p in a.items():
+            p.data = p.data * decay + b[k] * (1 - decay)
+        """,
+        """
+        b = dict(model.named_parameters())
+        for k, p in ema.named_parameters():
+            p.data.copy_(p.data * decay + b[k].data * (1 - decay))
+        """,
+        """
+        a, b = list(ema.parameters()), [p for p in model.parameters()]
+        with torch.no_grad():
+            for i in range(len(a)):
+                a[i] *= decay
+                a[i] += b[i] * (1 - decay)
+        """,
+        """
+        a = [p for n, p in ema.named_parameters() if "fc" not in n]
+        b = list(filter(lambda p: p.requires_grad, model.parameters()))
+        with torch.no_grad():
+            for p in a:
+                p.zero_()
+            a[0].copy_(b[0] * 3)
+        """,
+        """
+        a = list(ema.parameters())
+        b = list(model.parameters())
+        for p, q in zip(a, b):
+            p.data.copy_(q.data)
+        """,
+        """
+        a: dict = dict(ema.named_parameters())
+        if "weight" in a:
+            nn.init.constant_(a["weight"], 0.5)
+        """,
+    ],
+)
+def test_written_entries(lines: str) -> None:
+    theirs, ours, _ = loaded(NET + "\n".join("    " + line[8:] for line in lines.split("\n")))
+    torch.manual_seed(0)
+    model, ema = theirs["Net"](), theirs["Net"]()
+    ports = ours["Net"](rngs=nnx.Rngs(0)), ours["Net"](rngs=nnx.Rngs(1))
+    for one, port in zip((ema, model), ports, strict=True):
+        migrator.load_state_dict(port, one.state_dict())
+    theirs["update"](ema, model)
+    ours["update"](*ports)
+    for one, port in zip((ema, model), ports, strict=True):
+        got = migrator.to_state_dict(port)
+        for name, value in one.state_dict().items():
+            np.testing.assert_allclose(got[name], value, rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "    a = [p for p in ema.parameters()]\n    torch.stack(a)\n    a[0].data.zero_()\n",
+        "    a = [p for p in ema.parameters()]\n    torch.stack(a)\n    for p in a:\n        p.data.zero_()\n",
+        "    a = {n: p for n, p in ema.named_parameters()}\n    torch.stack(list(a.values())[:2])\n"
+        '    b = dict(a)\n    a["weight"].data += 1\n',
+    ],
+)
+def test_what_else_reads_the_list_wants_arrays(lines: str) -> None:
+    assert "MUT001" in rules_of(NET + lines)
