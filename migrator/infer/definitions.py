@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
 from migrator.infer.evidence import (
@@ -94,6 +95,8 @@ class Definitions(Statements):
         info.bases = [self.eval(base.value) for base in node.bases]
         info.parents = []
         info.torch_base, info.gradient = None, False
+        written = (syntax.code(base.value) for base in node.bases)
+        info.lightning = any(one.split(".")[-1] == "LightningModule" for one in written)
         for base in info.bases:
             if not isinstance(base, k.Class):
                 continue
@@ -103,6 +106,7 @@ class Definitions(Statements):
                 info.parents.append(parent)
                 info.torch_base = info.torch_base or parent.torch_base
                 info.gradient = info.gradient or parent.gradient
+                info.lightning = info.lightning or parent.lightning
             elif base.name.startswith(LAYERS) and not base.name.startswith("torch.nn.utils"):
                 info.torch_base = info.torch_base or base.name
         self.env[node.name.value] = k.Class(name)

@@ -253,6 +253,8 @@ class ClassInfo:
     """A torch.autograd.Function: what its methods get first is taken for an instance of it."""
     torch_base: str | None = None
     """The torch.nn class it derives from, directly or not; None when it is no module."""
+    lightning: bool = False
+    """Whether it derives from Lightning's module, directly or not."""
     settled: SettledClass | None = None
     """Set for a class of another file."""
 

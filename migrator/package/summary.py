@@ -168,6 +168,7 @@ class ForeignClass(ClassInfo):
         self.statics = {n: decode(kind) for n, kind in data["statics"].items()}
         self.torch_base = data["torch_base"]
         self.asks_training = data["asks_training"]
+        self.lightning = data["lightning"]
         self.state = None if data["state"] is None else frozenset(data["state"])
         self.settled = SettledClass(
             data["stores"],
@@ -219,6 +220,7 @@ def _class(ctx: Context, info: ClassInfo) -> Data:
         "torch_base": info.torch_base,
         "state": None if info.state is None else sorted(info.state),
         "asks_training": info.asks_training,
+        "lightning": info.lightning,
         "stores": ctx.plan.stores(info),
         "constructor": info.torch_base is not None and needs_constructor(ctx, info),
         "named": is_named(ctx, info),

@@ -282,10 +282,19 @@ class Table:
             (module, name)
             for module, scan in self.scans.items()
             for name in (
-                *(one.name for _, one in scan.imports() if one.name is not None),
+                *(
+                    one.name
+                    for _, one in scan.imports()
+                    if one.name is not None and not self._from_outside(module, one)
+                ),
                 *(part for path in scan.paths for part in path.split(".")[1:]),
             )
         )
+
+    def _from_outside(self, importer: str, one: Import) -> bool:
+        """Whether a ``from`` clause names something that is none of the project's."""
+        target = self.absolute(importer, one.module, one.level)
+        return target is not None and not self.own_root(target)
 
     @cached_property
     def _stars(self) -> frozenset[tuple[str, str | None]]:

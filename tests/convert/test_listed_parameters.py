@@ -100,3 +100,16 @@ def test_written_entries(lines: str) -> None:
 )
 def test_what_else_reads_the_list_wants_arrays(lines: str) -> None:
     assert "MUT001" in rules_of(NET + lines)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        '    a = dict(ema.named_parameters())\n    return a["fc.weight"].shape\n',
+        '    a = dict(ema.named_parameters())\n    a["fc.weight"].data[0] = 1\n',
+        "    return list(ema.parameters())[1][0]\n",
+        "    a = [p for p in ema.parameters()]\n    return a[1][0]\n",
+    ],
+)
+def test_axes_of_an_entry(lines: str) -> None:
+    assert "API006" in rules_of(NET + lines)

@@ -21,7 +21,7 @@ _RUNNING = frozenset(
 
 
 def _names_it(ctx: Context) -> bool:
-    return "LightningModule" in ctx.words
+    return any(info.lightning for info in ctx.facts.classes.values())
 
 
 @converts(cst.Expr, when=_names_it, values=(cst.Call,))
@@ -56,9 +56,8 @@ def _is_lightnings(ctx: Context, node: cst.Attribute) -> bool:
     owner = ctx.owner
     if owner is None or not ctx.is_self(node.value):
         return False
-    name, lineage = node.attr.value, owner.lineage()
-    bases = [syntax.code(base.value) for info in lineage for base in info.node.bases]
-    if not any(base.split(".")[-1] == "LightningModule" for base in bases):
+    name = node.attr.value
+    if not owner.lightning:
         return False
     return owner.method(name) is None and owner.attribute(name) is None
 
@@ -72,6 +71,9 @@ def _hyperparameters(rw: Rewriter, call: cst.Call) -> Any:
         return []
     if frame is None or frame.info.node.name.value != "__init__":
         what = "hyperparameters are saved outside of a constructor"
+        raise Failure(call, "API004", what, "assign the attributes that are read")
+    if ctx.owner is not None and any(parent.lightning for parent in ctx.owner.parents):
+        what = "hyperparameters are saved by a class whose base may save some, too"
         raise Failure(call, "API004", what, "assign the attributes that are read")
     params = frame.info.node.params
     names = [p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)]

@@ -93,6 +93,14 @@ def _values_only(node: cst.CSTNode) -> Failure:
     )
 
 
+def is_collected(ctx: Context, name: cst.Name) -> bool:
+    """Whether a local name stands for a list or dict of a module's parameters, by Variable or by value."""
+    value = _made(ctx, name)
+    return value is not None and (
+        _collects(ctx, value) if isinstance(value, cst.Call) else _walks(ctx, value)
+    )
+
+
 def holds_variables(ctx: Context, name: cst.Name) -> bool:
     """Whether a local name stands for a list or dict of a module's parameters, and is only read as such."""
     value = _made(ctx, name)

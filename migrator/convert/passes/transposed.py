@@ -74,6 +74,21 @@ def _by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst.CSTNode
             offence = _offence(ctx, node)
             if offence is not None and not _other_rank(ctx, node):
                 yield node.value, offence
+    yield from _entries_by_axes(ctx, body)
+
+
+def _entries_by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst.CSTNode]]:
+    """Entries of lists and dicts of parameters: ``dict(m.named_parameters())["fc.weight"].shape``."""
+    from migrator.convert.passes.listed_parameters import is_collected
+
+    for node in ctx.facts.tree.within(body, cst.Subscript):
+        kind = ctx.kind(node)
+        if not isinstance(kind, k.Tensor) or kind.role != "param":
+            continue
+        if isinstance(node.value, cst.Name) and is_collected(ctx, node.value):
+            offence = _offence(ctx, node)
+            if offence is not None and not _other_rank(ctx, node):
+                yield syntax.code(node), offence
 
 
 def as_in_torch(ctx: Context, kind: k.Kind, seen: frozenset[str] = frozenset()) -> bool:
