@@ -8,7 +8,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator.infer.symbols import of_torch, starred
+from migrator.infer.symbols import of_timm, of_torch, starred
 from migrator.source import dotted
 from migrator.tree import Tree
 
@@ -123,8 +123,14 @@ def bound_in_file(tree: Tree) -> frozenset[str]:
 
 
 def _from_torch(node: cst.CSTNode) -> bool:
-    module = getattr(node, "module", None)
-    return module is not None and of_torch(dotted(module) or "")
+    name = dotted(module) if (module := getattr(node, "module", None)) is not None else None
+    if name is None or not isinstance(node, cst.ImportFrom):
+        return False
+    if of_torch(name):
+        return True
+    if not name.startswith("timm.") or isinstance(node.names, cst.ImportStar):
+        return False
+    return all(of_timm(f"{name}.{alias.evaluated_name}") for alias in node.names)
 
 
 def bound_names(tree: Tree, function: cst.FunctionDef) -> frozenset[str]:

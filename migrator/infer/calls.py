@@ -316,6 +316,8 @@ class Calls(ModuleMethods):
             return self.call_op(name, method)
         if name.startswith("torch."):
             return result(name) or self._torch_function(name, args)
+        if name.startswith("timm_layers."):
+            return self._of_timm(name, args)
         if name.startswith("Module."):
             return self._module_method(name.removeprefix("Module."), callee.bound, args)
         if name.startswith("math."):
@@ -482,6 +484,19 @@ class Calls(ModuleMethods):
     def _mark_draws(self, rules: list[Rule]) -> None:
         if self.function is not None and any(rule.draws for rule in rules):
             self.function.draws = True
+
+    def _of_timm(self, name: str, args: Args) -> k.Kind:
+        """The kind of what a small function of timm gives."""
+        short = name.removeprefix("timm_layers.")
+        if short.startswith("to_") and short[3].isdigit() and args:
+            given = args[0][1]
+            if isinstance(given, k.Tuple):
+                return given
+            item = k.element(given) if isinstance(given, k.Sequence) else widen(given)
+            return k.Tuple((item,) * int(short[3]))
+        if short == "make_divisible":
+            return k.INT
+        return self.call_op(name, args) if definitions.ops(name) else k.UNKNOWN
 
     def _torch_function(self, name: str, args: Args) -> k.Kind:
         if name in ("torch.device",):

@@ -9,7 +9,7 @@ from migrator.infer import kinds as k
 from rules import definitions
 from rules.torch_names import table
 
-LAYERS = ("torch.nn.", "einops.layers.torch.")
+LAYERS = ("torch.nn.", "einops.layers.torch.", "timm_layers.")
 """How the qualified names of layers begin."""
 
 BASED_ON_TORCH = frozenset(
@@ -74,10 +74,36 @@ _LIGHTNING = re.compile(
 """A module with training around it, which is not converted; as a model it is nothing else."""
 
 
+_OF_TIMM = re.compile(
+    r"timm\.(?:"
+    r"(?:models\.)?layers\.(?:\w+\.)?(DropPath|drop_path|to_[1-4n]tuple|make_divisible|trunc_normal_)"
+    r"|models\.(?:_?registry\.)?(register_model)|models\.vision_transformer\.(_cfg))"
+)
+"""What model files import of timm that is the same in all its releases; timm has moved it about."""
+TIMM_CONSTANTS = {
+    "IMAGENET_DEFAULT_MEAN": (0.485, 0.456, 0.406),
+    "IMAGENET_DEFAULT_STD": (0.229, 0.224, 0.225),
+    "IMAGENET_INCEPTION_MEAN": (0.5, 0.5, 0.5),
+    "IMAGENET_INCEPTION_STD": (0.5, 0.5, 0.5),
+    "OPENAI_CLIP_MEAN": (0.48145466, 0.4578275, 0.40821073),
+    "OPENAI_CLIP_STD": (0.26862954, 0.26130258, 0.27577711),
+}
+_TIMM_CONSTANT = re.compile(rf"timm\.data\.(?:constants\.)?({'|'.join(TIMM_CONSTANTS)})")
+
+
+def of_timm(name: str) -> str | None:
+    """The last part of the name of what timm has and is known here: a layer, a function, a constant; None for others."""
+    found = _OF_TIMM.fullmatch(name) or _TIMM_CONSTANT.fullmatch(name)
+    return found.group(found.lastindex or 0) if found else None
+
+
 def canonical(name: str) -> str:
     """The public spelling of a torch name (``torch.nn.modules.conv.Conv2d`` → ``torch.nn.Conv2d``)."""
     if _LIGHTNING.fullmatch(name):
         return "torch.nn.Module"
+    if name.startswith("timm.") and _OF_TIMM.fullmatch(name):
+        last = of_timm(name)
+        return f"torch.nn.init.{last}" if last == "trunc_normal_" else f"timm_layers.{last}"
     if name.startswith("torch."):
         for pattern, replacement in _CANONICAL:
             name, count = pattern.subn(replacement, name)
@@ -156,6 +182,8 @@ def _foreign(name: str) -> k.Kind:
     if name in ("numpy.pi", "numpy.inf", "numpy.e", "numpy.nan"):
         return k.FLOAT
     last = name.rpartition(".")[2]
+    if _TIMM_CONSTANT.fullmatch(name):
+        return k.Tuple((k.FLOAT,) * 3)
     if "." not in name or name in _PACKAGES:
         return k.Namespace(name)
     return k.Class(name) if last[:1].isupper() else k.Function(name)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from migrator.infer.symbols import BASED_ON_TORCH
+from migrator.infer.symbols import BASED_ON_TORCH, of_timm
 
 _WITHOUT_TORCH = re.compile(
     r"transformers\.(?:__version__|utils\.logging|utils\.logging\.\w+"
@@ -19,7 +19,9 @@ _WITHOUT_TORCH = re.compile(
 
 def needs_torch(name: str) -> bool:
     """Whether a dotted name outside the project is of a library built on torch, and does not run without it."""
-    return name.partition(".")[0] in BASED_ON_TORCH and not _WITHOUT_TORCH.fullmatch(name)
+    if name.partition(".")[0] not in BASED_ON_TORCH or _WITHOUT_TORCH.fullmatch(name):
+        return False
+    return of_timm(name) is None
 
 
 def runs_without_torch(name: str) -> bool:

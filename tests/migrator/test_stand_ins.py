@@ -21,7 +21,7 @@ import torchaudio.transforms as T
 from typing import Optional
 import torch
 from torch import nn
-from timm.layers import DropPath, register
+from timm.layers import Mlp as DropPath, register
 
 Optimizer = torch.optim.Adam
 ACTS = {"relu": nn.ReLU, "adam": torch.optim.Adam, "tanh": nn.Tanh}
@@ -120,7 +120,7 @@ def _converted(path: Path, files: dict[str, str]) -> Conversion:
 def test_what_converts_computes_what_torch_does(port: Any) -> None:
     source = SOURCE.replace("import torchaudio\nimport torchaudio.transforms as T\n", "")
     head = source[: source.index("Optimizer =")].replace(
-        "from timm.layers import DropPath, register", "class DropPath: pass"
+        "from timm.layers import Mlp as DropPath, register", "class DropPath: pass"
     )
     scope: dict[str, Any] = {"ACTS": {"relu": torch.nn.ReLU}}
     body = source[source.index("class Net") : source.index("    @property")]
@@ -264,7 +264,7 @@ def test_a_subclass_hook_that_does_not_convert(tmp_path: Path) -> None:
 def test_one_file_carries_what_it_needs(tmp_path: Path) -> None:
     source = (
         '"""A file."""\n\nimport torchaudio\nimport math\nimport torch\nfrom torch import nn\n'
-        "from timm.layers import DropPath\n\n\nclass Net(nn.Module):\n    def __init__(self, n):\n"
+        "from timm.layers import Mlp as DropPath\n\n\nclass Net(nn.Module):\n    def __init__(self, n):\n"
         "        super().__init__()\n        self.lin = nn.Linear(n, n)\n\n"
         "    def forward(self, x):\n        return self.lin(x) * math.pi\n\n\n"
         "def load(path):\n    return torchaudio.load(path)\n"

@@ -91,6 +91,7 @@ ORDER = (
     "unknown_arrays",
     "taken_out",
     "calls",
+    "parts_of_timm",
     "names",
 )
 

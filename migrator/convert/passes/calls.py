@@ -39,7 +39,7 @@ def torch_call(rw: Rewriter, node: cst.Call, only: int | None = None) -> Result 
     name = rw.ctx.facts.callee(node) or ""
     if name.endswith("()"):
         return None
-    if not name.startswith(("Tensor.", "torch.")):
+    if not name.startswith(("Tensor.", "torch.")) and name != "timm_layers.drop_path":
         return None
     kind = rw.ctx.facts.kind(node.func)
     if result(name) is not None:

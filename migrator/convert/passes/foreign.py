@@ -16,7 +16,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.passes.held import assigned
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.symbols import of_torch
+from migrator.infer.symbols import of_timm, of_torch
 from migrator.infer.without_torch import TENSORS_ASKED, asks_for_tensors, brought_by, needs_torch
 from migrator.source import dotted
 
@@ -175,7 +175,8 @@ def _imported(rw: Rewriter) -> dict[str, str]:
             brought = brought or [("*", module, module)]
         for name, what, module in brought:
             own = linked is not None and linked.place(here, module, 0, None) != "outside"
-            if not own and not of_torch(what) and not needs_torch(what):
+            known = of_torch(what) or needs_torch(what) or of_timm(what) is not None
+            if not own and not known:
                 found[name] = what.partition(".")[0]
     return found
 

@@ -27,7 +27,7 @@ _DROPPED = frozenset(
     "torch.jit.script_method torch.compiler.disable torch._dynamo.disable torch.jit.script_if_tracing "
     "torch.jit._overload_method torch.jit._script_if_tracing torch.fx.wrap "
     "torch.autograd.function.once_differentiable torch.cuda.amp.custom_fwd torch.cuda.amp.custom_bwd "
-    "torch.amp.custom_fwd torch.amp.custom_bwd".split()
+    "torch.amp.custom_fwd torch.amp.custom_bwd timm_layers.register_model".split()
 )
 _NO_GRAD = frozenset("torch.no_grad torch.inference_mode torch.autograd.no_grad".split())
 

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.passes.package_names import package_names
+from migrator.convert.passes.parts_of_timm import from_timm
 from migrator.convert.rewriter import Rewriter, comment, converts
 from migrator.convert.stand_ins import at_import, bound
 from migrator.infer import kinds as k
@@ -68,6 +69,8 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
                 "import the names that are used",
             )
         return _constants(node) if module == "torch" else []
+    if module.startswith("timm.") and not import_needs_torch(module, node.names):
+        return from_timm(rw, node, module)
     if import_needs_torch(module, node.names):
         if not idle(rw.ctx.facts, node.names):
             raise _foreign(node, module)

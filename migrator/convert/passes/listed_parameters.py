@@ -184,4 +184,6 @@ def _is_reader(ctx: Context, name: cst.Name) -> bool:
         return parent.keyword is name or ctx.facts.callee(ctx.facts.tree.parent(parent)) in _ASKING
     if isinstance(parent, (cst.For, cst.CompFor)):
         return True
-    return isinstance(parent, cst.ComparisonTarget) and isinstance(parent.operator, (cst.In, cst.NotIn))
+    return isinstance(parent, cst.ComparisonTarget) and isinstance(
+        parent.operator, (cst.In, cst.NotIn)
+    )
