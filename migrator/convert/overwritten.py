@@ -71,7 +71,7 @@ def _tell(ctx: Context, root: _Root, names: Sequence[str]) -> None:
     advice = (
         f"build the parts of {root.info.short} within it, or give their layers torch's own values"
     )
-    ctx.report(root.call, "API013", what, advice, severity="info", blocks=False)
+    ctx.report(root.call, "API014", what, advice, severity="info", blocks=False)
 
 
 def _is_shared(ctx: Context) -> bool:

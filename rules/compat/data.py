@@ -31,6 +31,13 @@ def with_diagonal(x: jax.Array, value, offset=0) -> jax.Array:
     return x.at[place + max(-offset, 0), place + max(offset, 0)].set(value)
 
 
+def single_numbers(data):
+    """Numbers, and tensors of one element in place of some, as torch.tensor takes them out of (nested) lists."""
+    if isinstance(data, (list, tuple)):
+        return [single_numbers(one) for one in data]
+    return data.reshape(()) if isinstance(data, jax.Array) else data
+
+
 def legacy_tensor(data, dtype) -> jax.Array:
     """``torch.Tensor(data)`` in a dtype: zeros of that size for a number, else the values of a list or array.
 

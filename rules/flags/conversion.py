@@ -25,6 +25,21 @@ code(
 )
 
 code(
+    "API003",
+    "no-generator-at-hand",
+    effort=0.5,
+    what="random numbers are drawn where no generator is at hand",
+    why="JAX draws from a generator that is handed on: a module keeps its own, a function is given one.",
+    example=(
+        "class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        torch.manual_seed(0)\n"
+        "        return x + torch.randn(3)"
+    ),
+    instead=(
+        "class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        return x + torch.randn(3)"
+    ),
+)
+
+code(
     "API004",
     "built-on-torch",
     effort=2.0,
@@ -185,5 +200,43 @@ code(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         '        self.register_buffer("last", torch.zeros(3))\n\n'
         "    def forward(self, x: torch.Tensor):\n        self.last = x\n        return x"
+    ),
+)
+
+code(
+    "API014",
+    "first-values-set-anew",
+    severity="info",
+    blocks=False,
+    effort=0.0,
+    what="layers begin with Flax's first values, since the constructor sets them anew",
+    why="What no layer keeps need not be drawn as torch draws it.",
+    example=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(2, 2)\n        self.apply(self._init)\n\n    def _init(self, m):\n"
+        "        if isinstance(m, nn.Linear):\n            nn.init.normal_(m.weight)\n"
+        "            nn.init.zeros_(m.bias)"
+    ),
+    instead=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(2, 2)"
+    ),
+)
+
+code(
+    "API015",
+    "module-frozen-by-attribute",
+    severity="warning",
+    blocks=False,
+    effort=0.0,
+    what="requires_grad of a module is set, which torch takes for any other attribute",
+    why="Its parameters are trained all the same, in torch and in the port; requires_grad_(False) freezes them.",
+    example=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(2, 2)\n        self.fc.requires_grad = False"
+    ),
+    instead=(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(2, 2)\n        self.fc.requires_grad_(False)"
     ),
 )

@@ -107,3 +107,33 @@ def test_freezing_in_the_forward_pass_is_a_finding() -> None:
     source += "        self.l.weight.requires_grad = False\n        return self.l(x)\n"
     assert rules_of(source) == ["API001"]
     assert "requires_grad" in convert(source).code
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "self.requires_grad = False",
+        "self.a.requires_grad = False\nself.net[0].requires_grad = trained",
+        "for layer in self.net:\n    layer.requires_grad = False",
+        "setattr(self.z, 'requires_grad', False)\nself.z.layers[0].weight.requires_grad = False",
+    ],
+)
+def test_requires_grad_of_a_module_is_an_attribute_like_any_other(lines: str) -> None:
+    body = lines.replace("\n", "\n        ").replace("trained", "1 > 2")
+    source = NET.format(body)
+    result = migrator.convert_source(HEADER + source)
+    assert result.complete, result.findings
+    assert any(one.rule == "API015" for one in result.findings)
+    theirs: dict = {}
+    exec(HEADER + source, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    trained = {n for n, p in model.named_parameters() if p.requires_grad}
+    found = {s.key for s in slots(port) if isinstance(s.variable, nnx.Param)}
+    assert found == trained
+
+
+def test_an_option_called_requires_grad_stays() -> None:
+    code = module("self.requires_grad = dim > 3", "return x if self.requires_grad else x * 2")
+    assert "self.requires_grad = dim > 3" in code

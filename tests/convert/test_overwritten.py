@@ -71,7 +71,7 @@ def test_flax_has_them_without_helpers() -> None:
 
 
 def test_it_is_said() -> None:
-    (finding,) = [f for f in convert(SOURCE).findings if f.rule == "API013"]
+    (finding,) = [f for f in convert(SOURCE).findings if f.rule == "API014"]
     assert not finding.blocks
     assert finding.snippet.strip() == "self.apply(self._init_weights)"
 

@@ -12,6 +12,7 @@ import torch
 from flax import nnx
 
 import migrator
+from rules.compat import timm_layers as ported
 from tests.convert.tools import HEADER, convert, rules_of
 
 TIMM = """
@@ -178,3 +179,31 @@ def test_stochastic_depth_as_a_function(timm: None) -> None:
 
 def test_what_is_not_known_of_timm_is_a_finding() -> None:
     assert "API004" in rules_of("from timm.models.layers import DropPath, Mlp\n\nx = Mlp(4)\n")
+
+
+@pytest.mark.parametrize("given", [3, 2.5, (1, 2), [4, 5, 6], "ab", range(2)])
+def test_tuples(given: object) -> None:
+    timm: dict = {}
+    exec(TIMM, timm)
+    assert ported.to_1tuple(given) == timm["to_1tuple"](given)
+    assert ported.to_2tuple(given) == timm["to_2tuple"](given)
+    assert ported.to_3tuple(given) == timm["to_3tuple"](given)
+    assert ported.to_4tuple(given) == timm["to_4tuple"](given)
+    assert ported.to_ntuple(5)(given) == timm["to_ntuple"](5)(given)
+
+
+def test_divisible_numbers() -> None:
+    timm: dict = {}
+    exec(TIMM, timm)
+    for v in [*range(1, 200, 7), 37.4, 0.6 * 96]:
+        for rest in [(), (4,), (8, 16), (8, None, 0.95)]:
+            assert ported.make_divisible(v, *rest) == timm["make_divisible"](v, *rest)
+
+
+def test_no_sample_is_dropped_with_probability_zero() -> None:
+    x = jnp.ones((3, 2))
+    assert ported.drop_path(x, 0.0, True) is x
+    assert ported.drop_path(x, 0.5) is x
+    assert ported.DropPath(0.0, rngs=nnx.Rngs(0))(x) is x
+    assert not ported.DropPath(1.0, rngs=nnx.Rngs(0))(x).any()
+    assert ported._cfg("u", num_classes=3)["num_classes"] == 3

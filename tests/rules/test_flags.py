@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -71,3 +72,11 @@ def test_names_are_unique() -> None:
 def test_the_documentation_is_what_the_declarations_say() -> None:
     written = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
     assert written == pages(), "run python -m migrator.analyze.docs"
+
+
+def test_every_code_that_is_used_is_declared() -> None:
+    used = set()
+    for folder in ("migrator", "rules"):
+        for path in (Path(__file__).parents[2] / folder).rglob("*.py"):
+            used |= set(re.findall(r'"((?:DYN|TRC|MUT|DTY|API)\d{3}|CUDA\d{3})"', path.read_text()))
+    assert used == set(FLAGS)

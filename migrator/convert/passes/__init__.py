@@ -34,6 +34,7 @@ ORDER = (
     "switches",
     "handing",
     "copies",
+    "single_numbers",
     "large_numbers",
     "plain_objects",
     "selected_rows",

@@ -12,6 +12,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.first_kept import with_declarations
+from migrator.convert.passes.foreign import lives_on_torch
 from migrator.convert.passes.layer_classes import as_torch, constructor, needs_signature
 from migrator.convert.passes.redrawing import replaced_reset
 from migrator.convert.returned_data import is_returned_data, registered
@@ -296,7 +297,9 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
         return syntax.changed(arg, value=of_input(rw, target))
     if isinstance(arg.value, cst.Call) and rw.ctx.facts.callee(arg.value) in _TUPLES:
         return rw.visit(arg)
-    if isinstance(kind, k.Unknown) and not isinstance(arg.value, cst.Subscript):
+    info, unknown = rw.ctx.class_being_read, isinstance(kind, k.Unknown)
+    unknown = unknown and not isinstance(arg.value, cst.Subscript)
+    if unknown or (name and info is not None and lives_on_torch(rw.ctx, info, name)):
         raise Failure(
             arg.value,
             "API005",

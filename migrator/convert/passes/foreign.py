@@ -15,18 +15,55 @@ import libcst as cst
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.held import assigned
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.infer.symbols import of_timm, of_torch
 from migrator.infer.without_torch import TENSORS_ASKED, asks_for_tensors, brought_by, needs_torch
 from migrator.source import dotted
 
-_NEUTRAL = sys.stdlib_module_names | frozenset(
+NEUTRAL = sys.stdlib_module_names | frozenset(
     "numpy scipy jax jaxlib flax optax orbax chex haiku equinox einops einx opt_einsum optree tree ml_dtypes numba "
     "pandas sklearn skimage cv2 PIL imageio matplotlib seaborn plotly sympy networkx h5py zarr soundfile librosa "
     "tqdm rich loguru wandb tensorboard tensorboardX mlflow beartype typeguard jaxtyping typing_extensions pytest "
     "packaging six".split()
 )
 """Libraries that take arrays of any kind, or no arrays at all."""
+
+
+_REGISTERING = frozenset("register_buffer register_parameter register_module add_module".split())
+
+
+def lives_on_torch(ctx: Context, info: ClassInfo, base: str) -> bool:
+    """Whether a class with a base of another library is nothing without torch: it has layers, or hands the base tensors.
+
+    Args:
+      base: the dotted name of the base.
+    """
+    if base.partition(".")[0] in NEUTRAL or "." not in base or info.torch_base is not None:
+        return False
+    linked = ctx.facts.linked
+    if base in ctx.facts.classes or (
+        linked is not None and linked.place(ctx.source.module, base, 0, None) != "outside"
+    ):
+        return False
+    if "forward" in info.methods or any(map(_is_part, info.attributes.values())):
+        return True
+    for call in ctx.facts.tree.within(info.node.body, cst.Call):
+        func = call.func
+        if not isinstance(func, cst.Attribute) or not isinstance(func.value, cst.Name):
+            continue
+        if func.value.value != "self" or info.method(func.attr.value) is not None:
+            continue
+        if func.attr.value in _REGISTERING:
+            return True
+        if any(isinstance(ctx.facts.kind(item.value), k.Tensor) for item in call.args):
+            return info.attribute(func.attr.value) is None
+    return False
+
+
+def _is_part(kind: k.Kind) -> bool:
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
+    return isinstance(kind, k.Module) or (isinstance(kind, k.Tensor) and bool(kind.role))
 
 
 @converts(cst.Call)
@@ -102,7 +139,7 @@ def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
     if not isinstance(kind, (k.Other, k.Function, k.Class)) or not name or "." not in name:
         return None, False
     head = name.partition(".")[0]
-    return (None if head in _NEUTRAL or needs_torch(name) else head), instance
+    return (None if head in NEUTRAL or needs_torch(name) else head), instance
 
 
 def _held(rw: Rewriter, func: cst.BaseExpression) -> str | None:
@@ -119,7 +156,7 @@ def _held(rw: Rewriter, func: cst.BaseExpression) -> str | None:
         for one in _cases(value):
             head = (dotted(one.func) or "").partition(".")[0] if isinstance(one, cst.Call) else ""
             library = ctx.brought.get(head)
-            if library is not None and library not in _NEUTRAL:
+            if library is not None and library not in NEUTRAL:
                 return library
     return None
 

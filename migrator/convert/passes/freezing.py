@@ -27,6 +27,8 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
     target = node.targets[0].target
     if target.attr.value not in _NAMES:
         return None
+    if isinstance(rw.ctx.kind(target.value), k.Module):
+        return _of_module(rw, node, target.value)
     return _set(rw, node, target.value, target.attr.value, node.value)
 
 
@@ -39,6 +41,8 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     if isinstance(call.func, cst.Name) and call.func.value == "setattr" and len(call.args) == 3:
         name = rw.ctx.facts.kind(call.args[1].value)
         if isinstance(name, k.Const) and name.value in _NAMES:
+            if isinstance(rw.ctx.kind(call.args[0].value), k.Module):
+                return _of_module(rw, node, call.args[0].value)
             return _set(rw, node, call.args[0].value, name.value, call.args[2].value)
         return None
     if not _is_method(call):
@@ -75,6 +79,25 @@ def read(rw: Rewriter, node: cst.Attribute) -> Any:
     rw.ctx.helpers.use("nnx")
     args = [cst.Arg(reference), cst.Arg(syntax.parse("nnx.Param"))]
     return syntax.with_args(cst.Call(cst.Name("isinstance")), args)
+
+
+def _of_module(rw: Rewriter, node: cst.Assign | cst.Expr, module: cst.BaseExpression) -> Any:
+    """``layer.requires_grad = False`` of a module, which torch takes for any other attribute: nothing is frozen."""
+    if any(
+        isinstance(rw.ctx.kind(one.value), k.Module) and not _is_target(rw.ctx, one)
+        for one in rw.ctx.source.index.reading(rw.ctx.source.tree, "requires_grad")
+    ):
+        return None  # an option that the program asks for
+    what = (
+        f"`{syntax.code(module)}.requires_grad` of a module means nothing to torch: it is left out"
+    )
+    advice = "its parameters are trained; requires_grad_(False) would freeze them"
+    rw.ctx.report(node, "API015", what, advice, severity="warning", blocks=False)
+    return []
+
+
+def _is_target(ctx: Context, node: cst.Attribute) -> bool:
+    return isinstance(ctx.facts.tree.parent(node), cst.AssignTarget)
 
 
 def _is_method(call: cst.Call) -> bool:

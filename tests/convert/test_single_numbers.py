@@ -1,0 +1,69 @@
+"""Tensors of one element that torch and Python take for a number, whatever their shape."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from tests.convert.tools import both, loaded
+
+NUMBERS = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        t = torch.tensor([2.0])
+        self.scale = {0}
+
+    def forward(self, x):
+        return x * self.scale
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "torch.tensor([a, b])",
+        "torch.tensor([[a, -b], [0, (a * b)]])",
+        "torch.tensor([a, 3, b])",
+        "torch.as_tensor((a, b))",
+        "torch.Tensor([a, b, 1])",
+        "torch.FloatTensor([a[0], b])",
+        "torch.tensor([v for v in x.split(1)])",
+        "torch.tensor([v.sum() for v in x])",
+        "torch.tensor(kept)",
+        "torch.tensor([kept, kept])",
+        "x.new_tensor([a, b])",
+        "torch.tensor(data=[a, b], dtype=torch.float32)",
+    ],
+)
+def test_a_tensor_of_tensors_of_one_element(made: str) -> None:
+    source = (
+        "def f(x: torch.Tensor):\n    a, b = x[:1], x[1:2].view(1, 1)\n    kept = []\n    for i in range(3):\n"
+        f"        kept.append(x[i : i + 1])\n    return {made}\n"
+    )
+    theirs, ours, _ = loaded(source)
+    x = torch.tensor([0.5, -2.0, 3.0])
+    want, got = theirs["f"](x), ours["f"](jnp.asarray(x.numpy()))
+    assert got.shape == tuple(want.shape)
+    np.testing.assert_allclose(got, want)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "float(t)",
+        "math.sqrt(t)",
+        "math.exp(-(t.sum(dim=0, keepdim=True)))",
+        "round(float(t), 1)",
+        "torch.arange(3.0)[: t.int()].sum()",
+        "sum(range(int(t)))",
+        "pow(2, float(torch.ones(1, 1)))",
+        "float(t.mean())",
+        "torch.full((4,), int(t))",
+    ],
+)
+def test_a_number_of_a_tensor_with_axes(made: str) -> None:
+    model, port, _ = both("import math\n" + NUMBERS.format(made))
+    np.testing.assert_allclose(port.scale, model.scale, rtol=1e-6)
