@@ -73,6 +73,8 @@ class Construction(Python):
         if name in ("torch.LongTensor", "torch.IntTensor"):
             host = node is not None and carries_numbers(self.facts, node)
             return k.Other("numpy.ndarray") if host else k.Tensor(dtype="int")
+        if name == "torch.BoolTensor":
+            return k.Tensor(dtype="bool")
         if name == "torch.Size":
             return k.Sequence(k.INT, "size")
         if name == "torch.device":

@@ -116,6 +116,12 @@ def BoolTensor(data: tuple | list | Array, *, device=None) -> Tensor["bool"]:
     return jnp.array(data, jnp.bool_)
 
 
+@op("torch.BoolTensor", general=True)
+def BoolTensor_of_any(data, *, device=None) -> Tensor["bool"]:
+    """The legacy constructor: of a number, which is a size, or of what has the values."""
+    return legacy_tensor(data, jnp.bool_)
+
+
 @op("torch.scalar_tensor", example={"torch.scalar_tensor(2.0)": "jnp.array(2.0, jnp.float32)"})
 def scalar_tensor(
     s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False

@@ -17,6 +17,7 @@ ORDER = (
     "kept_containers",
     "truths_of_layers",
     "dtype_values",
+    "declared_later",
     "lightning",
     "static_functions",
     "child_names",

@@ -105,10 +105,13 @@ def _hint(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
         if "torch" not in text and "nn." not in text and "Tensor" not in text:
             return node
         made = _hint(rw, _resolved(rw, inner))
-        if syntax.names(made).keys() <= _bound_above(rw.ctx):
+        if syntax.names(made).keys() <= _bound_above(rw.ctx) and not _asks_modules(rw, made):
             return made
         code = syntax.code(made)
-        return made if '"' in code or "'" in code else cst.SimpleString(f'"{code}"')
+        quote = "'" if '"' in code else '"'
+        if quote in code or "\n" in code:
+            raise _Drop  # a text within a text
+        return cst.SimpleString(f"{quote}{code}{quote}")
     if isinstance(node, (cst.Name, cst.Attribute)):
         return _name(rw, node)
     if isinstance(node, cst.Subscript):
@@ -141,6 +144,19 @@ def _bound_above(ctx: Context) -> set[str]:
         if isinstance(one, cst.Import | cst.ImportFrom)
     ]
     return {*imported_by(imports), *vars(builtins), "jax", "jnp", "np", "nnx"}
+
+
+def _asks_modules(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """``geoopt.ManifoldTensor``: what a module of another library or file may not have yet, as one imports the other."""
+    roots = (syntax.code(one.value) for one in syntax.walk(node) if isinstance(one, cst.Attribute))
+    known = {"jax", "jnp", "np", "nnx"}
+    return any(
+        root not in known and getattr(rw.ctx.facts.module_env.get(root), "name", "") not in _PYTHON
+        for root in roots
+    )
+
+
+_PYTHON = frozenset({"typing", "typing_extensions", "collections", "collections.abc", "numpy"})
 
 
 def _is_final(rw: Rewriter, node: cst.BaseExpression) -> bool:

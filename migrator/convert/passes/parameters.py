@@ -408,6 +408,8 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 value = cst.Call(syntax.parse("jnp.asarray"), [cst.Arg(_in_parens(value))])
             made = cst.Call(syntax.parse("nnx.Variable"), [cst.Arg(_in_parens(value))])
             made = syntax.add_keyword(made, "persistent", cst.Name("False"))
+            if _may_be_left_out(ctx, node.value):
+                made = _if_given(rw, node, target, made)
             return syntax.changed(
                 node,
                 targets=[syntax.changed(node.targets[0], target=_plain_target(rw, target))],
@@ -447,6 +449,37 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 blocks=False,
             )
     return after_another(rw, node, target)
+
+
+def _if_given(
+    rw: Rewriter, node: cst.Assign, target: cst.Attribute, made: cst.BaseExpression
+) -> cst.IfExp:
+    """``None if alpha is None else nnx.Variable(…)`` of an argument that is None by default.
+
+    Raises:
+      Failure: a later assignment does not start from the attribute: it may be the first that gives it a tensor.
+    """
+    ctx, name = rw.ctx, target.attr.value
+    for info in ctx.owner.lineage() if ctx.owner is not None else ():
+        for method in info.methods.values() if info.settled is None else ():
+            for item in ctx.facts.tree.within(method.node.body, cst.Assign):
+                own = any(_names_own(one.target, name) for one in item.targets)
+                reads = ctx.source.index.reading(item.value, name)
+                if own and method.short != "__init__" and not any(_names_own(n, name) for n in reads):
+                    what = f"`{name}` may be None here, and be given a tensor later"
+                    raise Failure(node, "API005", what, "register it as a buffer")
+    none = cst.Comparison(node.value, [cst.ComparisonTarget(cst.Is(), cst.Name("None"))])
+    return cst.IfExp(test=none, body=cst.Name("None"), orelse=made)
+
+
+def _names_own(node: cst.CSTNode, name: str) -> bool:
+    """``self.name``."""
+    return (
+        isinstance(node, cst.Attribute)
+        and node.attr.value == name
+        and isinstance(node.value, cst.Name)
+        and node.value.value == "self"
+    )
 
 
 def _is_registered(rw: Rewriter, target: cst.Attribute) -> bool:
