@@ -8,7 +8,7 @@ import pytest
 import torch
 from flax import nnx
 
-from tests.convert.tools import both, module, rules_of
+from tests.convert.tools import both, check, module, rules_of
 
 
 def test_lists_and_dicts_of_tensors_that_are_filled_one_by_one() -> None:
@@ -82,3 +82,98 @@ class M(nn.Module):
     model, port, _ = both(source)
     x = torch.randn(2, 4)
     np.testing.assert_allclose(port(x.numpy()), model(x), rtol=1e-6)
+
+
+KEPT = """
+import collections
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        {0}
+
+    def forward(self, x):
+        return self.fc(x) * {1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "read"),
+    [
+        ("self.t = {}; self.t.update(w=torch.arange(4.0))", 'self.t["w"]'),
+        ('self.t = {}; self.t.update({"w": torch.arange(4.0)})', 'self.t["w"]'),
+        ('self.t = dict(); self.t.setdefault("w", torch.arange(4.0))', 'self.t["w"]'),
+        ('self.t = {}; t = self.t; t["w"] = torch.arange(4.0)', 'self.t["w"]'),
+        ('self.t = {}; self.t |= {"w": torch.arange(4.0)}', 'self.t["w"]'),
+        ('self.t = {}; self.t.__setitem__("w", torch.arange(4.0))', 'self.t["w"]'),
+        ('self.t = collections.OrderedDict(); self.t["w"] = torch.arange(4.0)', 'self.t["w"]'),
+        ("self.t = []; chunk = [torch.arange(4.0)]; self.t.extend(chunk)", "self.t[0]"),
+        ("self.t = list(); t = self.t; t.append(torch.arange(4.0))", "self.t[0]"),
+        ("self.t = collections.deque(maxlen=3); self.t.append(torch.arange(4.0))", "self.t[0]"),
+    ],
+)
+def test_other_ways_to_fill_one(lines: str, read: str) -> None:
+    check(KEPT.format("\n        ".join(line.strip() for line in lines.split(";")), read))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'self.t = {}; self.t["a"] = {}; self.t["a"]["w"] = torch.arange(4.0)',
+        'self.t = {"l": []}; self.t["l"].append(torch.arange(4.0))',
+        "self.t = [[] for _ in range(2)]; self.t[0].append(torch.arange(4.0))",
+        "self.t = [None] * 2; self.t[0] = torch.arange(4.0)",
+        'self.t = collections.defaultdict(list); self.t["w"].append(torch.arange(4.0))',
+    ],
+)
+def test_tensors_beside_or_below_what_is_none_are_a_finding(lines: str) -> None:
+    source = KEPT.format("\n        ".join(line.strip() for line in lines.split(";")), "1.0")
+    assert "API008" in rules_of(source)
+
+
+RECORD = """
+from dataclasses import dataclass
+from typing import NamedTuple, Optional
+
+
+class P(NamedTuple):
+    v: torch.Tensor = torch.as_tensor(2.0)
+    n: float = 3.0
+
+
+class Q(NamedTuple):
+    v: torch.Tensor
+    name: str = "q"
+
+
+@dataclass
+class R:
+    v: torch.Tensor = torch.as_tensor(2.0)
+    n: int = 3
+
+
+class M(nn.Module):
+    def __init__(self, p: P = P(), r: R = R()):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        {0}
+
+    def forward(self, x):
+        return self.fc(x) * self.p.v + self.p.n
+"""
+
+
+@pytest.mark.parametrize(
+    "line", ["self.p = p", "self.p = P()", "self.p = None or P()", "self.p = r", "self.p = R()"]
+)
+def test_records_of_tensors(line: str) -> None:
+    check(RECORD.format(line))
+
+
+@pytest.mark.parametrize(
+    "line", ["self.p = Q(torch.ones(4))", "self.p = (p, p)", 'self.p = {"p": P()}']
+)
+def test_records_that_hold_more_or_are_held_are_a_finding(line: str) -> None:
+    assert "API008" in rules_of(RECORD.format(line))

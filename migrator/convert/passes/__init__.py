@@ -18,6 +18,7 @@ ORDER = (
     "truths_of_layers",
     "dtype_values",
     "declared_later",
+    "records",
     "lightning",
     "static_functions",
     "child_names",

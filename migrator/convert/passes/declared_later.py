@@ -125,5 +125,7 @@ def hiding(rw: Rewriter, node: cst.FunctionDef) -> None:
 def _names(node: cst.BaseExpression, word: str, of: str = "") -> bool:
     """``property``, ``scale.setter``."""
     if isinstance(node, cst.Attribute):
-        return node.attr.value == word and isinstance(node.value, cst.Name) and node.value.value == of
+        return (
+            node.attr.value == word and isinstance(node.value, cst.Name) and node.value.value == of
+        )
     return isinstance(node, cst.Name) and node.value == word and not of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -11,19 +11,18 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.containing import (
-    PUTTING,
-    constructing,
     holds_parameter,
     holds_tensor,
     inner,
     is_parameter,
     levels,
-    put_into,
 )
 from migrator.convert.context import Context, Failure
+from migrator.convert.filled import filled
 from migrator.convert.kept import either_or
 from migrator.convert.passes import targets
 from migrator.convert.passes.first_kept import kept
+from migrator.convert.passes.records import nested_records, of_named_tuple
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo, FunctionInfo
@@ -42,12 +41,12 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
     owner = ctx.owner
     if not ctx.is_self(target.value) or owner is None or owner.torch_base is None:
         return None
-    if _is_empty(node.value):
+    if _is_empty(ctx, node.value):
         known = owner.attribute(target.attr.value)
         if isinstance(known, k.Sequence) and known.type == "list" and is_parameter(known.item):
             return _unregistered(rw, node, owner, target)
-        filled = _filled(ctx, owner, target.attr.value)
-        return _declared(rw, node, filled) if filled is not None else None
+        inside = filled(ctx, owner, target.attr.value)
+        return _declared(rw, node, inside) if inside is not None else None
     if isinstance(node.value, cst.Call) and ctx.facts.callee(node.value) in _NUMPY_TUPLES:
         ctx.helpers.use("nnx")
         return syntax.changed(
@@ -59,45 +58,18 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
     if isinstance(kind, k.Sequence) and kind.type == "list" and isinstance(kind.item, k.Tensor):
         return None  # an nnx.List
     if not isinstance(kind, (k.Sequence, k.Tuple, k.Mapping)) or not holds_tensor(kind):
-        return _of_named_tuple(rw, node)
+        if isinstance(kind, (k.Sequence, k.Tuple, k.Mapping)) and nested_records(ctx, node):
+            raise nested(node)
+        called = ctx.facts.callee(node.value) if isinstance(node.value, cst.Call) else ""
+        looked_into = not called or called.startswith(("builtins.", "collections.defaultdict"))
+        if looked_into and filled(ctx, owner, target.attr.value) is not None:
+            raise nested(node)  # beside what is no tensor
+        return of_named_tuple(rw, node)
     if holds_parameter(kind):
         raise _not_registered(node)
     ctx.helpers.use("nnx")
     func = _container(rw, node, kind)
     return syntax.changed(node, value=cst.Call(func, [cst.Arg(_in_parens(rw.visit(node.value)))]))
-
-
-def _of_named_tuple(rw: Rewriter, node: cst.Assign) -> cst.Assign | None:
-    """``self.scales = Scales(torch.ones(3), 2)`` of a named tuple, ``OrderedDict(a=torch.ones(3))``."""
-    ctx, value = rw.ctx, node.value
-    if not isinstance(value, cst.Call) or node in ctx.redeclared:
-        return None
-    ordered = syntax.code(value.func).rpartition(".")[2] == "OrderedDict"
-    if not ordered and not _is_named_tuple(ctx, value):
-        return None
-    given = [ctx.kind(a.value) for a in value.args]
-    if not any(isinstance(one, k.Tensor) or holds_tensor(one) for one in given):
-        return None
-    ctx.redeclared.add(node)
-    made = rw.visit(node)
-    if not isinstance(made, cst.Assign):
-        return None
-    ctx.helpers.use("nnx")
-    call = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(made.value)])
-    return syntax.changed(made, value=call)
-
-
-def _is_named_tuple(ctx: Context, call: cst.Call) -> bool:
-    """Whether a class is made by ``namedtuple`` at the top of the file, or derives from NamedTuple."""
-    name = syntax.code(call.func)
-    for one in ctx.facts.tree.of_type(cst.Assign):
-        if isinstance(one.value, cst.Call) and syntax.code(one.targets[0].target) == name:
-            return syntax.code(one.value.func).rpartition(".")[2] in ("namedtuple", "NamedTuple")
-    return any(
-        one.name.value == name
-        and any(syntax.code(base.value).rpartition(".")[2] == "NamedTuple" for base in one.bases)
-        for one in ctx.facts.tree.of_type(cst.ClassDef)
-    )
 
 
 _NUMPY_TUPLES = frozenset(
@@ -111,54 +83,19 @@ _NUMPY_TUPLES = frozenset(
 """Functions of numpy that give several arrays, which Flax must be shown; a single one it sees."""
 
 
-def _declared(rw: Rewriter, node: cst.Assign, filled: k.Kind) -> cst.Assign:
+def _declared(rw: Rewriter, node: cst.Assign, inside: k.Kind) -> cst.Assign:
     """``self.tables = {}`` that the constructor fills with arrays; what they stand in must show them to Flax."""
-    if holds_parameter(filled):
+    if holds_parameter(inside):
         raise _not_registered(node)
-    if not isinstance(filled, k.Tensor):
-        raise _nested(node)
+    if not isinstance(inside, k.Tensor):
+        raise nested(node)
     rw.ctx.helpers.use("nnx")
-    dictionary = isinstance(node.value, cst.Dict)
-    func = _container(rw, node, k.Mapping(filled) if dictionary else k.Sequence(filled))
-    return syntax.changed(node, value=cst.Call(func, [cst.Arg(node.value)]))
-
-
-def _filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
-    """The kind of an entry with arrays that the constructor puts into the empty container ``self.name``.
-
-    None where there is none, and for one of modules.
-    """
-    for method in constructing(ctx, owner):
-        for node in ctx.facts.tree.within(method.node.body, *PUTTING):
-            entry = _put(node, name)
-            if entry is None:
-                continue
-            kind = ctx.kind(entry)
-            if isinstance(kind, k.Module):
-                continue
-            for one in (kind, *_assigned_to(ctx, method, syntax.names(entry))):
-                if holds_tensor(one):
-                    return one
-    return None
-
-
-def _put(node: cst.CSTNode, name: str) -> cst.BaseExpression | None:
-    """What a statement puts into ``self.name``."""
-    found = put_into(node)
-    if found is None:
-        return None
-    held, value = found
-    if not isinstance(held, cst.Attribute) or held.attr.value != name:
-        return None
-    return value if isinstance(held.value, cst.Name) and held.value.value == "self" else None
-
-
-def _assigned_to(ctx: Context, method: FunctionInfo, names: Collection[str]) -> Iterator[k.Kind]:
-    """The kinds of what a method assigns to local names: one may be of this kind or that."""
-    for node in ctx.facts.tree.within(method.node.body, cst.Assign):
-        if isinstance(node.targets[0].target, cst.Name):
-            if node.targets[0].target.value in names:
-                yield ctx.kind(node.value)
+    value = node.value
+    if isinstance(value, cst.Call):
+        value = syntax.parse("[]" if rw.ctx.facts.callee(value) == "builtins.list" else "{}")
+    dictionary = isinstance(value, cst.Dict)
+    func = _container(rw, node, k.Mapping(inside) if dictionary else k.Sequence(inside))
+    return syntax.changed(node, value=cst.Call(func, [cst.Arg(value)]))
 
 
 def _container(rw: Rewriter, node: cst.Assign, kind: k.Kind) -> cst.BaseExpression:
@@ -176,7 +113,7 @@ def _container(rw: Rewriter, node: cst.Assign, kind: k.Kind) -> cst.BaseExpressi
             return syntax.parse("nnx.List")
         file = module_file("rules.compat.containers")
         return cst.Name(rw.ctx.helpers.need(file, "nested_list"))
-    raise _nested(node)
+    raise nested(node)
 
 
 def holds_arrays(kind: k.Kind | None) -> bool:
@@ -190,7 +127,7 @@ def _is_plain_tensor(kind: k.Kind) -> bool:
     return isinstance(kind, k.Tensor) and not kind.role
 
 
-def _nested(node: cst.CSTNode) -> Failure:
+def nested(node: cst.CSTNode) -> Failure:
     return Failure(
         node,
         "API008",
@@ -251,8 +188,13 @@ def entry(rw: Rewriter, node: cst.Subscript) -> Any:
     return targets.dereferenced(rw.rebuild(node))
 
 
-def _is_empty(node: cst.BaseExpression) -> bool:
+def _is_empty(ctx: Context, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Call):
+        return not node.args and ctx.facts.callee(node) in _EMPTY
     return isinstance(node, (cst.List, cst.Dict)) and not node.elements
+
+
+_EMPTY = frozenset({"builtins.list", "builtins.dict", "collections.OrderedDict"})
 
 
 def _in_parens(value: cst.BaseExpression) -> cst.BaseExpression:
@@ -542,7 +484,7 @@ def after_another(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
         return None
     if not ctx.in_init and isinstance(kind, k.Mapping) and holds_tensor(kind):
         if _is_iterated(ctx, target) or not _is_plain_tensor(kind.value):
-            raise _nested(node)
+            raise nested(node)
         ctx.helpers.use("nnx")
         return syntax.changed(node, value=_data(rw.visit(node.value)))
     made = kept(rw, node, target)

@@ -406,8 +406,11 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             if isinstance(kind, (k.Const, k.Scalar, k.Unknown)) and kind != k.NONE:
                 ctx.helpers.use("jnp")
                 value = cst.Call(syntax.parse("jnp.asarray"), [cst.Arg(_in_parens(value))])
-            made = cst.Call(syntax.parse("nnx.Variable"), [cst.Arg(_in_parens(value))])
-            made = syntax.add_keyword(made, "persistent", cst.Name("False"))
+            made: cst.BaseExpression = syntax.add_keyword(
+                cst.Call(syntax.parse("nnx.Variable"), [cst.Arg(_in_parens(value))]),
+                "persistent",
+                cst.Name("False"),
+            )
             if _may_be_left_out(ctx, node.value):
                 made = _if_given(rw, node, target, made)
             return syntax.changed(
@@ -465,7 +468,11 @@ def _if_given(
             for item in ctx.facts.tree.within(method.node.body, cst.Assign):
                 own = any(_names_own(one.target, name) for one in item.targets)
                 reads = ctx.source.index.reading(item.value, name)
-                if own and method.short != "__init__" and not any(_names_own(n, name) for n in reads):
+                if (
+                    own
+                    and method.short != "__init__"
+                    and not any(_names_own(n, name) for n in reads)
+                ):
                     what = f"`{name}` may be None here, and be given a tensor later"
                     raise Failure(node, "API005", what, "register it as a buffer")
     none = cst.Comparison(node.value, [cst.ComparisonTarget(cst.Is(), cst.Name("None"))])

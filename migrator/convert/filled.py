@@ -1,0 +1,98 @@
+"""What a constructor puts into a container that begins empty: by append, under a key, by update, under another name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.containing import PUTTING, constructing, holds_tensor, put_into
+from migrator.convert.context import Context
+from migrator.infer import ClassInfo, FunctionInfo
+from migrator.infer import kinds as k
+
+_ONE = frozenset({"append", "insert", "setdefault", "__setitem__", "appendleft"})
+_MANY = frozenset({"update", "extend"})
+
+
+def filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
+    """The kind of an entry with arrays that the constructor puts into the container ``self.name``.
+
+    None where there is none, and for one of modules.
+    """
+    for method in constructing(ctx, owner):
+        own = _aliases(ctx, method, name)
+        for node in ctx.facts.tree.within(method.node.body, *PUTTING):
+            for kind in _entries(ctx, method, node, name, own):
+                if not isinstance(kind, k.Module) and holds_tensor(kind):
+                    return kind
+    return None
+
+
+def _aliases(ctx: Context, method: FunctionInfo, name: str) -> frozenset[str]:
+    """Local names of ``self.name``."""
+    return frozenset(
+        item.targets[0].target.value
+        for item in ctx.facts.tree.within(method.node.body, cst.Assign)
+        if isinstance(item.targets[0].target, cst.Name) and _is_it(item.value, name, frozenset())
+    )
+
+
+def _is_it(node: cst.CSTNode, name: str, own: Collection[str]) -> bool:
+    """``self.name``, or a local name of it."""
+    if isinstance(node, cst.Name):
+        return node.value in own
+    if not isinstance(node, cst.Attribute) or node.attr.value != name:
+        return False
+    return isinstance(node.value, cst.Name) and node.value.value == "self"
+
+
+def _entries(
+    ctx: Context, method: FunctionInfo, node: cst.CSTNode, name: str, own: Collection[str]
+) -> Iterator[k.Kind]:
+    """The kinds of what a statement or a call puts into it, also of what that was before."""
+    found = put_into(node)
+    if found is not None and _is_it(found[0], name, own):
+        value = found[1]
+        yield ctx.kind(value)
+        yield from _assigned_to(ctx, method, syntax.names(value))
+        return
+    if found is not None and isinstance(found[0], cst.Subscript):
+        if _is_it(found[0].value, name, own):  # self.name[key][other] = value
+            yield k.Sequence(ctx.kind(found[1]), "list")
+        return
+    if isinstance(node, cst.AugAssign) and _is_it(node.target, name, own):
+        yield from _items(ctx.kind(node.value))
+    elif isinstance(node, cst.Assign) and _is_it(node.targets[0].target, name, ()):
+        yield from _items(ctx.kind(node.value))
+    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
+        word = node.func.attr.value
+        if word not in _ONE | _MANY or not _is_it(node.func.value, name, own):
+            return
+        for item in node.args if word in _MANY else node.args[-1:]:
+            kind = ctx.kind(item.value)
+            if word in _ONE or item.keyword is not None:
+                yield kind
+            else:
+                yield from _items(kind)
+
+
+def _items(kind: k.Kind) -> Iterator[k.Kind]:
+    """The kinds of what a dict, a list or a list of pairs holds."""
+    if isinstance(kind, k.Mapping):
+        yield kind.value
+        yield from (one for _, one in kind.items)
+    elif isinstance(kind, (k.Sequence, k.Tuple)):
+        item = k.element(kind)
+        if isinstance(item, k.Tuple) and len(item.items) == 2:
+            yield item.items[1]
+        yield item
+
+
+def _assigned_to(ctx: Context, method: FunctionInfo, names: Collection[str]) -> Iterator[k.Kind]:
+    """The kinds of what a method assigns to local names: one may be of this kind or that."""
+    for node in ctx.facts.tree.within(method.node.body, cst.Assign):
+        if isinstance(node.targets[0].target, cst.Name):
+            if node.targets[0].target.value in names:
+                yield ctx.kind(node.value)
