@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.containing import PUTTING, constructing, holds_tensor, put_into
+from migrator.convert.containing import PUTTING, constructing, holds_tensor, levels, put_into
 from migrator.convert.context import Context
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
@@ -25,9 +25,14 @@ def filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
         own = _aliases(ctx, method, name)
         for node in ctx.facts.tree.within(method.node.body, *PUTTING):
             for kind in _entries(ctx, method, node, name, own):
-                if not isinstance(kind, k.Module) and holds_tensor(kind):
+                if not isinstance(kind, k.Module) and (holds_tensor(kind) or holds_numpy(kind)):
                     return kind
     return None
+
+
+def holds_numpy(kind: k.Kind) -> bool:
+    """Whether a value is or holds an array of numpy, which Flax takes for data as well."""
+    return any(part == k.Other("numpy.ndarray") for part in levels(kind))
 
 
 def _aliases(ctx: Context, method: FunctionInfo, name: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import libcst as cst
@@ -64,7 +64,41 @@ def has_no_axes(short: str, args: list[tuple[str | None, k.Kind]]) -> bool:
     """Whether a function gives one element: ``x.sum()``, ``torch.tensor(0.5, dtype=…)``."""
     if short in ("tensor", "as_tensor", "scalar_tensor"):
         return bool(args) and args[0][0] is None and k.scalar_type(args[0][1]) is not None
+    if short in _LOSSES:
+        extra = [kind for keyword, kind in args[2:] if keyword is None]
+        return all(isinstance(kind, k.Tensor) for kind in extra) and _reduces(args)
     return len(args) == 1 and args[0][0] is None and short in TO_ONE
+
+
+_LOSSES = frozenset(
+    "mse_loss l1_loss smooth_l1_loss huber_loss cross_entropy nll_loss binary_cross_entropy kl_div "
+    "binary_cross_entropy_with_logits".split()
+)
+_LOSS_LAYERS = frozenset(
+    f"torch.nn.{name}"
+    for name in (
+        "MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss KLDivLoss"
+    ).split()
+)
+_REDUCTIONS = ("mean", "sum", "batchmean")
+
+
+def _reduces(args: Iterable[tuple[str | None, object]]) -> bool:
+    """Whether a loss is surely one number: nothing says that it is not averaged or added up."""
+    for key, value in args:
+        if key == "reduction":
+            if isinstance(value, k.Const):
+                value = value.value
+            if value not in _REDUCTIONS:
+                return False
+        elif key in ("reduce", "size_average", "*", "**"):
+            return False
+    return True
+
+
+def is_mean_loss(name: str, args: Iterable[tuple[str | None, object]]) -> bool:
+    """Whether a layer is a loss that gives one number."""
+    return name in _LOSS_LAYERS and _reduces(args)
 
 
 @cache

@@ -10,7 +10,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.infer import kinds as k
-from migrator.infer.annotations import from_definition
+from migrator.infer.annotations import from_definition, is_mean_loss
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.first import begins_in_place
 from migrator.infer.host import carries_numbers
@@ -148,7 +148,7 @@ class Construction(Python):
             key = keyword if keyword is not None else names[i] if i < len(names) else None
             if key and isinstance(kind, k.Const):
                 found.append((key, kind.value))
-            elif key == "bias":
+            elif key in _TELLING:
                 found.append((key, kind))
             elif key == "inplace":
                 found.append((key, "maybe"))
@@ -175,6 +175,8 @@ class Construction(Python):
         first = args[0][1] if args else k.UNKNOWN
         for rule in definitions.layers(module.cls):
             result = from_definition(rule.call, first)
+            if isinstance(result, k.Tensor) and is_mean_loss(module.cls, module.args):
+                return k.Tensor(0, result.dtype or "float")
             if isinstance(result, k.Tensor) and result.rank is None and isinstance(first, k.Tensor):
                 if module.cls.rpartition(".")[2] in _SAME_RANK:
                     result = k.Tensor(first.rank, result.dtype or "float")
@@ -195,6 +197,8 @@ class Construction(Python):
         return k.PRESUMED if args and isinstance(args[0][1], k.Tensor) else k.UNKNOWN
 
 
+_TELLING = frozenset(("bias", "reduction", "reduce", "size_average", "*", "**"))
+"""Arguments of layers that decide what a call returns also where their value is not known."""
 _SAME_RANK = frozenset(
     "Linear LayerNorm Dropout Conv1d Conv2d Conv3d BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm ReLU GELU "
     "SiLU Sigmoid Tanh RMSNorm InstanceNorm2d MaxPool2d AvgPool2d ConvTranspose2d Identity".split()

@@ -256,8 +256,9 @@ class Link:
             made.closure = env
             self._require(facts, tuple(env.values()))
             self._require(facts, (*made.params.values(), made.returns))
-        elif name.rpartition(".")[0] in summary["classes"]:
-            self._define(facts, name.rpartition(".")[0])
+        elif (outer := name.rpartition(".")[0]) in summary["classes"]:
+            if outer not in facts.classes:  # else it has nothing of that name
+                self._define(facts, outer)
 
     def _define_class(self, facts: Facts, name: str, data: Data) -> None:
         made = ForeignClass(name, data)

@@ -61,7 +61,7 @@ class EditedSequential(Sequential):
         self.layers = ModuleList(layers)
 
 
-class NamedSequential(nnx.Module):
+class NamedSequential(nnx.Sequential):
     """Calls its layers in turn; each is an attribute under its own name, as in torch's state_dict."""
 
     def __init__(self, layers=(), *, rngs: nnx.Rngs | None = None):

@@ -33,12 +33,12 @@ def _named_layers(module):
     if any(cls.__module__.startswith("flax.nnx.nn.") for cls in mro):
         return  # a layer of Flax: the functions it holds are no layers
     bases = {cls.__name__ for cls in mro}
+    if bases & {"NamedSequential", "ModuleDict"}:
+        yield from ((name, getattr(module, name)) for name in module.names)
+        return
     if "Sequential" in bases or type(module) is nnx.List:
         layers = module if type(module) is nnx.List else module.layers
         yield from ((str(i), layer) for i, layer in enumerate(layers))
-        return
-    if bases & {"NamedSequential", "ModuleDict"}:
-        yield from ((name, getattr(module, name)) for name in module.names)
         return
     for name, value in vars(module).items() if isinstance(module, nnx.Pytree) else ():
         if name.startswith("_pytree__") or isinstance(value, _NO_CHILD):

@@ -480,6 +480,8 @@ def linspace(
         if surely(is_tensor(start) or is_tensor(end)):
             unsupported("a linspace of integers whose ends are tensors")
         return jnp.asarray(whole_linspace(start, end, steps), dtype=dtype)
+    if surely(is_tensor(start) or is_tensor(end)):  # whose gradient torch does not follow
+        return lax.stop_gradient(jnp.linspace(start, end, steps, dtype=dtype))
     return jnp.linspace(start, end, steps, dtype=dtype)
 
 
@@ -499,6 +501,8 @@ def logspace(
     """Powers of ``base`` with evenly spaced exponents."""
     if dtype is not None and is_integer(dtype):
         unsupported("logspace of integers")
+    if surely(is_tensor(start) or is_tensor(end)):  # whose gradient torch does not follow
+        return lax.stop_gradient(jnp.logspace(start, end, steps, base=base, dtype=dtype))
     return jnp.logspace(start, end, steps, base=base, dtype=dtype)
 
 

@@ -398,6 +398,9 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             return None
         value = rw.visit(node.value)
         if inner_known.role == "param" and ctx.in_init and ctx.is_self(target.value):
+            reads = ctx.source.index.reading(node.value, target.attr.value)
+            if any(_names_own(one, target.attr.value) for one in reads):
+                return _replaced(rw, target, value)  # of what is a buffer then
             return before_registration(rw, node, value)
         state = owner is not None and target.attr.value in (owner.state or ())
         state |= ctx.is_self(target.value) and registered_elsewhere(ctx, node, target.attr.value)
