@@ -81,6 +81,8 @@ def _is_only_asked(ctx: Context, name: cst.Name, last: cst.CSTNode | None) -> bo
     parent = tree.around(name)[-1]
     if isinstance(parent, cst.ComparisonTarget | cst.Comparison):
         return True
+    if isinstance(parent, cst.Arg):  # what initialises it is not differentiated
+        return (ctx.facts.callee(tree.parent(parent)) or "").startswith("torch.nn.init.")
     return isinstance(parent, cst.Attribute) and parent.attr.value in _ASKED
 
 

@@ -94,6 +94,18 @@ def asked(test: cst.BaseExpression) -> list[cst.BaseExpression]:
     return [test]
 
 
+def _compared(test: cst.BaseExpression) -> cst.BaseExpression:
+    """``step`` of ``step == 0``, ``augment`` of ``augment == True``: what a branch compares with a word or a whole number."""
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return test
+    only = test.comparisons[0]
+    literal = isinstance(only.comparator, (cst.Integer, cst.SimpleString)) or (
+        isinstance(only.comparator, cst.Name) and only.comparator.value in ("True", "False")
+    )
+    plain = isinstance(only.operator, (cst.Equal, cst.NotEqual, cst.Is, cst.IsNot))
+    return test.left if literal and plain else test
+
+
 def bounded(node: cst.Assert | cst.If) -> list[cst.BaseExpression]:
     """What a program insists on having between two numbers: ``p`` of ``assert 0 <= p <= 1``."""
     test = node.test
@@ -239,7 +251,7 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             for part in bounded(node) if kind is cst.If else ():
                 note(part, "bounded")
             for part in asked(node.test):
-                note(part, "tested")
+                note(_compared(part), "tested")
 
     inner = tree.within(function.body, cst.Param)  # of functions in it: they are run elsewhere
     apart = {id(node) for param in inner for node in tree.below(param)}

@@ -123,7 +123,9 @@ def _set(
         if not _is_false(value):
             raise Failure(node, "API002", "a buffer that is trained", "make it a Parameter")
         return []
-    if isinstance(kind, k.Tensor) and not kind.role and _no_effect(rw, owner, value):
+    plain = isinstance(kind, k.Tensor) and not kind.role
+    plain |= isinstance(kind, k.Unknown) and in_forward(rw.ctx) and is_value(rw, owner)
+    if plain and _no_effect(rw, owner, value):
         return []  # what is differentiated is chosen by jax.grad
     made = _trainable(rw, node, owner, value)
     if made is None:
@@ -164,6 +166,8 @@ def is_value(rw: Rewriter, node: cst.BaseExpression) -> bool:
         if node.value in frame.info.params:
             return in_forward(rw.ctx)
         values = _assigned(frame.info.node, node.value)
+        if in_forward(rw.ctx) and values and all(_is_argument(rw, one) for one in values):
+            return True
     elif (
         isinstance(node, cst.Attribute) and rw.ctx.is_self(node.value) and rw.ctx.owner is not None
     ):
@@ -173,6 +177,14 @@ def is_value(rw: Rewriter, node: cst.BaseExpression) -> bool:
     else:
         return False
     return bool(values) and all(_computes(rw, v) for v in values)
+
+
+def _is_argument(rw: Rewriter, node: cst.CSTNode) -> bool:
+    """``inputs[6:]``, what a forward pass is given."""
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    frame = rw.ctx.frame
+    return isinstance(node, cst.Name) and frame is not None and node.value in frame.info.params
 
 
 def _computes(rw: Rewriter, node: cst.CSTNode) -> bool:
