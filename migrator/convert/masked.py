@@ -21,6 +21,8 @@ _ELEMENT_LOSSES = frozenset(
     "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits".split()
 )
 _CLASS_LOSSES = frozenset("cross_entropy nll_loss".split())
+_OF_TENSORS = frozenset(f"Tensor.{name}" for name in ("mean", "sum", "max", "min"))
+_OF_TORCH = frozenset(f"torch.{name}" for name in ("mean", "sum", "max", "min"))
 _CRITERIA = {
     "torch.nn.CrossEntropyLoss": "cross_entropy",
     "torch.nn.NLLLoss": "nll_loss",
@@ -53,7 +55,7 @@ class Reduction:
     """A number of what a mask selects."""
 
     name: str
-    """``mean``, ``sum`` or that of a loss."""
+    """``mean``, ``sum``, ``max``, ``min`` or that of a loss."""
     operands: tuple[cst.BaseExpression, ...]
     mask: cst.BaseExpression
     options: list[cst.Arg] = field(default_factory=list)
@@ -407,9 +409,9 @@ class _Function:
         short = name.rpartition(".")[2]
         if any(a.star for a in call.args):
             return None
-        if name in ("Tensor.mean", "Tensor.sum") and not call.args:
+        if name in _OF_TENSORS and not call.args:
             return short, (call.func.value,), []  # type: ignore[attr-defined]
-        if name in ("torch.mean", "torch.sum") and len(call.args) == 1:
+        if name in _OF_TORCH and len(call.args) == 1:
             return short, (call.args[0].value,), []
         if len(call.args) < 2 or any(a.keyword is not None for a in call.args[:2]):
             return None

@@ -242,6 +242,9 @@ class Definitions(Statements):
         hinted: k.Kind = k.UNKNOWN
         if param.annotation is not None:
             hinted = from_hint(param.annotation.annotation, self.eval)
+        called = info.short == "__init__" and "called" in uses.get(name, ())
+        if _is_module(hinted) and (_makes(default) or _makes(sites.get(name)) or called):
+            hinted = k.UNKNOWN  # ``norm: nn.Module = nn.LayerNorm``: the class is meant
         if not isinstance(hinted, k.Unknown) and not k.is_any_class(hinted):
             if default == k.NONE:
                 return k.join(hinted, k.NONE)
@@ -334,3 +337,12 @@ def _method_name(node: cst.FunctionDef) -> str:
         if isinstance(part, cst.Attribute) and part.attr.value in ("setter", "deleter"):
             return f"{node.name.value}.{part.attr.value}"
     return node.name.value
+
+
+def _is_module(kind: k.Kind) -> bool:
+    return isinstance(kind.inner if isinstance(kind, k.Optional) else kind, k.Module)
+
+
+def _makes(kind: k.Kind | None) -> bool:
+    """Whether a value is a class, or a function that may stand for one."""
+    return isinstance(kind, (k.Class, k.Function))

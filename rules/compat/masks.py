@@ -50,6 +50,26 @@ def masked_mean(x, mask):
     return jnp.mean(x, where=mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim)))
 
 
+def _bound(dtype, least):
+    """The least, or the largest, number of a dtype."""
+    if jnp.issubdtype(dtype, jnp.inexact):
+        return -jnp.inf if least else jnp.inf
+    info = jnp.iinfo(dtype)
+    return info.min if least else info.max
+
+
+def masked_max(x, mask):
+    """Largest of all that a mask over x's leading axes selects, torch's ``x[mask].max()``, which raises for nothing."""
+    mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
+    return jnp.where(mask, x, _bound(x.dtype, True)).max()
+
+
+def masked_min(x, mask):
+    """Least of all that a mask over x's leading axes selects, torch's ``x[mask].min()``, which raises for nothing."""
+    mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
+    return jnp.where(mask, x, _bound(x.dtype, False)).min()
+
+
 def masked_loss(loss, input, target, mask, reduction="mean"):
     """Mean or sum of a loss of each element over what a mask over the leading axes selects: NaN as the mean of nothing.
 

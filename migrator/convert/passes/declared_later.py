@@ -26,6 +26,8 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if owner is None or owner.torch_base is None or not ctx.is_self(target.value):
         return None
+    if not ctx.facts.tree.has(node):
+        return None
     if not _is_part(rw, node.value) or not _was_plain(ctx, node, target.attr.value):
         return None
     ctx.copied.add(node)

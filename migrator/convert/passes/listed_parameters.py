@@ -93,9 +93,9 @@ def _values_only(node: cst.CSTNode) -> Failure:
     )
 
 
-def is_collected(ctx: Context, name: cst.Name) -> bool:
-    """Whether a local name stands for a list or dict of a module's parameters, by Variable or by value."""
-    value = _made(ctx, name)
+def is_collected(ctx: Context, node: cst.Name | cst.Call) -> bool:
+    """Whether this is a list or dict of a module's parameters or a local name of one, by Variable or by value."""
+    value = _made(ctx, node) if isinstance(node, cst.Name) else node
     return value is not None and (
         _collects(ctx, value) if isinstance(value, cst.Call) else _walks(ctx, value)
     )

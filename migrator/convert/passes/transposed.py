@@ -85,7 +85,7 @@ def _entries_by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst
         kind = ctx.kind(node)
         if not isinstance(kind, k.Tensor) or kind.role != "param":
             continue
-        if isinstance(node.value, cst.Name) and is_collected(ctx, node.value):
+        if isinstance(node.value, (cst.Name, cst.Call)) and is_collected(ctx, node.value):
             offence = _offence(ctx, node)
             if offence is not None and not _other_rank(ctx, node):
                 yield syntax.code(node), offence
