@@ -175,6 +175,8 @@ class Calls(ModuleMethods):
         assert isinstance(func, cst.Attribute)
         if func.attr.value not in CASTS or not isinstance(self.facts.kind(func.value), k.Unknown):
             return False
+        if not self.facts.tree.has(node):  # of a hint in a text
+            return False
         match self.facts.tree.around(node):
             case [*_, cst.BinaryOperation()]:
                 return True

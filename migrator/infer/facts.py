@@ -126,6 +126,8 @@ class SettledClass:
     """Output layers that may be tied in a branch, or with a bias."""
     named: bool = False
     """Of a class derived from Sequential: its children have names."""
+    host_arrays: frozenset[str] = frozenset()
+    """Attributes that are numpy arrays and no data of the module."""
 
 
 ASKS_FOR_MODULES = re.compile(r"\.(?:named_)?children\(|\bisinstance\([^\n]*\bModule\b")

@@ -16,6 +16,7 @@ from migrator.convert.kept import kept
 from migrator.convert.memory import aliases, returns_argument, returns_state
 from migrator.convert.own_state import stored_arguments
 from migrator.convert.passes.classes import needs_constructor
+from migrator.convert.passes.host_arrays import keeps_for_numpy
 from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import loose_heads, tied_heads
 from migrator.convert.updates import updates
@@ -176,6 +177,7 @@ class ForeignClass(ClassInfo):
             tuple((head, weight) for head, weight in data["tied"]),
             frozenset(data["loose"]),
             data["named"],
+            frozenset(data["host_arrays"]),
         )
 
     @property
@@ -221,6 +223,7 @@ def _class(ctx: Context, info: ClassInfo) -> Data:
         "state": None if info.state is None else sorted(info.state),
         "asks_training": info.asks_training,
         "lightning": info.lightning,
+        "host_arrays": sorted(n for n in info.attributes if keeps_for_numpy(ctx, info, n)),
         "stores": ctx.plan.stores(info),
         "constructor": info.torch_base is not None and needs_constructor(ctx, info),
         "named": is_named(ctx, info),

@@ -171,3 +171,52 @@ def test_an_option_of_a_forward_in_another_file(tmp_path: Path) -> None:
     """What is handed to a torch function as a size is no tensor."""
     found = convert(tmp_path, {"up.py": UP, "user.py": USER})
     assert blocking(found) == []
+
+
+SIZES = """
+import numpy as np
+from torch import nn
+
+
+class Base(nn.Module):
+    def __init__(self, shape=(2, 2)):
+        super().__init__()
+        self.n = np.prod(shape)
+        self.grid = np.arange(4)
+
+    def where(self, i):
+        return np.searchsorted(self.grid, i)
+"""
+SIZED = """
+import torch
+from torch import nn
+from .base import Base
+
+
+class Net(Base):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(int(self.n), 4)
+
+    def forward(self, x: torch.Tensor):
+        total = 0
+        for i in range(self.n):
+            total = total + x[:, i : i + 1]
+        return self.fc(x) + total * self.grid[1]
+"""
+
+
+def test_numpy_numbers_that_a_base_in_another_file_keeps(tmp_path: Path) -> None:
+    import torch
+    from flax import nnx
+
+    import migrator
+    from migrator.usercode import UserCode
+
+    assert not blocking(convert(tmp_path, {"base.py": SIZES, "net.py": SIZED}, name="flaxed"))
+    theirs = UserCode(tmp_path / "src").load(tmp_path / "src/pkg/net.py").Net()
+    ours = UserCode(tmp_path / "out").load(tmp_path / "out/flaxed/net.py").Net(rngs=nnx.Rngs(0))
+    migrator.load_state_dict(ours, theirs.state_dict())
+    x = torch.randn(3, 4)
+    got = nnx.jit(lambda m, x: m(x))(ours, x.numpy())
+    assert abs(theirs(x).detach().numpy() - got).max() < 1e-5

@@ -94,6 +94,7 @@ ORDER = (
     "unknown_arrays",
     "taken_out",
     "calls",
+    "devices_handed",
     "parts_of_timm",
     "names",
 )

@@ -54,12 +54,18 @@ def is_host_array(ctx: Context, node: cst.Attribute) -> bool:
     info = ctx.class_of(ctx.kind(node.value))
     if info is None and ctx.is_self(node.value):
         info = ctx.owner
-    name = node.attr.value
-    if info is None or not info.torch_base or info.attribute(name) != _ARRAY:
+    return info is not None and keeps_for_numpy(ctx, info, node.attr.value)
+
+
+def keeps_for_numpy(ctx: Context, info: ClassInfo, name: str) -> bool:
+    """Whether an attribute of a class is such an array; one that another file assigns is what is said there."""
+    if not info.torch_base or info.attribute(name) != _ARRAY:
         return False
     owner = next((c for c in info.lineage() if name in c.attributes), None)
     if owner is None:
         return False  # an attribute of the class, which numpy computed once
+    if owner.settled is not None:
+        return name in owner.settled.host_arrays
     related = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
     if not all(_is_set_once(ctx, c, name) for c in related):
         return False

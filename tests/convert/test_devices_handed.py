@@ -1,0 +1,57 @@
+"""Devices of what is not known, which a function of the file is given and has no use for."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+from tests.convert.tools import loaded
+
+SOURCE = """
+from typing import NamedTuple
+
+
+class State(NamedTuple):
+    v: torch.Tensor
+
+
+def ones(n, device):
+    return torch.ones(n, device=device)
+
+
+class M(nn.Module):
+    def mask(self, n, device=None):
+        return torch.arange(n, device=device)
+
+    def forward(self, x):
+        batch, state, xs = {{"x": x}}, State(x), [x, x]
+        return x * {0}
+
+
+def run(model, batch):
+    return model(batch["x"]) + ones(4, batch["x"].device)
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        'ones(4, device=batch["x"].device)',
+        'self.mask(4, batch["x"].device)',
+        "self.mask(n=4, device=xs[0].device)",
+        "ones(4, state.v.device)",
+    ],
+)
+def test_nothing_asks_a_traced_array_for_its_device(made: str) -> None:
+    theirs, ours, code = loaded(SOURCE.format(made))
+    x = np.arange(4.0, dtype=np.float32)
+    want = theirs["run"](theirs["M"](), {"x": torch.from_numpy(x)})
+    model = ours["M"]()
+    got = jax.jit(lambda x: ours["run"](model, {"x": x}))(jnp.asarray(x))
+    np.testing.assert_allclose(got, want)
+    assert isinstance(model, nnx.Module)
+    assert ".device" not in code
