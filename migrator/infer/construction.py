@@ -51,6 +51,8 @@ class Construction(Python):
             if name == "torch.nn.ModuleDict" and isinstance(first, k.Mapping):
                 named = tuple((str(key), kind) for key, kind in first.items)
                 return k.Module(name, first.value, named)
+            if name == "torch.nn.ModuleDict" and isinstance(self._pairs(first), k.Module):
+                return k.Module(name, self._pairs(first))  # of a list of pairs
             if self.function is not None and isinstance(self._children(args), k.Unknown):
                 self.function.builds = (
                     True  # perhaps: what its parameters are called for is not known

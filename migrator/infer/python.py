@@ -11,6 +11,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.attributes import Attributes
+from migrator.infer.facts import ClassInfo
 from migrator.infer.signatures import Args
 from migrator.infer.static import choices, exists
 from rules import definitions
@@ -150,17 +151,54 @@ class Python(Attributes):
         """``getattr(self, f"conv{i}")``: one of the layers whose names are like that, where all are known."""
         info = self.facts.classes.get(module.cls)
         shape = syntax.pattern(told)
-        if info is None or not shape.replace(".*", "") or self.facts.names_made_up:
+        if info is None or not shape.replace(".*", ""):
             return k.UNKNOWN
-        found = {
-            name: kind
+        found = [
+            kind
             for one in info.lineage()
             for name, kind in one.attributes.items()
             if re.fullmatch(shape, name)
-        }
-        if not found or not all(isinstance(kind, k.Module) for kind in found.values()):
+            and (isinstance(kind, k.Module) or re.fullmatch(shape.replace(".*", ".+"), name))
+        ]
+        if self.facts.names_made_up:
+            made = self._made_up(info, shape)
+            if made is None:
+                return k.UNKNOWN
+            found += made
+        if not found or not all(isinstance(kind, k.Module) for kind in found):
             return k.UNKNOWN
-        return reduce(k.join, found.values())
+        return reduce(k.join, found)
+
+    def _made_up(self, info: ClassInfo, shape: str) -> list[k.Kind] | None:
+        """The kinds of what a class keeps under names that it makes up and that may be like these; None if not known.
+
+        ``setattr(self, f"fc{i}", nn.Linear(n, n))``, ``self.add_module("fc%d" % i, layer)``."""
+        tree = self.facts.tree
+        if any(one.attr.value == "__dict__" for one in tree.of_type(cst.Attribute)):
+            return None
+        own = {id(n) for c in info.lineage() if c.settled is None for n in tree.below(c.node)}
+        found = list[k.Kind]()
+        for call in tree.of_type(cst.Call):
+            given = [item.value for item in call.args if item.keyword is None and not item.star]
+            func = call.func
+            if isinstance(func, cst.Name) and func.value in ("setattr", "vars"):
+                if func.value == "vars" or len(given) != 3:
+                    return None
+                holder, name, value = given
+            elif isinstance(func, cst.Attribute) and func.attr.value in _ADDING:
+                if len(given) < 2:
+                    return None
+                holder, (name, value) = func.value, given[:2]
+            else:
+                continue
+            if isinstance(self.facts.kind(name), k.Const) or not _alike(
+                syntax.pattern(name), shape
+            ):
+                continue
+            if id(call) not in own or not is_self(holder):
+                return None
+            found.append(self.facts.kind(value))
+        return found
 
     @staticmethod
     def _python_method(name: str, bound: k.Kind | None) -> k.Kind:
@@ -187,6 +225,17 @@ class Python(Attributes):
         if short == "copy" and bound is not None:
             return bound
         return k.UNKNOWN
+
+
+_ADDING = frozenset({"add_module", "register_module", "register_buffer", "register_parameter"})
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two made-up names may be the same: neither begins nor ends otherwise than the other."""
+    first, second = one.split(".*"), other.split(".*")
+    begins = first[0].startswith(second[0]) or second[0].startswith(first[0])
+    ends = first[-1].endswith(second[-1]) or second[-1].endswith(first[-1])
+    return begins and ends
 
 
 PARTIAL = "partial "

@@ -81,7 +81,9 @@ _FUNCTIONS = {
 def class_name(module):
     """What the class of a module is called in torch."""
     name = type(module).__name__
-    if isinstance(module, nnx.Module) or not callable(module):
+    if name == "Stateless":
+        module = module.function
+    elif isinstance(module, nnx.Module) or not callable(module):
         return _CLASSES.get(name, name.removeprefix("Padded"))
     function = getattr(module, "func", module)
     if getattr(function, "__name__", "") not in _FUNCTIONS:

@@ -466,16 +466,14 @@ def _if_given(
       Failure: a later assignment does not start from the attribute: it may be the first that gives it a tensor.
     """
     ctx, name = rw.ctx, target.attr.value
+    index, asked = ctx.source.index, (cst.Attribute, cst.BinaryOperation, cst.Subscript)
     for info in ctx.owner.lineage() if ctx.owner is not None else ():
         for method in info.methods.values() if info.settled is None else ():
             for item in ctx.facts.tree.within(method.node.body, cst.Assign):
-                own = any(_names_own(one.target, name) for one in item.targets)
-                reads = ctx.source.index.reading(item.value, name)
-                if (
-                    own
-                    and method.short != "__init__"
-                    and not any(_names_own(n, name) for n in reads)
-                ):
+                given = [n for one in item.targets for n in index.reading(one, name)]
+                reads = [n for n in index.reading(item.value, name) if _names_own(n, name)]
+                own = method.short != "__init__" and any(_names_own(n, name) for n in given)
+                if own and not any(isinstance(index.parent(n), asked) for n in reads):
                     what = f"`{name}` may be None here, and be given a tensor later"
                     raise Failure(node, "API005", what, "register it as a buffer")
     none = cst.Comparison(node.value, [cst.ComparisonTarget(cst.Is(), cst.Name("None"))])
