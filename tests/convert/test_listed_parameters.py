@@ -113,3 +113,25 @@ def test_what_else_reads_the_list_wants_arrays(lines: str) -> None:
 )
 def test_axes_of_an_entry(lines: str) -> None:
     assert "API006" in rules_of(NET + lines)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        '    w = dict(ema.named_parameters())["weight"]\n    d = dict(model.named_parameters())\n    w = d["weight"]\n    w.data.mul_(3)\n',
+        "    ps = list(ema.parameters())\n    keep = ps[0]\n    with torch.no_grad():\n        ps[0].add_(1)\n    return keep\n",
+        "    ps = list(ema.parameters())\n    pair = ps[0], ps[1].detach()\n    ps[0].data.add_(1)\n    return pair\n",
+        "    d = dict(ema.named_parameters())\n    same = {k: v for k, v in d.items()}\n    d['weight'].data += 1\n    return same\n",
+    ],
+)
+def test_another_name_of_an_entry_that_is_written(lines: str) -> None:
+    assert "MUT001" in rules_of(NET + lines)
+
+
+def test_other_names_where_nothing_is_written() -> None:
+    lines = "    d = dict(ema.named_parameters())\n    w, v = d['weight'], d['bn.bias'].detach()\n    return w.sum() + v.sum()\n"
+    theirs, ours, _ = loaded(NET + lines)
+    model, port = theirs["Net"](), ours["Net"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    want = theirs["update"](model, model).detach().numpy()
+    np.testing.assert_allclose(ours["update"](port, port), want)

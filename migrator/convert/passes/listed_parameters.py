@@ -28,6 +28,7 @@ def _asked(ctx: Context) -> bool:
 @converts(cst.ListComp, cst.DictComp, when=_asked)
 def comprehension(rw: Rewriter, node: cst.ListComp | cst.DictComp) -> Any:
     """``{n: p for n, p in m.named_parameters()}``: of the Variables where all its readers take them for such."""
+    _check_copied(rw.ctx, node)
     name = _given_to(rw.ctx, node)
     if name is None or not holds_variables(rw.ctx, name):
         return None
@@ -43,6 +44,8 @@ def entry(rw: Rewriter, node: cst.Subscript) -> Any:
     """``params[name]`` → ``params[name][...]``."""
     if not is_entry(rw.ctx, node):
         return None
+    if _is_kept(rw.ctx, node) and _writes(rw.ctx):
+        raise _shown(node)
     return targets.dereferenced(rw.rebuild(node))
 
 
@@ -59,6 +62,64 @@ def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
 
     read = targets.dereferenced(rw.rebuild(target))
     return augmented_past(rw, node, target, read, target is not node.target)
+
+
+def _check_copied(ctx: Context, node: cst.ListComp | cst.DictComp) -> None:
+    """Raise a Failure for ``{k: v for k, v in params.items()}`` beside writes to the parameters: torch keeps them."""
+    value = views.undressed(node.elt if isinstance(node, cst.ListComp) else node.value)
+    if isinstance(value, cst.Subscript):
+        return  # an entry, which is looked at itself
+    roots = ctx.facts.tree.within(node.for_in.iter, cst.Name)
+    named = isinstance(value, cst.Name) and value.value in syntax.names(node.for_in.target)
+    if named and any(holds_variables(ctx, one) for one in roots) and _writes(ctx):
+        raise _shown(node)
+
+
+def _shown(node: cst.CSTNode) -> Failure:
+    return Failure(
+        node,
+        "MUT001",
+        "a parameter out of a list has another name here, and parameters are written in place",
+        "keep a copy (`.clone()`), or write to the parameter by one name",
+    )
+
+
+def _is_kept(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether an entry, or its ``data``, is given a name, is put into something or is returned."""
+    tree = ctx.facts.tree
+    while True:
+        parent = tree.parent(node)
+        if isinstance(parent, cst.Attribute) and parent.attr.value in ("data", "detach"):
+            node = parent
+        elif isinstance(parent, cst.Call) and parent.func is node:
+            node = parent  # x.detach()
+        elif isinstance(parent, (cst.Element, cst.Tuple, cst.List, cst.DictElement, cst.Dict)):
+            node = parent
+        elif isinstance(parent, (cst.Assign, cst.AnnAssign)):
+            return parent.value is node
+        else:
+            return isinstance(parent, (cst.Return, cst.ListComp, cst.DictComp))
+
+
+def _writes(ctx: Context) -> bool:
+    """Whether a function writes to parameters in place: ``p.data.mul_(2)``, ``params[k] += 1``, ``nn.init.ones_(p)``."""
+    tree = ctx.facts.tree
+    body = ctx.frame.info.node.body if ctx.frame is not None else ctx.source.tree
+    for call in tree.within(body, cst.Call):
+        word = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        if (ctx.facts.callee(call) or "").startswith("torch.nn.init."):
+            return True
+        if word.endswith("_") and not word.endswith("__") and word != "requires_grad_":
+            assert isinstance(call.func, cst.Attribute)
+            if isinstance(ctx.kind(call.func.value), (k.Tensor, k.Unknown)):
+                return True
+    for item in tree.within(body, cst.AugAssign, cst.AssignTarget):
+        target = item.target
+        if isinstance(target, cst.Attribute) and target.attr.value == "data":
+            return True
+        if isinstance(views.undressed(target), cst.Subscript) and isinstance(item, cst.AugAssign):
+            return True
+    return False
 
 
 def is_entry(ctx: Context, node: cst.Subscript) -> bool:
