@@ -67,3 +67,8 @@ def test_a_tensor_of_tensors_of_one_element(made: str) -> None:
 def test_a_number_of_a_tensor_with_axes(made: str) -> None:
     model, port, _ = both("import math\n" + NUMBERS.format(made))
     np.testing.assert_allclose(port.scale, model.scale, rtol=1e-6)
+
+
+def test_the_power_of_a_tensor_is_none() -> None:
+    model, port, _ = both(NUMBERS.format("pow(torch.arange(3.0), 2) + round(float(t), 1)"))
+    np.testing.assert_allclose(port.scale, model.scale)

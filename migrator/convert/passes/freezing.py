@@ -83,17 +83,27 @@ def read(rw: Rewriter, node: cst.Attribute) -> Any:
 
 def _of_module(rw: Rewriter, node: cst.Assign | cst.Expr, module: cst.BaseExpression) -> Any:
     """``layer.requires_grad = False`` of a module, which torch takes for any other attribute: nothing is frozen."""
-    if any(
-        isinstance(rw.ctx.kind(one.value), k.Module) and not _is_target(rw.ctx, one)
-        for one in rw.ctx.source.index.reading(rw.ctx.source.tree, "requires_grad")
-    ):
+    ctx = rw.ctx
+    own = ctx.class_of(ctx.kind(module))
+    if own is not None and own.method("requires_grad") is not None:
+        return None  # a property
+    read = ctx.source.index.reading(ctx.source.tree, "requires_grad")
+    if any(isinstance(ctx.kind(n.value), k.Module) and not _is_target(ctx, n) for n in read):
         return None  # an option that the program asks for
+    texts = ctx.source.index.of_type(cst.SimpleString)
+    if sum(one.evaluated_value == "requires_grad" for one in texts) > _is_setattr(node):
+        return None
     what = (
         f"`{syntax.code(module)}.requires_grad` of a module means nothing to torch: it is left out"
     )
     advice = "its parameters are trained; requires_grad_(False) would freeze them"
     rw.ctx.report(node, "API015", what, advice, severity="warning", blocks=False)
     return []
+
+
+def _is_setattr(node: cst.Assign | cst.Expr) -> bool:
+    """``setattr(layer, "requires_grad", False)``, which has the name as a text."""
+    return isinstance(node, cst.Expr)
 
 
 def _is_target(ctx: Context, node: cst.Attribute) -> bool:

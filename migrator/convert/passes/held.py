@@ -211,7 +211,8 @@ def entry(rw: Rewriter, node: cst.Subscript) -> Any:
 
 def _is_empty(ctx: Context, node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.Call):
-        return not node.args and ctx.facts.callee(node) in _EMPTY
+        ordered = not {"move_to_end", "popitem"}.isdisjoint(ctx.words)
+        return not node.args and not ordered and ctx.facts.callee(node) in _EMPTY
     return isinstance(node, (cst.List, cst.Dict)) and not node.elements
 
 

@@ -49,13 +49,22 @@ def default(rw: Rewriter, node: cst.AnnAssign) -> Any:
         return None
     if not any(_is_dataclass(one.decorator) for one in around[-3].decorators):
         return None
+    name = around[-3].name.value
+    field = node.target.value if isinstance(node.target, cst.Name) else ""
+    if any(isinstance(n.value, cst.Name) and n.value.value == name for n in _reads(ctx, field)):
+        what = f"`{name}.{field}` is read of the class, whose default is a tensor"
+        raise Failure(node, "API008", what, "give the tensor a name of its own")
     ctx.redeclared.add(node)
     made = rw.visit(node)
     if not isinstance(made, cst.AnnAssign) or made.value is None:
         return None
     ctx.helpers.use("dataclasses")
-    field = syntax.parse("dataclasses.field(default_factory=lambda: __a__)")
-    return syntax.changed(made, value=syntax.substitute(field, {"__a__": made.value}))
+    made_anew = syntax.parse("dataclasses.field(default_factory=lambda: __a__)")
+    return syntax.changed(made, value=syntax.substitute(made_anew, {"__a__": made.value}))
+
+
+def _reads(ctx: Context, field: str) -> list[cst.Attribute]:
+    return ctx.source.index.reading(ctx.source.tree, field)
 
 
 def _is_dataclass(node: cst.BaseExpression) -> bool:

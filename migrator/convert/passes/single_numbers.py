@@ -19,7 +19,7 @@ _MAKING = frozenset(
 )
 
 
-_NUMBER_OF = frozenset(f"builtins.{name}" for name in "float int complex round range pow".split())
+_NUMBER_OF = frozenset(f"builtins.{name}" for name in "float int complex range".split())
 
 
 def _taken(ctx: Context, node: cst.CSTNode) -> bool:
