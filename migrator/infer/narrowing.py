@@ -70,8 +70,16 @@ class Narrowing(Calls):
             found = self._narrow_exists(test, truth)
             if truth and isinstance(test.func, cst.Name) and test.func.value == "callable":
                 return self._narrow_callable(test)
+            if truth and self.facts.callee(test) == "torch.is_tensor" and len(test.args) == 1:
+                return self._narrow_tensor(test.args[0].value)
             return self._narrow_isinstance(test) if truth and not found else found
         return {}
+
+    def _narrow_tensor(self, tested: cst.BaseExpression) -> Env:
+        """``if torch.is_tensor(x):`` whatever the calls seen so far hand over."""
+        path, known = dotted(tested), self.facts.kind(tested)
+        known = known.inner if isinstance(known, k.Optional) else known
+        return {path: known if isinstance(known, k.Tensor) else k.TENSOR} if path else {}
 
     def _narrow_callable(self, test: cst.Call) -> Env:
         """``if callable(name):`` no string nor number, whatever the calls seen so far hand over."""

@@ -72,3 +72,17 @@ def test_a_number_of_a_tensor_with_axes(made: str) -> None:
 def test_the_power_of_a_tensor_is_none() -> None:
     model, port, _ = both(NUMBERS.format("pow(torch.arange(3.0), 2) + round(float(t), 1)"))
     np.testing.assert_allclose(port.scale, model.scale)
+
+
+def test_is_tensor_tells_what_a_value_is() -> None:
+    source = (
+        "def rms(x, eps=1e-7):\n    if torch.is_tensor(x):\n"
+        "        return torch.sqrt((x**2.0).sum() / x.numel()).clamp_min(eps)\n"
+        "    return torch.sqrt(sum((v**2.0).sum() for v in x) / sum(v.numel() for v in x))\n\n\n"
+        "def of_two(x: torch.Tensor):\n    return rms([x, 2 * x])\n"
+    )
+    theirs, ours, _ = loaded(source)
+    x = torch.arange(1.0, 4.0)
+    for name in ("rms", "of_two"):
+        got = ours[name](jnp.asarray(x.numpy()))
+        np.testing.assert_allclose(got, theirs[name](x), rtol=1e-6)
