@@ -13,7 +13,7 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts
-from migrator.infer.without_torch import brought_by, import_needs_torch
+from migrator.infer.without_torch import brought_by, import_is_optional
 from migrator.source import dotted
 
 _CAUGHT = frozenset("ImportError ModuleNotFoundError Exception BaseException".split())
@@ -113,7 +113,7 @@ def _foreign(facts: Facts, node: cst.Import | cst.ImportFrom) -> str | None:
     for module in modules:
         linked = facts.linked
         own = linked is not None and linked.place(facts.module, module, 0, None) != "outside"
-        if import_needs_torch(module, names) and not own:
+        if import_is_optional(module, names) and not own:
             return module
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import libcst as cst
 
@@ -18,10 +18,12 @@ _WITHOUT_TORCH = re.compile(
 
 
 def needs_torch(name: str) -> bool:
-    """Whether a dotted name outside the project is of a library built on torch, and does not run without it."""
-    if name.partition(".")[0] not in BASED_ON_TORCH or _WITHOUT_TORCH.fullmatch(name):
-        return False
-    return of_timm(name) is None
+    """Whether a dotted name outside the project is of a library built on torch, and has no conversion of its own."""
+    return _of_torch_library(name) and of_timm(name) is None
+
+
+def _of_torch_library(name: str) -> bool:
+    return name.partition(".")[0] in BASED_ON_TORCH and not _WITHOUT_TORCH.fullmatch(name)
 
 
 def runs_without_torch(name: str) -> bool:
@@ -38,9 +40,24 @@ def import_needs_torch(
     module: str, names: Sequence[cst.ImportAlias] | cst.ImportStar | None
 ) -> bool:
     """Whether an import brings something that needs torch; ``names``: of ``from module import names``."""
+    return _brings(module, names, needs_torch)
+
+
+def import_is_optional(
+    module: str, names: Sequence[cst.ImportAlias] | cst.ImportStar | None
+) -> bool:
+    """Whether an import fails where torch is not installed: a program that provides for that goes the other way."""
+    return _brings(module, names, _of_torch_library)
+
+
+def _brings(
+    module: str,
+    names: Sequence[cst.ImportAlias] | cst.ImportStar | None,
+    asked: Callable[[str], bool],
+) -> bool:
     if names is None or isinstance(names, cst.ImportStar):
-        return needs_torch(module)
-    return any(needs_torch(f"{module}.{alias.evaluated_name}") for alias in names)
+        return asked(module)
+    return any(asked(f"{module}.{alias.evaluated_name}") for alias in names)
 
 
 TENSORS_ASKED = (

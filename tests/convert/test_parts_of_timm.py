@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import jax.numpy as jnp
@@ -12,8 +13,10 @@ import torch
 from flax import nnx
 
 import migrator
+from migrator.usercode import UserCode
 from rules.compat import timm_layers as ported
 from tests.convert.tools import HEADER, convert, rules_of
+from tests.migrator import test_packages as packages
 
 TIMM = """
 import collections.abc
@@ -207,3 +210,41 @@ def test_no_sample_is_dropped_with_probability_zero() -> None:
     assert ported.DropPath(0.0, rngs=nnx.Rngs(0))(x) is x
     assert not ported.DropPath(1.0, rngs=nnx.Rngs(0))(x).any()
     assert ported._cfg("u", num_classes=3)["num_classes"] == 3
+
+
+def test_names_of_timm_by_way_of_another_file(tmp_path: Path) -> None:
+    files = {
+        "mods.py": "from timm.models.layers import DropPath, to_2tuple\n\nx = 3\n",
+        "net.py": """
+from torch import nn
+from .mods import DropPath, to_2tuple
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = DropPath(0.1)
+        self.size = to_2tuple(3)
+
+    def forward(self, x):
+        return self.drop(x) * self.size[0]
+""",
+    }
+    found = packages.convert(tmp_path, files)
+    assert not packages.blocking(found)
+    port = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/net.py").Net(rngs=nnx.Rngs(0))
+    port.eval()
+    np.testing.assert_array_equal(port(jnp.ones((2, 2))), 3 * np.ones((2, 2)))
+
+
+def test_a_program_that_provides_for_its_absence_goes_the_other_way() -> None:
+    source = HEADER + (
+        "try:\n    from timm.layers import DropPath\nexcept ImportError:\n    DropPath = nn.Identity\n\n\n"
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.drop = DropPath()\n\n    def forward(self, x):\n        return self.drop(x)\n"
+    )
+    result = migrator.convert_source(source)
+    assert result.complete
+    ours: dict = {}
+    exec(result.code, ours)
+    assert ours["M"](rngs=nnx.Rngs(0))(3.0) == 3.0

@@ -85,8 +85,8 @@ def _of_module(rw: Rewriter, node: cst.Assign | cst.Expr, module: cst.BaseExpres
     """``layer.requires_grad = False`` of a module, which torch takes for any other attribute: nothing is frozen."""
     ctx = rw.ctx
     own = ctx.class_of(ctx.kind(module))
-    if own is not None and own.method("requires_grad") is not None:
-        return None  # a property
+    if own is not None and (own.settled is not None or own.method("requires_grad") is not None):
+        return None  # a property, or what another file may ask for
     read = ctx.source.index.reading(ctx.source.tree, "requires_grad")
     if any(isinstance(ctx.kind(n.value), k.Module) and not _is_target(ctx, n) for n in read):
         return None  # an option that the program asks for

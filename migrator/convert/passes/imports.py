@@ -154,7 +154,7 @@ def _check_missing(
 def _is_torch(kind: k.Kind | None) -> bool:
     """Whether a name stands for something of torch, which the output spells out where it is used."""
     if isinstance(kind, (k.Class, k.Function, k.Namespace)):
-        return kind.name == "torch" or kind.name.startswith("torch.")
+        return kind.name == "torch" or kind.name.startswith(("torch.", "timm_layers."))
     return isinstance(kind, k.DType)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.symbols import TIMM_CONSTANTS, of_timm
@@ -28,7 +29,11 @@ def from_timm(rw: Rewriter, node: cst.ImportFrom, module: str) -> Any:
     return made
 
 
-@converts(cst.Name, cst.Attribute, when=lambda ctx: "timm" in ctx.words)
+def _may_be(ctx: Context) -> bool:
+    return "timm" in ctx.words or ctx.facts.linked is not None
+
+
+@converts(cst.Name, cst.Attribute, when=_may_be)
 def helper(rw: Rewriter, node: cst.Name | cst.Attribute) -> Any:
     """``to_2tuple``, ``make_divisible``: Python functions, which are copied."""
     kind = rw.ctx.facts.kind(node)
