@@ -52,6 +52,8 @@ def masked_mean(x, mask):
 
 def _bound(dtype, least):
     """The least, or the largest, number of a dtype."""
+    if dtype == jnp.bool_:
+        return not least
     if jnp.issubdtype(dtype, jnp.inexact):
         return -jnp.inf if least else jnp.inf
     info = jnp.iinfo(dtype)

@@ -32,7 +32,7 @@ class Conv2d(nnx.Module):
         return output if batched is input else output[0]
 
 
-class NamedSequential(nnx.Module):
+class NamedSequential(nnx.Sequential):
     """Calls its layers in turn; each is an attribute under its own name, as in torch's state_dict."""
 
     def __init__(self, layers=(), *, rngs: nnx.Rngs | None = None):

@@ -10,7 +10,7 @@ from flax import nnx
 from torch import nn
 
 import migrator
-from tests.convert.tools import HEADER, X, body, both, check, convert, rules_of
+from tests.convert.tools import HEADER, X, body, both, check, compare_gradients, convert, rules_of
 
 
 def test_children_of_a_sequential_by_assignment() -> None:
@@ -535,3 +535,21 @@ def test_a_range_that_is_cut_is_rounded_as_torch_rounds() -> None:
     for n, m in ((50, 133), (43, 999), (1, 5), (7, 20)):
         for ours, theirs in zip(port(X.numpy(), n, m), model(X, n, m), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return x.clone().addmm_(1, -2, y, y.t())",
+        "return x.addmm(0.5, 2, y, y)",
+        "return x.clone().mul_(0.9).add_(0.1, y)",
+        "return x.sub(2, y).addcmul(0.5, y, y).addcdiv(3, y, y + 10)",
+        "return x.addmm(y, y, beta=2, alpha=3) + x.add(y, alpha=2)",
+    ],
+)
+def test_factors_before_the_tensors(line: str) -> None:
+    compare_gradients(
+        f"def f(x: torch.Tensor, y: torch.Tensor):\n    {line}\n",
+        torch.arange(9.0).reshape(3, 3),
+        torch.linspace(1, 2, 9).reshape(3, 3),
+    )

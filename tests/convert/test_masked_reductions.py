@@ -28,6 +28,7 @@ LINES = {
     "sum of a loss": "a = x[m]; return F.smooth_l1_loss(torch.sigmoid(a), y[m], reduction='sum')",
     "module": "mse = nn.MSELoss(); a = x[m]; return mse(a, y[m])",
     "module that sums": "l1 = nn.L1Loss(reduction='sum'); return l1(x[m] * 2, y[m])",
+    "largest and least": "return x[m].max() + (x[m] - y[m]).min() + torch.max((y * y)[m]) + t[t > 0].max()",
     "classes": "k = t >= 0; return F.cross_entropy(x[k], t[k])",
     "classes by name": "k = t >= 0; a = x[k]; b = t[k]; ce = nn.CrossEntropyLoss(ignore_index=1); return ce(a, b)",
     "smoothed": "k = t > 0; return F.cross_entropy(x[k], t[k], label_smoothing=0.2, reduction='sum')",

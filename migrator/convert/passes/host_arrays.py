@@ -64,8 +64,9 @@ def keeps_for_numpy(ctx: Context, info: ClassInfo, name: str) -> bool:
     owner = next((c for c in info.lineage() if name in c.attributes), None)
     if owner is None:
         return False  # an attribute of the class, which numpy computed once
-    if owner.settled is not None:
-        return name in owner.settled.host_arrays
+    for one in info.lineage():
+        if one.settled is not None and name in one.attributes:
+            return name in one.settled.host_arrays
     related = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
     if not all(_is_set_once(ctx, c, name) for c in related):
         return False
