@@ -20,11 +20,11 @@ def asked_texts(tree: Tree, node: cst.BaseExpression) -> list[str]:
     inner: cst.CSTNode = node
     for outer in reversed(around):
         if isinstance(outer, (cst.If, cst.IfExp)) and inner is outer.body:
-            found = _texts(outer.test, name)
+            found = _texts(outer.test, name, tree)
             if found and not _bound(outer.body, name):
                 return found
         if isinstance(outer, cst.IndentedBlock):
-            found = _before(outer, inner, name)
+            found = _before(outer, inner, name, tree)
             if found:
                 return found
         if isinstance(outer, cst.FunctionDef):
@@ -33,13 +33,13 @@ def asked_texts(tree: Tree, node: cst.BaseExpression) -> list[str]:
     return []
 
 
-def _before(block: cst.IndentedBlock, inner: cst.CSTNode, name: str) -> list[str]:
+def _before(block: cst.IndentedBlock, inner: cst.CSTNode, name: str, tree: Tree) -> list[str]:
     """``assert kind in (…)``, and ``if kind not in (…): raise``, before a statement of the same block."""
     statements = list(block.body)
     place = next(i for i, one in enumerate(statements) if one is inner)
     for i in range(place - 1, -1, -1):
         for test in _asserted(statements[i]):
-            found = _texts(test, name)
+            found = _texts(test, name, tree)
             if found:
                 later = statements[i + 1 : place + 1]
                 return [] if any(_bound(one, name) for one in later) else found
@@ -70,10 +70,10 @@ def _inverse(test: cst.BaseExpression) -> cst.BaseExpression | None:
     return None
 
 
-def _texts(test: cst.BaseExpression, name: str) -> list[str]:
+def _texts(test: cst.BaseExpression, name: str, tree: Tree) -> list[str]:
     """The texts that a test which holds says a name is one of."""
     if isinstance(test, cst.BooleanOperation):
-        sides = [_texts(test.left, name), _texts(test.right, name)]
+        sides = [_texts(test.left, name, tree), _texts(test.right, name, tree)]
         if isinstance(test.operator, cst.And):
             return sides[0] or sides[1]
         return list(dict.fromkeys(sides[0] + sides[1])) if all(sides) else []
@@ -85,13 +85,34 @@ def _texts(test: cst.BaseExpression, name: str) -> list[str]:
     options: list[cst.BaseExpression] = []
     if isinstance(one.operator, cst.Equal):
         options = [one.comparator]
-    elif isinstance(one.operator, cst.In) and isinstance(
-        one.comparator, (cst.List, cst.Tuple, cst.Set)
-    ):
-        options = [element.value for element in one.comparator.elements]
+    elif isinstance(one.operator, cst.In):
+        several = _constant(one.comparator, tree)
+        if isinstance(several, (cst.List, cst.Tuple, cst.Set)):
+            options = [element.value for element in several.elements]
     texts = [o.evaluated_value for o in options if isinstance(o, cst.SimpleString)]
     found = [text for text in texts if isinstance(text, str)]
     return list(dict.fromkeys(found)) if len(found) == len(options) else []
+
+
+def _constant(node: cst.BaseExpression, tree: Tree) -> cst.BaseExpression:
+    """What a name at the top of the file stands for that is bound nowhere else and never changed."""
+    if not isinstance(node, cst.Name):
+        return node
+    bound = [
+        item
+        for item in tree.of_type(cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.Param)
+        if node.value in syntax.names(item.name if isinstance(item, cst.Param) else item.target)
+    ]
+    if len(bound) != 1 or not isinstance(bound[0], (cst.AssignTarget, cst.AnnAssign)):
+        return node
+    item = tree.parent(bound[0]) if isinstance(bound[0], cst.AssignTarget) else bound[0]
+    line = tree.parent(item)
+    changed = any(
+        isinstance(one.value, cst.Name) and one.value.value == node.value
+        for one in tree.of_type(cst.Attribute)
+    )
+    top = isinstance(line, cst.SimpleStatementLine) and tree.parent(line) is tree.root
+    return item.value if top and not changed and item.value is not None else node
 
 
 def _bound(node: cst.CSTNode, name: str) -> bool:
@@ -104,7 +125,10 @@ def _bound(node: cst.CSTNode, name: str) -> bool:
         elif isinstance(one, (cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr, cst.CompFor)):
             targets = [one.target]
         for target in targets:
+            words = {id(one.attr) for one in syntax.walk(target) if isinstance(one, cst.Attribute)}
             for part in syntax.walk(target):
+                if id(part) in words:  # ``self.activation`` is no ``activation``
+                    continue
                 if isinstance(part, (cst.Name, cst.Attribute)) and dotted(part) in (name, root):
                     if dotted(part) == name or part is target:
                         return True

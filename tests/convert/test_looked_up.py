@@ -187,3 +187,37 @@ class M(nn.Module):
 def test_the_signature_of_torchs_own_class_is_a_finding() -> None:
     source = "import inspect\n\n\ndef f():\n    return inspect.signature(nn.Linear).parameters\n"
     assert rules_of(source) == ["API001"]
+
+
+NAMED = """
+KNOWN = ["ReLU", "Softplus", "Tanh", "PReLU"]
+
+
+class M(nn.Module):
+    def __init__(self, activation, n=4):
+        super().__init__()
+        {0}
+        self.activation = getattr(nn, activation)()
+        self.fc = nn.Linear(n, n)
+
+    def forward(self, x):
+        return self.activation(self.fc(x))
+"""
+
+
+@pytest.mark.parametrize("name", ["Softplus", "PReLU"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "assert activation in KNOWN, activation",
+        'assert activation in ["Softplus", "PReLU"]',
+        "if activation not in KNOWN:\n            raise ValueError(activation)",
+    ],
+)
+def test_layers_among_those_that_a_program_insists_on(line: str, name: str) -> None:
+    check(NAMED.format(line), name)
+
+
+def test_a_list_that_changes_says_nothing() -> None:
+    line = "KNOWN.append('Threshold')\n        assert activation in KNOWN"
+    assert "API001" in rules_of(NAMED.format(line))
