@@ -137,8 +137,10 @@ class ModuleDict(nnx.Module):
         self.names = ()
         self.update(modules)
 
-    def update(self, modules):
+    def update(self, modules=(), **named):
         for name, module in modules.items() if hasattr(modules, "items") else modules:
+            self[name] = module
+        for name, module in named.items():
             self[name] = module
 
     def __setitem__(self, name, module):
@@ -152,6 +154,15 @@ class ModuleDict(nnx.Module):
     def __delitem__(self, name):
         self.names = tuple(one for one in self.names if one != name)
         delattr(self, name)
+
+    def __ior__(self, modules):
+        self.update(modules)
+        return self
+
+    def setdefault(self, name, module=None):
+        if name not in self.names:
+            self[name] = module
+        return self[name]
 
     def pop(self, name):
         module = self[name]

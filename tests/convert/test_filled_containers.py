@@ -109,6 +109,11 @@ class M(nn.Module):
         ('self.t = {}; self.t |= {"w": torch.arange(4.0)}', 'self.t["w"]'),
         ('self.t = {}; self.t.__setitem__("w", torch.arange(4.0))', 'self.t["w"]'),
         ('self.t = collections.OrderedDict(); self.t["w"] = torch.arange(4.0)', 'self.t["w"]'),
+        (
+            'self.t = {}; self.t.setdefault("w", torch.arange(4.0)); self.t.update(v=torch.ones(4))',
+            "sum(v for k, v in self.t.items())",
+        ),
+        ('self.t = {}; self.t |= {"w": torch.arange(4.0)}', "sum(self.t[k] for k in self.t)"),
         ("self.t = []; chunk = [torch.arange(4.0)]; self.t.extend(chunk)", "self.t[0]"),
         ("self.t = list(); t = self.t; t.append(torch.arange(4.0))", "self.t[0]"),
         ("self.t = collections.deque(maxlen=3); self.t.append(torch.arange(4.0))", "self.t[0]"),
@@ -134,7 +139,7 @@ def test_tensors_beside_or_below_what_is_none_are_a_finding(lines: str) -> None:
 
 
 RECORD = """
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
 
@@ -150,7 +155,8 @@ class Q(NamedTuple):
 
 @dataclass
 class R:
-    v: torch.Tensor = torch.as_tensor(2.0)
+    v: torch.Tensor = field(default=torch.as_tensor(2.0), repr=False)
+    w: torch.Tensor = torch.as_tensor(2.0)
     n: int = 3
 
 

@@ -42,7 +42,8 @@ def default(rw: Rewriter, node: cst.AnnAssign) -> Any:
     ctx = rw.ctx
     if node.value is None or node in ctx.redeclared or not ctx.source.index.has(node):
         return None
-    if not isinstance(ctx.facts.kind(node.value), k.Tensor):
+    given = _default(node.value)
+    if not isinstance(ctx.facts.kind(given), k.Tensor):
         return None
     around = ctx.source.index.around(node)
     if len(around) < 3 or not isinstance(around[-3], cst.ClassDef):
@@ -58,9 +59,29 @@ def default(rw: Rewriter, node: cst.AnnAssign) -> Any:
     made = rw.visit(node)
     if not isinstance(made, cst.AnnAssign) or made.value is None:
         return None
+    value = _default(made.value)
+    if value is not made.value:  # the options of field() stay
+        assert isinstance(made.value, cst.Call)
+        anew = syntax.substitute(syntax.parse("lambda: __a__"), {"__a__": value})
+        args = [
+            syntax.changed(a, keyword=cst.Name("default_factory"), value=anew)
+            if a.keyword is not None and a.keyword.value == "default"
+            else a
+            for a in made.value.args
+        ]
+        return syntax.changed(made, value=syntax.changed(made.value, args=args))
     ctx.helpers.use("dataclasses")
     made_anew = syntax.parse("dataclasses.field(default_factory=lambda: __a__)")
-    return syntax.changed(made, value=syntax.substitute(made_anew, {"__a__": made.value}))
+    return syntax.changed(made, value=syntax.substitute(made_anew, {"__a__": value}))
+
+
+def _default(node: cst.BaseExpression) -> cst.BaseExpression:
+    """``x`` of ``field(default=x)``, and of ``x``."""
+    if isinstance(node, cst.Call) and syntax.code(node.func).rpartition(".")[2] == "field":
+        for item in node.args:
+            if item.keyword is not None and item.keyword.value == "default":
+                return item.value
+    return node
 
 
 def _reads(ctx: Context, field: str) -> list[cst.Attribute]:
