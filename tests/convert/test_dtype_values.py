@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import pytest
+import torch
 
-from tests.convert.tools import check, convert, rules_of
+from tests.convert.tools import check, convert, loaded, rules_of
 
 M = """import enum
 
@@ -105,3 +107,9 @@ class M(nn.Module):
         return self.fc(x) * named("float32") * TABLE[x.dtype]
 """
     )
+
+
+def test_a_device_and_a_dtype_in_one_text() -> None:
+    source = 'def f(x: torch.Tensor):\n    return f"{x.device.type} {x.dtype}"\n'
+    theirs, ours, _ = loaded(source)
+    assert ours["f"](jnp.ones(2)) == theirs["f"](torch.ones(2)) == "cpu torch.float32"

@@ -135,3 +135,10 @@ def test_other_names_where_nothing_is_written() -> None:
     migrator.load_state_dict(port, model.state_dict())
     want = theirs["update"](model, model).detach().numpy()
     np.testing.assert_allclose(ours["update"](port, port), want)
+
+
+def test_pairs_that_are_asked_whether_they_are_trained() -> None:
+    lines = "    ema.fc.bias.requires_grad = False\n    return [n for n, _ in filter(lambda x: x[1].requires_grad, ema.named_parameters())]\n"
+    theirs, ours, _ = loaded(NET + lines)
+    model, port = theirs["Net"](), ours["Net"](rngs=nnx.Rngs(0))
+    assert ours["update"](port, port) == theirs["update"](model, model)

@@ -162,7 +162,7 @@ def within_text(rw: Rewriter, node: cst.FormattedString) -> Any:
         else:
             parts.append(cst.FormattedStringText("torch."))
             parts.append(syntax.changed(part, expression=_named(rw, part.expression)))
-    return syntax.changed(node, parts=parts)
+    return syntax.requoted(syntax.changed(node, parts=parts), node.end)
 
 
 def _shows_dtype(ctx: Context, part: cst.CSTNode) -> bool:

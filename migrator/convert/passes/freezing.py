@@ -277,6 +277,8 @@ def _reference(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression | N
     made = rw.visit(node)
     if isinstance(node, cst.Call):
         return made
+    if isinstance(node, cst.Subscript) and isinstance(rw.ctx.kind(node.value), k.Tuple):
+        return made  # ``pair[1]`` of named_parameters()
     if isinstance(made, cst.Attribute) and made.attr.value == "T":
         made = made.value
     full = isinstance(made, cst.Subscript) and syntax.code(made).endswith("[...]")
