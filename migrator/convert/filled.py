@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.containing import PUTTING, constructing, holds_tensor, levels, put_into
+from migrator.convert.containing import PUTTING, constructing, holds_tensor, put_into
 from migrator.convert.context import Context
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
@@ -25,14 +25,49 @@ def filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
         own = _aliases(ctx, method, name)
         for node in ctx.facts.tree.within(method.node.body, *PUTTING):
             for kind in _entries(ctx, method, node, name, own):
-                if not isinstance(kind, k.Module) and (holds_tensor(kind) or holds_numpy(kind)):
+                if not isinstance(kind, k.Module) and holds_tensor(kind):
                     return kind
+            for value in _values(node, name, own):
+                if any(makes_numpy(ctx, one) for one in (value, *_given(ctx, method, value))):
+                    return NUMPY
     return None
 
 
-def holds_numpy(kind: k.Kind) -> bool:
-    """Whether a value is or holds an array of numpy, which Flax takes for data as well."""
-    return any(part == k.Other("numpy.ndarray") for part in levels(kind))
+NUMPY = k.Other("numpy.ndarray")
+_ARRAYS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "array asarray zeros ones empty full arange linspace logspace eye identity zeros_like ones_like full_like "
+        "concatenate stack vstack hstack tile repeat outer tril triu"
+    ).split()
+)
+"""Functions of numpy that give an array, whatever they are given."""
+
+
+def makes_numpy(ctx: Context, value: cst.CSTNode) -> bool:
+    """Whether a value is or holds an array that numpy makes there, which Flax takes for data: not a number of numpy's."""
+    if isinstance(value, cst.Call):
+        called = ctx.facts.callee(value) or ""
+        if called in ("builtins.dict", "builtins.list", "builtins.tuple"):
+            return any(makes_numpy(ctx, item.value) for item in value.args)
+        return called in _ARRAYS
+    if isinstance(value, (cst.List, cst.Tuple, cst.Dict)):
+        return any(makes_numpy(ctx, one.value) for one in value.elements)
+    if isinstance(value, (cst.ListComp, cst.GeneratorExp)):
+        return makes_numpy(ctx, value.elt)
+    return isinstance(value, cst.DictComp) and makes_numpy(ctx, value.value)
+
+
+def _values(node: cst.CSTNode, name: str, own: Collection[str]) -> Iterator[cst.BaseExpression]:
+    """What a statement or a call puts into the container, as it is written."""
+    found = put_into(node)
+    if found is not None and _is_it(found[0], name, own):
+        yield found[1]
+    elif isinstance(node, cst.AugAssign) and _is_it(node.target, name, own):
+        yield node.value
+    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if node.func.attr.value in _ONE | _MANY and _is_it(node.func.value, name, own):
+            yield from (item.value for item in node.args)
 
 
 def _aliases(ctx: Context, method: FunctionInfo, name: str) -> frozenset[str]:
@@ -93,6 +128,17 @@ def _items(kind: k.Kind) -> Iterator[k.Kind]:
         if isinstance(item, k.Tuple) and len(item.items) == 2:
             yield item.items[1]
         yield item
+
+
+def _given(
+    ctx: Context, method: FunctionInfo, value: cst.BaseExpression
+) -> Iterator[cst.BaseExpression]:
+    """What a method assigns to a local name."""
+    for node in ctx.facts.tree.within(method.node.body, cst.Assign):
+        target = node.targets[0].target
+        if isinstance(value, cst.Name) and isinstance(target, cst.Name):
+            if target.value == value.value:
+                yield node.value
 
 
 def _assigned_to(ctx: Context, method: FunctionInfo, names: Collection[str]) -> Iterator[k.Kind]:

@@ -107,6 +107,8 @@ class Definitions(Statements):
                 info.torch_base = info.torch_base or parent.torch_base
                 info.gradient = info.gradient or parent.gradient
                 info.lightning = info.lightning or parent.lightning
+            elif base.name == "torch.jit.ScriptModule":
+                info.torch_base = info.torch_base or "torch.nn.Module"
             elif base.name.startswith(LAYERS) and not base.name.startswith("torch.nn.utils"):
                 info.torch_base = info.torch_base or base.name
         self.env[node.name.value] = k.Class(name)

@@ -36,7 +36,6 @@ _CANONICAL = (
     (re.compile(r"^torch\.distributions\.(?:\w+\.)*(\w+)$"), r"torch.distributions.\1"),
     (re.compile(r"^torch\.autograd\.variable\.(Variable)$"), r"torch.autograd.\1"),
     (re.compile(r"^torch\.functional\.(\w+)$"), r"torch.\1"),
-    (re.compile(r"^torch\.jit\.ScriptModule$"), "torch.nn.Module"),
     (re.compile(r"^torch\.nn\.parallel\.(?:data_parallel\.)?(DataParallel)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.(?:_tensor|tensor)\.Tensor$"), "torch.Tensor"),
 )

@@ -9,7 +9,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import both, check, convert, loaded
+from tests.convert.tools import both, check, convert, loaded, rules_of
 
 DEFAULT = """from inspect import isfunction
 
@@ -169,3 +169,22 @@ def test_instances_of_a_class_that_is_chosen_at_run_time() -> None:
     assert model.net[3].seen == port.net.layers[3].seen == 1
     with pytest.raises(ValueError, match=r"^$"):
         loaded(CHOSEN.replace("act=nn.ReLU", "act=nn.PReLU"))[1]["M"](rngs=nnx.Rngs(0))
+
+
+def test_a_script_module_is_a_module_of_its_own() -> None:
+    source = """
+class A(torch.jit.ScriptModule):
+    __constants__ = ["n"]
+
+    def __init__(self):
+        super().__init__()
+        self.n = 2
+        self.fc = nn.Linear(4, 4)
+
+    @torch.jit.script_method
+    def forward(self, x):
+        return self.fc(x) * self.n
+"""
+    assert not rules_of(source)
+    asked = "class B(nn.Module):\n    def forward(self, x):\n        return x * (1 + isinstance(self, torch.jit.ScriptModule))\n"
+    assert rules_of(asked), "which of the two it is, nothing in the output tells"

@@ -8,7 +8,7 @@ import pytest
 import torch
 from flax import nnx
 
-from tests.convert.tools import both, check, module, rules_of
+from tests.convert.tools import both, check, convert, module, rules_of
 
 
 def test_lists_and_dicts_of_tensors_that_are_filled_one_by_one() -> None:
@@ -183,3 +183,41 @@ def test_records_of_tensors(line: str) -> None:
 )
 def test_records_that_hold_more_or_are_held_are_a_finding(line: str) -> None:
     assert "API008" in rules_of(RECORD.format(line))
+
+
+NUMPY = "import numpy as np\n" + KEPT
+
+
+@pytest.mark.parametrize(
+    ("lines", "read"),
+    [
+        ("self.t = {}; self.t[-1] = np.arange(4.0)", "torch.as_tensor(self.t[-1]).float()"),
+        ("self.t = [np.ones(4) for _ in range(2)]", "torch.as_tensor(self.t[1]).float()"),
+        ("self.t = []; self.t.append(('a', np.float64(2.0)))", "self.t[0][1]"),
+        ("self.t = (np.log(2.0), 'a')", "float(self.t[0])"),
+        ('self.t = {"n": 6, "m": np.mean([1, 2])}', 'self.t["n"]'),
+        ("self.t = [np.prod((2, 3)), np.sqrt(4.0)]", "int(self.t[0])"),
+    ],
+)
+def test_arrays_and_numbers_of_numpy(lines: str, read: str) -> None:
+    check(NUMPY.format("\n        ".join(line.strip() for line in lines.split(";")), read))
+
+
+def test_arrays_of_numpy_beside_what_is_none_are_a_finding() -> None:
+    assert "API008" in rules_of(NUMPY.format('self.t = {"w": np.ones(4), "n": 2}', "1.0"))
+
+
+@pytest.mark.parametrize(
+    ("field", "rule"),
+    [
+        ("v: torch.Tensor = torch.randn(2)", "API008"),
+        ("v: ClassVar[torch.Tensor] = torch.ones(2)", ""),
+    ],
+)
+def test_defaults_of_dataclasses(field: str, rule: str) -> None:
+    head = (
+        "from dataclasses import dataclass\nfrom typing import ClassVar\n\n\n@dataclass\nclass P:\n"
+    )
+    source = f"{head}    {field}\n    n: int = 2\n"
+    assert rules_of(source) == ([rule] if rule else [])
+    assert rule or "v: ClassVar[jax.Array] = jnp.ones((2,))" in convert(source).code

@@ -17,7 +17,7 @@ FORWARD = "    def forward(self, x):\n        return x\n"
 @pytest.mark.parametrize(
     ("head", "body"),
     [
-        ("from mmengine.model import BaseModule as Base", LAYER),
+        ("from mmengine.model import BaseModule as Base", LAYER + FORWARD),
         ("from torchmetrics import Metric as Base", STATE),
         ("from somewhere.models import Base", FORWARD),
         ("from somewhere.models import Base", BUFFER),
@@ -32,6 +32,8 @@ def test_it_is_a_finding(head: str, body: str) -> None:
     ("head", "bases", "body"),
     [
         ("from pydantic import BaseModel as Base", "Base", "    n: int = 3\n"),
+        ("from cog import BasePredictor", "BasePredictor", LAYER),
+        ("from somewhere import Service", "Service", LAYER),
         ("import gym", "gym.Env", "    def step(self, action):\n        return action\n"),
         ("from abc import ABC", "ABC", FORWARD),
         ("from abc import ABC", "nn.Module, ABC", FORWARD),

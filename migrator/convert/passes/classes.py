@@ -32,6 +32,7 @@ DATASETS = frozenset(
 )
 _BASES = {
     "torch.nn.Module": "nnx.Module",
+    "torch.jit.ScriptModule": "nnx.Module",
     "torch.nn.Sequential": "nnx.Sequential",
     "torch.nn.ModuleList": "nnx.List",
     "torch.nn.ModuleDict": "nnx.Dict",

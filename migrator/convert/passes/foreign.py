@@ -25,7 +25,8 @@ NEUTRAL = sys.stdlib_module_names | frozenset(
     "numpy scipy jax jaxlib flax optax orbax chex haiku equinox einops einx opt_einsum optree tree ml_dtypes numba "
     "pandas sklearn skimage cv2 PIL imageio matplotlib seaborn plotly sympy networkx h5py zarr soundfile librosa "
     "tqdm rich loguru wandb tensorboard tensorboardX mlflow beartype typeguard jaxtyping typing_extensions pytest "
-    "packaging six".split()
+    "packaging six gym gymnasium pettingzoo pydantic cog flask fastapi starlette django celery ray rclpy rospy absl attr "
+    "attrs hydra omegaconf click typer PyQt5 PyQt6 PySide2 PySide6 overrides zope".split()
 )
 """Libraries that take arrays of any kind, or no arrays at all."""
 
@@ -34,7 +35,7 @@ _REGISTERING = frozenset("register_buffer register_parameter register_module add
 
 
 def lives_on_torch(ctx: Context, info: ClassInfo, base: str) -> bool:
-    """Whether a class with a base of another library is nothing without torch: it has layers, or hands the base tensors.
+    """Whether a class with a base of another library is nothing without torch: a module, or one that hands the base tensors.
 
     Args:
       base: the dotted name of the base.
@@ -46,7 +47,7 @@ def lives_on_torch(ctx: Context, info: ClassInfo, base: str) -> bool:
         linked is not None and linked.place(ctx.source.module, base, 0, None) != "outside"
     ):
         return False
-    if "forward" in info.methods or any(map(_is_part, info.attributes.values())):
+    if "forward" in info.methods:
         return True
     for call in ctx.facts.tree.within(info.node.body, cst.Call):
         func = call.func
@@ -59,11 +60,6 @@ def lives_on_torch(ctx: Context, info: ClassInfo, base: str) -> bool:
         if any(isinstance(ctx.facts.kind(item.value), k.Tensor) for item in call.args):
             return info.attribute(func.attr.value) is None
     return False
-
-
-def _is_part(kind: k.Kind) -> bool:
-    kind = kind.inner if isinstance(kind, k.Optional) else kind
-    return isinstance(kind, k.Module) or (isinstance(kind, k.Tensor) and bool(kind.role))
 
 
 @converts(cst.Call)

@@ -18,7 +18,7 @@ from migrator.convert.containing import (
     levels,
 )
 from migrator.convert.context import Context, Failure
-from migrator.convert.filled import filled, holds_numpy
+from migrator.convert.filled import NUMPY, filled, makes_numpy
 from migrator.convert.kept import either_or
 from migrator.convert.passes import targets
 from migrator.convert.passes.first_kept import kept
@@ -62,8 +62,8 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
         if isinstance(kind, (k.Sequence, k.Tuple, k.Mapping)) and nested_records(ctx, node):
             raise nested(node)
         called = ctx.facts.callee(node.value) if isinstance(node.value, cst.Call) else ""
-        if isinstance(kind, (k.Sequence, k.Tuple, k.Mapping)) and holds_numpy(kind):
-            return _of_numpy(rw, node, kind)
+        if isinstance(kind, (k.Sequence, k.Tuple, k.Mapping)) and makes_numpy(ctx, node.value):
+            return _of_numpy(rw, node)
         looked_into = not called or called.startswith(("builtins.", "collections.defaultdict"))
         if looked_into and filled(ctx, owner, target.attr.value) is not None:
             raise nested(node)  # beside what is no tensor
@@ -86,17 +86,16 @@ _NUMPY_TUPLES = frozenset(
 """Functions of numpy that give several arrays, which Flax must be shown; a single one it sees."""
 
 
-def _of_numpy(rw: Rewriter, node: cst.Assign, kind: k.Kind) -> cst.Assign | None:
+def _of_numpy(rw: Rewriter, node: cst.Assign) -> cst.Assign | None:
     """``self.tables = {k: np.ones(n) for k in keys}``."""
     ctx, target = rw.ctx, node.targets[0].target
     assert isinstance(target, cst.Attribute)
     if node in ctx.redeclared or is_host_array(ctx, target):
         return None
-    if any(
-        not isinstance(part, (k.Sequence, k.Tuple, k.Mapping)) and not holds_numpy(part)
-        for part in levels(kind)
-    ):
-        raise nested(node)
+    value = node.value
+    parts = value.args if isinstance(value, cst.Call) else getattr(value, "elements", [])
+    if not all(makes_numpy(ctx, one.value) for one in parts):
+        raise nested(node)  # beside what is none
     ctx.helpers.use("nnx")
     return syntax.changed(node, value=_data(rw.visit(node.value)))
 
@@ -105,7 +104,7 @@ def _declared(rw: Rewriter, node: cst.Assign, inside: k.Kind) -> cst.Assign:
     """``self.tables = {}`` that the constructor fills with arrays; what they stand in must show them to Flax."""
     if holds_parameter(inside):
         raise _not_registered(node)
-    numpy = inside == k.Other("numpy.ndarray")
+    numpy = inside == NUMPY
     if not isinstance(inside, k.Tensor) and not numpy:
         raise nested(node)
     rw.ctx.helpers.use("nnx")

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
 from rules.definitions import module_file
 
 _LOGGING = frozenset({"log", "log_dict"})
@@ -72,7 +73,8 @@ def _hyperparameters(rw: Rewriter, call: cst.Call) -> Any:
     if frame is None or frame.info.node.name.value != "__init__":
         what = "hyperparameters are saved outside of a constructor"
         raise Failure(call, "API004", what, "assign the attributes that are read")
-    if ctx.owner is not None and any(parent.lightning for parent in ctx.owner.parents):
+    parents = ctx.owner.lineage()[1:] if ctx.owner is not None else []
+    if any(one.settled is not None or _saves(ctx, one) for one in parents if one.lightning):
         what = "hyperparameters are saved by a class whose base may save some, too"
         raise Failure(call, "API004", what, "assign the attributes that are read")
     params = frame.info.node.params
@@ -98,6 +100,11 @@ def _hyperparameters(rw: Rewriter, call: cst.Call) -> Any:
     helper = ctx.helpers.need(module_file("rules.compat.lightning"), "Hyperparameters")
     target = cst.AssignTarget(cst.Attribute(cst.Name("self"), cst.Name("hparams")))
     return cst.Assign([target], syntax.with_args(cst.Call(cst.Name(helper)), args))
+
+
+def _saves(ctx: Context, info: ClassInfo) -> bool:
+    """Whether a class of the file saves hyperparameters."""
+    return bool(ctx.source.index.reading(info.node, "save_hyperparameters"))
 
 
 _TIGHT = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))

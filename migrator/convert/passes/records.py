@@ -45,6 +45,8 @@ def default(rw: Rewriter, node: cst.AnnAssign) -> Any:
     given = _default(node.value)
     if not isinstance(ctx.facts.kind(given), k.Tensor):
         return None
+    if "ClassVar" in syntax.code(node.annotation.annotation):
+        return None
     around = ctx.source.index.around(node)
     if len(around) < 3 or not isinstance(around[-3], cst.ClassDef):
         return None
@@ -60,6 +62,9 @@ def default(rw: Rewriter, node: cst.AnnAssign) -> Any:
     if not isinstance(made, cst.AnnAssign) or made.value is None:
         return None
     value = _default(made.value)
+    if "rngs" in syntax.names(value):
+        what = f"the default of `{field}` is drawn once, for all that is made without one"
+        raise Failure(node, "API008", what, "give it where the class is used")
     if value is not made.value:  # the options of field() stay
         assert isinstance(made.value, cst.Call)
         anew = syntax.substitute(syntax.parse("lambda: __a__"), {"__a__": value})
