@@ -44,6 +44,7 @@ def _of_numbers(ctx: Context) -> bool:
     cst.Subscript,
     cst.BinaryOperation,
     cst.UnaryOperation,
+    cst.IfExp,
     when=_of_numbers,
 )
 def python_number(rw: Rewriter, node: cst.BaseExpression) -> Any:
