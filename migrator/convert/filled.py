@@ -44,13 +44,29 @@ _ARRAYS = frozenset(
 """Functions of numpy that give an array, whatever they are given."""
 
 
+_ELEMENTWISE = frozenset(
+    f"numpy.{name}"
+    for name in "exp log log2 log10 sqrt square abs sin cos tan tanh sign floor ceil clip where power".split()
+)
+_KEEPING = frozenset("astype reshape copy transpose ravel flatten".split())
+"""Methods of an array that give one."""
+
+
 def makes_numpy(ctx: Context, value: cst.CSTNode) -> bool:
     """Whether a value is or holds an array that numpy makes there, which Flax takes for data: not a number of numpy's."""
     if isinstance(value, cst.Call):
         called = ctx.facts.callee(value) or ""
         if called in ("builtins.dict", "builtins.list", "builtins.tuple"):
             return any(makes_numpy(ctx, item.value) for item in value.args)
+        if called in _ELEMENTWISE:
+            return any(makes_numpy(ctx, item.value) for item in value.args)
+        if isinstance(value.func, cst.Attribute) and value.func.attr.value in _KEEPING:
+            return makes_numpy(ctx, value.func.value)
         return called in _ARRAYS
+    if isinstance(value, cst.BinaryOperation):
+        return makes_numpy(ctx, value.left) or makes_numpy(ctx, value.right)
+    if isinstance(value, cst.UnaryOperation):
+        return makes_numpy(ctx, value.expression)
     if isinstance(value, (cst.List, cst.Tuple, cst.Dict)):
         return any(makes_numpy(ctx, one.value) for one in value.elements)
     if isinstance(value, (cst.ListComp, cst.GeneratorExp)):

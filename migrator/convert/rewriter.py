@@ -360,6 +360,14 @@ class Rewriter:
                 self.pending.append(cst.EmptyLine(comment=node.trailing_whitespace.comment))
         return lines
 
+    def visit_for(self, key: tuple[str, Any]) -> Any:
+        """What the other handlers make of a node, for the one that asks: it is in ``ctx.asking`` under its name."""
+        self.ctx.asking.add(key)
+        try:
+            return self.visit(key[1])
+        finally:
+            self.ctx.asking.discard(key)
+
     def told(self, failure: Failure) -> Failure:
         """Report why something is not converted; a flag rule may know more about the very place."""
         ctx = self.ctx

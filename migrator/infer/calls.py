@@ -35,6 +35,7 @@ from migrator.infer.signatures import Args, of_integers, signature_fits
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION, tensor_only
 from migrator.infer.tables import CREATING, note_lookup
+from migrator.infer.timm import timm_result
 from rules import definitions
 from rules.definitions import Rule
 
@@ -319,7 +320,7 @@ class Calls(ModuleMethods):
         if name.startswith("torch."):
             return result(name) or self._torch_function(name, args)
         if name.startswith("timm_layers."):
-            return self._of_timm(name, args)
+            return self.call_op(name, args) if definitions.ops(name) else timm_result(name, args)
         if name.startswith("Module."):
             return self._module_method(name.removeprefix("Module."), callee.bound, args)
         if name.startswith("math."):
@@ -486,19 +487,6 @@ class Calls(ModuleMethods):
     def _mark_draws(self, rules: list[Rule]) -> None:
         if self.function is not None and any(rule.draws for rule in rules):
             self.function.draws = True
-
-    def _of_timm(self, name: str, args: Args) -> k.Kind:
-        """The kind of what a small function of timm gives."""
-        short = name.removeprefix("timm_layers.")
-        if short.startswith("to_") and short[3].isdigit() and args:
-            given = args[0][1]
-            if isinstance(given, k.Tuple):
-                return given
-            item = k.element(given) if isinstance(given, k.Sequence) else widen(given)
-            return k.Tuple((item,) * int(short[3]))
-        if short == "make_divisible":
-            return k.INT
-        return self.call_op(name, args) if definitions.ops(name) else k.UNKNOWN
 
     def _torch_function(self, name: str, args: Args) -> k.Kind:
         if name in ("torch.device",):

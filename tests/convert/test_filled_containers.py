@@ -193,6 +193,11 @@ NUMPY = "import numpy as np\n" + KEPT
     [
         ("self.t = {}; self.t[-1] = np.arange(4.0)", "torch.as_tensor(self.t[-1]).float()"),
         ("self.t = [np.ones(4) for _ in range(2)]", "torch.as_tensor(self.t[1]).float()"),
+        ("self.t = [np.ones(4) * i for i in range(3)]", "torch.as_tensor(self.t[2]).float()"),
+        (
+            "self.t = {}; self.t['w'] = np.exp(-np.arange(4) / 2).astype('float32')",
+            "torch.as_tensor(self.t['w'])",
+        ),
         ("self.t = []; self.t.append(('a', np.float64(2.0)))", "self.t[0][1]"),
         ("self.t = (np.log(2.0), 'a')", "float(self.t[0])"),
         ('self.t = {"n": 6, "m": np.mean([1, 2])}', 'self.t["n"]'),

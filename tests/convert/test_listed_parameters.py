@@ -108,6 +108,8 @@ def test_what_else_reads_the_list_wants_arrays(lines: str) -> None:
         '    a = dict(ema.named_parameters())\n    return a["fc.weight"].shape\n',
         '    a = dict(ema.named_parameters())\n    a["fc.weight"].data[0] = 1\n',
         "    return list(ema.parameters())[1][0]\n",
+        '    a = dict(ema.named_parameters())\n    return a.get("fc.weight").shape\n',
+        '    a = dict(ema.named_parameters())\n    return torch.zeros_like(a["fc.weight"]).shape\n',
         "    a = [p for p in ema.parameters()]\n    return a[1][0]\n",
     ],
 )
@@ -142,3 +144,21 @@ def test_pairs_that_are_asked_whether_they_are_trained() -> None:
     theirs, ours, _ = loaded(NET + lines)
     model, port = theirs["Net"](), ours["Net"](rngs=nnx.Rngs(0))
     assert ours["update"](port, port) == theirs["update"](model, model)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'dict(ema.named_parameters())["fc.weight"].data.copy_(torch.arange(6.0).view(2, 3))',
+        "for p in ema.parameters():\n        p.data.copy_(torch.eye(3)[:2])",
+        "for p in ema.parameters():\n        p.data += torch.arange(6.0).view(2, 3) - p.data",
+        "for p in ema.parameters():\n        p.data = torch.tensor([[1.0, 2.0, 3.0]]) * p.data",
+    ],
+)
+def test_numbers_in_the_layout_of_torch(line: str) -> None:
+    assert "API006" in rules_of(f"{NET}    {line}\n")
+
+
+def test_numbers_without_a_layout() -> None:
+    lines = "    for p in ema.parameters():\n        p.data.mul_(torch.tensor(0.5)).add_(torch.randn_like(p) * 0, alpha=2)\n"
+    assert not rules_of(NET + lines)

@@ -86,3 +86,11 @@ def test_is_tensor_tells_what_a_value_is() -> None:
     for name in ("rms", "of_two"):
         got = ours[name](jnp.asarray(x.numpy()))
         np.testing.assert_allclose(got, theirs[name](x), rtol=1e-6)
+
+
+def test_a_tensor_in_a_tensor() -> None:
+    source = "def f(x: torch.Tensor):\n    return torch.tensor([torch.tensor([1.0]), x[:1], torch.tensor([[2.0]])])\n"
+    theirs, ours, _ = loaded(source)
+    got = ours["f"](jnp.ones(3))
+    np.testing.assert_array_equal(got, theirs["f"](torch.ones(3)))
+    assert got.shape == (3,)

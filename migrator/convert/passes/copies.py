@@ -28,7 +28,11 @@ def without_history(rw: Rewriter, node: cst.Call) -> Any:
     """The array that is made, behind ``lax.stop_gradient`` where tensors may be in what it is made of."""
     ctx = rw.ctx
     name = ctx.facts.callee(node)
-    if name not in _COPYING | _OF_LISTS or node in ctx.copied or not ctx.source.index.has(node):
+    if (
+        name not in _COPYING | _OF_LISTS
+        or ("copies", node) in ctx.asking
+        or not ctx.source.index.has(node)
+    ):
         return None
     data = _data(node)
     if ctx.frame is None or ctx.frame.info.short == "__init__" or data is None:
@@ -36,11 +40,7 @@ def without_history(rw: Rewriter, node: cst.Call) -> Any:
     unknown = name in _AS_IS and isinstance(ctx.kind(data), k.Unknown)
     if not _has_gradient(ctx, node, data) and not unknown:
         return None
-    ctx.copied.add(node)
-    try:
-        made = rw.visit(node)
-    finally:
-        ctx.copied.discard(node)
+    made = rw.visit_for(("copies", node))
     if unknown:
         return _told_later(rw, made)
     ctx.helpers.use("lax")

@@ -22,7 +22,11 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.scale = nnx.data(nnx.Param(…)) if learned else 1.0``."""
     ctx, target = rw.ctx, node.targets[0].target
     owner = ctx.owner
-    if len(node.targets) != 1 or not isinstance(target, cst.Attribute) or node in ctx.copied:
+    if (
+        len(node.targets) != 1
+        or not isinstance(target, cst.Attribute)
+        or ("declared_later", node) in ctx.asking
+    ):
         return None
     if owner is None or owner.torch_base is None or not ctx.is_self(target.value):
         return None
@@ -30,11 +34,7 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if not _is_part(rw, node.value) or not _was_plain(ctx, node, target.attr.value):
         return None
-    ctx.copied.add(node)
-    try:
-        made = rw.visit(node)
-    finally:
-        ctx.copied.discard(node)
+    made = rw.visit_for(("declared_later", node))
     if not isinstance(made, cst.Assign) or not isinstance(made.targets[0].target, cst.Attribute):
         return made
     ctx.helpers.use("nnx")

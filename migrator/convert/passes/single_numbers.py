@@ -50,16 +50,12 @@ def _of_numbers(ctx: Context) -> bool:
 def python_number(rw: Rewriter, node: cst.BaseExpression) -> Any:
     """``float(t)`` → ``float(t.item())`` of a tensor that may have axes, where values are known."""
     ctx = rw.ctx
-    kind = ctx.kind(node)
-    if not isinstance(kind, k.Tensor) or kind.rank == 0 or node in ctx.copied:
+    kind, key = ctx.kind(node), ("python_number", node)
+    if not isinstance(kind, k.Tensor) or kind.rank == 0 or key in ctx.asking:
         return None
     if not ctx.in_init or not ctx.source.index.has(node) or not _taken(ctx, node):
         return None
-    ctx.copied.add(node)
-    try:
-        made = rw.visit(node)
-    finally:
-        ctx.copied.discard(node)
+    made = rw.visit_for(key)
     return syntax.substitute(syntax.parse("__a__.item()"), {"__a__": made})
 
 
@@ -79,8 +75,8 @@ def _asked(ctx: Context) -> bool:
 def number(rw: Rewriter, node: cst.BaseExpression) -> Any:
     """``[a, b]`` → ``[a.reshape(()), b.reshape(())]`` where they may have axes."""
     ctx = rw.ctx
-    kind = ctx.kind(node)
-    if not isinstance(kind, (k.Tensor, k.Sequence, k.Tuple)) or node in ctx.copied:
+    kind, key = ctx.kind(node), ("single_numbers", node)
+    if not isinstance(kind, (k.Tensor, k.Sequence, k.Tuple)) or key in ctx.asking:
         return None
     if not ctx.source.index.has(node):
         return None
@@ -91,11 +87,7 @@ def number(rw: Rewriter, node: cst.BaseExpression) -> Any:
         return None
     elif not _is_data(ctx, node) and not _is_element(ctx, node):
         return None
-    ctx.copied.add(node)
-    try:
-        made = rw.visit(node)
-    finally:
-        ctx.copied.discard(node)
+    made = rw.visit_for(key)
     if isinstance(kind, k.Tensor):
         return syntax.substitute(syntax.parse("__a__.reshape(())"), {"__a__": made})
     helper = ctx.helpers.need(module_file("rules.compat.data"), "single_numbers")

@@ -81,11 +81,16 @@ def _entries_by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst
     """Entries of lists and dicts of parameters: ``dict(m.named_parameters())["fc.weight"].shape``."""
     from migrator.convert.passes.listed_parameters import is_collected
 
-    for node in ctx.facts.tree.within(body, cst.Subscript):
+    for node in ctx.facts.tree.within(body, cst.Subscript, cst.Call):
         kind = ctx.kind(node)
         if not isinstance(kind, k.Tensor) or kind.role != "param":
             continue
-        if isinstance(node.value, (cst.Name, cst.Call)) and is_collected(ctx, node.value):
+        holder: cst.CSTNode = node
+        if isinstance(node, cst.Subscript):
+            holder = node.value
+        elif isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
+            holder = node.func.value
+        if isinstance(holder, (cst.Name, cst.Call)) and is_collected(ctx, holder):
             offence = _offence(ctx, node)
             if offence is not None and not _other_rank(ctx, node):
                 yield syntax.code(node), offence
@@ -151,6 +156,8 @@ def _offence(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
             called = isinstance(outer, cst.Call) and outer.func is parent
             after: cst.CSTNode = outer if called and isinstance(outer, cst.Call) else parent
             word = parent.attr.value.rstrip("_")
+            if called and any(_is_laid_out(ctx, item.value) for item in outer.args):  # type: ignore[attr-defined]
+                return after
             if word in _ELEMENTWISE:
                 node = after
                 continue
@@ -166,17 +173,43 @@ def _offence(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
         if isinstance(parent, cst.BinaryOperation):
             if isinstance(parent.operator, cst.MatrixMultiply):
                 return parent
+            if _is_laid_out(ctx, parent.right if parent.left is node else parent.left):
+                return parent
             node = parent
         elif isinstance(parent, (cst.Comparison, cst.UnaryOperation)):
             node = parent
         elif isinstance(parent, cst.ComparisonTarget):
             node = _parent(ctx, parent)
+        elif isinstance(parent, cst.AugAssign) and parent.target is node:
+            return parent if _is_laid_out(ctx, parent.value) else None
+        elif isinstance(parent, cst.AssignTarget):
+            return parent if _is_laid_out(ctx, _parent(ctx, parent).value) else None  # type: ignore[attr-defined]
         elif isinstance(parent, cst.Subscript) and parent.value is node:
             index = syntax.code(parent).partition("[")[2]
             masks = any(isinstance(ctx.kind(n), k.Tensor) for n in _indices(parent))
             return None if masks or index in ("...]", ":]") else parent
         else:
             return None
+
+
+_LAYING_OUT = frozenset(
+    f"torch.{name}"
+    for name in "arange linspace logspace eye tensor as_tensor from_numpy Tensor FloatTensor outer diag tril triu".split()
+)
+"""Functions whose result lies as torch lays it out, unlike a kernel of Flax."""
+
+
+def _is_laid_out(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a tensor is made of numbers that are written out, in torch's layout: ``torch.arange(4.0).view(2, 2)``."""
+    tree = ctx.facts.tree
+    if not tree.has(node):
+        return False
+    for call in tree.within(node, cst.Call):
+        kind = ctx.kind(call)
+        axes = isinstance(kind, k.Tensor) and kind.rank != 0
+        if axes and ctx.facts.callee(call) in _LAYING_OUT:
+            return True
+    return False
 
 
 def _as_argument(ctx: Context, item: cst.Arg) -> cst.CSTNode | None:
