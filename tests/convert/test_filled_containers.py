@@ -226,3 +226,21 @@ def test_defaults_of_dataclasses(field: str, rule: str) -> None:
     source = f"{head}    {field}\n    n: int = 2\n"
     assert rules_of(source) == ([rule] if rule else [])
     assert rule or "v: ClassVar[jax.Array] = jnp.ones((2,))" in convert(source).code
+
+
+LAYERS = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = list()
+        self.layers.append(nn.Linear(4, 4))
+        {0}
+
+    def forward(self, x):
+        return {1}
+"""
+
+
+def test_layers_in_a_list_made_by_its_name() -> None:
+    check(LAYERS.format("self.net = nn.Sequential(*self.layers)", "self.net(x)"))
+    assert rules_of(LAYERS.format("self.n = 1", "self.layers[0](x)")) == ["API008"]

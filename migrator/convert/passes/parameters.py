@@ -534,6 +534,8 @@ def _new_weight(rw: Rewriter, target: cst.Attribute, made: cst.Call) -> list[Any
 
 
 def _is_empty_list(node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Call) and not node.args:
+        return isinstance(node.func, cst.Name) and node.func.value == "list"
     return isinstance(node, cst.List) and not node.elements
 
 
