@@ -13,7 +13,7 @@ import torch
 from flax import nnx
 
 from rules.compat.losses import cross_entropy
-from rules.compat.masks import masked_class_loss
+from rules.compat.masks import masked_class_loss, masked_max, masked_min
 from tests.convert.tools import HEADER, convert, rules_of
 
 LINES = {
@@ -117,3 +117,12 @@ def test_a_name_that_may_be_all_or_what_is_selected() -> None:
 def test_a_mask_over_classes() -> None:
     with pytest.raises(ValueError, match="among the classes"):
         masked_class_loss(cross_entropy, jnp.ones(3), jnp.ones(3), jnp.ones(3, bool))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.bool])
+def test_largest_and_least_of_what_a_mask_selects(dtype: torch.dtype) -> None:
+    x = torch.arange(-4, 8).reshape(3, 4).remainder(7).to(dtype)
+    for mask in (x > 1 if dtype != torch.bool else x, torch.tensor([True, False, True])):
+        ours = jnp.asarray(x.numpy()), jnp.asarray(mask.numpy())
+        assert masked_max(*ours) == x[mask].max().item()
+        assert masked_min(*ours) == x[mask].min().item()

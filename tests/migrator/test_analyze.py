@@ -33,7 +33,7 @@ TWO = "x: torch.Tensor, mask: torch.BoolTensor, n: torch.Tensor"
     [
         ("return x[x > 0].mean(0)", "DYN001", "`jnp.mean(x, axis=0, where=x > 0)`"),
         ("return x[mask].sum(0)", "DYN001", "jnp.sum(x, axis=0, where=mask"),
-        ("return torch.max(x[x > 1])", "DYN001", "`jnp.max(x, where=x > 1)`"),
+        ("return torch.prod(x[x > 1])", "DYN001", "`jnp.prod(x, where=x > 1)`"),
         ("return len(x[x > 1])", "DYN001", "`(x > 1).sum()`"),
         (
             "return F.kl_div(x[mask], n[mask])",

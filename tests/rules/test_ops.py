@@ -34,7 +34,7 @@ def test_definition_agrees_with_torch(name: str) -> None:
     assert result["status"] != "wrong", wrong
 
 
-@pytest.mark.parametrize("name", sorted(OPS))
+@pytest.mark.parametrize("name", sorted(n for n in OPS if not n.startswith("timm_layers.")))
 def test_names_exist_in_torch(name: str) -> None:
     import torch
 
