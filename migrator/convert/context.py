@@ -224,6 +224,7 @@ class Context:
         """Early returns by a draw, once they are asked for."""
         self.as_float: set[cst.CSTNode] = set()
         """Those that are written as floats."""
+        self.single_numbers: dict[cst.CSTNode, str] | None = None
         self.asking: set[tuple[str, cst.CSTNode]] = set()
         """Handlers that wait for what the others make of a node."""
         """Calls that make a tensor of other tensors' values, and are behind ``lax.stop_gradient``."""

@@ -28,7 +28,8 @@ def filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
                 if not isinstance(kind, k.Module) and holds_tensor(kind):
                     return kind
             for value in _values(node, name, own):
-                if any(makes_numpy(ctx, one) for one in (value, *_given(ctx, method, value))):
+                given = _given(ctx, method, value) if isinstance(value, cst.Name) else ()
+                if any(makes_numpy(ctx, one) for one in (value, *given)):
                     return NUMPY
     return None
 
@@ -112,7 +113,7 @@ def _entries(
     if found is not None and _is_it(found[0], name, own):
         value = found[1]
         yield ctx.kind(value)
-        yield from _assigned_to(ctx, method, syntax.names(value))
+        yield from map(ctx.kind, _given(ctx, method, value))
         return
     if found is not None and isinstance(found[0], cst.Subscript):
         if _is_it(found[0].value, name, own):  # self.name[key][other] = value
@@ -149,17 +150,9 @@ def _items(kind: k.Kind) -> Iterator[k.Kind]:
 def _given(
     ctx: Context, method: FunctionInfo, value: cst.BaseExpression
 ) -> Iterator[cst.BaseExpression]:
-    """What a method assigns to a local name."""
+    """What a method assigns to the local names in an expression: one may be of this kind or that."""
+    names = syntax.names(value)
     for node in ctx.facts.tree.within(method.node.body, cst.Assign):
         target = node.targets[0].target
-        if isinstance(value, cst.Name) and isinstance(target, cst.Name):
-            if target.value == value.value:
-                yield node.value
-
-
-def _assigned_to(ctx: Context, method: FunctionInfo, names: Collection[str]) -> Iterator[k.Kind]:
-    """The kinds of what a method assigns to local names: one may be of this kind or that."""
-    for node in ctx.facts.tree.within(method.node.body, cst.Assign):
-        if isinstance(node.targets[0].target, cst.Name):
-            if node.targets[0].target.value in names:
-                yield ctx.kind(node.value)
+        if isinstance(target, cst.Name) and target.value in names:
+            yield node.value

@@ -30,7 +30,10 @@ def from_timm(rw: Rewriter, node: cst.ImportFrom, module: str) -> Any:
 
 
 def _may_be(ctx: Context) -> bool:
-    return "timm" in ctx.words or ctx.facts.linked is not None
+    if "timm" in ctx.words:
+        return True
+    names = (getattr(kind, "name", "") for kind in ctx.facts.module_env.values())
+    return any(name.startswith(_PREFIX) for name in names)
 
 
 @converts(cst.Name, cst.Attribute, when=_may_be)
