@@ -420,6 +420,16 @@ def parameters(function: cst.FunctionDef) -> dict[str, cst.Param]:
     return {param.name.value: param for param in every}
 
 
+def is_own(node: cst.CSTNode, name: str) -> bool:
+    """``self.name``."""
+    return (
+        isinstance(node, cst.Attribute)
+        and node.attr.value == name
+        and isinstance(node.value, cst.Name)
+        and node.value.value == "self"
+    )
+
+
 def pattern(node: cst.BaseExpression) -> str:
     """What a name that is made up in the code may be, as a regular expression."""
     if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):

@@ -43,8 +43,6 @@ _ARRAYS = frozenset(
     ).split()
 )
 """Functions of numpy that give an array, whatever they are given."""
-
-
 _ELEMENTWISE = frozenset(
     f"numpy.{name}"
     for name in "exp log log2 log10 sqrt square abs sin cos tan tanh sign floor ceil clip where power".split()
@@ -98,11 +96,7 @@ def _aliases(ctx: Context, method: FunctionInfo, name: str) -> frozenset[str]:
 
 def _is_it(node: cst.CSTNode, name: str, own: Collection[str]) -> bool:
     """``self.name``, or a local name of it."""
-    if isinstance(node, cst.Name):
-        return node.value in own
-    if not isinstance(node, cst.Attribute) or node.attr.value != name:
-        return False
-    return isinstance(node.value, cst.Name) and node.value.value == "self"
+    return syntax.is_own(node, name) or (isinstance(node, cst.Name) and node.value in own)
 
 
 def _entries(

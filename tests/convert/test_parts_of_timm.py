@@ -248,3 +248,16 @@ def test_a_program_that_provides_for_its_absence_goes_the_other_way() -> None:
     ours: dict = {}
     exec(result.code, ours)
     assert ours["M"](rngs=nnx.Rngs(0))(3.0) == 3.0
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "from timm.layers import drop_path\nf = drop_path",
+        "from timm.models import register_model\nf = register_model(len)",
+    ],
+)
+def test_a_function_of_timm_as_a_value(lines: str) -> None:
+    (finding,) = [f for f in convert(lines).findings if f.blocks]
+    assert finding.rule == "API001"
+    assert finding.message.startswith("timm's ")

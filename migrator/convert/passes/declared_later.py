@@ -73,8 +73,7 @@ def _is_plain(ctx: Context, value: cst.BaseExpression) -> bool:
     kind = ctx.facts.kind(value)
     if isinstance(kind, (k.Const, k.Scalar, k.Class)):
         return True
-    argument = isinstance(kind, (k.Unknown, k.Optional)) and isinstance(value, cst.Name)
-    return argument
+    return isinstance(kind, (k.Unknown, k.Optional)) and isinstance(value, cst.Name)
 
 
 def _as_data(

@@ -399,7 +399,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         value = rw.visit(node.value)
         if inner_known.role == "param" and ctx.in_init and ctx.is_self(target.value):
             reads = ctx.source.index.reading(node.value, target.attr.value)
-            if any(_names_own(one, target.attr.value) for one in reads):
+            if any(syntax.is_own(one, target.attr.value) for one in reads):
                 return _replaced(rw, target, value)  # of what is a buffer then
             return before_registration(rw, node, value)
         state = owner is not None and target.attr.value in (owner.state or ())
@@ -471,23 +471,13 @@ def _if_given(
         for method in info.methods.values() if info.settled is None else ():
             for item in ctx.facts.tree.within(method.node.body, cst.Assign):
                 given = [n for one in item.targets for n in index.reading(one, name)]
-                reads = [n for n in index.reading(item.value, name) if _names_own(n, name)]
-                own = method.short != "__init__" and any(_names_own(n, name) for n in given)
+                reads = [n for n in index.reading(item.value, name) if syntax.is_own(n, name)]
+                own = method.short != "__init__" and any(syntax.is_own(n, name) for n in given)
                 if own and not any(isinstance(index.parent(n), asked) for n in reads):
                     what = f"`{name}` may be None here, and be given a tensor later"
                     raise Failure(node, "API005", what, "register it as a buffer")
     none = cst.Comparison(node.value, [cst.ComparisonTarget(cst.Is(), cst.Name("None"))])
     return cst.IfExp(test=none, body=cst.Name("None"), orelse=made)
-
-
-def _names_own(node: cst.CSTNode, name: str) -> bool:
-    """``self.name``."""
-    return (
-        isinstance(node, cst.Attribute)
-        and node.attr.value == name
-        and isinstance(node.value, cst.Name)
-        and node.value.value == "self"
-    )
 
 
 def _is_registered(rw: Rewriter, target: cst.Attribute) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.symbols import TIMM_CONSTANTS, of_timm
@@ -19,7 +19,7 @@ _PREFIX = "timm_layers."
 def from_timm(rw: Rewriter, node: cst.ImportFrom, module: str) -> Any:
     """``from timm.data import IMAGENET_DEFAULT_MEAN`` → its value; what is written with helpers goes."""
     if isinstance(node.names, cst.ImportStar):
-        return node
+        return node  # of what needs no torch
     made = list[cst.BaseSmallStatement]()
     for alias in node.names:
         name = of_timm(f"{module}.{alias.evaluated_name}")
@@ -44,5 +44,6 @@ def helper(rw: Rewriter, node: cst.Name | cst.Attribute) -> Any:
         return None
     name = kind.name.removeprefix(_PREFIX)
     if name in ("drop_path", "register_model"):
-        return None
+        what = f"timm's {name} as a value has no conversion"
+        raise Failure(node, "API001", what, "call it, or decorate a function with it")
     return cst.Name(rw.ctx.helpers.need(module_file("rules.compat.timm_layers"), name))
