@@ -20,11 +20,10 @@ _HOLDS_OTHERS = frozenset(
 _NORMALISING = frozenset({"batch_norm", "instance_norm", "native_batch_norm"})
 
 
-def may_be_written(ctx: Context, names: set[str]) -> bool:
-    """Whether some of these names of attributes could be among those: a tensor's, a statistic's, another file's."""
+def may_be_written(ctx: Context, names: set[str]) -> frozenset[str]:
+    """Those of some names of attributes that could be among these: a tensor's, a statistic's, another file's."""
     foreign = (f.settled.updates for f in ctx.facts.names.values() if f.settled is not None)
-    known = not names.isdisjoint(STATISTICS) or not names.isdisjoint(_tensors(ctx))
-    return known or any(not names.isdisjoint(one) for one in foreign)
+    return frozenset(names & (_tensors(ctx) | STATISTICS)).union(*(names & one for one in foreign))
 
 
 def written_names(ctx: Context) -> frozenset[str]:

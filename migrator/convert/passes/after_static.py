@@ -115,14 +115,14 @@ _ANY = "*"
 
 
 def _put_beside(ctx: Context, info: ClassInfo) -> Iterator[str]:
-    tree = ctx.facts.tree
+    tree, computed = ctx.facts.tree, "setattr" in ctx.words
     for method in info.methods.values():
         if not tree.has(method.node.body):
             continue
         for item in tree.within(method.node.body, cst.Assign):
             for one in item.targets:
                 yield from _constants(one.target, item.value, len(item.targets) > 1)
-        for call in tree.within(method.node.body, cst.Call):
+        for call in tree.within(method.node.body, cst.Call) if computed else ():
             if isinstance(call.func, cst.Name) and call.func.value == "setattr":
                 if len(call.args) == 3 and _is_constant(call.args[2].value):
                     told = call.args[1].value

@@ -37,9 +37,8 @@ def named(rw: Rewriter, node: cst.Call) -> Any:
 
 
 def _wraps(ctx: Context) -> bool:
-    return "__init__" in ctx.words or any(
-        one.name.value == "__init__" for one in ctx.facts.functions if _keywords(one) is not None
-    )
+    functions = ctx.facts.tree.of_type(cst.FunctionDef)
+    return any(_is_wrapper(ctx, one) for one in functions if _keywords(one) is not None)
 
 
 @converts(cst.Name, when=_wraps)

@@ -102,7 +102,7 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
     if ctx.in_init and ctx.owner is not None and ctx.owner.torch_base is not None:
         sets = isinstance(func, cst.Name) and func.value == "setattr"
         given = node.args[2:] if sets else node.args
-        if (sets or _builds(ctx, node)) and any(_holds(ctx, arg.value) for arg in given):
+        if given and (sets or _builds(ctx, node)) and any(_holds(ctx, arg.value) for arg in given):
             raise _failure(node)
     return None
 

@@ -259,6 +259,8 @@ _NORMS = re.compile(r"torch\.nn\.(Sync)?(Batch|Instance|Group)Norm(\dd)?")
 
 def _told(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression | None:
     """``self.bn.affine``, ``self.padding_mode``: what the output says by having a weight, or another class."""
+    if node.attr.value not in ("affine", "padding_mode"):
+        return None
     kind = rw.ctx.kind(node.value)
     info = rw.ctx.class_of(kind)
     layer = info.torch_base if info is not None else getattr(kind, "cls", None)
@@ -287,12 +289,14 @@ def name_in_flax(ctx: Context, node: cst.Attribute, written: bool = False) -> st
             what = "a class gets other bases, which Python refuses where they are Flax's"
             raise Failure(node, "API001", what, "derive from them where the class is defined")
     layers = kind.cls.split("|") if isinstance(kind, k.Module) else []
-    if not layers or _is_asked_for_class(ctx, node.value):
+    if not layers:
         return name
     if written and layers == ["torch.nn.Module"]:  # one layer or another
         known = _assigned_layers(ctx, node.value)
         layers = [one for one in known if _name_in_flax(ctx, one, name, written) is None] or layers
     names = {_name_in_flax(ctx, layer, name, written) for layer in layers}
+    if names == {name} or _is_asked_for_class(ctx, node.value):
+        return name
     found = names.pop()
     if (names or found is None) and any(name in _weights(layer) for layer in layers):
         raise Failure(

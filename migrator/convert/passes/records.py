@@ -14,6 +14,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
 _TENSOR = re.compile(r"\bTensor\b|\bArray\b")
+_MAKING = ("OrderedDict", "namedtuple", "NamedTuple")
 _NUMBER = re.compile(r"[\s|,\[\]]*(?:(?:float|int|complex|Optional|Union|None)[\s|,\[\]]*)+")
 
 
@@ -116,7 +117,7 @@ def _holds_tensors(ctx: Context, node: cst.Assign, value: cst.BaseExpression) ->
     info = ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
     if info is not None and info.settled is None and _derives(info.node):
         return _fields(node, info.node)
-    if not isinstance(value, cst.Call):
+    if not isinstance(value, cst.Call) or ctx.words.isdisjoint(_MAKING):
         return False
     ordered = syntax.code(value.func).rpartition(".")[2] == "OrderedDict"
     if not ordered and not _is_named_tuple(ctx, value):

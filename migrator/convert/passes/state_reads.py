@@ -27,7 +27,7 @@ def read_before(rw: Rewriter, node: cst.Call) -> None:
         return
     read = _state_read(ctx, ctx.frame.info)
     updated = read & updated_by(ctx, node) if read else frozenset()
-    if not updated:
+    if not updated or not (updated := updated & written_names(ctx)):
         return
     statement = ctx.statements[-1].node
     facts = aliases(ctx, ctx.frame.info)
@@ -58,12 +58,10 @@ def evaluated(statement: cst.CSTNode) -> list[cst.CSTNode]:
 
 
 def _state_read(ctx: Context, info: FunctionInfo) -> frozenset[str]:
-    """The names of attributes that a function reads and that something in the project writes to in place."""
+    """The names of attributes that a function reads and that something in the project may write to in place."""
     if info not in ctx.state_read:
         read = ctx.facts.tree.within(info.node.body, cst.Attribute)
-        names = {n.attr.value for n in read}
-        written = written_names(ctx) if may_be_written(ctx, names) else frozenset()
-        ctx.state_read[info] = frozenset(names & written)
+        ctx.state_read[info] = may_be_written(ctx, {n.attr.value for n in read})
     return ctx.state_read[info]
 
 
