@@ -13,12 +13,14 @@ from typing import Any
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from migrator.drafts import in_variables
 from migrator.errors import UserError
 from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
 from migrator.lines import assigned, split
 from migrator.nodes import trusted_parser
 from migrator.roundabout import straightened
+from migrator.row_views import by_place
 from migrator.tree import Tree
 from migrator.wrappers import written_out
 
@@ -97,7 +99,8 @@ class Source:
         try:
             with trusted_parser:
                 tree = straightened(spelled_out(split(cst.parse_module(text)), text), text)
-                self.tree = written_out(assigned(tree, text), text)
+                tree = in_variables(written_out(assigned(tree, text), text), text)
+                self.tree = by_place(tree, text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:

@@ -62,6 +62,7 @@ class EmbeddingAsTorch(Embedding):
         norm_type=2.0,
         scale_grad_by_freq=False,
         sparse=False,
+        _weight=None,
         *,
         dtype=jnp.float32,
         rngs: nnx.Rngs,
@@ -71,6 +72,8 @@ class EmbeddingAsTorch(Embedding):
         options = padding_idx, max_norm, norm_type, scale_grad_by_freq
         super().__init__(num_embeddings, embedding_dim, *options, param_dtype=dtype, rngs=rngs)
         self.embedding_dim, self.sparse = embedding_dim, sparse
+        if _weight is not None:
+            self.embedding.set_value(_weight)
 
 
 def renormalized(weight, index, max_norm, norm_type=2.0):

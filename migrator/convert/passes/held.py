@@ -11,11 +11,14 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.containing import (
+    PUTTING,
+    constructing,
     holds_parameter,
     holds_tensor,
     inner,
     is_parameter,
     levels,
+    put_into,
 )
 from migrator.convert.context import Context, Failure
 from migrator.convert.filled import NUMPY, filled, makes_numpy
@@ -47,6 +50,8 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
         if isinstance(known, k.Sequence) and known.type == "list" and is_parameter(known.item):
             return _unregistered(rw, node, owner, target)
         inside = filled(ctx, owner, target.attr.value)
+        if inside is None and _nests_layers(ctx, owner, target.attr.value):
+            raise plainly_kept(node)
         return _declared(rw, node, inside) if inside is not None else None
     if isinstance(node.value, cst.Call) and ctx.facts.callee(node.value) in _NUMPY_TUPLES:
         ctx.helpers.use("nnx")
@@ -73,6 +78,29 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
     ctx.helpers.use("nnx")
     func = _container(rw, node, kind)
     return syntax.changed(node, value=cst.Call(func, [cst.Arg(_in_parens(rw.visit(node.value)))]))
+
+
+def _nests_layers(ctx: Context, owner: ClassInfo, name: str) -> bool:
+    """``self.blocks.append([nn.Linear(2, 2)])``: layers in the lists or tuples of a list that a constructor fills."""
+    for method in constructing(ctx, owner):
+        for node in ctx.facts.tree.within(method.node.body, *PUTTING):
+            held, value = put_into(node) or (None, None)
+            if value is None or not isinstance(held, cst.Attribute) or held.attr.value != name:
+                continue
+            _, *inside = levels(ctx.facts.kind(value))
+            layers = [one for one in inside if isinstance(one, k.Module)]
+            if not all(becomes_function(one.cls) for one in layers):
+                return True
+    return False
+
+
+def plainly_kept(node: cst.CSTNode) -> Failure:
+    """For modules that torch does not know of."""
+    what = (
+        "modules in a plain dict or tuple are not registered: torch neither trains nor saves them"
+    )
+    advice = "use nn.ModuleDict or nn.ModuleList if they are meant to be part of it"
+    return Failure(node, "API008", what, advice)
 
 
 _NUMPY_TUPLES = frozenset(

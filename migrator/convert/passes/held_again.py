@@ -8,10 +8,10 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context, Failure
+from migrator.convert.context import Context
 from migrator.convert.passes import targets
 from migrator.convert.passes.assigned_modules import plain_list
-from migrator.convert.passes.held import is_function
+from migrator.convert.passes.held import is_function, plainly_kept
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -69,10 +69,10 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
     ctx = rw.ctx
     if isinstance(target, cst.Attribute) and _is_empty(node.value):
         if _is_filled_with_layers(rw, target.attr.value):
-            raise _kept(node)
+            raise plainly_kept(node)
         return None
     if _gathers_children(ctx, node.value):
-        raise _kept(node)
+        raise plainly_kept(node)
     parts = list(_parts(ctx, node.value))
     if parts == [node.value]:
         return None
@@ -86,7 +86,7 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
             return plain_list(rw, node, target)
     dicts = [n for n in syntax.walk(node.value) if isinstance(n, (cst.Dict, cst.DictComp, cst.Set))]
     if dicts or not all(_is_own(ctx, part) for part in layers) or isinstance(node.value, cst.Call):
-        raise _kept(node)
+        raise plainly_kept(node)
     file = module_file("rules.compat.containers")
     name, lists = (ctx.helpers.need(file, one) for one in ("Unregistered", "nested_list"))
     inner = cst.Call(cst.Name(lists), [cst.Arg(rw.visit(node.value))])
@@ -146,18 +146,6 @@ def _is_filled_with_layers(rw: Rewriter, name: str) -> bool:
         if held.attr.value == name and isinstance(ctx.facts.kind(line.value), k.Module):
             return not is_function(rw, line.value)
     return False
-
-
-def _kept(node: cst.CSTNode) -> Failure:
-    what = (
-        "modules in a plain dict or tuple are not registered: torch neither trains nor saves them"
-    )
-    return Failure(
-        node,
-        "API008",
-        what,
-        "use nn.ModuleDict or nn.ModuleList if they are meant to be part of it",
-    )
 
 
 def _is_own(ctx: Context, node: cst.BaseExpression) -> bool:

@@ -1,0 +1,247 @@
+"""Rows of a tensor that a loop writes to, by their place: ``padded[i, :n] = x`` for ``row[:n] = x``.
+
+``for x, row in zip(every, padded): row[: len(x)] = x`` fills the tensor through views of it. The place says the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+
+_NEW = "zeros|ones|empty|full|zeros_like|ones_like|empty_like|full_like|new_zeros|new_ones|new_empty|new_full"
+_MADE = re.compile(rf"^[ \t]*(\w+)\s*=[^\n=]*\b(?:{_NEW})\(", re.M)
+_LOOP = r"\bfor\b[^\n]*\bin\b[^\n]*\b{0}\b"
+_MAKING = frozenset(_NEW.split("|"))
+
+
+def by_place(tree: cst.Module, text: str) -> cst.Module:
+    """A file whose loops name the place of a row that they write to."""
+    if not any(re.search(_LOOP.format(name), text) for name in set(_MADE.findall(text))):
+        return tree
+
+    def visit(node: cst.CSTNode) -> cst.CSTNode:
+        made = syntax.rebuild(node, visit)
+        return _function(made) if isinstance(made, cst.FunctionDef) else made
+
+    made = visit(tree)
+    assert isinstance(made, cst.Module)
+    return made
+
+
+@dataclass
+class _Loop:
+    """What a loop goes through side by side, and the name that counts."""
+
+    number: str = ""
+    pairs: list[tuple[cst.BaseExpression, cst.BaseExpression]] = field(default_factory=list)
+    zipped: bool = False
+
+
+def _function(function: cst.FunctionDef) -> cst.FunctionDef:
+    loops = [node for node in syntax.walk(function.body) if isinstance(node, cst.For)]
+    made = {loop: new for loop in loops if (new := _by_place(loop, function)) is not None}
+    if not made:
+        return function
+
+    def visit(node: cst.CSTNode) -> cst.CSTNode:
+        new = made.get(node)  # type: ignore[call-overload]
+        return new if new is not None else syntax.rebuild(node, visit)
+
+    return syntax.changed(function, body=visit(function.body))
+
+
+def _by_place(loop: cst.For, function: cst.FunctionDef) -> cst.For | None:
+    """The loop over the rest, which counts; None where it writes to no row."""
+    header = _read(loop)
+    if header is None or loop.orelse is not None:
+        return None
+    rows: dict[str, str] = {}
+    rest: list[tuple[cst.BaseExpression, cst.BaseExpression]] = []
+    for target, over in header.pairs:
+        if isinstance(target, cst.Name) and isinstance(over, cst.Name):
+            if _is_written(loop.body, target.value) and _is_new(function, over.value, loop):
+                if _stays(function, loop, target.value):
+                    rows[target.value] = over.value
+                    continue
+        rest.append((target, over))
+    if not rows or (header.zipped and not rest):
+        return None
+    used = set(syntax.names(function))
+    number = header.number or next((n for n in ("i", "j", "row", "place") if n not in used), "")
+    if not number or (header.number and number in _bound(loop.body)):
+        return None
+    body = _placed(loop.body, rows, number)
+    if not rest:
+        (name,) = rows.values()
+        counted = cst.Call(
+            cst.Name("range"), [cst.Arg(cst.Call(cst.Name("len"), [cst.Arg(cst.Name(name))]))]
+        )
+        return syntax.changed(loop, target=cst.Name(number), iter=counted, body=body)
+    item: Any = rest[0][0]
+    inner = rest[0][1]
+    if len(rest) > 1:
+        inner = syntax.with_args(cst.Call(cst.Name("zip")), [cst.Arg(one) for _, one in rest])
+        item = cst.Tuple([cst.Element(one) for one, _ in rest])
+    elif isinstance(item, cst.Tuple) and not item.lpar:
+        item = syntax.parenthesized(item)
+    target = cst.Tuple([cst.Element(cst.Name(number)), cst.Element(item)], lpar=[], rpar=[])
+    over = syntax.with_args(cst.Call(cst.Name("enumerate")), [cst.Arg(inner)])
+    return syntax.changed(loop, target=target, iter=over, body=body)
+
+
+def _read(loop: cst.For) -> _Loop | None:
+    """``for x, row in zip(every, padded)``, ``for i, row in enumerate(padded)``, ``for row in padded``."""
+    over: Any = loop.iter
+    target: Any = loop.target
+    found = _Loop()
+    if loop.asynchronous is not None:
+        return None
+    given = _given(over, "enumerate")
+    if given is not None:
+        parts = _parts(target)
+        if len(given) != 1 or len(parts) != 2 or not isinstance(parts[0], cst.Name):
+            return None
+        found.number, over, target = parts[0].value, given[0], parts[1]
+    given = _given(over, "zip")
+    if given is None:
+        found.pairs = [(target, over)]
+        return found
+    parts = _parts(target)
+    if len(parts) != len(given):
+        return None
+    found.pairs, found.zipped = list(zip(parts, given, strict=True)), True
+    return found
+
+
+def _given(node: cst.BaseExpression, name: str) -> list[cst.BaseExpression] | None:
+    """What ``zip(…)`` is given, in order."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Name):
+        return None
+    if node.func.value != name or any(a.keyword is not None or a.star for a in node.args):
+        return None
+    return [a.value for a in node.args]
+
+
+def _parts(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    every = node.elements if isinstance(node, cst.Tuple) else []
+    return [one.value for one in every if isinstance(one, cst.Element)]
+
+
+def _is_new(function: cst.FunctionDef, name: str, loop: cst.For) -> bool:
+    """Whether a name is only ever the new tensor that the function makes before a loop."""
+    if name in _bound(function.params) or name in _bound(loop):
+        return False
+    made = [
+        node
+        for node in syntax.walk(function.body)
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr))
+        and name in _bound(node)
+    ]
+    lines = [
+        node.value
+        for node in syntax.walk(function.body)
+        if isinstance(node, cst.Assign) and [t for t in node.targets if t in made]
+    ]
+    if len(made) != 1 or len(lines) != 1 or not isinstance(lines[0], cst.Call):
+        return False
+    func = lines[0].func
+    return isinstance(func, cst.Attribute) and func.attr.value in _MAKING
+
+
+def _bound(node: cst.CSTNode, augmented: bool = True) -> set[str]:
+    """The names that are bound in a node, by ``+=`` too."""
+    found: set[str] = set()
+    for one in syntax.walk(node):
+        if isinstance(one, (cst.AssignTarget, cst.AnnAssign, cst.NamedExpr)):
+            found |= _names(one.target)
+        elif isinstance(one, cst.AugAssign) and augmented:
+            found |= _names(one.target)
+        elif isinstance(one, (cst.For, cst.CompFor)):
+            found |= _names(one.target)
+        elif isinstance(one, cst.Param):
+            found.add(one.name.value)
+    return found
+
+
+def _names(target: cst.CSTNode) -> set[str]:
+    if isinstance(target, cst.Name):
+        return {target.value}
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return set(chain.from_iterable(_names(one.value) for one in target.elements))
+    return set()
+
+
+def _stays(function: cst.FunctionDef, loop: cst.For, name: str) -> bool:
+    """Whether only the body of a loop knows a row, by no other name."""
+    if name in _bound(loop.body, augmented=False):
+        return False
+    inside = syntax.names(loop.body).get(name, 0) + syntax.names(loop.target).get(name, 0)
+    return syntax.names(function).get(name, 0) == inside
+
+
+def _is_written(body: cst.BaseSuite, name: str) -> bool:
+    """``row[:n] = x``, ``row[:n].copy_(x)``, ``row += 1`` and ``row.fill_(0)``."""
+    return any(_root(target) == name for target in _targets(body))
+
+
+def _targets(body: cst.BaseSuite) -> Iterator[cst.BaseExpression]:
+    for node in syntax.walk(body):
+        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Subscript):
+            yield node.target
+        elif isinstance(node, cst.AugAssign):
+            yield node.target
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            method = node.func.attr.value
+            if method.endswith("_") and not method.endswith("__"):
+                yield node.func.value
+
+
+def _root(node: cst.BaseExpression) -> str:
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _placed(body: cst.BaseSuite, rows: dict[str, str], number: str) -> cst.BaseSuite:
+    place = cst.SubscriptElement(cst.Index(cst.Name(number)))
+
+    def visit(node: cst.CSTNode) -> cst.CSTNode:
+        if isinstance(node, cst.Attribute):
+            return syntax.rebuild(node, lambda one: one if one is node.attr else visit(one))
+        if isinstance(node, cst.Arg) and node.keyword is not None:
+            return syntax.rebuild(node, lambda one: one if one is node.keyword else visit(one))
+        if isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name):
+            if node.value.value in rows and _is_by_axis(node.slice):
+                inside = [syntax.rebuild(one, visit) for one in node.slice]
+                of = cst.Name(rows[node.value.value])
+                return syntax.changed(node, value=of, slice=_listed([place, *inside]))
+        if isinstance(node, cst.Name) and node.value in rows:
+            return cst.Subscript(
+                cst.Name(rows[node.value]), [place], lpar=node.lpar, rpar=node.rpar
+            )
+        return syntax.rebuild(node, visit)
+
+    made = visit(body)
+    assert isinstance(made, cst.BaseSuite)
+    return made
+
+
+def _is_by_axis(slices: Sequence[cst.SubscriptElement]) -> bool:
+    """Whether an index is one of several axes: a single name might be a tuple of such."""
+    only = slices[0].slice if len(slices) == 1 else None
+    if isinstance(only, cst.Index):
+        return isinstance(only.value, (cst.Integer, cst.UnaryOperation))
+    return True
+
+
+def _listed(slices: Sequence[cst.SubscriptElement]) -> list[cst.SubscriptElement]:
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    before = [syntax.changed(one, comma=comma) for one in slices[:-1]]
+    return [*before, syntax.changed(slices[-1], comma=cst.MaybeSentinel.DEFAULT)]
