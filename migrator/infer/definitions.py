@@ -142,7 +142,7 @@ class Definitions(Statements):
                 self.statement(statement)
                 for name, kind in self.env.items():
                     if "." not in name and before.get(name) != kind:
-                        info.statics[name] = widen(kind)
+                        info.statics[name] = k.replaceable(widen(kind))
         self.env, self.owner = saved, outer
 
     def _asked_by(self, decorator: cst.BaseExpression) -> bool:

@@ -61,6 +61,7 @@ class Expressions:
         self.function: FunctionInfo | None = None
         self.owner: ClassInfo | None = None
         self._observed = facts.observed
+        self._rebound = facts.rebound
 
     def eval(self, node: cst.CSTNode) -> k.Kind:
         """The kind of an expression, recorded in the facts."""
@@ -93,6 +94,8 @@ class Expressions:
             kind = self.env[name]
             if type(kind) is k.Function:
                 self._hand_on(kind)
+            if self._rebound and name in self._rebound and self.function is not None:
+                return k.replaceable(kind)
             return kind
         if name in ("True", "False"):
             return k.Const(name == "True")
@@ -445,13 +448,13 @@ class Expressions:
                 return self._slice_tuple(value, node.slice[0].slice)
             return k.element(value)
         if isinstance(value, k.Sequence):
-            return value if sliced else value.item
+            return value if sliced else k.replaceable(value.item)
         if isinstance(value, k.Mapping):
             if isinstance(only, k.Const):
                 for key, kind in value.items:
                     if key == only.value:
-                        return kind
-            return value.value
+                        return k.replaceable(kind)
+            return k.replaceable(value.value)
         if isinstance(value, k.Module) and value.item is not None:
             if isinstance(only, k.Const) and isinstance(only.value, int) and not sliced:
                 count = sum(key.isdigit() for key, _ in value.args)

@@ -317,6 +317,12 @@ class Facts:
     observed: dict[cst.CSTNode, k.Kind] = field(default_factory=dict)
     """What a run of the original showed at places of the file, to be used where inference ends."""
 
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """The names that a function gives another value than where they stand: ``global PAD``, ``nonlocal count``."""
+        declared = self.tree.of_type(cst.Global, cst.Nonlocal)
+        return frozenset(one.name.value for node in declared for one in node.names)
+
     def skipped(self, func: cst.CSTNode, owner: ClassInfo) -> ClassInfo | None:
         """``A`` of ``super(A, self).forward`` in a class that derives from A: what A has is passed over."""
         held = func.value if isinstance(func, cst.Attribute) else None

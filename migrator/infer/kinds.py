@@ -181,6 +181,11 @@ BOOL = Scalar("bool")
 STR = Scalar("str")
 
 
+def replaceable(kind: Kind) -> Kind:
+    """The kind of what others may replace: where ``None`` stands to begin with there may be anything."""
+    return UNKNOWN if kind == NONE else kind
+
+
 def scalar_type(kind: Kind) -> str | None:
     """ "int", "float", "bool", "str"… for a Python scalar kind, None for anything else."""
     if isinstance(kind, Scalar):

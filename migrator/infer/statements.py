@@ -167,7 +167,7 @@ class Statements(Narrowing):
             kind = self.eval(node.value)
             if isinstance(kind, k.Unknown) or kind == k.Sequence(k.UNKNOWN, "list"):
                 kind = hinted if not isinstance(hinted, k.Unknown) else kind
-            elif self.function is None and self.owner is not None and k.scalar_type(kind):
+            elif self.function is None and self.owner is not None and isinstance(kind, k.Const):
                 # a field: the value is a default, ``rank: int | str = "auto"``
                 kind = kind if isinstance(hinted, k.Unknown) else k.join(hinted, kind)
             self.bind_target(node.target, kind)
