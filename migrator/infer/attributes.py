@@ -13,6 +13,11 @@ from migrator.infer.symbols import TORCH_VERSION, symbol, tensor_attribute, tens
 from migrator.source import dotted
 from rules import definitions
 
+RECURRENT = frozenset(
+    f"torch.nn.{name}{cell}" for name in ("RNN", "LSTM", "GRU") for cell in ("", "Cell")
+)
+"""Layers whose ``bias`` says whether they have any."""
+
 
 class Attributes(Expressions):
     """Adds attributes to the expression walk."""
@@ -178,6 +183,8 @@ class Attributes(Expressions):
         elif "|" not in value.cls and value.cls != "torch.nn.Module":
             if name in _PARTS.get(value.cls, {}):
                 return k.Module(_PARTS[value.cls][name])
+            if name == "bias" and value.cls in RECURRENT:
+                return k.BOOL
             if name == "bias" and dict(value.args).get("bias", True) is not True:
                 return k.Optional(k.Tensor(dtype="float", role="param"))
             if name in ("weight", "pos_weight") and value.cls.endswith("Loss"):

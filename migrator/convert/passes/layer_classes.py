@@ -11,11 +11,14 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
+from migrator.convert.passes.targets import check_loss
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
+from migrator.infer.attributes import RECURRENT
 from migrator.infer.calls import INITIALISING
+from migrator.infer.python import is_self
 from rules import definitions
 from rules.definitions import Rule, RuleFile, module_file
 
@@ -235,10 +238,8 @@ _PADDING = ("torch.nn.Embedding", "padding_idx")
 def layer_argument(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.emb.embedding_dim``: an argument of a layer, which the layer in the output may not keep."""
     kind = rw.ctx.kind(node.value)
-    if node.attr.value in ("weight", "pos_weight") and isinstance(kind, k.Module):
-        if kind.cls.startswith("torch.nn.") and kind.cls.endswith("Loss"):
-            what = f"`{node.attr.value}` of {kind.cls}, a plain function where it is not given one"
-            raise Failure(node, "API001", what, "keep the weights in a buffer of its own")
+    if isinstance(kind, k.Module):
+        check_loss(node, kind.cls)
     if isinstance(rw.ctx.kind(node), (k.Tensor, k.Function)):
         return None
     if isinstance(kind, k.Module) and (kind.cls, node.attr.value) == _PADDING:
@@ -259,20 +260,34 @@ _NORMS = re.compile(r"torch\.nn\.(Sync)?(Batch|Instance|Group)Norm(\dd)?")
 
 def _told(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression | None:
     """``self.bn.affine``, ``self.padding_mode``: what the output says by having a weight, or another class."""
-    if node.attr.value not in ("affine", "padding_mode"):
+    if node.attr.value not in _TOLD:
         return None
     kind = rw.ctx.kind(node.value)
     info = rw.ctx.class_of(kind)
     layer = info.torch_base if info is not None else getattr(kind, "cls", None)
     if layer is None or (info is not None and _is_its_own(info, node.attr.value)):
         return None
-    if node.attr.value == "affine" and _NORMS.fullmatch(layer):
+    if node.attr.value == "affine" and _may_be_norm(rw.ctx, layer):
         told = "(x.weight is not None)"
+    elif node.attr.value == "transposed" and layer in (*CONVOLUTIONS, *_TRANSPOSED):
+        told = str(layer in _TRANSPOSED)
+    elif node.attr.value == "output_padding" and layer in CONVOLUTIONS:
+        told = f"(0,) * {layer[-2]}"
     elif node.attr.value == "padding_mode" and layer in CONVOLUTIONS:
         told = 'getattr(x, "padding_mode", "zeros")'
     else:
         return None
     return syntax.substitute(syntax.parse(told), {"x": rw.visit(node.value)})
+
+
+_TOLD = ("affine", "padding_mode", "transposed", "output_padding")
+_TRANSPOSED = tuple(f"torch.nn.ConvTranspose{n}d" for n in (1, 2, 3))
+
+
+def _may_be_norm(ctx: Context, layer: str) -> bool:
+    """Whether a layer is one of batch, instance or group norm, or any, of which only these have ``affine``."""
+    own = layer == "torch.nn.Module" and not _is_given(ctx, "affine")
+    return own or _NORMS.fullmatch(layer) is not None
 
 
 def name_in_flax(ctx: Context, node: cst.Attribute, written: bool = False) -> str:
@@ -367,6 +382,8 @@ def _of_layer(layer: str, name: str, written: bool, given: bool) -> str | None:
     """
     if name == "dropout" and layer.startswith("torch.nn.") and layer not in _BY_NAME:
         return None  # a number in torch, a layer in the classes that take one
+    if name == "bias" and layer in RECURRENT:
+        return None  # whether it has any
     weights = _weights(layer)
     if name in weights:
         return name if not written or weights[name] == name else None  # read by other passes
@@ -406,7 +423,8 @@ def _is_given(ctx: Context, name: str) -> bool:
     """Whether the file gives some object an attribute of that name itself, or asks for it with ``getattr``."""
     if ctx.given_names is None:
         targets = [node.target for node in ctx.source.index.of_type(cst.AssignTarget)]
-        ctx.given_names = {t.attr.value for t in targets if type(t) is cst.Attribute}
+        others = (t for t in targets if type(t) is cst.Attribute and not is_self(t.value))
+        ctx.given_names = {t.attr.value for t in others}
     if name in ctx.given_names:
         return True
     return f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text

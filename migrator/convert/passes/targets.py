@@ -39,6 +39,7 @@ def layer_weight(ctx: Context, node: cst.Attribute) -> tuple[str, bool] | None:
     for one in cls.split("|"):
         if one == "torch.nn.Module" or not one.startswith(LAYERS):
             return None
+        check_loss(node, one)
         rules = definitions.layers(one)
         spec = rules[0].weights.get(node.attr.value, node.attr.value) if rules else node.attr.value
         found.add(spec)
@@ -51,6 +52,14 @@ def layer_weight(ctx: Context, node: cst.Attribute) -> tuple[str, bool] | None:
         )
     spec = found.pop()
     return spec.removesuffix(".T"), spec.endswith(".T")
+
+
+def check_loss(node: cst.Attribute, layer: str) -> None:
+    """Raise a Failure for the weights of a loss."""
+    if node.attr.value in ("weight", "pos_weight"):
+        if layer.startswith("torch.nn.") and layer.endswith("Loss"):
+            what = f"`{node.attr.value}` of {layer}, a plain function where it is not given one"
+            raise Failure(node, "API001", what, "keep the weights in a buffer of its own")
 
 
 def is_variable(ctx: Context, node: cst.CSTNode) -> bool:
