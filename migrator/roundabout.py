@@ -12,6 +12,7 @@ from migrator import syntax
 _IDENTITY = re.compile(r"(?<![\w.])id\(")
 _BY_NAME = re.compile(r"(?<![\w.])[gs]etattr\(")
 _TEXT = re.compile(r""",\s*["'][^\W\d]\w*["']\s*[,)]""")
+_REBOUND = re.compile(r"def (?:get|set)attr\(|\b_modules\s*=(?!=)")
 _METHODS = {"__getattr__": ("getattr", 1), "__setattr__": ("setattr", 2)}
 
 
@@ -29,11 +30,17 @@ def straightened(tree: cst.Module, text: str) -> cst.Module:
     }
     texts = bool(methods) or bool(_BY_NAME.search(text) and _TEXT.search(text))
     texts = texts and "def getattr(" not in text and "def setattr(" not in text
-    if not identities and not methods and not texts:
+    tables = "._modules[" in text and not _REBOUND.search(text)
+    if not identities and not methods and not texts and not tables:
         return tree
+    stored = _stored(tree) if tables else []
 
     def visit(node: cst.CSTNode) -> cst.CSTNode:
         made = syntax.rebuild(node, visit)
+        if tables and isinstance(made, cst.Subscript) and not any(node is one for one in stored):
+            return _child(made) or made
+        if tables and isinstance(made, cst.Assign):
+            return _child_given(made) or made
         if isinstance(made, cst.Comparison) and identities:
             return _asked(made) or made
         if isinstance(made, cst.Expr) and texts:
@@ -46,6 +53,43 @@ def straightened(tree: cst.Module, text: str) -> cst.Module:
     made = visit(tree)
     assert isinstance(made, cst.Module)
     return made
+
+
+def _stored(tree: cst.Module) -> list[cst.CSTNode]:
+    """The entries that a file writes or deletes."""
+    found: list[cst.CSTNode] = []
+    for node in syntax.walk(tree):
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Del, cst.For)):
+            target = node.target
+            found += [n for n in syntax.walk(target) if isinstance(n, cst.Subscript)]
+    return found
+
+
+def _child(node: cst.Subscript) -> cst.Call | None:
+    """``getattr(net, name)`` for ``net._modules[name]``."""
+    held = _entry(node)
+    if held is None:
+        return None
+    call = cst.Call(cst.Name("getattr"), lpar=node.lpar, rpar=node.rpar)
+    return syntax.with_args(call, [cst.Arg(one) for one in held])
+
+
+def _child_given(node: cst.Assign) -> cst.Expr | None:
+    """``setattr(net, name, layer)`` for ``net._modules[name] = layer``."""
+    target = node.targets[0].target
+    held = _entry(target) if isinstance(target, cst.Subscript) else None
+    if held is None or len(node.targets) != 1:
+        return None
+    args = [cst.Arg(one) for one in (*held, node.value)]
+    return cst.Expr(syntax.with_args(cst.Call(cst.Name("setattr")), args), node.semicolon)
+
+
+def _entry(node: cst.Subscript) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    table = node.value
+    index = node.slice[0].slice if len(node.slice) == 1 else None
+    if not isinstance(table, cst.Attribute) or table.attr.value != "_modules":
+        return None
+    return (table.value, index.value) if isinstance(index, cst.Index) else None
 
 
 def _called(node: cst.Call, methods: dict[str, tuple[str, int]]) -> cst.Call | None:

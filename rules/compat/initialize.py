@@ -32,6 +32,8 @@ def attribute_of(module, name):
     """What a module has under torch's name for it, parameters as arrays in torch's layout."""
     if name == "weight" and isinstance(module, nnx.Module) and has_weight(module):
         return weight_of(module)
+    if name.isdigit() and isinstance(getattr(module, "layers", None), nnx.List):
+        return module.layers[int(name)]  # of a Sequential
     found = getattr(module, name)
     return found[...] if isinstance(found, nnx.Variable) else found
 

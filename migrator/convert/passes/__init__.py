@@ -12,6 +12,7 @@ ORDER = (
     "stand_ins",
     "tensor_names",
     "asked_of_layers",
+    "numbered_children",
     "names_of_flax",
     "odd_tables",
     "kept_containers",

@@ -457,23 +457,6 @@ def _method_call(
     return node if own is None or own.method(name) is None else None
 
 
-@converts(cst.Subscript)
-def registered(rw: Rewriter, node: cst.Subscript) -> Any:
-    """``self._modules["gcl_%d" % i]`` → ``getattr(self, "gcl_%d" % i)``, in a plain module."""
-    table, index = node.value, node.slice[0].slice
-    if not isinstance(table, cst.Attribute) or table.attr.value != "_modules":
-        return None
-    own = rw.ctx.class_of(rw.ctx.kind(table.value))
-    if own is None or own.torch_base != "torch.nn.Module" or own.attribute("_modules") is not None:
-        return None
-    parent = rw.ctx.facts.tree.around(node)[-1]
-    written = isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.Del))
-    if written or len(node.slice) != 1 or not isinstance(index, cst.Index):
-        return None
-    args = [cst.Arg(rw.visit(table.value)), cst.Arg(rw.visit(index.value))]
-    return syntax.with_args(cst.Call(cst.Name("getattr")), args)
-
-
 @converts(cst.Attribute, named=("_modules", "_parameters", "_buffers"))
 def registry(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self._modules``: torch's own tables, which Flax has not."""
