@@ -13,6 +13,7 @@ ORDER = (
     "tensor_names",
     "asked_of_layers",
     "numbered_children",
+    "drawn_parameters",
     "names_of_flax",
     "odd_tables",
     "kept_containers",

@@ -37,13 +37,13 @@ _FLAT = ("view", "reshape", "flatten", "ravel")
 _MADE = frozenset(
     "zeros ones empty full rand randn normal zeros_like ones_like new_zeros new_ones len".split()
 )
-_BY_AXIS = ("kaiming_", "sparse_")
-"""Initialisers that go by a weight's rows or columns; the others are as likely in either layout."""
+_BY_AXIS = ("kaiming_", "sparse_", "_calculate_")
+"""What initialises, or counts, that goes by a weight's rows or columns; the others are as likely in either layout."""
 _HOLDS_LINEAR = tuple(
     f"torch.nn.{name}"
     for name in ("Linear", "Lazy", "Transformer", "MultiheadAttention", "AdaptiveLogSoftmax")
 )
-_ADVICE = (
+ADVICE = (
     "ask the layers for it: `for m in model.modules(): if isinstance(m, nn.Linear): … m.weight …`"
 )
 
@@ -60,7 +60,7 @@ def check(ctx: Context, walk: cst.Call) -> None:
     if found is not None:
         name, node = found
         what = f"the axes of `{name}` count here, and Flax keeps the weight of a Linear transposed"
-        raise Failure(node, "API006", what, _ADVICE)
+        raise Failure(node, "API006", what, ADVICE)
 
 
 def _by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst.CSTNode]]:
@@ -71,9 +71,9 @@ def _by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst.CSTNode
             continue
         kind = ctx.kind(node)
         if isinstance(kind, k.Tensor) and (kind.role == "param" or names[node.value]):
-            offence = _offence(ctx, node)
-            if offence is not None and not _other_rank(ctx, node):
-                yield node.value, offence
+            found = offence(ctx, node)
+            if found is not None and not _other_rank(ctx, node):
+                yield node.value, found
     yield from _entries_by_axes(ctx, body)
 
 
@@ -91,9 +91,9 @@ def _entries_by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst
         elif isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
             holder = node.func.value
         if isinstance(holder, (cst.Name, cst.Call)) and is_collected(ctx, holder):
-            offence = _offence(ctx, node)
-            if offence is not None and not _other_rank(ctx, node):
-                yield syntax.code(node), offence
+            found = offence(ctx, node)
+            if found is not None and not _other_rank(ctx, node):
+                yield syntax.code(node), found
 
 
 def as_in_torch(ctx: Context, kind: k.Kind, seen: frozenset[str] = frozenset()) -> bool:
@@ -147,7 +147,7 @@ def _walked(ctx: Context, body: cst.CSTNode) -> dict[str, bool]:
     return found
 
 
-def _offence(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
+def offence(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
     """Where an expression of a parameter is used by its axes; None where it is not."""
     while True:
         parent = _parent(ctx, node)
@@ -226,7 +226,7 @@ def _as_argument(ctx: Context, item: cst.Arg) -> cst.CSTNode | None:
         by_axis = word in ("matmul", "mm", "bmm", "mv", "addmm", "view", "reshape", "einsum")
         return call if by_axis else None
     if word in _ELEMENTWISE:
-        return _offence(ctx, call)
+        return offence(ctx, call)
     if word in _REDUCTIONS:
         return call if _names_axis(call, 1, word) else None
     if word in ("cat", "stack", "concat", "Parameter", "is_tensor", "is_grad_enabled", "save"):

@@ -1,0 +1,142 @@
+"""Parameters that are picked out of a walk: ``next(net.parameters())``, ``max(…, key=…)``, ``itertools.chain(…)``.
+
+What a loop does to the parameters of one module is followed, and layers are asked for the axes of theirs. What comes
+by way of such a function is an array in the output, laid out as Flax has it, and who writes to it changes no layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context, Failure
+from migrator.convert.passes.transposed import ADVICE, as_in_torch, offence
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+
+_WALKS = ("parameters", "named_parameters")
+_PICKING = frozenset("next max min filter map chain islice from_iterable sorted reversed".split())
+_KEEPING = frozenset("iter list tuple enumerate zip".split())
+_ONE = frozenset(("next", "max", "min"))
+
+
+@converts(cst.Call, named=_WALKS)
+def picked(rw: Rewriter, node: cst.Call) -> None:
+    """Raise a Failure where a parameter that is picked out of a walk is written, or used by its axes."""
+    ctx, func, tree = rw.ctx, node.func, rw.ctx.facts.tree
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _WALKS or not tree.has(node):
+        return
+    calls, whole = _around(ctx, node)
+    names = dict(_named(ctx, whole, bool(calls), func.attr.value == "named_parameters"))
+    for call in calls:
+        for item in call.args:
+            if isinstance(item.value, cst.Lambda):
+                names |= {p.name.value: item.value.body for p in item.value.params.params}
+    same = as_in_torch(ctx, ctx.kind(func.value))
+    uses = [n for name, where in names.items() for n in _reads(ctx, where, name)]
+    if calls and _word(calls[-1]) in _ONE:
+        uses.append(calls[-1])
+    for use in uses:
+        if _is_written(ctx, use):
+            what = "a parameter that is picked out of others is written, which changes no layer of the output"
+            raise Failure(
+                use, "MUT001", what, "write to the parameters of each layer by their names"
+            )
+        found = None if same else offence(ctx, use)
+        if found is not None:
+            text = " ".join(syntax.code(use).split())
+            what = (
+                f"the axes of `{text}` count here, and Flax keeps the weight of a Linear transposed"
+            )
+            raise Failure(found, "API006", what, ADVICE)
+
+
+def _around(ctx: Context, node: cst.CSTNode) -> tuple[list[cst.Call], cst.CSTNode]:
+    """The calls that a walk is handed to one after the other, if one of them picks; and the outermost expression."""
+    calls: list[cst.Call] = []
+    around = ctx.facts.tree.around(node)
+    while around:
+        parent = around.pop()
+        if isinstance(parent, (cst.Arg, cst.Element, cst.List, cst.Tuple)):
+            continue
+        if isinstance(parent, cst.CompFor) and parent.iter is node and around:
+            made = around.pop()  # ``(p for p in net.parameters() if p.dim() > 1)``
+            given = syntax.code(getattr(made, "elt", parent.target))
+            if isinstance(made, cst.DictComp) or given not in syntax.names(parent.target):
+                break
+            node = made
+            continue
+        if not isinstance(parent, cst.Call) or parent.func is node:
+            break
+        if _word(parent) not in _PICKING | _KEEPING:
+            break
+        calls.append(parent)
+        node = parent
+        if _word(parent) in _ONE:
+            break
+    return (calls, node) if any(_word(one) in _PICKING for one in calls) else ([], node)
+
+
+def _word(call: cst.Call) -> str:
+    func = call.func
+    last = func.attr if isinstance(func, cst.Attribute) else func
+    return last.value if isinstance(last, cst.Name) else ""
+
+
+def _named(
+    ctx: Context, node: cst.CSTNode, picks: bool, with_names: bool
+) -> Iterator[tuple[str, cst.CSTNode]]:
+    """The names that parameters get where an expression stands, and where these are read."""
+    around = ctx.facts.tree.around(node)
+    parent = around[-1] if around else None
+    where = ctx.frame.info.node.body if ctx.frame is not None else ctx.source.tree
+    target: Any = None
+    if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
+        target = parent.targets[0].target
+        unpacked = isinstance(target, (cst.Tuple, cst.List))
+        if not picks and not unpacked:
+            return
+    elif isinstance(parent, (cst.For, cst.CompFor)) and parent.iter is node and picks:
+        target = parent.target
+        where = around[-2] if isinstance(parent, cst.CompFor) else parent.body
+    if isinstance(target, cst.Tuple) and with_names and len(target.elements) > 1:
+        target = target.elements[-1].value
+    for name in syntax.names(target) if target is not None else ():
+        yield name, where
+
+
+def _reads(ctx: Context, where: cst.CSTNode, name: str) -> list[cst.CSTNode]:
+    found = [n for n in ctx.facts.tree.within(where, cst.Name) if n.value == name]
+    return [n for n in found if not isinstance(ctx.kind(n), (k.Const, k.Scalar))]
+
+
+def _is_written(ctx: Context, node: cst.CSTNode) -> bool:
+    """``p.data.fill_(0)``, ``p.data[0] = 1``, ``p.data = w``, ``nn.init.ones_(p)``."""
+    below = node
+    for parent in reversed(ctx.facts.tree.around(node)):
+        if isinstance(parent, cst.Attribute):
+            word = parent.attr.value
+            if word.endswith("_") and not word.endswith("__") and word != "requires_grad_":
+                return True
+            if word in ("shape", "size", "grad", "device", "dtype", "requires_grad"):
+                return False
+        elif isinstance(parent, cst.Subscript):
+            if parent.value is not below:
+                return False
+        elif isinstance(parent, cst.Arg):
+            below = parent
+            continue
+        elif isinstance(parent, cst.Call):
+            if parent.func is not below:
+                called = ctx.facts.callee(parent) or ""
+                first = bool(parent.args) and parent.args[0] is below
+                return first and called.startswith("torch.") and called.endswith("_")
+        elif isinstance(parent, (cst.AssignTarget, cst.AugAssign)):
+            return parent.target is below and not isinstance(below, cst.Name)
+        else:
+            return False
+        below = parent
+    return False

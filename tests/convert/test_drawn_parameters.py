@@ -1,0 +1,67 @@
+"""Parameters that are picked out of a walk through a module's."""
+
+import pytest
+
+from tests.convert.tools import check, rules_of
+
+MODEL = """
+import itertools
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 3)
+        self.b = nn.Linear(3, 2)
+        {lines}
+    def forward(self, x):
+        return self.b(self.a(x)) * getattr(self, "k", 1)
+"""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "self.k = next(self.parameters()).shape[0]",
+        "self.k = next(iter(self.parameters())).size(1)",
+        "self.k = next(p for p in self.parameters() if p.dim() > 1).shape[0]",
+        "self.k = list(map(lambda p: p.shape[0], self.parameters()))[0]",
+        "self.k = max(self.parameters(), key=lambda p: p.numel()).shape[0]",
+        "self.k = sorted(self.parameters(), key=lambda p: p.shape[0])[0].numel()",
+        "name, p = next(self.named_parameters()); self.k = p.shape[0]",
+        "first, *rest = self.parameters(); self.k = first.shape[0]",
+        "self.k = nn.init._calculate_fan_in_and_fan_out(next(self.parameters()))[0]",
+    ],
+)
+def test_its_axes(lines: str) -> None:
+    assert "API006" in rules_of(MODEL.format(lines=lines))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "for p in itertools.chain(self.a.parameters(), self.b.parameters()): p.data.fill_(0.1)",
+        "for p in itertools.chain(self.a.parameters(), self.b.parameters()): nn.init.ones_(p)",
+        "for p in itertools.chain.from_iterable([self.a.parameters(), self.b.parameters()]): p.data[0] = 1",
+        "p = next(self.parameters()); p.data[0] = 0.5",
+        "first, *rest = self.parameters(); first.data[0] = 0.5",
+        "ps = list(reversed(list(self.parameters()))); ps[1].data[0] = 0.5",
+        "for p in itertools.islice(self.parameters(), 2): p.data = torch.ones_like(p)",
+    ],
+)
+def test_writes_to_it(lines: str) -> None:
+    assert "MUT001" in rules_of(MODEL.format(lines=lines))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "self.k = next(self.parameters()).dim()",
+        "self.dtype = next(self.parameters()).dtype",
+        "self.k = sum(p.numel() for p in self.parameters())",
+        "self.k = len(list(itertools.chain(self.a.parameters(), self.b.parameters())))",
+        "self.k = sum(map(lambda p: p.numel(), self.parameters()))",
+        "self.k = len(next(nn.Conv1d(2, 3, 1).parameters()).shape)",
+    ],
+)
+def test_what_does_not_go_by_its_axes(lines: str) -> None:
+    check(MODEL.format(lines=lines))
