@@ -21,6 +21,7 @@ from migrator.lines import assigned, split
 from migrator.nodes import trusted_parser
 from migrator.roundabout import straightened
 from migrator.row_views import by_place
+from migrator.run_ends import counted
 from migrator.tree import Tree
 from migrator.wrappers import written_out
 
@@ -100,7 +101,7 @@ class Source:
             with trusted_parser:
                 tree = straightened(spelled_out(split(cst.parse_module(text)), text), text)
                 tree = in_variables(written_out(assigned(tree, text), text), text)
-                self.tree = by_place(tree, text)
+                self.tree = counted(by_place(tree, text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:

@@ -481,6 +481,8 @@ def check_in_place_layer(ctx: Context, node: cst.Call) -> None:
         return
     name = root_name(node.args[0].value)
     if name is None:
+        if isinstance(node.args[0].value, cst.Call):  # which may hand on what it is handed
+            check_temporary(ctx, node, node.args[0].value)
         return
     check_mutation(ctx, node, name)
     frame = ctx.frame

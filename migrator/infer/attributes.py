@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import libcst as cst
 
 from migrator.infer import kinds as k
@@ -104,6 +106,9 @@ class Attributes(Expressions):
             if cls.torch_base is None or info not in cls.lineage():
                 continue
             kind = self._module_attribute(k.Module(cls.name), name)
+            heirs = (one for one in self.facts.classes.values() if one is not cls)
+            if isinstance(kind, k.Unknown) and any(cls in one.lineage() for one in heirs):
+                continue  # those may have it
             if isinstance(kind, (k.Unknown, k.Function)):
                 return k.UNKNOWN
             found = kind if found is None else k.join(found, kind)
@@ -169,6 +174,8 @@ class Attributes(Expressions):
                     return method.returns or k.UNKNOWN
                 return k.Function(method.name, value)
             found = info.attribute(name)
+            if found is None and value.cls == getattr(self.owner, "name", ""):
+                found = self._of_heirs(info, name)
             if found is not None:
                 return found
             base = info.torch_base or "torch.nn.Module"
@@ -202,6 +209,15 @@ class Attributes(Expressions):
         if definitions.ops(f"{value.cls}.{name}"):
             return k.Function(f"{value.cls}.{name}")  # a static method of a torch layer
         return k.Function(f"Module.{name}", value) if name in _MODULE_API else k.UNKNOWN
+
+    def _of_heirs(self, info: ClassInfo, name: str) -> k.Kind | None:
+        """What the classes that derive from this one give an attribute, which its own methods read."""
+        heirs = [c for c in self.facts.classes.values() if c is not info and info in c.lineage()]
+        if self.function is not None:
+            for heir in heirs:
+                heir.readers.add(self.function)
+        kinds = [heir.attributes[name] for heir in heirs if name in heir.attributes]
+        return reduce(k.join, kinds) if kinds else None
 
     def _is_container(self, cls: str) -> bool:
         info = self.facts.classes.get(cls)

@@ -297,8 +297,8 @@ class Calls(ModuleMethods):
         if callee == k.Other("typing.TypeVar"):
             bound = dict(args).get("bound", k.UNKNOWN)
             return bound if isinstance(bound, k.Class) else k.UNKNOWN
-        entry = isinstance(func, cst.Subscript) and getattr(func.value, "attr", None)
-        child = isinstance(entry, cst.Name) and entry.value == "_modules"
+        asked = func.func if isinstance(func, cst.Call) else None
+        child = isinstance(asked, cst.Name) and asked.value == "getattr"
         return self._presumed(args) if child or isinstance(func, cst.Attribute) else k.UNKNOWN
 
     # --- functions ------------------------------------------------------------------------------------------------
@@ -331,6 +331,10 @@ class Calls(ModuleMethods):
             return args[0][1]
         if name == "itertools.starmap" and args:
             return k.Sequence(self.call(args[0][1], []), "iter")
+        if name == "functools.reduce" and len(args) > 1:
+            item = k.element(args[1][1])
+            start = args[2][1] if len(args) > 2 else item
+            return k.join(start, self.call(args[0][1], [(None, start), (None, item)]))
         if name in ("functools.partial",) and args:
             return partial(args)
         if name.startswith(PARTIAL):

@@ -78,6 +78,12 @@ class Python(Attributes):
             return k.Sequence(k.Sequence(reduce(k.join, map(k.element, rows)), "tuple"), "iter")
         if name == "zip":
             return k.Sequence(k.Tuple(tuple(k.element(kind) for _, kind in args)), "iter")
+        key = next((kind for keyword, kind in args if keyword == "key"), None)
+        if key is not None and args[0][0] is None:
+            several = [kind for keyword, kind in args if keyword is None]
+            self.call(
+                key, [(None, reduce(k.join, several) if len(several) > 1 else k.element(first))]
+            )
         if name in ("reversed", "sorted", "filter", "iter"):
             item = args[-1][1] if name == "filter" else first
             if name == "filter" and len(args) == 2:

@@ -34,6 +34,8 @@ def text_evaluated(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
         return "write out the statements that it runs"
     if any(imported & set(_WORD.findall(said)) for said in _said(text)):
         return "choose among functions or classes by a dict"
+    if _expects_torch(ctx, imported):
+        return "look the name up in a dict of the layers that it may be"
     return Advice(
         "what a text names is looked up among the names of the output: torch's are not there",
         what="code within a text is run, and only a run tells which",
@@ -41,6 +43,39 @@ def text_evaluated(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
         blocks=False,
         effort=0.1,
     )
+
+
+def _expects_torch(ctx: FlagContext, imported: set[str]) -> bool:
+    """Whether a program has texts that name something of torch, or asks whether what it evaluated is some of it."""
+    function = next((p for p in reversed(ctx.parents) if isinstance(p, cst.FunctionDef)), None)
+    assign = next((p for p in reversed(ctx.parents) if isinstance(p, cst.Assign)), None)
+    target = assign.targets[0].target if assign is not None else None
+    pending: list[Any] = [ctx.parents[0]]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, cst.SimpleString):
+            if _PATH.match(node.raw_value) and node.raw_value.partition(".")[0] in imported:
+                return True
+        elif isinstance(node, cst.Comparison) and isinstance(target, cst.Name):
+            inside = any(node is one for one in _below(function)) if function is not None else False
+            asked = isinstance(node.left, cst.Name) and node.left.value == target.value
+            if asked and inside and any(_first_of(one) in imported for one in _below(node)):
+                return True
+        pending.extend(node.children)
+    return False
+
+
+_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+\s*(\(.*)?$")
+
+
+def _below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _below(child)
+
+
+def _first_of(node: cst.CSTNode) -> str:
+    return _first(node) if isinstance(node, cst.Attribute) else ""
 
 
 _WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")

@@ -91,3 +91,17 @@ def test_what_may_cast_something_unknown_is_a_finding(call: str) -> None:
         f"class T:\n    def __init__(self, model, device, other):\n        self.m = model.{call}\n"
     )
     assert not convert(source).complete
+
+
+def test_the_device_of_what_is_not_known_where_tensors_only_go_there() -> None:
+    result = convert(
+        """
+def f(logits, mask=None):
+    if isinstance(logits, tuple):
+        where = logits[0].device
+        every = torch.cat([one.to(where) for one in logits], dim=0)
+    return every if mask is None else every * mask.to(where)
+"""
+    )
+    assert result.complete
+    assert ".device" not in result.code

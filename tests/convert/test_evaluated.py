@@ -84,3 +84,18 @@ class M(nn.Module):
         return sum(self.__getattr__(name)(x) for name in self.names)
 """)
     assert "setattr(self, name, Linear(4, 4, rngs=rngs))" in code
+
+
+@pytest.mark.parametrize(
+    ("given", "blocks"),
+    [
+        ("def f(name='nn.SiLU()'):\n    return eval(name)\n", True),
+        ("CFG = [('nn.Linear', 3)]\ndef f(n):\n    return eval(n)(3, 3)\n", True),
+        ("def f(m):\n    m = eval(m)\n    return 1 if m is nn.Linear else m\n", True),
+        ("def f(m):\n    m = eval(m)\n    return 1 if m is f else m\n", False),
+        ("def f(name='Net'):\n    return eval(name)\n", False),
+    ],
+)
+def test_a_text_that_may_name_something_of_torch(given: str, blocks: bool) -> None:
+    result = convert(given)
+    assert [(one.rule, one.blocks) for one in result.findings] == [("API013", blocks)]

@@ -64,7 +64,7 @@ class Net(nn.Module):
     [
         ("nn.BatchNorm1d(4)", "reset_running_stats()"),
         ("nn.MultiheadAttention(4, 2)", "_reset_parameters()"),
-        ("nn.Conv1d(4, 4, 1)", "transposed"),
+        ("nn.LSTM(4, 4)", "mode"),
         ("nn.Linear(4, 4)", "something"),
         ("nn.LSTM(4, 4)", "dropout"),
     ],

@@ -12,7 +12,6 @@ ORDER = (
     "stand_ins",
     "tensor_names",
     "asked_of_layers",
-    "numbered_children",
     "drawn_parameters",
     "names_of_flax",
     "odd_tables",
@@ -99,6 +98,7 @@ ORDER = (
     "devices_handed",
     "parts_of_timm",
     "names",
+    "numbered_children",
 )
 
 

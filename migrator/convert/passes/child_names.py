@@ -6,10 +6,12 @@ from typing import Any
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.children import REGISTERING
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 OWN = frozenset({"layers", "names"})
 """Attributes of ``rules.compat.containers.NamedSequential``."""
@@ -57,6 +59,20 @@ def child_by_name(rw: Rewriter, node: cst.Call) -> Any:
         if name in OWN:
             raise _clash(node, name)
     return None
+
+
+@converts(cst.Call, named=("get_submodule",))
+def at_path(rw: Rewriter, node: cst.Call) -> Any:
+    """``net.get_submodule("encoder.0")``."""
+    func = node.func
+    if not isinstance(func, cst.Attribute) or func.attr.value != "get_submodule":
+        return None
+    plain = len(node.args) == 1 and not node.args[0].star
+    if not plain or not isinstance(rw.ctx.kind(func.value), (k.Module, k.Unknown)):
+        return None
+    helper = rw.ctx.helpers.need(module_file("rules.compat.numbered"), "submodule")
+    args = [cst.Arg(rw.visit(func.value)), cst.Arg(rw.visit(node.args[0].value))]
+    return syntax.with_args(cst.Call(cst.Name(helper)), args)
 
 
 def _keys(node: cst.BaseExpression) -> list[str]:

@@ -20,9 +20,34 @@ def handed(rw: Rewriter, node: cst.Attribute) -> Any:
     if not isinstance(ctx.kind(node), (k.Unknown, k.Device)) or not ctx.source.index.has(node):
         return None
     item = ctx.source.index.parent(node)
+    if isinstance(item, cst.Assign) and len(item.targets) == 1:
+        return cst.Name("None") if _only_moves(ctx, item.targets[0].target) else None
     if not isinstance(item, cst.Arg) or item.value is not node or item.star:
         return None
     return cst.Name("None") if _takes_device(ctx, item) else None
+
+
+def _only_moves(ctx: Context, target: cst.BaseExpression) -> bool:
+    """Whether a local name is read for nothing but where tensors go: ``x.to(device)``, ``device=device``."""
+    if not isinstance(target, cst.Name) or ctx.frame is None:
+        return False
+    tree = ctx.source.index
+    names = tree.within(ctx.frame.info.node.body, cst.Name)
+    read = [n for n in names if n.value == target.value]
+    items = [tree.parent(n) for n in read]
+    assigned = [one for one in items if isinstance(one, cst.AssignTarget)]
+    for item in items:
+        if isinstance(item, cst.AssignTarget):
+            continue
+        call = tree.parent(item) if isinstance(item, cst.Arg) else None
+        if not isinstance(call, cst.Call):
+            return False
+        named = item.keyword is not None and item.keyword.value == "device"
+        moves = isinstance(call.func, cst.Attribute) and call.func.attr.value == "to"
+        torch = (ctx.facts.callee(call) or "").startswith(("torch.", "Tensor."))
+        if not (moves or (named and torch)):
+            return False
+    return len(assigned) == 1 and len(items) > 1
 
 
 def _takes_device(ctx: Context, item: cst.Arg) -> bool:

@@ -48,20 +48,6 @@ def child(rw: Rewriter, node: cst.Call) -> Any:
     return syntax.changed(made, func=cst.Name(helper))
 
 
-@converts(cst.Call, named=("get_submodule",))
-def at_path(rw: Rewriter, node: cst.Call) -> Any:
-    """``net.get_submodule("encoder.0")``."""
-    func = node.func
-    if not isinstance(func, cst.Attribute) or func.attr.value != "get_submodule":
-        return None
-    plain = len(node.args) == 1 and not node.args[0].star
-    if not plain or not isinstance(rw.ctx.kind(func.value), (k.Module, k.Unknown)):
-        return None
-    helper = rw.ctx.helpers.need(module_file("rules.compat.numbered"), "submodule")
-    args = [cst.Arg(rw.visit(func.value)), cst.Arg(rw.visit(node.args[0].value))]
-    return syntax.with_args(cst.Call(cst.Name(helper)), args)
-
-
 @converts(cst.Name, when=lambda ctx: {"getattr", "reduce"} <= ctx.words)
 def by_path(rw: Rewriter, node: cst.Name) -> Any:
     """``reduce(getattr, path.split("."), net)`` while a model is built."""

@@ -39,7 +39,8 @@ def layer_weight(ctx: Context, node: cst.Attribute) -> tuple[str, bool] | None:
     for one in cls.split("|"):
         if one == "torch.nn.Module" or not one.startswith(LAYERS):
             return None
-        check_loss(node, one)
+        if info is None:
+            check_loss(node, one)
         rules = definitions.layers(one)
         spec = rules[0].weights.get(node.attr.value, node.attr.value) if rules else node.attr.value
         found.add(spec)
