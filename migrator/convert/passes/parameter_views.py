@@ -6,6 +6,7 @@ In torch it changes with them, at the next step of an optimizer say; the port ke
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import libcst as cst
 
@@ -24,6 +25,18 @@ _MAKING = frozenset(
 _BARE = frozenset({"data", "detach"})
 _WRITING = frozenset({"step", "load_state_dict", "reset_parameters", "apply"})
 """Methods of optimizers and modules that write to parameters."""
+
+
+@converts(cst.Assign, targets=(cst.Name,), values=(cst.Attribute,))
+def unread(rw: Rewriter, node: cst.Assign) -> Any:
+    """``w = up.weight.data`` goes where nothing reads it: what is written is the parameter."""
+    ctx, target, value = rw.ctx, node.targets[0].target, node.value
+    if ctx.frame is None or len(node.targets) != 1 or not isinstance(target, cst.Name):
+        return None
+    if not isinstance(value, cst.Attribute) or value.attr.value != "data":
+        return None
+    named = syntax.names(ctx.frame.info.node.body).get(target.value, 0)
+    return [] if named == 1 and isinstance(value.value, cst.Attribute) else None
 
 
 @converts(
@@ -62,7 +75,8 @@ def _kept(
     """What holds a value from now on, None for who calls the function; and the value."""
     if isinstance(node, cst.Assign):
         for one in node.targets:
-            yield _holder(one.target), node.value
+            if not _copies(ctx, one.target):
+                yield _holder(one.target), node.value
     elif isinstance(node, cst.AnnAssign) and node.value is not None:
         yield _holder(node.target), node.value
     elif isinstance(node, cst.Return) and node.value is not None:
@@ -73,6 +87,11 @@ def _kept(
             if not isinstance(ctx.kind(node.func.value), (k.Tensor, k.Module)):
                 for item in node.args:
                     yield _holder(node.func.value), item.value
+
+
+def _copies(ctx: Context, target: cst.BaseExpression) -> bool:
+    """``w[0] = p.data[1]``: a tensor takes numbers, and keeps nothing."""
+    return isinstance(target, cst.Subscript) and isinstance(ctx.kind(target.value), k.Tensor)
 
 
 def _holder(target: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -10,6 +10,7 @@ from migrator.convert.kept_results import kept_for_gradient
 from migrator.convert.own_state import property_of
 from migrator.convert.rewriter import Rewriter
 from migrator.convert.untracked import has_gradient, stopped
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
 from rules import definitions
@@ -27,19 +28,29 @@ def dereferenced(node: cst.BaseExpression) -> cst.Subscript:
 def layer_weight(ctx: Context, node: cst.Attribute) -> tuple[str, bool] | None:
     """Flax attribute and whether it is stored transposed, for a parameter that a torch layer owns."""
     kind = ctx.kind(node.value)
-    if not isinstance(kind, k.Module):
-        return None
-    cls = kind.cls
-    info = ctx.facts.classes.get(cls)
-    if info is not None:
-        if info.attribute(node.attr.value) is not None:
-            return None
-        cls = info.torch_base or ""
     found = set()
+    info: ClassInfo | None = None
+    if isinstance(kind, k.Other) and kind.type in ctx.facts.classes:
+        info = ctx.facts.classes[kind.type]
+        heirs = [c for c in ctx.facts.classes.values() if c is not info and info in c.lineage()]
+        cls = "|".join(sorted({c.torch_base or "" for c in heirs} - {"", "torch.nn.Module"}))
+        if not cls or node.attr.value not in ("weight", "bias"):
+            return None
+        if any(c.attribute(node.attr.value) is not None for c in heirs):
+            found.add(node.attr.value)
+    elif not isinstance(kind, k.Module):
+        return None
+    else:
+        cls = kind.cls
+        info = ctx.facts.classes.get(cls)
+        if info is not None:
+            if info.attribute(node.attr.value) is not None:
+                return None
+            cls = info.torch_base or ""
     for one in cls.split("|"):
         if one == "torch.nn.Module" or not one.startswith(LAYERS):
             return None
-        if info is None:
+        if isinstance(kind, k.Module) and info is None:
             check_loss(node, one)
         rules = definitions.layers(one)
         spec = rules[0].weights.get(node.attr.value, node.attr.value) if rules else node.attr.value

@@ -1,0 +1,135 @@
+"""Names for the data of a parameter that is written through them: ``w = up.weight.data; w[0, 0] = 1``.
+
+The name shows the parameter's memory. Flax's arrays have no such names, and the write is one to the parameter itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+
+_NAMED = re.compile(r"^[ \t]*(\w+)\s*=\s*[\w.\[\]]+\.data\s*(?:#.*)?$", re.M)
+_ASKED = frozenset("size shape dim ndim numel dtype device".split())
+
+
+def by_parameter(tree: cst.Module, text: str) -> cst.Module:
+    """A file that writes to ``up.weight.data`` by that name."""
+    names = {n for n in _NAMED.findall(text) if re.search(rf"\b{n}\s*[\[.]", text)}
+    if not names:
+        return tree
+
+    def visit(node: cst.CSTNode) -> cst.CSTNode:
+        made = syntax.rebuild(node, visit)
+        return _function(made, names) if isinstance(made, cst.FunctionDef) else made
+
+    made = visit(tree)
+    assert isinstance(made, cst.Module)
+    return made
+
+
+def _function(function: cst.FunctionDef, names: set[str]) -> cst.FunctionDef:
+    for name in sorted(names):
+        data = _data(function, name)
+        if data is not None:
+            function = syntax.changed(function, body=_written_out(function.body, name, data))
+    return function
+
+
+def _data(function: cst.FunctionDef, name: str) -> cst.Attribute | None:
+    """The data that a name stands for in all of a function, which writes to it by that name."""
+    bindings = list(_bindings(function))
+    values = [value for bound, value in bindings if bound == name]
+    if len(values) != 1 or not isinstance(values[0], cst.Attribute):
+        return None
+    data = values[0]
+    root = _root(data.value)
+    if data.attr.value != "data" or not root or not isinstance(data.value, cst.Attribute):
+        return None
+    if sum(bound == root for bound, _ in bindings) > 1 or not _is_written(function.body, name):
+        return None
+    path = syntax.code(data.value)
+    for node in syntax.walk(function.body):
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.Del)):
+            target = node.target
+            if isinstance(target, cst.Attribute) and syntax.code(target) in (path, f"{path}.data"):
+                return None
+        if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.Global, cst.Nonlocal)):
+            return None
+    return data
+
+
+def _bindings(function: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression | None]]:
+    """The names that a function binds, with what a plain assignment gives them."""
+    for node in syntax.walk(function):
+        if isinstance(node, cst.Assign):
+            for one in node.targets:
+                plain = isinstance(one.target, cst.Name) and len(node.targets) == 1
+                for name in _targets(one.target):
+                    yield name, node.value if plain else None
+        elif isinstance(node, (cst.AnnAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.AugAssign)):
+            for name in _targets(node.target):
+                yield name, None
+        elif isinstance(node, cst.Param):
+            yield node.name.value, None
+        elif isinstance(node, cst.AsName):
+            for name in _targets(node.name):
+                yield name, None
+
+
+def _targets(node: cst.CSTNode) -> Iterator[str]:
+    if isinstance(node, cst.Name):
+        yield node.value
+    elif isinstance(node, (cst.Tuple, cst.List)):
+        for one in node.elements:
+            yield from _targets(one.value)
+
+
+def _root(node: cst.BaseExpression) -> str:
+    """``up`` of ``up.layers[0].weight``; empty for what calls something on its way."""
+    while isinstance(node, (cst.Attribute, cst.Subscript)):
+        if isinstance(node, cst.Subscript):
+            index = node.slice[0].slice if len(node.slice) == 1 else None
+            if not isinstance(index, cst.Index) or not isinstance(index.value, cst.Integer):
+                return ""
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _is_written(body: cst.BaseSuite, name: str) -> bool:
+    """``w[0] = 1``, ``w[0] += 1``, ``w[0].fill_(1)``, ``w.mul_(2)``."""
+    for node in syntax.walk(body):
+        target: Any = None
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign)):
+            target = node.target if isinstance(node.target, cst.Subscript) else None
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            word = node.func.attr.value
+            target = node.func.value if word.endswith("_") and not word.endswith("__") else None
+        while isinstance(target, cst.Subscript):
+            target = target.value
+        if isinstance(target, cst.Name) and target.value == name:
+            return True
+    return False
+
+
+def _written_out(body: cst.BaseSuite, name: str, data: cst.Attribute) -> Any:
+    """The statements with the data itself for the name; the line that names it stays, which nothing reads any more."""
+
+    def visit(node: cst.CSTNode) -> cst.CSTNode:
+        if isinstance(node, cst.Assign) and node.value is data:
+            return node
+        if isinstance(node, cst.Attribute):
+            if isinstance(node.value, cst.Name) and node.attr.value in _ASKED:
+                return syntax.changed(node, value=data.value) if node.value.value == name else node
+            return syntax.rebuild(node, lambda one: one if one is node.attr else visit(one))
+        if isinstance(node, cst.Arg) and node.keyword is not None:
+            return syntax.rebuild(node, lambda one: one if one is node.keyword else visit(one))
+        if isinstance(node, cst.Name) and node.value == name:
+            return syntax.changed(data, lpar=node.lpar, rpar=node.rpar)
+        return syntax.rebuild(node, visit)
+
+    return visit(body)
