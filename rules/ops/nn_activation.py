@@ -278,6 +278,21 @@ def softmax(input, dim, dtype=None) -> Tensor["float"]:
     return jax.nn.softmax(input, axis=axes(dim, input))
 
 
+@op("torch._softmax_backward_data")
+def softmax_backward(grad_output, output, dim, input_dtype) -> Tensor["float"]:
+    """The slope of a softmax whose result is known: y (g - Σ g y)."""
+    scaled = grad_output * output
+    slope = scaled - output * jnp.sum(scaled, axis=dim, keepdims=True)
+    return slope.astype(input_dtype)
+
+
+@op("torch._log_softmax_backward_data")
+def log_softmax_backward(grad_output, output, dim, input_dtype) -> Tensor["float"]:
+    """The slope of a log softmax whose result is known: g - exp(y) Σ g."""
+    slope = grad_output - jnp.exp(output) * jnp.sum(grad_output, axis=dim, keepdims=True)
+    return slope.astype(input_dtype)
+
+
 @op(
     "torch.nn.functional.softmin",
     example={"F.softmin(x, dim=1)": "jax.nn.softmax(-x, axis=1)"},
