@@ -65,3 +65,15 @@ def test_writes_to_it(lines: str) -> None:
 )
 def test_what_does_not_go_by_its_axes(lines: str) -> None:
     check(MODEL.format(lines=lines))
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("filter(lambda x: x[1].requires_grad, model.named_parameters())", False),
+        ("sorted(model.named_parameters(), key=lambda x: x[0])", False),
+        ("filter(lambda x: x[1].shape[0] > 3, model.named_parameters())", True),
+    ],
+)
+def test_pairs_of_a_name_and_a_parameter(asked: str, found: bool) -> None:
+    assert ("API006" in rules_of(f"def f(model: nn.Module):\n    return {asked}\n")) is found

@@ -30,7 +30,8 @@ def picked(rw: Rewriter, node: cst.Call) -> None:
     if not isinstance(func, cst.Attribute) or func.attr.value not in _WALKS or not tree.has(node):
         return
     calls, whole = _around(ctx, node)
-    names = dict(_named(ctx, whole, bool(calls), func.attr.value == "named_parameters"))
+    pairs = func.attr.value == "named_parameters"
+    names = dict(_named(ctx, whole, bool(calls), pairs))
     for call in calls:
         for item in call.args:
             if isinstance(item.value, cst.Lambda):
@@ -39,7 +40,7 @@ def picked(rw: Rewriter, node: cst.Call) -> None:
     uses = [n for name, where in names.items() for n in _reads(ctx, where, name)]
     if calls and _word(calls[-1]) in _ONE:
         uses.append(calls[-1])
-    for use in uses:
+    for use in filter(None, (_second(ctx, one) for one in uses) if pairs else uses):
         if _is_written(ctx, use):
             what = "a parameter that is picked out of others is written, which changes no layer of the output"
             raise Failure(
@@ -111,6 +112,23 @@ def _named(
 def _reads(ctx: Context, where: cst.CSTNode, name: str) -> list[cst.CSTNode]:
     found = [n for n in ctx.facts.tree.within(where, cst.Name) if n.value == name]
     return [n for n in found if not isinstance(ctx.kind(n), (k.Const, k.Scalar))]
+
+
+def _second(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
+    """``x[1]`` of a name and a parameter; a name of its own stands for the parameter."""
+    parent = ctx.facts.tree.parent(node)
+    if isinstance(parent, cst.Subscript) and parent.value is node:
+        index = syntax.code(parent.slice[0].slice).strip()
+        return parent if index in ("1", "-1") and len(parent.slice) == 1 else None
+    if isinstance(ctx.kind(node), k.Tuple):
+        return None
+    return node if isinstance(node, cst.Name) and not _in_lambda(ctx, node) else None
+
+
+def _in_lambda(ctx: Context, node: cst.Name) -> bool:
+    """Whether a name is the parameter of a lambda, which is handed a pair."""
+    around = (one for one in ctx.facts.tree.around(node) if isinstance(one, cst.Lambda))
+    return any(node.value == p.name.value for one in around for p in one.params.params)
 
 
 def _is_written(ctx: Context, node: cst.CSTNode) -> bool:
