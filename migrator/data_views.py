@@ -13,7 +13,7 @@ import libcst as cst
 
 from migrator import syntax
 
-_NAMED = re.compile(r"^[ \t]*(\w+)\s*=\s*[\w.\[\]]+\.data\s*(?:#.*)?$", re.M)
+_NAMED = re.compile(r"^[ \t]*(\w+)\s*=\s*[\w.\[\]]+\.(?:weight|bias)\w*\.data\s*(?:#.*)?$", re.M)
 _ASKED = frozenset("size shape dim ndim numel dtype device".split())
 
 
@@ -49,6 +49,8 @@ def _data(function: cst.FunctionDef, name: str) -> cst.Attribute | None:
     data = values[0]
     root = _root(data.value)
     if data.attr.value != "data" or not root or not isinstance(data.value, cst.Attribute):
+        return None
+    if not data.value.attr.value.startswith(("weight", "bias")):
         return None
     if sum(bound == root for bound, _ in bindings) > 1 or not _is_written(function.body, name):
         return None

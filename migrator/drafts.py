@@ -53,6 +53,9 @@ def _constructor(function: cst.FunctionDef, name: str, tree: cst.Module) -> cst.
         return function
     begin, end = begins[0], ends[0]
     methods = {n.name.value for n in syntax.walk(tree) if isinstance(n, cst.FunctionDef)}
+    drafted = body.body[begin:end]
+    if any(_leaves(node, name) for line in drafted for node in syntax.walk(line)):
+        return function
     if _mentions(body.body[:begin], name) or any(
         _lets_out(line, methods) for line in body.body[begin : end + 1]
     ):
@@ -71,6 +74,18 @@ def _constructor(function: cst.FunctionDef, name: str, tree: cst.Module) -> cst.
     made.append(syntax.changed(line, body=[finished]))
     lines = [*body.body[:begin], *made, *body.body[end + 1 :]]
     return syntax.changed(function, body=syntax.changed(body, body=lines))
+
+
+def _leaves(node: cst.CSTNode, name: str) -> bool:
+    """Whether a constructor ends early, makes modules of a list in one case, or keeps it by another name."""
+    if isinstance(node, cst.Return):
+        return True
+    if not isinstance(node, cst.Assign):
+        return False
+    finished = any(_is_own(one.target, name) for one in node.targets)
+    if finished and isinstance(node.value, cst.Call):
+        return _last_name(node.value.func) in _MODULES
+    return _is_own(node.value, name)
 
 
 def _assigned(line: cst.CSTNode, name: str) -> cst.BaseExpression | None:

@@ -12,7 +12,9 @@ from migrator import syntax
 _IDENTITY = re.compile(r"(?<![\w.])id\(")
 _BY_NAME = re.compile(r"(?<![\w.])[gs]etattr\(")
 _TEXT = re.compile(r""",\s*["'][^\W\d]\w*["']\s*[,)]""")
-_REBOUND = re.compile(r"def (?:get|set)attr\(|\b_modules\s*=(?!=)")
+_REBOUND = re.compile(
+    r"def (?:get|set)attr\(|\b_modules\s*(?::[^=\n]*)?=(?!=)|KeyError|[(,]\s*[gs]etattr\s*[,:=]"
+)
 _METHODS = {"__getattr__": ("getattr", 1), "__setattr__": ("setattr", 2)}
 
 

@@ -84,15 +84,18 @@ def _by_place(loop: cst.For, function: cst.FunctionDef) -> cst.For | None:
             cst.Name("range"), [cst.Arg(cst.Call(cst.Name("len"), [cst.Arg(cst.Name(name))]))]
         )
         return syntax.changed(loop, target=cst.Name(number), iter=counted, body=body)
-    item: Any = rest[0][0]
-    inner = rest[0][1]
-    if len(rest) > 1:
-        inner = syntax.with_args(cst.Call(cst.Name("zip")), [cst.Arg(one) for _, one in rest])
-        item = cst.Tuple([cst.Element(one) for one, _ in rest])
-    elif isinstance(item, cst.Tuple) and not item.lpar:
-        item = syntax.parenthesized(item)
-    target = cst.Tuple([cst.Element(cst.Name(number)), cst.Element(item)], lpar=[], rpar=[])
-    over = syntax.with_args(cst.Call(cst.Name("enumerate")), [cst.Arg(inner)])
+    name = next(iter(rows.values()))
+    places = cst.Call(
+        cst.Name("range"), [cst.Arg(cst.Call(cst.Name("len"), [cst.Arg(cst.Name(name))]))]
+    )
+    parts: list[Any] = [target for target, _ in rest]
+    if header.number and len(rest) > 1:  # ``i, (x, y)``
+        inside: Any = syntax.parenthesized(cst.Tuple([cst.Element(one) for one in parts], [], []))
+        zipped = syntax.with_args(cst.Call(cst.Name("zip")), [cst.Arg(one) for _, one in rest])
+        parts, rest = [inside], [(inside, zipped)]
+    target = cst.Tuple([cst.Element(one) for one in (cst.Name(number), *parts)], lpar=[], rpar=[])
+    given = [places, *(one for _, one in rest)]
+    over = syntax.with_args(cst.Call(cst.Name("zip")), [cst.Arg(one) for one in given])
     return syntax.changed(loop, target=target, iter=over, body=body)
 
 
@@ -152,7 +155,10 @@ def _is_new(function: cst.FunctionDef, name: str, loop: cst.For) -> bool:
     if len(made) != 1 or len(lines) != 1 or not isinstance(lines[0], cst.Call):
         return False
     func = lines[0].func
-    return isinstance(func, cst.Attribute) and func.attr.value in _MAKING
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _MAKING:
+        return False
+    of_torch = isinstance(func.value, cst.Name) and func.value.value == "torch"
+    return of_torch or func.attr.value.startswith("new_")
 
 
 def _bound(node: cst.CSTNode, augmented: bool = True) -> set[str]:
@@ -182,6 +188,8 @@ def _stays(function: cst.FunctionDef, loop: cst.For, name: str) -> bool:
     """Whether only the body of a loop knows a row, by no other name."""
     if name in _bound(loop.body, augmented=False):
         return False
+    if any(isinstance(n, (cst.Lambda, cst.FunctionDef)) for n in syntax.walk(loop.body)):
+        return False  # which may see another row later
     inside = syntax.names(loop.body).get(name, 0) + syntax.names(loop.target).get(name, 0)
     return syntax.names(function).get(name, 0) == inside
 

@@ -103,9 +103,12 @@ def _only_gone_through(body: cst.CSTNode, name: str) -> bool:
     if len(loops) != syntax.names(body).get(name, 0) - 1:
         return False
     found = {n.target.value for n in loops if isinstance(n.target, cst.Name)}
-    for line in nodes:  # ``start = end``
-        if isinstance(line, cst.Assign) and any(_is(line.value, one) for one in found):
-            found |= {t.target.value for t in line.targets if isinstance(t.target, cst.Name)}
+    known = -1
+    while len(found) > known:  # ``start = end``
+        known = len(found)
+        for line in nodes:
+            if isinstance(line, cst.Assign) and any(_is(line.value, one) for one in found):
+                found |= {t.target.value for t in line.targets if isinstance(t.target, cst.Name)}
     bounds = sum(
         sum(_is(bound, one) for bound in (node.lower, node.upper) if bound is not None)
         for node in nodes

@@ -216,6 +216,8 @@ class Attributes(Expressions):
         if self.function is not None:
             for heir in heirs:
                 heir.readers.add(self.function)
+        if any(heir.method(name) is not None for heir in heirs):
+            return None  # a property of one of them
         kinds = [heir.attributes[name] for heir in heirs if name in heir.attributes]
         return reduce(k.join, kinds) if kinds else None
 

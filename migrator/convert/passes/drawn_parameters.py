@@ -15,6 +15,7 @@ from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.transposed import ADVICE, as_in_torch, offence
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.sharing import VIEWS
 from migrator.infer import kinds as k
 
 _WALKS = ("parameters", "named_parameters")
@@ -152,6 +153,8 @@ def _is_written(ctx: Context, node: cst.CSTNode) -> bool:
                 called = ctx.facts.callee(parent) or ""
                 first = bool(parent.args) and parent.args[0] is below
                 return first and called.startswith("torch.") and called.endswith("_")
+            if not isinstance(below, cst.Attribute) or below.attr.value not in VIEWS:
+                return False  # ``p.new(2).zero_()``, ``p.clone().mul_(2)``: something new
         elif isinstance(parent, (cst.AssignTarget, cst.AugAssign)):
             return parent.target is below and not isinstance(below, cst.Name)
         else:

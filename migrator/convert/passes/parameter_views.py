@@ -35,8 +35,12 @@ def unread(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if not isinstance(value, cst.Attribute) or value.attr.value != "data":
         return None
+    if not isinstance(value.value, cst.Attribute) or not value.value.attr.value.startswith(
+        ("weight", "bias")
+    ):
+        return None
     named = syntax.names(ctx.frame.info.node.body).get(target.value, 0)
-    return [] if named == 1 and isinstance(value.value, cst.Attribute) else None
+    return [] if named == 1 else None
 
 
 @converts(
