@@ -54,15 +54,37 @@ def _data(function: cst.FunctionDef, name: str) -> cst.Attribute | None:
         return None
     if sum(bound == root for bound, _ in bindings) > 1 or not _is_written(function.body, name):
         return None
+    if not all(_comes_first(loop, name, data) for loop in _loops(function, root)):
+        return None
     path = syntax.code(data.value)
+    named = False
     for node in syntax.walk(function.body):
-        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.Del)):
-            target = node.target
-            if isinstance(target, cst.Attribute) and syntax.code(target) in (path, f"{path}.data"):
+        named = named or node is data
+        if named and isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.Del)):
+            code = syntax.code(node.target) if isinstance(node.target, cst.Attribute) else ""
+            if code and f"{path}.data.".startswith((f"{code}.", f"{code}[")):
                 return None
         if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.Global, cst.Nonlocal)):
             return None
     return data
+
+
+def _loops(function: cst.FunctionDef, root: str) -> Iterator[cst.For | cst.CompFor]:
+    """The loops that bind a name."""
+    for node in syntax.walk(function.body):
+        if isinstance(node, (cst.For, cst.CompFor)) and root in _targets(node.target):
+            yield node
+
+
+def _comes_first(loop: cst.For | cst.CompFor, name: str, data: cst.Attribute) -> bool:
+    """Whether each round of a loop names the data before it does anything with it."""
+    for line in loop.body.body if isinstance(loop, cst.For) else ():
+        for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(small, cst.Assign) and small.value is data:
+                return True
+        if name in syntax.names(line):
+            return False
+    return False
 
 
 def _bindings(function: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression | None]]:

@@ -121,9 +121,15 @@ def _only_gone_through(body: cst.CSTNode, name: str) -> bool:
         if isinstance(n, (cst.AssignTarget, cst.For))
         for one in found
     )
+    compared = sum(  # ``if start == 0:``
+        _is(n.left, one) and all(isinstance(c.comparator, cst.Integer) for c in n.comparisons)
+        for n in nodes
+        if isinstance(n, cst.Comparison)
+        for one in found
+    )
     copied = sum(_is(n.value, one) for n in nodes if isinstance(n, cst.Assign) for one in found)
     used = sum(syntax.names(body).get(one, 0) for one in found)
-    return bool(loops) and used == bounds + bound + copied
+    return bool(loops) and used == bounds + bound + copied + compared
 
 
 def _is(node: cst.CSTNode, name: str) -> bool:

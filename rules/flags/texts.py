@@ -54,8 +54,11 @@ def _expects_torch(ctx: FlagContext, imported: set[str]) -> bool:
     while pending:
         node = pending.pop()
         if isinstance(node, cst.SimpleString):
-            if _PATH.match(node.raw_value) and node.raw_value.partition(".")[0] in imported:
-                return True
+            said = node.raw_value
+            named = said.partition("(")[0].rpartition(".")[2].strip()
+            if _PATH.match(said) and said.partition(".")[0] in imported:
+                if named[:1].isupper() or "(" in said:  # no tag, nor the name of a module
+                    return True
         elif isinstance(node, cst.Comparison) and isinstance(target, cst.Name):
             inside = any(node is one for one in _below(function)) if function is not None else False
             asked = isinstance(node.left, cst.Name) and node.left.value == target.value

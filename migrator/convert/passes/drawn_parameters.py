@@ -111,8 +111,17 @@ def _named(
 
 
 def _reads(ctx: Context, where: cst.CSTNode, name: str) -> list[cst.CSTNode]:
-    found = [n for n in ctx.facts.tree.within(where, cst.Name) if n.value == name]
+    tree = ctx.facts.tree
+    found = [n for n in tree.within(where, cst.Name) if n.value == name]
+    found = [n for n in found if _is_read(tree.parent(n), n)]
     return [n for n in found if not isinstance(ctx.kind(n), (k.Const, k.Scalar))]
+
+
+def _is_read(parent: cst.CSTNode, node: cst.Name) -> bool:
+    """Whether a name is a variable's, not that of an attribute or of an argument."""
+    if isinstance(parent, cst.Attribute):
+        return parent.attr is not node
+    return not isinstance(parent, cst.Param) and getattr(parent, "keyword", None) is not node
 
 
 def _second(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:

@@ -14,6 +14,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.known_masks import known_index
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.selected_first import apart
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 from rules.flags._masked import LOSSES, masked_loss, masked_select
@@ -135,9 +136,11 @@ def rw_index(rw: Rewriter, node: cst.Subscript) -> cst.BaseExpression:
     value = rw.visit(node.value)
     if targets.is_variable(rw.ctx, node.value) and isinstance(value, cst.Subscript):
         value = value.value  # a Variable is indexed like the array it holds
-    return syntax.changed(
-        node, value=syntax.fitted(node, "value", value), slice=convert_slices(rw, node)
-    )
+    slices = convert_slices(rw, node)
+    parts = apart(rw.ctx, node, slices)
+    if parts is not None:
+        value, slices = cst.Subscript(syntax.fitted(node, "value", value), parts[0]), parts[1]
+    return syntax.changed(node, value=syntax.fitted(node, "value", value), slice=slices)
 
 
 def convert_slices(

@@ -16,6 +16,7 @@ from migrator.convert.passes.pointers import from_pointer
 from migrator.convert.passes.selected_places import places
 from migrator.convert.passes.shifts import shifted
 from migrator.convert.rewriter import Rewriter
+from migrator.convert.selected_first import apart
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 from rules.flags._selected import selected_write
@@ -74,6 +75,10 @@ def set_items(
         return targets.assign(rw, target.value, moved)
     slices = convert_slices(rw, target, writing=True)
     value = _of_dtype(rw, target, _of_rank(rw, target, value, original), original)
+    parts = apart(rw.ctx, target, slices)
+    if parts is not None:
+        slices, inside = parts
+        value = _with(cst.Subscript(rw.visit(target.value), slices), inside, "set", value)
     made = cst.ensure_type(_at(rw, target, slices, "set", value), cst.Call)
     if target in places(rw.ctx).writes:
         made = syntax.add_keyword(made, "mode", cst.SimpleString('"drop"'))
@@ -279,7 +284,16 @@ def _at(
     method: str,
     value: cst.BaseExpression,
 ) -> cst.BaseExpression:
-    base = rw.visit(target.value)
+    return _with(rw.visit(target.value), slices, method, value)
+
+
+def _with(
+    base: cst.BaseExpression,
+    slices: list[cst.SubscriptElement],
+    method: str,
+    value: cst.BaseExpression,
+) -> cst.BaseExpression:
+    """``base.at[slices].set(value)``."""
     at = cst.Attribute(syntax.fitted(_ATTRIBUTE, "value", base), cst.Name("at"))
     item = cst.Subscript(at, slices)
     if isinstance(value, cst.Tuple) and not value.lpar:
@@ -385,6 +399,9 @@ def update_items(rw: Rewriter, target: cst.Subscript, node: cst.AugAssign) -> An
             made = _at_run_time(rw, target, "update_at", updated)
         return targets.assign(rw, target.value, made)
     slices = convert_slices(rw, target, writing=True)
+    if apart(rw.ctx, target, slices) is not None:
+        what = "an integer stands beside a tensor in the index of an augmented assignment"
+        raise Failure(target, "MUT002", what, "write `x[i, :, idx] = x[i, :, idx] + v`")
     basic = all(
         not isinstance(e.slice, cst.Index)
         or not isinstance(rw.ctx.kind(e.slice.value), (k.Tensor, k.Sequence, k.Unknown))

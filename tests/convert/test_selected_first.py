@@ -1,0 +1,54 @@
+"""Integers beside tensors in an index, which torch takes before the tensors."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from tests.convert.tools import loaded, rules_of
+
+READ = [
+    "a[i, :, idx]",
+    "a[:, i, idx]",
+    "a[i, idx]",
+    "a[idx, :, i]",
+    "a[:, idx, :, 0]",
+    "a[0, :, idx, None]",
+    "a[None, 0, :, idx]",
+    "a[..., 0, :, idx]",
+    "a[0, ..., idx]",
+    "a[:, 0, :, idx]",
+    "a[0, :, idx, idx]",
+    "a[idx, :, idx, 1]",
+    "a[-1, 1:, [0, 2]]",
+    "a[torch.tensor(1), :, idx]",
+]
+HEAD = "def f(a: torch.Tensor, idx: torch.LongTensor, v: torch.Tensor):\n    i = 1\n"
+
+
+@pytest.mark.parametrize("read", READ)
+def test_the_axes_of_what_is_read(read: str) -> None:
+    _same(f"    return {read}\n")
+
+
+@pytest.mark.parametrize(
+    "place", ["a[i, :, idx]", "a[:, idx, :, 0]", "a[0, 1:, idx]", "a[idx, :, i]"]
+)
+def test_where_it_is_written(place: str) -> None:
+    _same(
+        f"    a = a.clone()\n    {place} = {place.replace('a[', 'a.flip(0)[')} * 2\n    return a\n"
+    )
+
+
+def _same(lines: str) -> None:
+    theirs, ours, _ = loaded(HEAD + lines)
+    a, idx, v = torch.randn(3, 3, 3, 4), torch.tensor([0, 2]), torch.randn(2)
+    want = theirs["f"](a, idx, v)
+    got = ours["f"](*(jnp.asarray(x.numpy()) for x in (a, idx, v)))
+    np.testing.assert_allclose(got, want.numpy())
+
+
+def test_what_may_be_an_integer_and_what_is_added_to() -> None:
+    source = "def f(a: torch.Tensor, idx: torch.LongTensor, i):\n    return a[i, :, idx]\n"
+    assert rules_of(source) == ["API005"]
+    assert rules_of(HEAD + "    a = a + 1\n    a[0, :, idx] += 1\n    return a\n") == ["MUT002"]
