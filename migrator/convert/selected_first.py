@@ -19,6 +19,15 @@ from migrator.infer import kinds as k
 _KEPT, _INTEGER, _ARRAY, _EITHER = "kept", "integer", "array", "either"
 
 
+def is_told_by_a_run(ctx: Context, node: cst.Subscript) -> bool:
+    """Whether the axes go by whether something is an integer, or has no axes, of which nothing is known."""
+    if len(node.slice) < 3:
+        return False
+    sorts = [_sort(ctx, element.slice, reading=True) for element in node.slice]
+    arrays = any(_sort(ctx, element.slice) == _ARRAY for element in node.slice)
+    return _EITHER in sorts and arrays and any(map(_differs, _readings(sorts)))
+
+
 def apart(
     ctx: Context, node: cst.Subscript, made: Sequence[cst.SubscriptElement]
 ) -> tuple[list[cst.SubscriptElement], list[cst.SubscriptElement]] | None:
@@ -50,7 +59,7 @@ def apart(
     return _listed(first), _listed(second)
 
 
-def _sort(ctx: Context, index: cst.BaseSlice) -> str:
+def _sort(ctx: Context, index: cst.BaseSlice, reading: bool = False) -> str:
     if not isinstance(index, cst.Index) or _is_ellipsis(index):
         return _KEPT
     kind = ctx.kind(index.value)
@@ -58,6 +67,8 @@ def _sort(ctx: Context, index: cst.BaseSlice) -> str:
         return _KEPT
     if k.scalar_type(kind) == "int" or (isinstance(kind, k.Tensor) and kind.rank == 0):
         return _INTEGER
+    if isinstance(kind, k.Tensor) and kind.rank is None and kind.dtype != "bool" and reading:
+        return _EITHER
     if isinstance(kind, k.Tensor):
         return (
             _ARRAY if kind.dtype != "bool" else _KEPT
@@ -77,7 +88,7 @@ def _differs(sorts: Sequence[str]) -> bool:
         return False
     rest = [one for one in sorts if one != _INTEGER]
     arrays = [i for i, one in enumerate(rest) if one == _ARRAY]
-    return arrays[0] > 0 and arrays == list(range(arrays[0], arrays[-1] + 1))
+    return bool(arrays) and arrays[0] > 0 and arrays == list(range(arrays[0], arrays[-1] + 1))
 
 
 def _is_none(index: cst.BaseSlice) -> bool:

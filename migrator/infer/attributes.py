@@ -216,10 +216,19 @@ class Attributes(Expressions):
         if self.function is not None:
             for heir in heirs:
                 heir.readers.add(self.function)
-        if any(heir.method(name) is not None for heir in heirs):
+        if any(heir.method(name) is not None or heir.settled is not None for heir in heirs):
             return None  # a property of one of them
+        if any(self._computes_names(one) for one in (*heirs, *info.lineage())):
+            return None
+        if self.facts.linked is not None and self.facts.linked.shared(info.name):
+            return None  # other files may derive from it, too
         kinds = [heir.attributes[name] for heir in heirs if name in heir.attributes]
         return reduce(k.join, kinds) if kinds else None
+
+    def _computes_names(self, info: ClassInfo) -> bool:
+        """Whether a class gives its instances attributes by names that it computes."""
+        names = (n.value for n in self.facts.tree.within(info.node, cst.Name))
+        return not {"setattr", "__dict__", "add_module"}.isdisjoint(names)
 
     def _is_container(self, cls: str) -> bool:
         info = self.facts.classes.get(cls)

@@ -48,3 +48,16 @@ def first_nonzero(x: jax.Array, size: int, fill_value: int = -1) -> jax.Array:
     if x.size == 0:
         return jnp.full((size, x.ndim), fill_value, jnp.int32)
     return jnp.argwhere(x, size=size, fill_value=fill_value)
+
+
+def item(x, index):
+    """``x[index]`` as torch reads it: integers, also arrays without axes, are taken before the arrays beside them."""
+    kept = [one is None or one is Ellipsis or isinstance(one, slice) for one in index]
+    single = [not k and jnp.ndim(one) == 0 for k, one in zip(kept, index, strict=True)]
+    if any(single) and not all(k or s for k, s in zip(kept, single, strict=True)):
+        pairs = zip(index, single, strict=True)
+        first = [
+            one if s or one is Ellipsis else slice(None) for one, s in pairs if one is not None
+        ]
+        x, index = x[tuple(first)], tuple(i for i, s in zip(index, single, strict=True) if not s)
+    return x[index]

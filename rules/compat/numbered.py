@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from flax import nnx
-
 
 def is_numbered(module, name):
     """Whether ``name`` is the number of a layer of a Sequential, which keeps its layers in a list."""
-    named = isinstance(module, nnx.List) or name in getattr(module, "names", ())
-    return not named and name.isdigit() and isinstance(getattr(module, "layers", None), nnx.List)
+    sequential = "Sequential" in {cls.__name__ for cls in type(module).__mro__}
+    return sequential and name.isdigit() and name not in getattr(module, "names", ())
 
 
 def child_named(module, name, *default):
@@ -34,9 +32,11 @@ def has_child(module, name):
 
 def set_child(module, name, value):
     """What ``setattr`` does in torch, to ``"0"`` of a Sequential as well; a number behind the last adds a layer."""
-    if not is_numbered(module, name):
+    if hasattr(module, "add_module") and name not in module.names:
+        module.add_module(name, value)
+    elif not is_numbered(module, name):
         setattr(module, name, value)
-    elif int(name) == len(module.layers):
-        module.layers.append(value)
-    else:
-        module.layers[int(name)] = value
+    else:  # a list anew: a layer may take the place of a function
+        layers = list(module.layers)
+        layers[int(name) : int(name) + 1] = [value]
+        module.layers = type(module.layers)(layers)

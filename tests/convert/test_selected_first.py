@@ -49,6 +49,20 @@ def _same(lines: str) -> None:
 
 
 def test_what_may_be_an_integer_and_what_is_added_to() -> None:
-    source = "def f(a: torch.Tensor, idx: torch.LongTensor, i):\n    return a[i, :, idx]\n"
+    source = "def f(a: torch.Tensor, idx: list, i):\n    a = a + 1\n    a[i, :, [0, 1]] = 2 * a[0, :, [0, 1]]\n    return a\n"
     assert rules_of(source) == ["API005"]
     assert rules_of(HEAD + "    a = a + 1\n    a[0, :, idx] += 1\n    return a\n") == ["MUT002"]
+
+
+@pytest.mark.parametrize(
+    "read", ["a[i, :, idx]", "a[:, idx, :, i]", "a[i, ..., idx]", "a[None, i, :, idx]"]
+)
+@pytest.mark.parametrize("given", [1, torch.tensor(1), torch.tensor([1, 0])])
+def test_what_only_a_run_tells(read: str, given: object) -> None:
+    head = "def f(a: torch.Tensor, idx: torch.LongTensor, i):\n"
+    theirs, ours, code = loaded(head + f"    return {read}\n")
+    assert "item(a, jnp.s_[" in code
+    a, idx = torch.randn(3, 3, 3, 4), torch.tensor([0, 2])
+    place = jnp.asarray(given.numpy()) if isinstance(given, torch.Tensor) else given
+    got = ours["f"](jnp.asarray(a.numpy()), jnp.asarray(idx.numpy()), place)
+    np.testing.assert_allclose(got, theirs["f"](a, idx, given).numpy())

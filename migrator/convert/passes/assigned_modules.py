@@ -62,6 +62,19 @@ def child_by_assignment(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -
     )
 
 
+def check_child(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> None:
+    """Raise a Failure for ``self.net.extra = nn.Linear(2, 2)`` of a Sequential, which runs it from then on."""
+    ctx = rw.ctx
+    held = ctx.kind(target.value)
+    if not isinstance(held, k.Module) or held.cls != "torch.nn.Sequential":
+        return
+    if not isinstance(ctx.kind(node.value), k.Module) or target.attr.value in dict(held.args):
+        return
+    what = f"`{target.attr.value}` may become a further layer of a Sequential"
+    advice = "add it with `add_module`, or replace the one there by its number"
+    raise Failure(node, "API007", what, advice)
+
+
 def _comes_first(ctx: Context, node: cst.Assign) -> bool:
     """Whether a constructor assigns before it calls ``super().__init__()``, where torch takes no module."""
     if ctx.frame is None or not ctx.facts.tree.has(node):

@@ -14,7 +14,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.known_masks import known_index
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.convert.selected_first import apart
+from migrator.convert.selected_first import apart, is_told_by_a_run
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 from rules.flags._masked import LOSSES, masked_loss, masked_select
@@ -137,6 +137,11 @@ def rw_index(rw: Rewriter, node: cst.Subscript) -> cst.BaseExpression:
     if targets.is_variable(rw.ctx, node.value) and isinstance(value, cst.Subscript):
         value = value.value  # a Variable is indexed like the array it holds
     slices = convert_slices(rw, node)
+    if is_told_by_a_run(rw.ctx, node):
+        rw.ctx.helpers.use("jnp")
+        name = rw.ctx.helpers.need(module_file("rules.compat.indexing"), "item")
+        index = cst.Subscript(syntax.parse("jnp.s_"), slices)
+        return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(value), cst.Arg(index)])
     parts = apart(rw.ctx, node, slices)
     if parts is not None:
         value, slices = cst.Subscript(syntax.fitted(node, "value", value), parts[0]), parts[1]

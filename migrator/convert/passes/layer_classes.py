@@ -284,9 +284,16 @@ _TOLD = ("affine", "padding_mode", "transposed", "output_padding")
 _TRANSPOSED = tuple(f"torch.nn.ConvTranspose{n}d" for n in (1, 2, 3))
 
 
+def _has_own(ctx: Context, name: str) -> bool:
+    """Whether a class of the project gives its instances an attribute of a name."""
+    return any(
+        name in info.attributes or name in info.statics for info in ctx.facts.classes.values()
+    )
+
+
 def _may_be_norm(ctx: Context, layer: str) -> bool:
     """Whether a layer is one of batch, instance or group norm, or any, of which only these have ``affine``."""
-    own = layer == "torch.nn.Module" and not _is_given(ctx, "affine")
+    own = layer == "torch.nn.Module" and not _has_own(ctx, "affine")
     return own or _NORMS.fullmatch(layer) is not None
 
 

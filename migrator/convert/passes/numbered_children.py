@@ -38,7 +38,10 @@ def child(rw: Rewriter, node: cst.Call) -> Any:
         return None
     held, told = node.args[0].value, node.args[1].value
     given = node.args[2].value if name == "setattr" and len(node.args) == 3 else None
-    if not _may_be_number(ctx, told) or not _may_be_numbered(ctx, held, given):
+    sequential = name == "setattr" and getattr(ctx.kind(held), "cls", "") == "torch.nn.Sequential"
+    if not sequential and not _may_be_number(ctx, told):
+        return None
+    if not _may_be_numbered(ctx, held, given):
         return None
     if name == "delattr":
         what = "a child is deleted by its name, which is its number if it is one of a Sequential"
