@@ -22,14 +22,7 @@ def by_parameter(tree: cst.Module, text: str) -> cst.Module:
     names = {n for n in _NAMED.findall(text) if re.search(rf"\b{n}\s*[\[.]", text)}
     if not names:
         return tree
-
-    def visit(node: cst.CSTNode) -> cst.CSTNode:
-        made = syntax.rebuild(node, visit)
-        return _function(made, names) if isinstance(made, cst.FunctionDef) else made
-
-    made = visit(tree)
-    assert isinstance(made, cst.Module)
-    return made
+    return syntax.with_functions(tree, lambda one: _function(one, names))
 
 
 def _function(function: cst.FunctionDef, names: set[str]) -> cst.FunctionDef:

@@ -62,7 +62,7 @@ def _constructor(function: cst.FunctionDef, name: str, tree: cst.Module) -> cst.
         return function
 
     def renamed(node: cst.CSTNode) -> cst.CSTNode:
-        if _is_own(node, name):
+        if syntax.is_own(node, name):
             return cst.Name(name, lpar=node.lpar, rpar=node.rpar)  # type: ignore[attr-defined]
         return syntax.rebuild(node, renamed)
 
@@ -82,10 +82,10 @@ def _leaves(node: cst.CSTNode, name: str) -> bool:
         return True
     if not isinstance(node, cst.Assign):
         return False
-    finished = any(_is_own(one.target, name) for one in node.targets)
+    finished = any(syntax.is_own(one.target, name) for one in node.targets)
     if finished and isinstance(node.value, cst.Call):
         return _last_name(node.value.func) in _MODULES
-    return _is_own(node.value, name)
+    return syntax.is_own(node.value, name)
 
 
 def _assigned(line: cst.CSTNode, name: str) -> cst.BaseExpression | None:
@@ -95,7 +95,7 @@ def _assigned(line: cst.CSTNode, name: str) -> cst.BaseExpression | None:
     only = line.body[0]
     if not isinstance(only, cst.Assign) or len(only.targets) != 1:
         return None
-    return only.value if _is_own(only.targets[0].target, name) else None
+    return only.value if syntax.is_own(only.targets[0].target, name) else None
 
 
 def _is_draft(line: cst.CSTNode, name: str) -> bool:
@@ -117,12 +117,7 @@ def _last_name(node: cst.BaseExpression) -> str:
 
 
 def _mentions(nodes: Iterable[cst.CSTNode], name: str) -> bool:
-    return any(_is_own(one, name) for node in nodes for one in syntax.walk(node))
-
-
-def _is_own(node: cst.CSTNode, name: str) -> bool:
-    """``self.blocks``."""
-    return isinstance(node, cst.Attribute) and node.attr.value == name and _is_self(node.value)
+    return any(syntax.is_own(one, name) for node in nodes for one in syntax.walk(node))
 
 
 def _is_self(node: cst.CSTNode) -> bool:

@@ -25,14 +25,7 @@ def by_place(tree: cst.Module, text: str) -> cst.Module:
     """A file whose loops name the place of a row that they write to."""
     if not any(re.search(_LOOP.format(name), text) for name in set(_MADE.findall(text))):
         return tree
-
-    def visit(node: cst.CSTNode) -> cst.CSTNode:
-        made = syntax.rebuild(node, visit)
-        return _function(made) if isinstance(made, cst.FunctionDef) else made
-
-    made = visit(tree)
-    assert isinstance(made, cst.Module)
-    return made
+    return syntax.with_functions(tree, _function)
 
 
 @dataclass

@@ -24,14 +24,7 @@ def counted(tree: cst.Module, text: str) -> cst.Module:
     """A file that counts in Python where runs of sizes end, if nothing but a loop goes through these places."""
     if not _CALL.search(text) or "cumsum" not in text:
         return tree
-
-    def visit(node: cst.CSTNode) -> cst.CSTNode:
-        made = syntax.rebuild(node, visit)
-        return _function(made) if isinstance(made, cst.FunctionDef) else made
-
-    made = visit(tree)
-    assert isinstance(made, cst.Module)
-    return made
+    return syntax.with_functions(tree, _function)
 
 
 def _function(function: cst.FunctionDef) -> cst.FunctionDef:

@@ -420,6 +420,20 @@ def parameters(function: cst.FunctionDef) -> dict[str, cst.Param]:
     return {param.name.value: param for param in every}
 
 
+def with_functions(
+    tree: cst.Module, change: Callable[[cst.FunctionDef], cst.FunctionDef]
+) -> cst.Module:
+    """A file with each function changed, inner ones first."""
+
+    def visit(node: cst.CSTNode) -> cst.CSTNode:
+        made = rebuild(node, visit)
+        return change(made) if isinstance(made, cst.FunctionDef) else made
+
+    made = visit(tree)
+    assert isinstance(made, cst.Module)
+    return made
+
+
 def is_own(node: cst.CSTNode, name: str) -> bool:
     """``self.name``."""
     return (
