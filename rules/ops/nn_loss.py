@@ -496,3 +496,9 @@ def f_pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False) -> Tensor["float
 def f_pdist(input, p=2.0) -> Tensor["float"]:
     """Distances of all pairs of rows."""
     return pdist(input, p=p)
+
+
+@op("torch.nn._reduction.get_enum", "torch.nn.functional._Reduction.get_enum")
+def reduction_enum(reduction) -> int:
+    """The number of a reduction."""
+    return ("none", "mean", "sum").index(reduction)
