@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 
@@ -84,3 +84,12 @@ def holds_tensor(kind: k.Kind) -> bool:
 
 def holds_parameter(kind: k.Kind) -> bool:
     return any(is_parameter(part) for part in levels(kind))
+
+
+def plainly_kept(node: cst.CSTNode) -> Failure:
+    """For modules that torch does not know of."""
+    what = (
+        "modules in a plain dict or tuple are not registered: torch neither trains nor saves them"
+    )
+    advice = "use nn.ModuleDict or nn.ModuleList if they are meant to be part of it"
+    return Failure(node, "API008", what, advice)

@@ -18,6 +18,7 @@ from migrator.convert.containing import (
     inner,
     is_parameter,
     levels,
+    plainly_kept,
     put_into,
 )
 from migrator.convert.context import Context, Failure
@@ -92,15 +93,6 @@ def _nests_layers(ctx: Context, owner: ClassInfo, name: str) -> bool:
             if not all(becomes_function(one.cls) for one in layers):
                 return True
     return False
-
-
-def plainly_kept(node: cst.CSTNode) -> Failure:
-    """For modules that torch does not know of."""
-    what = (
-        "modules in a plain dict or tuple are not registered: torch neither trains nor saves them"
-    )
-    advice = "use nn.ModuleDict or nn.ModuleList if they are meant to be part of it"
-    return Failure(node, "API008", what, advice)
 
 
 _NUMPY_TUPLES = frozenset(
@@ -501,10 +493,23 @@ def assigned(ctx: Context, owner: ClassInfo, name: str) -> list[cst.BaseExpressi
 def _assignments(ctx: Context, method: FunctionInfo) -> Iterator[tuple[str, cst.BaseExpression]]:
     """Attribute of self and value of each assignment of a method."""
     for item in ctx.facts.tree.within(method.node.body, cst.Assign, cst.AnnAssign):
+        if isinstance(item, cst.Assign) and isinstance(item.targets[0].target, cst.Tuple):
+            for to, one in _in_turn(item):
+                if isinstance(to, cst.Attribute) and ctx.is_self(to.value):
+                    yield to.attr.value, one
+            continue
         for to in syntax.assigned_to(item):
             if isinstance(to, cst.Attribute) and isinstance(to.value, cst.Name):
                 if to.value.value == "self":
                     yield to.attr.value, item.value
+
+
+def _in_turn(node: cst.Assign) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """``self.a, self.b = 2, None``, each with its own."""
+    target, value = node.targets[0].target, node.value
+    if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple):
+        for to, one in zip(target.elements, value.elements, strict=False):
+            yield to.value, one.value
 
 
 def set_again(rw: Rewriter, node: cst.Assign, name: str) -> bool:

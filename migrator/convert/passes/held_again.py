@@ -8,10 +8,11 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.containing import plainly_kept
 from migrator.convert.context import Context
 from migrator.convert.passes import targets
 from migrator.convert.passes.assigned_modules import plain_list
-from migrator.convert.passes.held import is_function, plainly_kept
+from migrator.convert.passes.held import is_function
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k

@@ -224,7 +224,10 @@ def _registered(
 
 def _may_be_left_out(ctx: Context, value: cst.BaseExpression) -> bool:
     """Whether a value is a parameter of unknown kind that is None where nobody gives it."""
-    if not isinstance(value, cst.Name) or not isinstance(ctx.facts.kind(value), k.Unknown):
+    kind = ctx.facts.kind(value)
+    if isinstance(value, cst.Name) and isinstance(kind, k.Optional):
+        return not isinstance(kind.inner, k.Tensor)
+    if not isinstance(value, cst.Name) or not isinstance(kind, k.Unknown):
         return False
     params = ctx.facts.tree.within(ctx.frame.info.node.params, cst.Param) if ctx.frame else []
     return any(

@@ -37,6 +37,30 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     return [*(made if isinstance(made, list) else [made]), *_visited(rw, node, later)]
 
 
+@converts(cst.Assign, targets=(cst.Tuple,))
+def plain_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.gamma, self.alpha = 2, alpha`` where ``alpha`` is a tensor or a module later: Flax is told of each."""
+    ctx, owner, pairs = rw.ctx, rw.ctx.owner, _pairs(node) if len(node.targets) == 1 else None
+    if pairs is None or not ctx.in_init or owner is None or owner.torch_base is None:
+        return None
+    places = [one.targets[0].target for one in pairs]
+    if not all(isinstance(one, cst.Attribute) and ctx.is_self(one.value) for one in places):
+        return None
+    names = [one.attr.value for one in places if isinstance(one, cst.Attribute)]
+    read = {n.attr.value for n in syntax.walk(node.value) if isinstance(n, cst.Attribute)}
+    if not read.isdisjoint(names) or not any(_becomes_data(owner.attribute(n)) for n in names):
+        return None
+    return _visited(rw, node, pairs)
+
+
+def _becomes_data(kind: k.Kind | None) -> bool:
+    """Whether an attribute is a tensor or a module at some time, or a list of such."""
+    inner = kind.inner if isinstance(kind, k.Optional) else kind
+    if isinstance(inner, k.Sequence):
+        return _becomes_data(inner.item)
+    return isinstance(inner, (k.Tensor, k.Module, k.Unknown))
+
+
 def _visited(rw: Rewriter, node: cst.Assign, statements: Iterable[cst.Assign]) -> list[Any]:
     """What the parts of an assignment become; what keeps one of them from it is said of the whole."""
     found: list[Any] = []
