@@ -227,6 +227,8 @@ class Attributes(Expressions):
 
     def _computes_names(self, info: ClassInfo) -> bool:
         """Whether a class gives its instances attributes by names that it computes."""
+        if info.settled is not None:  # of another file
+            return False
         names = (n.value for n in self.facts.tree.within(info.node, cst.Name))
         return not {"setattr", "__dict__", "add_module"}.isdisjoint(names)
 

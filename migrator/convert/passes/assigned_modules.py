@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import libcst as cst
@@ -68,9 +69,12 @@ def check_child(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> None:
     held = ctx.kind(target.value)
     if not isinstance(held, k.Module) or held.cls != "torch.nn.Sequential":
         return
-    if not isinstance(ctx.kind(node.value), k.Module) or target.attr.value in dict(held.args):
+    name = target.attr.value
+    if not isinstance(ctx.kind(node.value), k.Module) or name in dict(held.args):
         return
-    what = f"`{target.attr.value}` may become a further layer of a Sequential"
+    if re.search(rf"""["']{name}["']|[(,]\s*{name}\s*=""", ctx.source.text):
+        return  # the name of a layer that it may have
+    what = f"`{name}` may become a further layer of a Sequential"
     advice = "add it with `add_module`, or replace the one there by its number"
     raise Failure(node, "API007", what, advice)
 

@@ -38,10 +38,16 @@ def picked(rw: Rewriter, node: cst.Call) -> None:
             if isinstance(item.value, cst.Lambda):
                 names |= {p.name.value: item.value.body for p in item.value.params.params}
     same = as_in_torch(ctx, ctx.kind(func.value))
-    uses = [n for name, where in names.items() for n in _reads(ctx, where, name)]
+    uses: list[cst.CSTNode | None] = []
+    for name, where in names.items():
+        uses += _reads(ctx, where, name)
+    if calls and _word(calls[-1]) not in _ONE and isinstance(tree.parent(whole), cst.Assign):
+        target = tree.parent(whole).targets[0].target
+        if isinstance(target, cst.Name):  # a list of parameters
+            uses = [_entry(ctx, one) for one in uses if one is not None]
     if calls and _word(calls[-1]) in _ONE:
         uses.append(calls[-1])
-    for use in filter(None, (_second(ctx, one) for one in uses) if pairs else uses):
+    for use in filter(None, (_second(ctx, one) for one in uses if one) if pairs else uses):
         if _is_written(ctx, use):
             what = "a parameter that is picked out of others is written, which changes no layer of the output"
             raise Failure(
@@ -122,6 +128,13 @@ def _is_read(parent: cst.CSTNode, node: cst.Name) -> bool:
     if isinstance(parent, cst.Attribute):
         return parent.attr is not node
     return not isinstance(parent, cst.Param) and getattr(parent, "keyword", None) is not node
+
+
+def _entry(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
+    """``ps[0]`` of a list of parameters; None for the list itself."""
+    parent = ctx.facts.tree.parent(node)
+    entry = isinstance(parent, cst.Subscript) and parent.value is node and len(parent.slice) == 1
+    return parent if entry and isinstance(parent.slice[0].slice, cst.Index) else None
 
 
 def _second(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
