@@ -47,19 +47,22 @@ def picked(rw: Rewriter, node: cst.Call) -> None:
             uses = [_entry(ctx, one) for one in uses if one is not None]
     if calls and _word(calls[-1]) in _ONE:
         uses.append(calls[-1])
-    for use in filter(None, (_second(ctx, one) for one in uses if one) if pairs else uses):
+    elif calls:
+        uses.append(_entry(ctx, calls[-1]))
+    found = [one for one in uses if one is not None]
+    for use in filter(None, (_second(ctx, one) for one in found) if pairs else found):
         if _is_written(ctx, use):
             what = "a parameter that is picked out of others is written, which changes no layer of the output"
             raise Failure(
                 use, "MUT001", what, "write to the parameters of each layer by their names"
             )
-        found = None if same else offence(ctx, use)
-        if found is not None:
+        place = None if same else offence(ctx, use)
+        if place is not None:
             text = " ".join(syntax.code(use).split())
             what = (
                 f"the axes of `{text}` count here, and Flax keeps the weight of a Linear transposed"
             )
-            raise Failure(found, "API006", what, ADVICE)
+            raise Failure(place, "API006", what, ADVICE)
 
 
 def _around(ctx: Context, node: cst.CSTNode) -> tuple[list[cst.Call], cst.CSTNode]:
