@@ -12,6 +12,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import bound, is_written, with_functions
 
 _NAMED = re.compile(r"^[ \t]*(\w+)\s*=\s*[\w.\[\]]+\.(?:weight|bias)\w*\.data\s*(?:#.*)?$", re.M)
 _ASKED = frozenset("size shape dim ndim numel dtype device".split())
@@ -22,7 +23,7 @@ def by_parameter(tree: cst.Module, text: str) -> cst.Module:
     names = {n for n in _NAMED.findall(text) if re.search(rf"\b{n}\s*[\[.]", text)}
     if not names:
         return tree
-    return syntax.with_functions(tree, lambda one: _function(one, names))
+    return with_functions(tree, lambda one: _function(one, names))
 
 
 def _function(function: cst.FunctionDef, names: set[str]) -> cst.FunctionDef:
@@ -36,7 +37,7 @@ def _function(function: cst.FunctionDef, names: set[str]) -> cst.FunctionDef:
 def _data(function: cst.FunctionDef, name: str) -> cst.Attribute | None:
     """The data that a name stands for in all of a function, which writes to it by that name."""
     bindings = list(_bindings(function))
-    values = [value for bound, value in bindings if bound == name]
+    values = [value for one, value in bindings if one == name]
     if len(values) != 1 or not isinstance(values[0], cst.Attribute):
         return None
     data = values[0]
@@ -45,7 +46,7 @@ def _data(function: cst.FunctionDef, name: str) -> cst.Attribute | None:
         return None
     if not data.value.attr.value.startswith(("weight", "bias")):
         return None
-    if sum(bound == root for bound, _ in bindings) > 1 or not _is_written(function.body, name):
+    if sum(one == root for one, _ in bindings) > 1 or not is_written(function.body, name):
         return None
     if not all(_comes_first(loop, name, data) for loop in _loops(function, root)):
         return None
@@ -65,7 +66,7 @@ def _data(function: cst.FunctionDef, name: str) -> cst.Attribute | None:
 def _loops(function: cst.FunctionDef, root: str) -> Iterator[cst.For | cst.CompFor]:
     """The loops that bind a name."""
     for node in syntax.walk(function.body):
-        if isinstance(node, (cst.For, cst.CompFor)) and root in _targets(node.target):
+        if isinstance(node, (cst.For, cst.CompFor)) and root in bound(node.target):
             yield node
 
 
@@ -86,24 +87,16 @@ def _bindings(function: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpressi
         if isinstance(node, cst.Assign):
             for one in node.targets:
                 plain = isinstance(one.target, cst.Name) and len(node.targets) == 1
-                for name in _targets(one.target):
+                for name in bound(one.target):
                     yield name, node.value if plain else None
         elif isinstance(node, (cst.AnnAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.AugAssign)):
-            for name in _targets(node.target):
+            for name in bound(node.target):
                 yield name, None
         elif isinstance(node, cst.Param):
             yield node.name.value, None
         elif isinstance(node, cst.AsName):
-            for name in _targets(node.name):
+            for name in bound(node.name):
                 yield name, None
-
-
-def _targets(node: cst.CSTNode) -> Iterator[str]:
-    if isinstance(node, cst.Name):
-        yield node.value
-    elif isinstance(node, (cst.Tuple, cst.List)):
-        for one in node.elements:
-            yield from _targets(one.value)
 
 
 def _root(node: cst.BaseExpression) -> str:
@@ -115,22 +108,6 @@ def _root(node: cst.BaseExpression) -> str:
                 return ""
         node = node.value
     return node.value if isinstance(node, cst.Name) else ""
-
-
-def _is_written(body: cst.BaseSuite, name: str) -> bool:
-    """``w[0] = 1``, ``w[0] += 1``, ``w[0].fill_(1)``, ``w.mul_(2)``."""
-    for node in syntax.walk(body):
-        target: Any = None
-        if isinstance(node, (cst.AssignTarget, cst.AugAssign)):
-            target = node.target if isinstance(node.target, cst.Subscript) else None
-        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-            word = node.func.attr.value
-            target = node.func.value if word.endswith("_") and not word.endswith("__") else None
-        while isinstance(target, cst.Subscript):
-            target = target.value
-        if isinstance(target, cst.Name) and target.value == name:
-            return True
-    return False
 
 
 def _written_out(body: cst.BaseSuite, name: str, data: cst.Attribute) -> Any:

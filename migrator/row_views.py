@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import bound, is_written, with_functions
 
 _NEW = "zeros|ones|empty|full|zeros_like|ones_like|empty_like|full_like|new_zeros|new_ones|new_empty|new_full"
 _MADE = re.compile(rf"^[ \t]*(\w+)\s*=[^\n=]*\b(?:{_NEW})\(", re.M)
@@ -25,7 +25,7 @@ def by_place(tree: cst.Module, text: str) -> cst.Module:
     """A file whose loops name the place of a row that they write to."""
     if not any(re.search(_LOOP.format(name), text) for name in set(_MADE.findall(text))):
         return tree
-    return syntax.with_functions(tree, _function)
+    return with_functions(tree, _function)
 
 
 @dataclass
@@ -59,7 +59,7 @@ def _by_place(loop: cst.For, function: cst.FunctionDef) -> cst.For | None:
     rest: list[tuple[cst.BaseExpression, cst.BaseExpression]] = []
     for target, over in header.pairs:
         if isinstance(target, cst.Name) and isinstance(over, cst.Name):
-            if _is_written(loop.body, target.value) and _is_new(function, over.value, loop):
+            if is_written(loop.body, target.value) and _is_new(function, over.value, loop):
                 if _stays(function, loop, target.value):
                     rows[target.value] = over.value
                     continue
@@ -71,16 +71,9 @@ def _by_place(loop: cst.For, function: cst.FunctionDef) -> cst.For | None:
     if not number or (header.number and number in _bound(loop.body)):
         return None
     body = _placed(loop.body, rows, number)
+    places = cst.Call(cst.Name("range"), [cst.Arg(_shortest([*rows.values()]))])
     if not rest:
-        (name,) = rows.values()
-        counted = cst.Call(
-            cst.Name("range"), [cst.Arg(cst.Call(cst.Name("len"), [cst.Arg(cst.Name(name))]))]
-        )
-        return syntax.changed(loop, target=cst.Name(number), iter=counted, body=body)
-    name = next(iter(rows.values()))
-    places = cst.Call(
-        cst.Name("range"), [cst.Arg(cst.Call(cst.Name("len"), [cst.Arg(cst.Name(name))]))]
-    )
+        return syntax.changed(loop, target=cst.Name(number), iter=places, body=body)
     parts: list[Any] = [target for target, _ in rest]
     if header.number and len(rest) > 1:  # ``i, (x, y)``
         inside: Any = syntax.parenthesized(cst.Tuple([cst.Element(one) for one in parts], [], []))
@@ -90,6 +83,14 @@ def _by_place(loop: cst.For, function: cst.FunctionDef) -> cst.For | None:
     given = [places, *(one for _, one in rest)]
     over = syntax.with_args(cst.Call(cst.Name("zip")), [cst.Arg(one) for one in given])
     return syntax.changed(loop, target=target, iter=over, body=body)
+
+
+def _shortest(names: Sequence[str]) -> cst.Call:
+    """``len(a)``, and ``min(len(a), len(b))``: a loop ends with the first that does."""
+    every = [cst.Call(cst.Name("len"), [cst.Arg(cst.Name(one))]) for one in dict.fromkeys(names)]
+    if len(every) == 1:
+        return every[0]
+    return syntax.with_args(cst.Call(cst.Name("min")), [cst.Arg(one) for one in every])
 
 
 def _read(loop: cst.For) -> _Loop | None:
@@ -159,22 +160,14 @@ def _bound(node: cst.CSTNode, augmented: bool = True) -> set[str]:
     found: set[str] = set()
     for one in syntax.walk(node):
         if isinstance(one, (cst.AssignTarget, cst.AnnAssign, cst.NamedExpr)):
-            found |= _names(one.target)
+            found.update(bound(one.target))
         elif isinstance(one, cst.AugAssign) and augmented:
-            found |= _names(one.target)
+            found.update(bound(one.target))
         elif isinstance(one, (cst.For, cst.CompFor)):
-            found |= _names(one.target)
+            found.update(bound(one.target))
         elif isinstance(one, cst.Param):
             found.add(one.name.value)
     return found
-
-
-def _names(target: cst.CSTNode) -> set[str]:
-    if isinstance(target, cst.Name):
-        return {target.value}
-    if isinstance(target, (cst.Tuple, cst.List)):
-        return set(chain.from_iterable(_names(one.value) for one in target.elements))
-    return set()
 
 
 def _stays(function: cst.FunctionDef, loop: cst.For, name: str) -> bool:
@@ -185,29 +178,6 @@ def _stays(function: cst.FunctionDef, loop: cst.For, name: str) -> bool:
         return False  # which may see another row later
     inside = syntax.names(loop.body).get(name, 0) + syntax.names(loop.target).get(name, 0)
     return syntax.names(function).get(name, 0) == inside
-
-
-def _is_written(body: cst.BaseSuite, name: str) -> bool:
-    """``row[:n] = x``, ``row[:n].copy_(x)``, ``row += 1`` and ``row.fill_(0)``."""
-    return any(_root(target) == name for target in _targets(body))
-
-
-def _targets(body: cst.BaseSuite) -> Iterator[cst.BaseExpression]:
-    for node in syntax.walk(body):
-        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Subscript):
-            yield node.target
-        elif isinstance(node, cst.AugAssign):
-            yield node.target
-        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-            method = node.func.attr.value
-            if method.endswith("_") and not method.endswith("__"):
-                yield node.func.value
-
-
-def _root(node: cst.BaseExpression) -> str:
-    while isinstance(node, cst.Subscript):
-        node = node.value
-    return node.value if isinstance(node, cst.Name) else ""
 
 
 def _placed(body: cst.BaseSuite, rows: dict[str, str], number: str) -> cst.BaseSuite:

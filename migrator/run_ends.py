@@ -12,6 +12,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import with_functions
 
 _CALL = re.compile(r"\bunique_consecutive\(")
 _ENDS = (
@@ -24,7 +25,7 @@ def counted(tree: cst.Module, text: str) -> cst.Module:
     """A file that counts in Python where runs of sizes end, if nothing but a loop goes through these places."""
     if not _CALL.search(text) or "cumsum" not in text:
         return tree
-    return syntax.with_functions(tree, _function)
+    return with_functions(tree, _function)
 
 
 def _function(function: cst.FunctionDef) -> cst.FunctionDef:

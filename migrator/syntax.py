@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -346,9 +345,6 @@ def _comparer(kind: type[cst.CSTNode]) -> Callable[..., dict[str, Any]] | None:
     return made
 
 
-_EXPONENT = re.compile(r"(?<=[\d.])e([+-])0+(?=\d)")
-
-
 @cache
 def parse(text: str) -> cst.BaseExpression:
     """Parse an expression once; nodes are immutable and may be shared."""
@@ -359,32 +355,6 @@ def parse(text: str) -> cst.BaseExpression:
 def statement(text: str) -> cst.SimpleStatementLine | cst.BaseCompoundStatement:
     """Parse a statement once."""
     return cst.parse_statement(text)
-
-
-def _double_quotes(node: cst.CSTNode) -> cst.CSTNode:
-    if isinstance(node, cst.SimpleString):
-        text = node.value
-        if text.startswith("'") and '"' not in text and not text.startswith("'''"):
-            return node.with_changes(value=f'"{text[1:-1]}"')
-        return node
-    return rebuild(node, _double_quotes)
-
-
-def requoted(node: cst.CSTNode, end: str) -> cst.CSTNode:
-    """What stands between the braces of an f-string, its strings in quotes that do not end it."""
-    if isinstance(node, cst.SimpleString) and end in node.value:
-        other = "'" if end == '"' else '"'
-        prefix, _, text = node.value.partition(end)
-        if len(end) == 1 and text.endswith(end) and not set(text[:-1]) & {"'", '"', "\\"}:
-            return node.with_changes(value=f"{prefix}{other}{text[:-1]}{other}")
-    return rebuild(node, lambda child: requoted(child, end))
-
-
-def from_ast(node: ast.expr) -> cst.BaseExpression:
-    """A libcst expression for a Python ast expression, in double quotes and short exponents."""
-    text = _EXPONENT.sub(lambda m: "e-" if m[1] == "-" else "e", ast.unparse(node))
-    made = parse(text)
-    return _double_quotes(made)  # type: ignore[return-value]
 
 
 def substitute(node: N, mapping: Mapping[str, cst.BaseExpression]) -> N:
@@ -420,20 +390,6 @@ def parameters(function: cst.FunctionDef) -> dict[str, cst.Param]:
     return {param.name.value: param for param in every}
 
 
-def with_functions(
-    tree: cst.Module, change: Callable[[cst.FunctionDef], cst.FunctionDef]
-) -> cst.Module:
-    """A file with each function changed, inner ones first."""
-
-    def visit(node: cst.CSTNode) -> cst.CSTNode:
-        made = rebuild(node, visit)
-        return change(made) if isinstance(made, cst.FunctionDef) else made
-
-    made = visit(tree)
-    assert isinstance(made, cst.Module)
-    return made
-
-
 def is_own(node: cst.CSTNode, name: str) -> bool:
     """``self.name``."""
     return (
@@ -442,30 +398,6 @@ def is_own(node: cst.CSTNode, name: str) -> bool:
         and isinstance(node.value, cst.Name)
         and node.value.value == "self"
     )
-
-
-def pattern(node: cst.BaseExpression) -> str:
-    """What a name that is made up in the code may be, as a regular expression."""
-    if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
-        return re.escape(node.evaluated_value)
-    if isinstance(node, cst.FormattedString):
-        texts = [
-            re.escape(part.value) if isinstance(part, cst.FormattedStringText) else ".*"
-            for part in node.parts
-        ]
-        return "".join(texts)
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-        return pattern(node.left) + pattern(node.right)
-    template, hole = None, ""
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
-        template, hole = node.left, r"%[-+ #0-9.]*[a-zA-Z]"
-    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        if node.func.attr.value == "format":
-            template, hole = node.func.value, r"\{[^{}]*\}"
-    text = template.evaluated_value if isinstance(template, cst.SimpleString) else None
-    if isinstance(text, str):
-        return ".*".join(re.escape(part) for part in re.split(hole, text))
-    return ".*"
 
 
 def names(node: cst.CSTNode) -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, texts
 from migrator.convert.bind import Argument, choose
 from migrator.convert.bindings import PYTHON
 from migrator.convert.evaluate import Evaluator
@@ -224,7 +224,7 @@ def _evaluate(rule: Rule, bound: dict[str, Value], in_steps: bool) -> Template |
     names = {n for n in found - local if not n.startswith("__")}
     if names & WORDS:
         return None
-    nodes = tuple(syntax.from_ast(node) for node in asts)
+    nodes = tuple(texts.from_ast(node) for node in asts)
     asks = any(
         isinstance(item, ast.Attribute) and item.attr in FACTS
         for node in asts
@@ -253,7 +253,7 @@ def _steps(evaluator: Evaluator) -> tuple[Step, ...]:
         return ()
     every = [*evaluator.steps, ("", "", evaluator.last)]
     return tuple(
-        Step(placeholder, "h" if name in PYTHON else name, syntax.from_ast(_Sizes().visit(node)))
+        Step(placeholder, "h" if name in PYTHON else name, texts.from_ast(_Sizes().visit(node)))
         for placeholder, name, node in every
     )
 

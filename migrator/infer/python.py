@@ -8,7 +8,7 @@ from functools import reduce
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import texts
 from migrator.infer import kinds as k
 from migrator.infer.attributes import Attributes
 from migrator.infer.facts import ClassInfo
@@ -156,7 +156,7 @@ class Python(Attributes):
     def _one_of_the_layers(self, module: k.Module, told: cst.BaseExpression) -> k.Kind:
         """``getattr(self, f"conv{i}")``: one of the layers whose names are like that, where all are known."""
         info = self.facts.classes.get(module.cls)
-        shape = syntax.pattern(told)
+        shape = texts.pattern(told)
         if info is None or not shape.replace(".*", ""):
             return k.UNKNOWN
         found = [
@@ -197,9 +197,7 @@ class Python(Attributes):
                 holder, (name, value) = func.value, given[:2]
             else:
                 continue
-            if isinstance(self.facts.kind(name), k.Const) or not _alike(
-                syntax.pattern(name), shape
-            ):
+            if isinstance(self.facts.kind(name), k.Const) or not _alike(texts.pattern(name), shape):
                 continue
             if id(call) not in own or not is_self(holder):
                 return None

@@ -99,3 +99,15 @@ def test_rows_that_somebody_else_knows_stay(loop: str) -> None:
     assert "padded.at" not in result.code
     if result.complete:
         _same(loop)
+
+
+def test_a_loop_ends_with_the_shortest() -> None:
+    code = _same(
+        """
+        sizes = a.new_zeros(1)
+        for x, row, size in zip(every + every, padded, sizes):
+            row[: x.shape[0], : x.shape[1]] = x
+            size += 1
+        """
+    )
+    assert "range(min(len(padded), len(sizes)))" in code

@@ -6,7 +6,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, texts
 from migrator.convert import tracking
 from migrator.convert.context import Failure
 from migrator.convert.opening import opened
@@ -471,4 +471,4 @@ def formatted(rw: Rewriter, node: cst.FormattedString) -> cst.CSTNode:
     made = rw.rebuild(node)
     if made is node:
         return node
-    return syntax.requoted(made, node.end)
+    return texts.requoted(made, node.end)

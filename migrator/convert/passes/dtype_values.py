@@ -10,7 +10,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, texts
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -162,7 +162,7 @@ def within_text(rw: Rewriter, node: cst.FormattedString) -> Any:
         else:
             parts.append(cst.FormattedStringText("torch."))
             parts.append(syntax.changed(part, expression=_named(rw, part.expression)))
-    return syntax.requoted(syntax.changed(node, parts=parts), node.end)
+    return texts.requoted(syntax.changed(node, parts=parts), node.end)
 
 
 def _shows_dtype(ctx: Context, part: cst.CSTNode) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, texts
 from migrator.convert.containing import (
     PUTTING,
     constructing,
@@ -279,7 +279,7 @@ def _set_by_name(rw: Rewriter, owner: ClassInfo, name: str) -> bool:
         made = call.args[2].value
         if not isinstance(rw.ctx.facts.kind(made), k.Module) or is_function(rw, made):
             continue
-        if re.fullmatch(syntax.pattern(call.args[1].value), name):
+        if re.fullmatch(texts.pattern(call.args[1].value), name):
             return True
     return False
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import syntax, texts
 from migrator.convert.closures import names_of_parts, reads_module, trains
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
@@ -340,7 +340,7 @@ def _looked_up(ctx: Context, node: cst.Call) -> cst.BaseExpression | None:
 
 def _may_be(owner: ClassInfo, name: cst.BaseExpression) -> bool | None:
     """Whether an attribute of a computed name is a method: None where it may be one or something else."""
-    pattern = syntax.pattern(name)
+    pattern = texts.pattern(name)
     others = [n for c in owner.lineage() for n in (*c.attributes, *c.statics)]
     methods = {n for c in owner.lineage() for n in c.methods}
     if pattern == ".*":

@@ -1,0 +1,55 @@
+"""What the rewritings of a source ask of its functions, before anything is inferred: what is bound, what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import libcst as cst
+
+from migrator import syntax
+
+
+def with_functions(
+    tree: cst.Module, change: Callable[[cst.FunctionDef], cst.FunctionDef]
+) -> cst.Module:
+    """A file with each function changed, inner ones first."""
+
+    def visit(node: cst.CSTNode) -> cst.CSTNode:
+        made = syntax.rebuild(node, visit)
+        return change(made) if isinstance(made, cst.FunctionDef) else made
+
+    made = visit(tree)
+    assert isinstance(made, cst.Module)
+    return made
+
+
+def bound(target: cst.CSTNode) -> Iterator[str]:
+    """The names that a target binds: ``a`` and ``b`` of ``(a, b)``."""
+    if isinstance(target, cst.Name):
+        yield target.value
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        for one in target.elements:
+            yield from bound(one.value)
+
+
+def is_written(body: cst.CSTNode, name: str) -> bool:
+    """Whether a variable's tensor is written: ``row[:n] = x``, ``row[:n].copy_(x)``, ``row += 1``, ``row.fill_(0)``."""
+    return any(_root(target) == name for target in _written(body))
+
+
+def _written(body: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    for node in syntax.walk(body):
+        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Subscript):
+            yield node.target
+        elif isinstance(node, cst.AugAssign):
+            yield node.target
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            method = node.func.attr.value
+            if method.endswith("_") and not method.endswith("__"):
+                yield node.func.value
+
+
+def _root(node: cst.BaseExpression) -> str:
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else ""

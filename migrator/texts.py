@@ -1,0 +1,62 @@
+"""Texts in the code: what a name that is made up may be, and how strings are quoted."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import libcst as cst
+
+from migrator.syntax import parse, rebuild
+
+_EXPONENT = re.compile(r"(?<=[\d.])e([+-])0+(?=\d)")
+
+
+def _double_quotes(node: cst.CSTNode) -> cst.CSTNode:
+    if isinstance(node, cst.SimpleString):
+        text = node.value
+        if text.startswith("'") and '"' not in text and not text.startswith("'''"):
+            return node.with_changes(value=f'"{text[1:-1]}"')
+        return node
+    return rebuild(node, _double_quotes)
+
+
+def requoted(node: cst.CSTNode, end: str) -> cst.CSTNode:
+    """What stands between the braces of an f-string, its strings in quotes that do not end it."""
+    if isinstance(node, cst.SimpleString) and end in node.value:
+        other = "'" if end == '"' else '"'
+        prefix, _, text = node.value.partition(end)
+        if len(end) == 1 and text.endswith(end) and not set(text[:-1]) & {"'", '"', "\\"}:
+            return node.with_changes(value=f"{prefix}{other}{text[:-1]}{other}")
+    return rebuild(node, lambda child: requoted(child, end))
+
+
+def from_ast(node: ast.expr) -> cst.BaseExpression:
+    """A libcst expression for a Python ast expression, in double quotes and short exponents."""
+    text = _EXPONENT.sub(lambda m: "e-" if m[1] == "-" else "e", ast.unparse(node))
+    made = parse(text)
+    return _double_quotes(made)  # type: ignore[return-value]
+
+
+def pattern(node: cst.BaseExpression) -> str:
+    """What a name that is made up in the code may be, as a regular expression."""
+    if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
+        return re.escape(node.evaluated_value)
+    if isinstance(node, cst.FormattedString):
+        texts = [
+            re.escape(part.value) if isinstance(part, cst.FormattedStringText) else ".*"
+            for part in node.parts
+        ]
+        return "".join(texts)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        return pattern(node.left) + pattern(node.right)
+    template, hole = None, ""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+        template, hole = node.left, r"%[-+ #0-9.]*[a-zA-Z]"
+    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if node.func.attr.value == "format":
+            template, hole = node.func.value, r"\{[^{}]*\}"
+    text = template.evaluated_value if isinstance(template, cst.SimpleString) else None
+    if isinstance(text, str):
+        return ".*".join(re.escape(part) for part in re.split(hole, text))
+    return ".*"
