@@ -104,10 +104,10 @@ def test_rows_that_somebody_else_knows_stay(loop: str) -> None:
 def test_a_loop_ends_with_the_shortest() -> None:
     code = _same(
         """
-        sizes = a.new_zeros(1)
-        for x, row, size in zip(every + every, padded, sizes):
+        few = a.new_zeros(1)
+        for x, row, size in zip(every + every, padded, few):
             row[: x.shape[0], : x.shape[1]] = x
             size += 1
         """
     )
-    assert "range(min(len(padded), len(sizes)))" in code
+    assert "range(min(len(padded), len(few)))" in code
