@@ -29,8 +29,12 @@ def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Arra
 
 
 def whole(index):
-    """An index that stands alone: a list is one of places, which JAX asks to be an array."""
-    return np.asarray(index) if isinstance(index, list) else index
+    """An index that stands alone: a list of numbers is one of places, one of anything else stands for a tuple."""
+    if not isinstance(index, list):
+        return index
+    if len(index) >= 32 or all(isinstance(one, (int, np.number)) for one in index):
+        return np.asarray(index)
+    return tuple(np.asarray(one) if isinstance(one, (list, tuple)) else one for one in index)
 
 
 def with_item(input, index, value):

@@ -156,10 +156,11 @@ def convert_slices(
     for element in node.slice:
         index = element.slice
         if isinstance(index, cst.Index):
-            made = _index(rw, index.value, writing)
-            if len(node.slice) == 1 and _may_be_a_list(rw.ctx, index.value):
-                name = rw.ctx.helpers.need(module_file("rules.compat.indexing"), "whole")
-                made = cst.Call(cst.Name(name), [cst.Arg(syntax.unparenthesized(made))])
+            alone = len(node.slice) == 1
+            listed = _read_as_tuple(rw, index.value, writing) if alone else None
+            made = listed or _index(rw, index.value, writing)
+            if alone and not listed and _may_be_a_list(rw.ctx, index.value):
+                made = _whole_index(rw, made)
             new: Any = syntax.changed(index, value=made)
             found.append(
                 element if new.value is index.value else syntax.changed(element, slice=new)
@@ -177,6 +178,56 @@ def convert_slices(
         new = rw.rebuild(index)
         found.append(element if new is index else syntax.changed(element, slice=new))
     return found
+
+
+_MOST = 32  # torch takes a longer list for one of places, whatever it holds
+
+
+def _read_as_tuple(
+    rw: Rewriter, node: cst.BaseExpression, writing: bool
+) -> cst.BaseExpression | None:
+    """``x[[i, j]]`` of tensors, lists, slices, None or ``...``: torch reads such a list as ``x[i, j]``.
+
+    (treatSequenceAsTuple of torch's python_variable_indexing.cpp.) Where only a run tells what a list holds, a helper
+    asks it; None where all are numbers.
+    """
+    ctx = rw.ctx
+    if isinstance(node, cst.List):
+        if any(not isinstance(e, cst.Element) for e in node.elements):
+            return None
+        told = [_has_parts(ctx, e.value) for e in node.elements]
+        if len(told) >= _MOST or not told or all(one is False for one in told):
+            return None
+        if not any(told):
+            return _whole_index(rw, rw.visit(node))
+        parts = [syntax.unparenthesized(_index(rw, e.value, writing)) for e in node.elements]
+        if len(parts) == 1:
+            return parts[0]
+        return cst.Tuple([cst.Element(one) for one in parts], [], [])
+    kind = ctx.kind(node)
+    if isinstance(kind, k.Sequence) and kind.type == "list" and _holds_parts(kind.item):
+        return _whole_index(rw, rw.visit(node))
+    return None
+
+
+def _has_parts(ctx: Context, node: cst.BaseExpression) -> bool | None:
+    """Whether something in a list makes torch take the list for a tuple; None where only a run tells."""
+    if isinstance(node, (cst.List, cst.Tuple, cst.ListComp, cst.Ellipsis)) or _is_slice(ctx, node):
+        return True
+    return _holds_parts(ctx.kind(node))
+
+
+def _holds_parts(kind: k.Kind) -> bool | None:
+    if isinstance(kind, (k.Tensor, k.Sequence, k.Tuple)) or kind == k.NONE:
+        return True
+    if kind in (k.Other("slice"), k.Other("ellipsis")):
+        return True
+    return False if k.scalar_type(kind) is not None else None
+
+
+def _whole_index(rw: Rewriter, made: cst.BaseExpression) -> cst.BaseExpression:
+    name = rw.ctx.helpers.need(module_file("rules.compat.indexing"), "whole")
+    return cst.Call(cst.Name(name), [cst.Arg(syntax.unparenthesized(made))])
 
 
 def _may_be_a_list(ctx: Context, node: cst.BaseExpression) -> bool:
@@ -219,9 +270,15 @@ def _index(rw: Rewriter, node: cst.BaseExpression, writing: bool) -> cst.BaseExp
         slices = isinstance(node, cst.List) and _holds_slices(ctx, node)
         if slices or (isinstance(node, cst.Name) and _is_given_slices(ctx, node)):
             return cst.Call(cst.Name("tuple"), [cst.Arg(made)])
-        ctx.helpers.use("jnp")
-        return cst.Call(syntax.parse("jnp.array"), [cst.Arg(made)])
+        # under jit JAX asks that it be known what a mask selects: an array of numpy's is
+        library = "np" if isinstance(kind, k.Sequence) and _is_truth(kind.item) else "jnp"
+        ctx.helpers.use(library)
+        return cst.Call(syntax.parse(f"{library}.array"), [cst.Arg(made)])
     return made
+
+
+def _is_truth(kind: k.Kind) -> bool:
+    return k.scalar_type(kind) == "bool"
 
 
 def _is_given_slices(ctx: Context, node: cst.Name) -> bool:

@@ -1,0 +1,54 @@
+"""A list that stands alone as an index: torch reads it as a tuple unless it holds numbers only."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import check
+
+LISTED = """
+import torch
+from torch import nn
+
+class M(nn.Module):
+    def __init__(self, pairs=([0, 1], [1, 2])):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+        self.pairs = list(pairs)
+
+    def forward(self, x):
+        y, i = self.l(x), torch.tensor([0, 2])
+        i2 = [i, i + 1]
+        js = []
+        for n in range(2):
+            js.append(i + n)
+        z = torch.zeros(4, 4)
+        {line}
+        return r
+"""
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "r = y[[i, i]]",
+        "r = y[[[0, 1], [1, 2]]]",
+        "r = y[[slice(None), 0]]",
+        "r = y[[None, 0]]",
+        "r = y[[..., 0]]",
+        "r = y[[i[0], 1]]",
+        "r = y[[i]]",
+        "r = y[i2]",
+        "r = y[js]",
+        "r = y[self.pairs]",
+        "r = y[[i + t for t in range(2)]]",
+        "r = y[[0, 2]]",
+        "r = y[[True, False, True]]",
+        "z[[i, i]] = 1.0; r = z[:1] * y",
+        "z[i2] += 2.0; r = z[:1] * y",
+        "z[[[0, 1], [1, 2]]] = 3.0; r = z[:1] * y",
+    ],
+)
+def test_a_list_as_an_index_is_read_as_torch_reads_it(line: str) -> None:
+    check(LISTED.format(line=line))
