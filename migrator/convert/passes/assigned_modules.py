@@ -14,6 +14,7 @@ from migrator.convert.hints import is_no_module
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from rules import definitions
 from rules.definitions import module_file
@@ -32,6 +33,7 @@ def plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Ass
 
 
 _SEQUENTIAL = k.Class("torch.nn.Sequential")
+_CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleDict", "torch.nn.ModuleList")
 
 
 def child_by_assignment(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
@@ -67,16 +69,50 @@ def check_child(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> None:
     """Raise a Failure for ``self.net.extra = nn.Linear(2, 2)`` of a Sequential, which runs it from then on."""
     ctx = rw.ctx
     held = ctx.kind(target.value)
-    if not isinstance(held, k.Module) or held.cls != "torch.nn.Sequential":
+    if not isinstance(held, k.Module) or held.cls not in _CONTAINERS:
         return
     name = target.attr.value
     if not isinstance(ctx.kind(node.value), k.Module) or name in dict(held.args):
         return
     if re.search(rf"""["']{name}["']|[(,]\s*{name}\s*=""", ctx.source.text):
         return  # the name of a layer that it may have
-    what = f"`{name}` may become a further layer of a Sequential"
+    what = f"`{name}` may become a further layer of a {held.cls.removeprefix('torch.nn.')}"
     advice = "add it with `add_module`, or replace the one there by its number"
+    if held.cls != "torch.nn.Sequential":
+        advice = "add it as the container's own methods do"
     raise Failure(node, "API007", what, advice)
+
+
+def check_hidden(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> None:
+    """Raise a Failure for a layer under a name of which the class has something already.
+
+    torch's ``Module.__setattr__`` puts a module into a table of its own, which is asked only where nothing else has the
+    name: ``self.act`` goes on being what the class says.
+    """
+    ctx, name = rw.ctx, target.attr.value
+    owner = ctx.owner
+    if owner is None or owner.torch_base is None or not ctx.is_self(target.value):
+        return
+    if not isinstance(ctx.kind(node.value), k.Module):
+        return
+    for one in owner.lineage():
+        hidden = name in one.methods and "property" not in one.methods[name].decorators
+        if one.settled is None and (hidden or (name in one.statics and _says_what(one, name))):
+            what = f"`{name}` is read from the class {one.short}, also after a layer is assigned to it"
+            raise Failure(node, "API007", what, "give one of the two another name")
+
+
+def _says_what(info: ClassInfo, name: str) -> bool:
+    """Whether the body of a class gives a name a value (an annotation alone gives none)."""
+    for line in info.node.body.body:
+        for one in getattr(line, "body", ()) if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(one, cst.AnnAssign) and one.value is not None:
+                found: list[cst.BaseExpression] = [one.target]
+            else:
+                found = [t.target for t in one.targets] if isinstance(one, cst.Assign) else []
+            if any(isinstance(target, cst.Name) and target.value == name for target in found):
+                return True
+    return False
 
 
 def _comes_first(ctx: Context, node: cst.Assign) -> bool:

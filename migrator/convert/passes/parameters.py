@@ -14,6 +14,7 @@ from migrator.convert.passes import targets
 from migrator.convert.passes.after_static import before_registration
 from migrator.convert.passes.assigned_modules import (
     check_child,
+    check_hidden,
     child_by_assignment,
     plain_list,
     replaces_by_function,
@@ -365,6 +366,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         if child is not None:
             return child
     check_child(rw, node, target)
+    check_hidden(rw, node, target)
     known = owner.attribute(target.attr.value) if owner is not None else None
     if kind == k.NONE and isinstance(node.value, cst.Name):
         inner = known.inner if isinstance(known, k.Optional) else known
