@@ -10,6 +10,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.axes import as_axes
 from migrator.convert.bindings import PYTHON
 from migrator.convert.context import Context, Failure
 from migrator.convert.inline import FACTS, RNGS, CallArg, Expansion, NoConversion, Template, expand
@@ -218,6 +219,8 @@ def _substitute(
     def filled(part: cst.BaseExpression, values: Mapping[str, cst.BaseExpression]) -> Any:
         part = _apart(part, values)
         made = _with_facts(syntax.substitute(part, values), facts)
+        if "tuple" in _of_python(part):
+            made = as_axes(ctx, made)
         return _of_fresh(_without_value(made) if asks else made)
 
     nodes = [filled(template.nodes[i], mapping) for i in picked]

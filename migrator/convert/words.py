@@ -23,6 +23,7 @@ from migrator.convert.values import (
 from migrator.infer import kinds as k
 from rules.definitions import Rule
 
+
 _PYTHON = {"int": int, "float": float, "bool": bool, "str": str, "tuple": tuple, "list": list}
 
 
@@ -91,9 +92,11 @@ class Words:
             return Seq(value.items) if value.items else Lit(None)
         kind = kind_of(value)
         if isinstance(value, Lit) or k.scalar_type(kind) or isinstance(kind, k.Tuple):
-            return value
+            return Lit(None) if kind == k.Tuple(()) else value
         if isinstance(kind, k.Sequence):
-            return Code(ast.Call(ast.Name("tuple"), [code(value)], []), kind)
+            made = ast.Call(ast.Name("tuple"), [code(value)], [])
+            # `()` means all axes in torch; see migrator.convert.axes for what is written
+            return Code(ast.BoolOp(ast.Or(), [made, ast.Constant(None)]), kind)
         return value  # an int; should it be a list after all, JAX raises
 
     def _word_is_tensor(self, args: list[ast.expr]) -> Value:

@@ -13,7 +13,7 @@ def l2_norm(
     x: jax.Array, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> jax.Array:
     """√Σ|x|² over ``axis``, with gradient 0 at a zero vector (``jnp.linalg.norm`` gives NaN there)."""
-    axis = tuple(axis) if isinstance(axis, (list, tuple)) else axis
+    axis = tuple(axis) or None if isinstance(axis, (list, tuple)) else axis
     total = jnp.sum(jnp.real(x * jnp.conj(x)), axis, keepdims=keepdims)
     zero = total == 0
     return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, total)))
@@ -31,7 +31,7 @@ def vector_norm(
     keepdims: bool = False,
 ) -> jax.Array:
     """(Σ|x|^ord)^(1/ord) over ``axis``; gradient 0 where the norm is 0."""
-    axis = tuple(axis) if isinstance(axis, (list, tuple)) else axis
+    axis = tuple(axis) or None if isinstance(axis, (list, tuple)) else axis
     if ord == 2:
         return l2_norm(x, axis, keepdims)
     size = _abs(x)

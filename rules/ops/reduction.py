@@ -315,6 +315,8 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear") ->
 )
 def any(input, dim=None, keepdim=False) -> Tensor["bool"]:
     """Whether any element is nonzero."""
+    if isinstance(dim, (list, tuple)) and not surely(input.ndim == 0):  # of no axes: of each element
+        return input.any(axis=tuple(dim), keepdims=keepdim)
     return input.any(axis=axes(dim, input), keepdims=keepdim)
 
 
@@ -325,6 +327,8 @@ def any(input, dim=None, keepdim=False) -> Tensor["bool"]:
 )
 def all(input, dim=None, keepdim=False) -> Tensor["bool"]:
     """Whether all elements are nonzero."""
+    if isinstance(dim, (list, tuple)) and not surely(input.ndim == 0):  # of no axes: of each element
+        return input.all(axis=tuple(dim), keepdims=keepdim)
     return input.all(axis=axes(dim, input), keepdims=keepdim)
 
 

@@ -546,6 +546,24 @@ class M(nn.Module):
 """
 
 
+def test_the_choice_between_a_sequential_and_something_else() -> None:
+    check(
+        """
+        class M(nn.Module):
+            def __init__(self, shortcut=nn.Sequential()):
+                super().__init__()
+                self.a = nn.Sequential()
+                self.b = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+                self.c = self.a or self.b
+                self.d = shortcut or nn.Linear(4, 4)
+                self.e = self.b and self.d
+
+            def forward(self, x):
+                return self.c(x) + self.d(x) + self.e(x)
+        """
+    )
+
+
 def test_an_empty_sequential_that_is_filled() -> None:
     made = same(FILLED, (2, 3))
     assert "self.stages = nnx.Sequential()" in made

@@ -26,10 +26,37 @@ def is_filled(rw: Rewriter, node: cst.Attribute | cst.Name | cst.Subscript) -> A
     if not _is_sequential(ctx, node) or not _is_asked(ctx, node) or node in ctx.redeclared:
         return None
     ctx.redeclared.add(node)
+    return _filled(rw, node)
+
+
+@converts(cst.BooleanOperation, when=_has_sequentials)
+def chosen(rw: Rewriter, node: cst.BooleanOperation) -> Any:
+    """``self.a or self.b``, for its value: ``self.a if self.a.layers else self.b``."""
+    ctx, left = rw.ctx, node.left
+    if not isinstance(left, (cst.Name, cst.Attribute)) or not _is_sequential(ctx, left):
+        return None
+    if _is_asked(ctx, left) or not ctx.facts.tree.has(node):
+        return None
+    body, test = syntax.unparenthesized(rw.visit(left)), _filled(rw, left)
+    other = syntax.unparenthesized(rw.visit(node.right))
+    if isinstance(node.operator, cst.And):
+        body, other = other, body
+    made = cst.IfExp(test, _operand(body), _operand(other))
+    above = ctx.facts.tree.around(node)
+    free = bool(above) and isinstance(above[-1], (cst.Assign, cst.Return, cst.Arg, cst.AnnAssign))
+    return made if free else syntax.parenthesized(made)
+
+
+def _operand(node: cst.BaseExpression) -> cst.BaseExpression:
+    return syntax.parenthesized(node) if isinstance(node, (cst.IfExp, cst.Lambda)) else node
+
+
+def _filled(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    ctx, made = rw.ctx, rw.visit(node)
     if not is_exact(ctx, node):
         name = ctx.helpers.need(module_file("rules.compat.containers"), "is_filled")
-        return cst.Call(cst.Name(name), [cst.Arg(syntax.unparenthesized(rw.visit(node)))])
-    return cst.Attribute(syntax.fitted(_ATTRIBUTE, "value", rw.visit(node)), cst.Name("layers"))
+        return cst.Call(cst.Name(name), [cst.Arg(syntax.unparenthesized(made))])
+    return cst.Attribute(syntax.fitted(_ATTRIBUTE, "value", made), cst.Name("layers"))
 
 
 _ATTRIBUTE = cst.Attribute(cst.Name("x"), cst.Name("layers"))
