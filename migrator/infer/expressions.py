@@ -256,9 +256,11 @@ class Expressions:
         for one, other in ((a, b), (b, a)):
             if isinstance(one, (k.Tuple, k.Sequence)):
                 if isinstance(other, (k.Tuple, k.Sequence)):
+                    names = {type_name(one), type_name(other)}
+                    both = "size" if "size" in names else None  # of torch.Size and a tuple too
                     return k.join(
-                        k.Sequence(k.element(one), type_name(one)),
-                        k.Sequence(k.element(other), type_name(other)),
+                        k.Sequence(k.element(one), both or type_name(one)),
+                        k.Sequence(k.element(other), both or type_name(other)),
                     )
                 if operator == "Multiply":
                     return k.Sequence(k.element(one), type_name(one))

@@ -10,6 +10,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
 _LEGACY = frozenset(f"torch.{kind}Tensor" for kind in ("", "Float", "Long", "Int", "Bool"))
+_LEGACY |= {"Tensor.new"}
 
 
 @converts(cst.Call, named=("numel",))
@@ -41,8 +42,14 @@ def sized(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
 
 def _is_size(ctx: Context, node: cst.BaseExpression) -> bool:
     kind = ctx.kind(node)
-    if isinstance(kind, k.Sequence):
-        return kind.type == "size"
+    if isinstance(kind, k.Sequence) and kind.type == "size":
+        return True
+    if isinstance(node, cst.BinaryOperation):
+        either = _is_size(ctx, node.left) or _is_size(ctx, node.right)
+        return either and isinstance(node.operator, (cst.Add, cst.Multiply))
     if isinstance(node, cst.Call):
-        return isinstance(node.func, cst.Attribute) and node.func.attr.value == "size"
+        of_tensor = isinstance(node.func, cst.Attribute) and node.func.attr.value == "size"
+        return of_tensor or ctx.facts.callee(node) == "torch.Size"
+    if isinstance(node, cst.Subscript) and isinstance(node.slice[0].slice, cst.Slice):
+        return _is_size(ctx, node.value)
     return isinstance(node, cst.Attribute) and node.attr.value == "shape"

@@ -1,0 +1,48 @@
+"""The constructors of old tensors: of a size, in all the ways there are to come by one, or of values."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import check
+
+SOURCE = """
+import numpy as np
+import torch
+from torch import nn
+
+def zeros(like, size):
+    return like.new(size).zero_()
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = self.l(x)
+        {line}
+        return r, y
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "r = x.new(y.size()).zero_()",
+        "r = y.data.new(y.shape).fill_(2)",
+        "r = x.new(x.size()[:1]).zero_()",
+        "r = x.new(x.size() + (2,)).zero_()",
+        "t = x.size()[:1] + (3,); r = x.new(t).zero_()",
+        "t = (2,) + x.size(); r = torch.Tensor(t).zero_()",
+        "t = x.shape; t += (2,); r = torch.FloatTensor(t).zero_()",
+        "t = torch.Size([2, 3]); r = x.long().new(t).zero_()",
+        "r = zeros(x, y.size())",
+        "r = x.new([1.0, 2.0])",
+        "r = x.new((2, 3))",
+        "n = x.size(0); r = x.new(n).zero_()",
+        "r = x.new(np.ones(3))",
+    ],
+)
+def test_a_constructor_of_old(line: str) -> None:
+    check(SOURCE.format(line=line))
