@@ -22,7 +22,7 @@ class M(nn.Module):
     def forward(self, x):
         y = self.l(x)
         {line}
-        return r, y
+        return y * (r.sum() + 1) * r.numel() * r.dim()
 """
 
 
