@@ -11,6 +11,7 @@ from migrator.infer.annotations import from_definition
 from migrator.infer.distributions import DISTRIBUTIONS, of_distribution
 from migrator.infer.expressions import Expressions, type_name
 from migrator.infer.facts import ClassInfo
+from migrator.infer.norms import MAYBE_AFFINE, is_affine
 from migrator.infer.symbols import TORCH_VERSION, symbol, tensor_attribute, tensor_only
 from migrator.source import dotted
 from rules import definitions
@@ -180,7 +181,9 @@ class Attributes(Expressions):
                 return found
             base = info.torch_base or "torch.nn.Module"
             if base != "torch.nn.Module":
-                if name == "weight" and any("<weight>" in c.statics for c in info.lineage()):
+                built = any("<bias>" in c.statics for c in info.lineage())
+                maybe = any("<weight>" in c.statics for c in info.lineage()) or not built
+                if name in ("weight", "bias") and base in MAYBE_AFFINE and maybe:
                     return k.Optional(k.Tensor(dtype="float", role="param"))
                 given = next(
                     (c.statics["<bias>"] for c in info.lineage() if "<bias>" in c.statics), k.BOOL
@@ -192,8 +195,11 @@ class Attributes(Expressions):
                 return k.Module(_PARTS[value.cls][name])
             if name == "bias" and value.cls in RECURRENT:
                 return k.BOOL
-            if name == "bias" and dict(value.args).get("bias", True) is not True:
+            if name.startswith("bias") and dict(value.args).get("bias", True) is not True:
                 return k.Optional(k.Tensor(dtype="float", role="param"))
+            if name in ("weight", "bias") and value.cls in MAYBE_AFFINE:
+                if not is_affine(value):
+                    return k.Optional(k.Tensor(dtype="float", role="param"))
             if name in ("weight", "pos_weight") and value.cls.endswith("Loss"):
                 return k.Optional(k.Tensor(dtype="float", role="buffer"))
             if name in ("weight", "bias") or name.startswith(("weight_", "bias_", "in_proj")):

@@ -14,6 +14,7 @@ from migrator.infer.annotations import from_definition, is_mean_loss
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.first import begins_in_place
 from migrator.infer.host import carries_numbers
+from migrator.infer.norms import AFFINE
 from migrator.infer.python import Python
 from migrator.infer.signatures import Args
 from migrator.infer.symbols import LAYERS
@@ -199,7 +200,7 @@ class Construction(Python):
         return k.PRESUMED if args and isinstance(args[0][1], k.Tensor) else k.UNKNOWN
 
 
-_TELLING = frozenset(("bias", "reduction", "reduce", "size_average", "*", "**"))
+_TELLING = frozenset(("bias", "reduction", "reduce", "size_average", "*", "**", *AFFINE))
 """Arguments of layers that decide what a call returns also where their value is not known."""
 _SAME_RANK = frozenset(
     "Linear LayerNorm Dropout Conv1d Conv2d Conv3d BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm ReLU GELU "
@@ -219,17 +220,6 @@ def passes_on(function: FunctionInfo, node: cst.Call | None) -> bool:
 def as_parameter(kind: k.Kind) -> k.Kind:
     """The kind of a tensor that a container of parameters keeps."""
     return replace(kind, role="param") if isinstance(kind, k.Tensor) else kind
-
-
-MAYBE_AFFINE = frozenset(["torch.nn.LayerNorm", "torch.nn.RMSNorm", "torch.nn.GroupNorm"])
-
-
-def surely_affine(args: Args, starred: bool) -> bool:
-    """Whether the constructor of a norm is surely asked for a weight."""
-    for keyword, kind in args:
-        if keyword in ("affine", "elementwise_affine"):
-            return kind == k.Const(True)
-    return not starred and sum(keyword is None for keyword, _ in args) < 3
 
 
 _FILLED = frozenset("ones zeros empty randn rand full".split())

@@ -10,14 +10,13 @@ from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.construction import (
     CONTAINERS,
-    MAYBE_AFFINE,
     PARAMETERS,
     Construction,
     as_parameter,
-    surely_affine,
 )
 from migrator.infer.facts import Facts, FunctionInfo
 from migrator.infer.first import grown
+from migrator.infer.norms import MAYBE_AFFINE, surely_affine
 from migrator.infer.python import is_self
 from migrator.infer.signatures import Args
 from migrator.infer.symbols import CASTS, LAYERS
@@ -51,7 +50,7 @@ class ModuleMethods(Construction):
             starred = any(keyword in ("*", "**") for keyword, _ in args)
             given = dict(self._constant_args(base, args)).get("bias", k.BOOL if starred else True)
             self.owner.statics["<bias>"] = given if isinstance(given, k.Kind) else k.Const(given)
-            if base in MAYBE_AFFINE and not surely_affine(args, starred):
+            if base in MAYBE_AFFINE and not surely_affine(base, args, starred):
                 self.owner.statics["<weight>"] = k.BOOL
         return k.NONE if name == "__init__" else k.UNKNOWN
 

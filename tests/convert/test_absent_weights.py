@@ -1,0 +1,67 @@
+"""Weights and biases that a norm or a cell may have none of, handed to torch's functions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import check
+
+SOURCE = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Cell(nn.LSTMCell):
+    def forward(self, x):
+        return F.linear(x, self.weight_ih, self.bias_ih)[:, :4]
+
+class LN(nn.LayerNorm):
+    def forward(self, x):
+        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+class GN(nn.GroupNorm):
+    def forward(self, x):
+        return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+class IN(nn.InstanceNorm1d):
+    def forward(self, x):
+        return F.instance_norm(x[None], weight=self.weight, bias=self.bias)[0]
+
+class Held(nn.Module):
+    def __init__(self, bias=True, affine=True):
+        super().__init__()
+        self.cell = nn.GRUCell(4, 4, bias)
+        self.norm = nn.GroupNorm(2, 4, affine=affine)
+
+    def forward(self, x):
+        y = F.group_norm(x, 2, self.norm.weight, self.norm.bias)
+        return F.linear(y, self.cell.weight_ih, self.cell.bias_ih)[:, :4]
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+        self.part = {part}
+
+    def forward(self, x):
+        return self.part(self.l(x))
+"""
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "Cell(4, 4)",
+        "Cell(4, 4, bias=False)",
+        "LN(4)",
+        "LN(4, elementwise_affine=False)",
+        "GN(2, 4)",
+        "GN(2, 4, affine=False)",
+        "IN(3)",
+        "IN(3, affine=True)",
+        "Held()",
+        "Held(False, False)",
+    ],
+)
+def test_what_is_not_there_is_none(part: str) -> None:
+    check(SOURCE.format(part=part))
