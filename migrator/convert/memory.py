@@ -42,6 +42,7 @@ from migrator.convert.sharing import (
     is_view_index,
     kept_as,
     of_copy,
+    without_forward,
 )
 from migrator.convert.states import State, all_memory, merged, rejoin
 from migrator.convert.trips import surely_runs
@@ -470,6 +471,7 @@ class Aliases:
 
     def _call(self, node: cst.Call, state: State) -> frozenset[str]:
         ctx = self.ctx
+        node = without_forward(ctx, node)
         name = called_layer(ctx, node) or ctx.facts.callee(node) or ""
         short = name.rpartition(".")[2]
         if name in COPIES:

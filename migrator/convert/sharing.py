@@ -6,6 +6,7 @@ from functools import cache
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import kinds as k
 from rules import definitions
@@ -63,6 +64,20 @@ def called_layer(ctx: Context, node: cst.Call) -> str:
     """``torch.nn.Linear()`` of a call of such a layer; an empty text for a call of anything else."""
     layer = run_layer(ctx, ctx.kind(node.func))
     return f"{layer}()" if layer else ""
+
+
+def without_forward(ctx: Context, node: cst.Call) -> cst.Call:
+    """``self.conv(x)`` for ``self.conv.forward(x)``."""
+    func, kind = node.func, ctx.kind(node.func)
+    if not isinstance(func, cst.Attribute) or func.attr.value != "forward":
+        return node
+    if not isinstance(kind, k.Function) or kind.name != "Module.forward":
+        return node
+    if not isinstance(ctx.kind(func.value), k.Module):
+        return node
+    made = syntax.changed(node, func=func.value)
+    ctx.facts.kinds[made] = ctx.facts.kind(node)
+    return made
 
 
 def _is_known(ctx: Context, cls: str) -> bool:

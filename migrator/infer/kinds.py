@@ -358,6 +358,8 @@ def element(kind: Kind) -> Kind:
 
 def without_role(kind: Kind) -> Kind:
     """A tensor that is a value, no longer a registered attribute."""
+    if isinstance(kind, Optional):
+        return Optional(without_role(kind.inner))
     return replace(kind, role="") if isinstance(kind, Tensor) and kind.role else kind
 
 

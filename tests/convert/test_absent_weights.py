@@ -65,3 +65,42 @@ class M(nn.Module):
 )
 def test_what_is_not_there_is_none(part: str) -> None:
     check(SOURCE.format(part=part))
+
+
+HANDED = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+def same(x, w, b=None):
+    return F.linear(x, w, b)
+
+class L(nn.Linear):
+    def helper(self, x, w, b):
+        return F.linear(x, w, b)
+
+    def forward(self, x):
+        {line}
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = L(4, 4, bias={bias})
+
+    def forward(self, x):
+        return self.l(x)
+"""
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return same(x, self.weight, self.bias)",
+        "return same(x, w=self.weight, b=self.bias)",
+        "return self.helper(x, self.weight, self.bias)",
+        "f = lambda t, b: F.linear(t, self.weight, b); return f(x, self.bias)",
+    ],
+)
+def test_a_bias_that_is_handed_on_may_be_none(line: str, bias: bool) -> None:
+    check(HANDED.format(line=line, bias=bias))

@@ -607,3 +607,23 @@ def test_a_method_that_draws_and_one_that_does_not_override_each_other() -> None
     made = same(OVERRIDDEN, (2, 3))
     assert made.count("def fill(self, *, rngs: nnx.Rngs):") == 2
     assert made.count("def later(self, *, rngs: nnx.Rngs):") == 2
+
+
+CALLED_BY_FORWARD = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Linear(4, 4)
+        self.bn = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        b = self.conv.forward(x)
+        b += 1
+        b = F.relu(self.bn.forward(b), inplace=True)
+        return F.relu_(self.conv.forward(b)) + b + x
+"""
+
+
+def test_what_a_layer_gives_when_its_forward_is_called_is_new() -> None:
+    assert rules_of(CALLED_BY_FORWARD) == []
+    same(CALLED_BY_FORWARD.replace("self.bn.forward(b)", "b.exp()"), (2, 4))
