@@ -105,6 +105,14 @@ def scatter_value(input, dim, index, value, *, reduce=None) -> Tensor["same"]:
     return input.at[along_axis(index, dim)].set(value)
 
 
+@op("torch.scatter", "Tensor.scatter", general=True)
+def scatter_any(input, dim, index, src) -> Tensor["same"]:
+    """Writes a number, or what an array has at each place of ``index``, whichever it is."""
+    if jnp.ndim(src):
+        src = src[tuple(map(slice, index.shape))]
+    return input.at[along_axis(index, dim)].set(src)
+
+
 @op(
     "torch.scatter_add",
     "Tensor.scatter_add",

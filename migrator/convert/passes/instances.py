@@ -93,6 +93,8 @@ def exact_test(rw: Rewriter, node: cst.Comparison) -> Any:
         return None
     tested, classes, positive = asked
     names = [rw.ctx.facts.qualified_name(c) or "" for c in classes]
+    if "torch.Tensor" in names:
+        return _is_tensor(rw, node, tested, [*zip(names, classes, strict=True)])
     if not any(definitions.layers(name) for name in names):
         for one in classes:
             _check_table(rw, node, one)
@@ -111,6 +113,29 @@ def exact_test(rw: Rewriter, node: cst.Comparison) -> Any:
         other = others[0] if len(others) == 1 else make_tuple(others)
         no = cst.UnaryOperation(cst.Not(), _isinstance(rw, tested, other))
         both = cst.BooleanOperation(test, cst.And(), no)
+        test = syntax.changed(both, lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return test if positive else cst.UnaryOperation(cst.Not(), test)
+
+
+_TENSORS = ("torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter")
+
+
+def _is_tensor(
+    rw: Rewriter,
+    node: cst.Comparison,
+    tested: cst.BaseExpression,
+    classes: list[tuple[str, cst.BaseExpression]],
+) -> cst.BaseExpression:
+    """``type(x) == torch.Tensor`` → ``isinstance(x, jax.Array)``, which no array of JAX has for its own class."""
+    tensors = [one for name, one in classes if name in _TENSORS]
+    others = [one for name, one in classes if name not in _TENSORS]
+    test = _isinstance(rw, tested, tensors[0] if len(tensors) == 1 else make_tuple(tensors))
+    positive = isinstance(node.comparisons[0].operator, (cst.Equal, cst.Is, cst.In))
+    if others:
+        target = cst.ComparisonTarget(cst.In(), make_tuple(others))
+        if len(others) == 1:
+            target = cst.ComparisonTarget(cst.Is(), others[0])
+        both = cst.BooleanOperation(test, cst.Or(), rw.visit(cst.Comparison(node.left, [target])))
         test = syntax.changed(both, lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     return test if positive else cst.UnaryOperation(cst.Not(), test)
 

@@ -9,8 +9,9 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax, views
-from migrator.convert.alias import check_mutation, check_temporary, reads_in
-from migrator.convert.context import Failure
+from migrator.convert.alias import check_mutation, check_temporary, innermost, reads_in
+from migrator.convert.context import Context, Failure
+from migrator.convert.memory import aliases
 from migrator.convert.passes import targets
 from migrator.convert.passing import makes_new
 from migrator.convert.rewriter import Rewriter
@@ -166,6 +167,9 @@ def used_view(
         pass
     else:
         return value()
+    if isinstance(base, cst.Name) and not _is_read_again(ctx, statement.node, node, base):
+        check_mutation(ctx, node, base)
+        return value()  # nobody reads what the tensor would hold
     root = views.written_base(target)
     if not isinstance(root, cst.Name) or read_elsewhere(statement.node, node, root):
         raise seen
@@ -176,6 +180,28 @@ def used_view(
     for line in targets.assign(rw, target, name):
         statement.before.append(cst.SimpleStatementLine([line]))
     return name
+
+
+_ASKED = frozenset("shape dtype device ndim size dim type_as expand_as view_as reshape_as".split())
+"""What tells nothing of the values of a tensor, as its attribute or method or of an argument."""
+
+
+def _is_read_again(ctx: Context, statement: cst.CSTNode, call: cst.Call, name: cst.Name) -> bool:
+    """Whether the values of a tensor are read outside of a call, in its statement or after it."""
+    if name.value in aliases(ctx, innermost(ctx)).read_after(statement):
+        return True
+    count = reads_in(statement, name.value) - syntax.names(call).get(name.value, 0)
+    within = set(syntax.walk(call))
+    for one in syntax.walk(statement):
+        if one in within:
+            continue
+        if isinstance(one, cst.Attribute) and isinstance(one.value, cst.Name):
+            count -= one.value.value == name.value and one.attr.value in _ASKED
+        elif isinstance(one, cst.Call) and isinstance(one.func, cst.Attribute) and one.args:
+            given = one.args[0].value
+            named = isinstance(given, cst.Name) and given.value == name.value
+            count -= named and one.func.attr.value in _ASKED and one.func.attr.value.endswith("_as")
+    return count > 0
 
 
 def is_view(rw: Rewriter, call: cst.Call) -> bool:
