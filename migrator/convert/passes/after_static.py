@@ -17,6 +17,7 @@ from migrator.convert.containing import holds_tensor
 from migrator.convert.context import Context, Failure
 from migrator.convert.kept import either_or
 from migrator.convert.own_state import property_of
+from migrator.convert.passes.first_kept import is_constant
 from migrator.convert.passes.held import assigned, is_function
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
@@ -48,6 +49,24 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
     ctx.helpers.use("nnx")
     call = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(made.value)])
     return syntax.changed(made, value=call)
+
+
+@converts(cst.Assign, targets=(cst.Attribute,))
+def nothing_yet(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.a = self.b = None``: each as it is alone, where one is declared as data."""
+    value = node.value
+    if len(node.targets) < 2 or not (isinstance(value, cst.Name) and value.value == "None"):
+        return None
+    if not all(type(one.target) is cst.Attribute for one in node.targets):
+        return None
+    from migrator.convert.passes.parameters import attribute_assignment
+
+    each = [syntax.changed(node, targets=[one]) for one in node.targets]
+    made = [attribute_assignment(rw, one) for one in each]
+    if all(one is None for one in made):
+        return None
+    found = zip(each, made, strict=True)
+    return [rw.rebuild(one) if new is None else new for one, new in found]
 
 
 def before_registration(rw: Rewriter, node: cst.Assign, value: cst.BaseExpression) -> cst.Assign:
@@ -91,7 +110,7 @@ def _may_be_static(ctx: Context, owner: ClassInfo, name: str, value: cst.BaseExp
     bases = [base.attributes[name] for base in owner.lineage()[1:] if name in base.attributes]
     if any(not _says_data(kind) for kind in bases):
         return True
-    before = [v for v in assigned(ctx, owner, name) if v is not value and not _is_constant(v)]
+    before = [v for v in assigned(ctx, owner, name) if v is not value and not is_constant(v)]
     if any(not _says_data(ctx.facts.kind(v)) and not either_or(ctx, v, value) for v in before):
         return True
     return any(_assigns(ctx, info, name) for info in owner.lineage())
@@ -124,7 +143,7 @@ def _put_beside(ctx: Context, info: ClassInfo) -> Iterator[str]:
                 yield from _constants(one.target, item.value, len(item.targets) > 1)
         for call in tree.within(method.node.body, cst.Call) if computed else ():
             if isinstance(call.func, cst.Name) and call.func.value == "setattr":
-                if len(call.args) == 3 and _is_constant(call.args[2].value):
+                if len(call.args) == 3 and is_constant(call.args[2].value):
                     told = call.args[1].value
                     yield str(told.evaluated_value) if isinstance(told, cst.SimpleString) else _ANY
 
@@ -136,11 +155,5 @@ def _constants(
     if isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple):
         for to, one in zip(target.elements, value.elements, strict=False):
             yield from _constants(to.value, one.value, beside=True)
-    elif beside and isinstance(target, cst.Attribute) and _is_constant(value):
+    elif beside and isinstance(target, cst.Attribute) and is_constant(value):
         yield target.attr.value
-
-
-def _is_constant(value: cst.BaseExpression) -> bool:
-    return isinstance(value, (cst.BaseNumber, cst.SimpleString)) or (
-        isinstance(value, cst.Name) and value.value in ("None", "True", "False")
-    )

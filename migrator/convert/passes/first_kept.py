@@ -110,18 +110,28 @@ def _made_by_constructor(ctx: Context, owner: ClassInfo, name: str) -> bool:
     known = owner.attribute(name)
     if isinstance(known, k.Tensor) and known.role:
         return True
+    inner = known.inner if isinstance(known, k.Optional) else known
     family = [c for c in ctx.facts.classes.values() if owner in c.lineage() or c in owner.lineage()]
     for info in family:
         for method in info.methods.values():
             if not ctx.plan.builds_time(method):
                 continue
             for node in ctx.facts.tree.within(method.node.body, cst.Assign, cst.AnnAssign):
+                if isinstance(inner, k.Unknown) and is_constant(node.value):  # type: ignore[attr-defined]
+                    continue  # which declares nothing, since only a run tells what comes later
                 for to in syntax.assigned_to(node):
                     if isinstance(to, cst.Attribute) and to.attr.value == name:
                         return True
             if any(_names(one, name) for one in ctx.facts.tree.within(method.node.body, cst.Call)):
                 return True
     return False
+
+
+def is_constant(value: cst.CSTNode | None) -> bool:
+    """Whether a value is a number, a text, None or a truth that is written down."""
+    return isinstance(value, (cst.BaseNumber, cst.SimpleString)) or (
+        isinstance(value, cst.Name) and value.value in ("None", "True", "False")
+    )
 
 
 def _names(call: cst.Call, name: str) -> bool:
