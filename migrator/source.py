@@ -13,6 +13,7 @@ from typing import Any
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from migrator.class_functions import said_static
 from migrator.data_views import by_parameter
 from migrator.drafts import in_variables
 from migrator.errors import UserError
@@ -103,7 +104,7 @@ class Source:
                 tree = straightened(spelled_out(split(cst.parse_module(text)), text), text)
                 tree = in_variables(written_out(assigned(tree, text), text), text)
                 tree = counted(by_place(tree, text), text)
-                self.tree = by_parameter(tree, text)
+                self.tree = said_static(by_parameter(tree, text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:

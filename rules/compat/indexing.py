@@ -37,6 +37,15 @@ def whole(index):
     return tuple(np.asarray(one) if isinstance(one, (list, tuple)) else one for one in index)
 
 
+def picked(arrays, index: jax.Array):
+    """``arrays[index]`` of a list of arrays, which have one shape where the index is only traced."""
+    index = jnp.reshape(index, ())
+    try:
+        return arrays[int(index)]
+    except jax.errors.ConcretizationTypeError:
+        return jnp.stack(arrays)[index]
+
+
 def with_item(input, index, value):
     """``input[index] = value`` for an array, or a list, which is written to; returns what holds the value."""
     if isinstance(input, jax.Array):

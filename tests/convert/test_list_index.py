@@ -52,3 +52,26 @@ class M(nn.Module):
 )
 def test_a_list_as_an_index_is_read_as_torch_reads_it(line: str) -> None:
     check(LISTED.format(line=line))
+
+
+PICKED = """
+import torch
+from torch import nn
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+        self.register_buffer("parents", torch.tensor([-1, 0, 0, 1]))
+
+    def forward(self, x):
+        y = self.l(x)
+        chain = [y[:, 0]]
+        for i in range(1, self.parents.shape[0]):
+            chain.append(chain[self.parents[i]] * y[:, i])
+        return torch.stack(chain, 1)
+"""
+
+
+def test_an_item_of_a_list_whose_place_a_tensor_says() -> None:
+    check(PICKED)

@@ -31,7 +31,25 @@ def subscript(rw: Rewriter, node: cst.Subscript) -> Any:
             return component
     if isinstance(kind, k.Tensor):
         return rw_index(rw, node)
+    if isinstance(kind, (k.Sequence, k.Tuple)):
+        return _picked(rw, node, kind)
     return None
+
+
+def _picked(rw: Rewriter, node: cst.Subscript, kind: k.Kind) -> cst.BaseExpression | None:
+    """``chain[parents[i]]``: an item of a list of tensors whose place a tensor says."""
+    index = node.slice[0].slice
+    if not isinstance(index, cst.Index) or rw.ctx.concrete or rw.ctx.in_init:
+        return None
+    asked, item = rw.ctx.kind(index.value), k.element(kind)
+    if not isinstance(asked, k.Tensor) or asked.dtype == "bool" or not isinstance(item, k.Tensor):
+        return None
+    around = rw.ctx.facts.tree.around(node) if rw.ctx.facts.tree.has(node) else ()
+    if not around or isinstance(around[-1], (cst.AssignTarget, cst.AugAssign, cst.Del)):
+        return None
+    name = rw.ctx.helpers.need(module_file("rules.compat.indexing"), "picked")
+    parts = [syntax.unparenthesized(rw.visit(one)) for one in (node.value, index.value)]
+    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(one) for one in parts])
 
 
 @converts(cst.Call, named=("mean", "sum"))
