@@ -21,7 +21,9 @@ def as_axes(ctx: Context, node: Any) -> Any:
         left = node.left
         if _is_made(left, "tuple") and isinstance(node.right, cst.Name):
             inner = left.args[0].value
-            if isinstance(inner, cst.Call) and (_is_made(inner, "tuple") or _is_made(inner, "list")):
+            if isinstance(inner, cst.Call) and (
+                _is_made(inner, "tuple") or _is_made(inner, "list")
+            ):
                 inner = inner.args[0].value
                 left = syntax.changed(left, args=[cst.Arg(inner)])
             return left if _is_filled(ctx, inner) else syntax.changed(node, left=left)

@@ -32,16 +32,19 @@ from migrator.convert.parts import (
 from migrator.convert.passing import makes_new, passes
 from migrator.convert.results import Returned, results
 from migrator.convert.sharing import (
+    CONTAINERS,
     COPIES,
     KEEPING,
     NUMPY_VIEWS,
     OVERLAPPING,
+    PLAIN,
     STORING,
     VIEWS,
     called_layer,
     is_view_index,
     kept_as,
     of_copy,
+    of_scipy,
     without_forward,
 )
 from migrator.convert.states import State, all_memory, merged, rejoin
@@ -169,7 +172,7 @@ class Aliases:
 
     def _elements(self, node: cst.BaseExpression, state: State) -> frozenset[str]:
         """The memory of what a loop goes over: that of the arguments of ``zip(…)``, not of the pairs it makes."""
-        if isinstance(node, cst.Call) and self.ctx.facts.callee(node) in _CONTAINERS:
+        if isinstance(node, cst.Call) and self.ctx.facts.callee(node) in CONTAINERS:
             return frozenset().union(*(self._elements(a.value, state) for a in node.args))
         return self.memory(node, state)
 
@@ -295,7 +298,8 @@ class Aliases:
         called = self.ctx.facts.callee(value) or ""
         fresh = all(one.startswith("new:") for one in memory)
         apart = called.rpartition(".")[2] not in OVERLAPPING
-        return fresh and apart and called.startswith(("torch.", "Tensor.")) and len(memory) == 1
+        known = called.startswith(("torch.", "Tensor.")) or of_scipy(self.ctx, value)
+        return fresh and apart and known and len(memory) == 1
 
     def _bind_new(self, target: cst.CSTNode, state: State) -> None:
         """Each name is given a tensor of its own, those of ``out, (h, c) = self.lstm(x)`` too."""
@@ -474,7 +478,7 @@ class Aliases:
         node = without_forward(ctx, node)
         name = called_layer(ctx, node) or ctx.facts.callee(node) or ""
         short = name.rpartition(".")[2]
-        if name in COPIES:
+        if name in COPIES or of_scipy(ctx, node):
             return self._new()
         out = [a.value for a in node.args if a.keyword is not None and a.keyword.value == "out"]
         if out and name.startswith("torch."):
@@ -508,9 +512,9 @@ class Aliases:
                 return self._new()
             method = name.startswith("numpy.ndarray.") and isinstance(node.func, cst.Attribute)
             return self.memory(node.func.value, state) if method else arguments  # type: ignore[attr-defined]
-        if name.startswith(_PLAIN):
+        if name.startswith(PLAIN):
             return frozenset()
-        if name in _CONTAINERS:
+        if name in CONTAINERS:
             arguments |= self._box()
         receiver: frozenset[str] = frozenset()
         if isinstance(node.func, cst.Attribute):
@@ -559,12 +563,6 @@ class Aliases:
     def _reads(self) -> list[frozenset[str]]:
         """The names that each statement reads, in order."""
         return [frozenset().union(*map(syntax.reads, parts)) for _, parts, _ in self.order]
-
-
-_PLAIN = ("builtins.len", "builtins.int", "builtins.range", "math.")
-_CONTAINERS = frozenset(
-    f"builtins.{name}" for name in "list dict set tuple reversed sorted zip enumerate map".split()
-) | frozenset({"collections.deque", "collections.OrderedDict", "collections.defaultdict"})
 
 
 def aliases(ctx: Context, info: FunctionInfo) -> Aliases:

@@ -27,6 +27,12 @@ OVERLAPPING = frozenset(
     "expand expand_as broadcast_to broadcast_tensors meshgrid as_strided unfold".split()
 )
 """Views whose rows may share memory with one another."""
+PLAIN = ("builtins.len", "builtins.int", "builtins.range", "math.")
+CONTAINERS = frozenset(
+    f"builtins.{name}" for name in "list dict set tuple reversed sorted zip enumerate map".split()
+) | frozenset({"collections.deque", "collections.OrderedDict", "collections.defaultdict"})
+_OF_SCIPY = ("scipy.", "numpy.linalg.", "numpy.fft.", "numpy.random.")
+"""What gives arrays of its own, each of several another."""
 NUMPY_VIEWS = frozenset(
     "asarray ascontiguousarray atleast_1d atleast_2d diagonal expand_dims flip moveaxis ravel reshape squeeze "
     "swapaxes transpose view".split()
@@ -64,6 +70,13 @@ def called_layer(ctx: Context, node: cst.Call) -> str:
     """``torch.nn.Linear()`` of a call of such a layer; an empty text for a call of anything else."""
     layer = run_layer(ctx, ctx.kind(node.func))
     return f"{layer}()" if layer else ""
+
+
+def of_scipy(ctx: Context, node: cst.Call) -> bool:
+    """Whether a call gives arrays that nothing else has: ``scipy.linalg.lu(a)``."""
+    func = node.func
+    kind = ctx.kind(func.value if isinstance(func, cst.Attribute) else func)
+    return isinstance(kind, k.Function) and f"{kind.name}.".startswith(_OF_SCIPY)
 
 
 def without_forward(ctx: Context, node: cst.Call) -> cst.Call:

@@ -315,7 +315,9 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear") ->
 )
 def any(input, dim=None, keepdim=False) -> Tensor["bool"]:
     """Whether any element is nonzero."""
-    if isinstance(dim, (list, tuple)) and not surely(input.ndim == 0):  # of no axes: of each element
+    if isinstance(dim, (list, tuple)) and not surely(
+        input.ndim == 0
+    ):  # of no axes: of each element
         return input.any(axis=tuple(dim), keepdims=keepdim)
     return input.any(axis=axes(dim, input), keepdims=keepdim)
 
@@ -327,7 +329,9 @@ def any(input, dim=None, keepdim=False) -> Tensor["bool"]:
 )
 def all(input, dim=None, keepdim=False) -> Tensor["bool"]:
     """Whether all elements are nonzero."""
-    if isinstance(dim, (list, tuple)) and not surely(input.ndim == 0):  # of no axes: of each element
+    if isinstance(dim, (list, tuple)) and not surely(
+        input.ndim == 0
+    ):  # of no axes: of each element
         return input.all(axis=tuple(dim), keepdims=keepdim)
     return input.all(axis=axes(dim, input), keepdims=keepdim)
 

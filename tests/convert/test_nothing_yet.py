@@ -39,8 +39,14 @@ class M(nn.Module):
         ("self.kept = None", "self.kept = batch.get('x'); return self.l(self.kept)"),
         ("self.kept = None", "return self.loss(batch['x'], scale=2) + self.kept"),
         ("self.kept = 0", "self.kept = batch['x']; return self.l(self.kept)"),
-        ("self.a = self.b = None", "self.a, self.b = self.pair(batch['x']); return self.a + self.b"),
-        ("self.a = self.n = None", "self.n = 2; self.a = self.l(batch['x']); return self.a * self.n"),
+        (
+            "self.a = self.b = None",
+            "self.a, self.b = self.pair(batch['x']); return self.a + self.b",
+        ),
+        (
+            "self.a = self.n = None",
+            "self.n = 2; self.a = self.l(batch['x']); return self.a * self.n",
+        ),
     ],
 )
 def test_what_is_kept_later(made: str, line: str) -> None:

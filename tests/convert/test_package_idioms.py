@@ -627,3 +627,24 @@ class M(nn.Module):
 def test_what_a_layer_gives_when_its_forward_is_called_is_new() -> None:
     assert rules_of(CALLED_BY_FORWARD) == []
     same(CALLED_BY_FORWARD.replace("self.bn.forward(b)", "b.exp()"), (2, 4))
+
+
+TAKEN_APART = """
+import numpy as np
+from scipy import linalg as la
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        w_p, w_l, w_u = la.lu(np.random.randn(4, 4).astype(np.float32))
+        self.register_buffer("w_p", torch.from_numpy(w_p))
+        self.w_l = nn.Parameter(torch.from_numpy(w_l))
+        self.w_u = nn.Parameter(torch.from_numpy(w_u))
+
+    def forward(self, x):
+        return x @ (self.w_p @ self.w_l @ self.w_u)
+"""
+
+
+def test_each_of_several_arrays_that_scipy_gives_has_memory_of_its_own() -> None:
+    same(TAKEN_APART, (2, 4))

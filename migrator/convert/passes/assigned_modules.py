@@ -98,7 +98,9 @@ def check_hidden(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> None:
     for one in owner.lineage():
         hidden = name in one.methods and "property" not in one.methods[name].decorators
         if one.settled is None and (hidden or (name in one.statics and _says_what(one, name))):
-            what = f"`{name}` is read from the class {one.short}, also after a layer is assigned to it"
+            what = (
+                f"`{name}` is read from the class {one.short}, also after a layer is assigned to it"
+            )
             raise Failure(node, "API007", what, "give one of the two another name")
 
 
