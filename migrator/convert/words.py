@@ -23,7 +23,6 @@ from migrator.convert.values import (
 from migrator.infer import kinds as k
 from rules.definitions import Rule
 
-
 _PYTHON = {"int": int, "float": float, "bool": bool, "str": str, "tuple": tuple, "list": list}
 
 
