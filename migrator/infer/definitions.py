@@ -24,6 +24,12 @@ from migrator.infer.statements import Statements
 from migrator.infer.symbols import AUTOGRAD, LAYERS, starred, symbol
 from migrator.source import dotted
 
+_PUBLIC = {
+    "torch.nn.modules.batchnorm._BatchNorm": "torch.nn.BatchNorm2d",
+    "torch.nn.modules.instancenorm._InstanceNorm": "torch.nn.InstanceNorm2d",
+    "torch.nn.modules.dropout._DropoutNd": "torch.nn.Dropout",
+}
+
 
 class Definitions(Statements):
     """Executes definitions over kinds."""
@@ -84,6 +90,20 @@ class Definitions(Statements):
         if self.function is not None:
             self.enter(info, dict(self.env))
 
+    def _base(self, node: cst.ClassDef, base: cst.BaseExpression) -> k.Kind:
+        """What a class derives from: of the private bases of torch's layers one that is made in the same way."""
+        kind = self.eval(base)
+        public = _PUBLIC.get(kind.name) if isinstance(kind, (k.Class, k.Function)) else None
+        if public is None:
+            return kind
+        runs = any(
+            isinstance(f, cst.FunctionDef) and f.name.value == "forward" for f in node.body.body
+        )
+        if not runs and public != "torch.nn.BatchNorm2d":  # the public ones look at the shape
+            return kind
+        self.facts.kinds[base] = k.Class(public)
+        return k.Class(public)
+
     def do_ClassDef(self, node: cst.ClassDef) -> None:
         name = f"{self.module}.{node.name.value}"
         for decorator in node.decorators:
@@ -92,7 +112,7 @@ class Definitions(Statements):
         if info is None or info.node is not node:
             info = ClassInfo(name, node, asks_training=asks_training(self.facts.tree, node))
             self.facts.classes[name] = info
-        info.bases = [self.eval(base.value) for base in node.bases]
+        info.bases = [self._base(node, base.value) for base in node.bases]
         info.parents = []
         info.torch_base, info.gradient = None, False
         written = (syntax.code(base.value) for base in node.bases)

@@ -104,3 +104,42 @@ class M(nn.Module):
 )
 def test_a_bias_that_is_handed_on_may_be_none(line: str, bias: bool) -> None:
     check(HANDED.format(line=line, bias=bias))
+
+
+PRIVATE = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.modules.instancenorm import _InstanceNorm
+
+class BN(_BatchNorm):
+    def _check_input_dim(self, input):
+        pass
+
+class IN(_InstanceNorm):
+    def __init__(self, size, affine=True):
+        super().__init__(size, affine=affine)
+
+    def forward(self, x):
+        x = (x - x.mean(0)) / (x.var(0) + self.eps)
+        return torch.addcmul(self.bias, self.weight, x) if self.affine else x
+
+class D(_DropoutNd):
+    def forward(self, x):
+        return F.dropout(x, self.p, False)
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+        self.parts = nn.Sequential(BN(4), IN(4), IN(4, False), D(0.5))
+
+    def forward(self, x):
+        return self.parts(self.l(x))
+"""
+
+
+def test_private_bases_of_torchs_layers() -> None:
+    check(PRIVATE)

@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.alias import check_mutation
 from migrator.convert.children import REGISTERING
 from migrator.convert.context import Context, Failure
+from migrator.convert.kept import is_operand
 from migrator.convert.passes import targets
 from migrator.convert.passes.after_static import before_registration
 from migrator.convert.passes.assigned_modules import (
@@ -256,7 +257,7 @@ def read(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     made: cst.BaseExpression = targets.dereferenced(reference)
     if transposed:
         made = cst.Attribute(made, cst.Name("T"))
-    if isinstance(ctx.facts.kind(node), k.Optional):
+    if isinstance(ctx.facts.kind(node), k.Optional) and not is_operand(ctx, node):
         test = cst.Comparison(reference, [cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))])
         return cst.IfExp(test, made, cst.Name("None"))
     return made
