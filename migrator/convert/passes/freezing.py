@@ -198,11 +198,15 @@ def _is_argument(rw: Rewriter, node: cst.CSTNode) -> bool:
 
 
 def _computes(rw: Rewriter, node: cst.CSTNode) -> bool:
-    """Whether an expression is a call of a torch function that makes a new tensor."""
+    """Whether an expression makes a new tensor: an operation, a call of a torch function."""
+    if isinstance(node, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
+        return isinstance(rw.ctx.kind(node), k.Tensor)
     name = rw.ctx.facts.callee(node) if isinstance(node, cst.Call) else None
     if name is None or not isinstance(rw.ctx.kind(node), k.Tensor):
         return False
     own = name.startswith("Tensor.") and name.endswith("_")
+    if own and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        return _computes(rw, node.func.value)  # which it changes and gives back
     return name.startswith(("torch.", "Tensor.")) and not own and "Parameter" not in name
 
 
