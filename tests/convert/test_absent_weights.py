@@ -143,3 +143,35 @@ class M(nn.Module):
 
 def test_private_bases_of_torchs_layers() -> None:
     check(PRIVATE)
+
+
+MOVED = """
+import torch
+from torch import nn
+
+class Scaled(nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.bias = self.layer.bias
+        self.layer.bias = None
+
+    def forward(self, x):
+        return self.layer(x * 2) + self.bias
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.bias = self.linear.bias
+        self.linear.bias = None
+        nn.init.normal_(self.linear.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x):
+        return self.linear(x * 2) + self.bias
+"""
+
+
+def test_a_bias_that_moves_to_the_module_around() -> None:
+    check(MOVED)

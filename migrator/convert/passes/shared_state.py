@@ -194,6 +194,23 @@ def _assigned(statement: cst.SimpleStatementLine) -> str:
 # --- names for what is there -----------------------------------------------------------------------------------------
 
 
+def _is_moved(ctx: Context, node: cst.Assign, value: cst.Attribute) -> bool:
+    """``self.bias = self.conv.bias``, whose next line is ``self.conv.bias = None``: there are never two of it."""
+    around = ctx.facts.tree.around(node)
+    lines = [n for n in around if isinstance(n, cst.SimpleStatementLine)]
+    blocks = [n for n in around if isinstance(n, cst.IndentedBlock)]
+    if not lines or not blocks or len(lines[-1].body) != 1:
+        return False
+    body = list(blocks[-1].body)
+    at = body.index(lines[-1]) + 1 if lines[-1] in body else len(body)
+    after = body[at] if at < len(body) else None
+    if not isinstance(after, cst.SimpleStatementLine) or not isinstance(after.body[0], cst.Assign):
+        return False
+    taken = after.body[0]
+    none = isinstance(taken.value, cst.Name) and taken.value.value == "None"
+    return none and syntax.code(taken.targets[0].target) == syntax.code(value)
+
+
 @converts(cst.Assign, targets=(cst.Attribute,))
 def another_name(rw: Rewriter, node: cst.Assign) -> None:
     """Raise a Failure for ``self.row = self.table[0]``, a view, and for a second name of what is given anew later."""
@@ -201,6 +218,8 @@ def another_name(rw: Rewriter, node: cst.Assign) -> None:
     if ctx.frame is None or not ctx.in_init or not isinstance(target, cst.Attribute):
         return
     if isinstance(node.value, cst.Attribute) and is_variable(ctx, node.value):
+        if _is_moved(ctx, node, node.value):
+            return
         if layer_weight(ctx, target) is None and _is_given_anew(ctx, node, (target, node.value)):
             raise _second_name(node, target, "and one of the two is given a new value later")
         return
