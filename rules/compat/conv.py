@@ -107,15 +107,20 @@ class PaddedConv(nnx.Module):
         padding = self.padding if padding is None else padding
         if self.padding_mode == "zeros":
             return super()._conv_forward(input, weight, bias, padding)
+        mode = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[self.padding_mode]
+        margins = [(0, 0)] * (input.ndim - self.spatial) + self._margins(padding)
+        return super()._conv_forward(jnp.pad(input, margins, mode), weight, bias, "valid")
+
+    def _margins(self, padding):
+        """Before and after each axis."""
         if padding == "same":
             totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
-            margins = [(total // 2, total - total // 2) for total in totals]
-        else:
-            amounts = (0,) * self.spatial if padding == "valid" else padding
-            margins = [(p, p) for p in amounts]
-        mode = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[self.padding_mode]
-        margins = [(0, 0)] * (input.ndim - self.spatial) + margins
-        return super()._conv_forward(jnp.pad(input, margins, mode), weight, bias, "valid")
+            return [(total // 2, total - total // 2) for total in totals]
+        return [(p, p) for p in ((0,) * self.spatial if padding == "valid" else padding)]
+
+    @property
+    def _reversed_padding_repeated_twice(self):
+        return [amount for pair in reversed(self._margins(self.padding)) for amount in pair]
 
 
 class PaddedConv1d(PaddedConv, Conv1d):

@@ -648,3 +648,25 @@ class M(nn.Module):
 
 def test_each_of_several_arrays_that_scipy_gives_has_memory_of_its_own() -> None:
     same(TAKEN_APART, (2, 4))
+
+
+PADDED = """
+class Conv(nn.Conv2d):
+    def forward(self, x):
+        w = self.weight / self.weight.norm()
+        if self.padding_mode != 'zeros':
+            return F.conv2d(F.pad(x, self._reversed_padding_repeated_twice, mode=self.padding_mode), w, self.bias, self.stride, (0, 0), self.dilation, self.groups)
+        return F.conv2d(x, w, self.bias, self.stride, self.padding, self.dilation, self.groups)
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Conv(3, 4, 3, padding=1)
+        self.b = Conv(4, 4, (3, 5), padding="same", dilation=2, padding_mode="circular")
+        self.c = Conv(4, 4, 3, padding=(1, 2), padding_mode="reflect")
+    def forward(self, x):
+        return self.c(self.b(self.a(x)))
+"""
+
+
+def test_the_padding_that_a_convolution_of_ones_own_reads() -> None:
+    same(PADDED, (2, 3, 9, 9))
