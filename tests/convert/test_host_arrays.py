@@ -153,3 +153,43 @@ class M(nn.Module):
     def forward(self, x):
         return self.season(self.fc(x), self.t)
 """)
+
+
+MAYBE = """
+import numpy as np
+import torch
+from torch import nn
+
+class M(nn.Module):
+    def __init__(self, t=None, c=True):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+        if t is None:
+            t = np.array([2, 3])
+        self.t = t
+        self.b = np.array([2, 3]) if c else None
+        self.e = [np.array([1, 2]), np.array([3])]
+        self.f = {'a': np.array([2., 3.])}
+        self.k = t if t is not None else np.array([1, 2])
+        ts = []
+        for i in range(3):
+            ts.append(np.arange(4) * i)
+        self.i = ts
+        self.j = []
+        for i in range(3):
+            self.j.append(np.arange(4) + i)
+        self.w = np.ones(4)
+    def forward(self, x):
+        y = self.l(x).repeat(1, int(self.t[0]))
+        if self.b is not None and self.b[0] > 1:
+            y = y + float(self.b[1])
+        y = y * int(self.e[0][1]) + np.log10(self.f['a'])[0] * len(self.i)
+        for a in self.i:
+            y = y + int(a[1])
+        y = y + int(self.j[2][1]) + int(self.k[0])
+        return y[:, :4] * torch.from_numpy(self.w).float()
+"""
+
+
+def test_what_may_be_an_array_or_hold_some() -> None:
+    check(MAYBE)

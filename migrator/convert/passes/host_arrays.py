@@ -30,10 +30,18 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
     return syntax.changed(node, value=value)
 
 
-@converts(cst.Attribute, kinds=(k.Other,))
+def _has_numpy(ctx: Context) -> bool:
+    return "numpy" in ctx.words
+
+
+@converts(
+    cst.Attribute,
+    when=_has_numpy,
+    kinds=(k.Other, k.Unknown, k.Optional, k.Sequence, k.Tuple, k.Mapping),
+)
 def read(rw: Rewriter, node: cst.Attribute) -> Any:
     """``self.scales`` → ``self.scales.value``."""
-    if rw.ctx.kind(node) != _ARRAY or not is_host_array(rw.ctx, node):
+    if not is_host_array(rw.ctx, node):
         return None
     attribute = syntax.changed(node, value=rw.visit(node.value))
     return cst.Attribute(attribute, cst.Name("value"))
@@ -59,7 +67,8 @@ def is_host_array(ctx: Context, node: cst.Attribute) -> bool:
 
 def keeps_for_numpy(ctx: Context, info: ClassInfo, name: str) -> bool:
     """Whether an attribute of a class is such an array; one that another file assigns is what is said there."""
-    if not info.torch_base or info.attribute(name) != _ARRAY:
+    kind = info.attribute(name) if info.torch_base else None
+    if kind is None or not (_is_array(kind) or isinstance(kind, k.Unknown)):
         return False
     owner = next((c for c in info.lineage() if name in c.attributes), None)
     if owner is None:
@@ -67,10 +76,51 @@ def keeps_for_numpy(ctx: Context, info: ClassInfo, name: str) -> bool:
     for one in info.lineage():
         if one.settled is not None and name in one.attributes:
             return name in one.settled.host_arrays
+    if isinstance(kind, k.Unknown) and not _may_be_array(ctx, owner, name):
+        return False
     related = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
     if not all(_is_set_once(ctx, c, name) for c in related):
         return False
     return any(_needs_numpy(ctx, c, name) for c in related)
+
+
+def _is_array(kind: k.Kind) -> bool:
+    """Whether a value is an array of numpy, or holds nothing else."""
+    if isinstance(kind, k.Optional):
+        return _is_array(kind.inner)
+    if isinstance(kind, k.Sequence):
+        return kind.type in ("list", "tuple") and _is_array(kind.item)
+    if isinstance(kind, k.Tuple):
+        return bool(kind.items) and all(map(_is_array, kind.items))
+    if isinstance(kind, k.Mapping):
+        return _is_array(kind.value)
+    return kind == _ARRAY
+
+
+def _may_be_array(ctx: Context, info: ClassInfo, name: str) -> bool:
+    """``t = np.array([2, 3]) if t is None else t``, or a statement that does the same; ``t or np.ones(2)``."""
+    init = info.methods.get("__init__")
+    if init is None or init.settled is not None:
+        return False
+    lines = ctx.facts.tree.within(init.node.body, cst.Assign)
+    for line in lines:
+        target = line.targets[0].target
+        if isinstance(target, cst.Attribute) and target.attr.value == name:
+            if ctx.is_self(target.value) or syntax.code(target.value) == "self":
+                cases = _cases(line.value)
+                given = {one.value for one in cases if isinstance(one, cst.Name)}
+                cases += [one.value for one in lines if syntax.code(one.targets[0].target) in given]
+                return any(_is_array(ctx.kind(one)) for one in cases)
+    return False
+
+
+def _cases(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What an expression may be."""
+    if isinstance(value, cst.IfExp):
+        return _cases(value.body) + _cases(value.orelse)
+    if isinstance(value, cst.BooleanOperation):
+        return _cases(value.left) + _cases(value.right)
+    return [value]
 
 
 def _uses(ctx: Context, info: ClassInfo, name: str) -> Iterator[tuple[str, cst.CSTNode, Any]]:
