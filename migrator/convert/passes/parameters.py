@@ -30,7 +30,7 @@ from migrator.convert.passes.held import (
     set_again,
 )
 from migrator.convert.passes.receivers import may_be_module
-from migrator.convert.passes.unregistered import registered_elsewhere
+from migrator.convert.passes.unregistered import holds_layers_of_any_class, registered_elsewhere
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.distributions import is_distribution
@@ -397,8 +397,12 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             value = rw.visit(node.value)
             return syntax.changed(node, value=cst.Call(syntax.parse("nnx.List"), [cst.Arg(value)]))
     for one in (kind, known if _is_empty_list(node.value) else None):
-        if isinstance(one, k.Sequence) and isinstance(one.item, k.Module) and one.type == "list":
-            if ctx.is_self(target.value):
+        if not isinstance(one, k.Sequence) or one.type != "list" or not ctx.is_self(target.value):
+            continue
+        if isinstance(one.item, k.Module):
+            return plain_list(rw, node, target)
+        if owner is not None and owner.torch_base and ctx.in_init and isinstance(one.item, k.Unknown):
+            if holds_layers_of_any_class(ctx, owner, target.attr.value):
                 return plain_list(rw, node, target)
     inner_known = known.inner if isinstance(known, k.Optional) else known
     if isinstance(inner_known, k.Tensor) and inner_known.role:

@@ -29,6 +29,16 @@ def is_registered(ctx: Context, owner: ClassInfo, name: str) -> bool:
     return _handed_on(ctx, init.node.body, name)
 
 
+def holds_layers_of_any_class(ctx: Context, owner: ClassInfo, name: str) -> bool:
+    """Whether a list surely holds modules, of which nothing else is known: what it holds is made children."""
+    init = owner.methods.get("__init__")
+    if init is None or init.settled is not None or not is_registered(ctx, owner, name):
+        return False
+    if _handed_on(ctx, init.node.body, name):
+        return True
+    return not {"setattr", "register_parameter"} & set(syntax.names(init.node))
+
+
 def _handed_on(ctx: Context, body: cst.BaseSuite, name: str) -> bool:
     """``for m in self.name: self.add_module(…, m)`` or ``nn.Sequential(*self.name)``, whatever the constructor does."""
     for statement in body.body:
