@@ -48,7 +48,7 @@ from migrator.convert.sharing import (
     without_forward,
 )
 from migrator.convert.states import State, all_memory, merged, rejoin
-from migrator.convert.trips import surely_runs
+from migrator.convert.trips import bound_at_once, rebound, surely_runs
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.distributions import DISTRIBUTIONS
@@ -471,7 +471,8 @@ class Aliases:
         return frozenset({f"box:{self._fresh}"})
 
     def _arguments(self, node: cst.Call, state: State) -> frozenset[str]:
-        return frozenset().union(*[self.memory(a.value, state) for a in node.args])
+        given = [a.value for a in node.args if a.keyword is None or a.keyword.value != "inplace"]
+        return frozenset().union(*[self.memory(one, state) for one in given])
 
     def _call(self, node: cst.Call, state: State) -> frozenset[str]:
         ctx = self.ctx
@@ -554,9 +555,13 @@ class Aliases:
             return frozenset().union(*self._reads)
         loops = self.order[position][2]
         found: frozenset[str] = frozenset()
-        for i, (_, _, around) in enumerate(self.order):
-            if i > position or (loops and loops[0] in around):
+        anew = rebound(loops[:1])  # what each turn binds before it is read there
+        for i, (node, _, around) in enumerate(self.order):
+            if i > position:
                 found |= self._reads[i]
+            elif loops and loops[0] in around:
+                found |= self._reads[i] - anew - rebound(around)
+                anew |= bound_at_once(loops[0], node)
         return found
 
     @cached_property

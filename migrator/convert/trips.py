@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -150,3 +151,26 @@ def _is_filled_attribute(ctx: Context, info: FunctionInfo, node: cst.Attribute) 
         and _is_filled(ctx, init, made.args[0].value)
         and node.attr.value not in _emptied(ctx)
     )
+
+
+def rebound(loops: Sequence[cst.CSTNode]) -> frozenset[str]:
+    """The names that loops bind at the head of each turn."""
+    heads = (loop.target for loop in loops if isinstance(loop, cst.For))
+    return frozenset(name for head in heads for name in _bound(head))
+
+
+def bound_at_once(loop: cst.CSTNode, line: cst.CSTNode) -> frozenset[str]:
+    """The names that a line binds which every turn of a loop comes by."""
+    body = getattr(getattr(loop, "body", None), "body", ())
+    if not isinstance(line, cst.SimpleStatementLine) or not any(one is line for one in body):
+        return frozenset()
+    given = [target for one in line.body if isinstance(one, cst.Assign) for target in one.targets]
+    return frozenset(name for one in given for name in _bound(one.target))
+
+
+def _bound(target: cst.CSTNode) -> Iterator[str]:
+    if isinstance(target, cst.Name):
+        yield target.value
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _bound(element.value)
