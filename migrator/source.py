@@ -19,6 +19,7 @@ from migrator.drafts import in_variables
 from migrator.errors import UserError
 from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
+from migrator.fresh_weights import as_parameters
 from migrator.guards import without_guards
 from migrator.lines import assigned, split
 from migrator.nodes import trusted_parser
@@ -106,7 +107,7 @@ class Source:
                 tree = in_variables(written_out(assigned(tree, text), text), text)
                 tree = counted(by_place(tree, text), text)
                 tree = without_guards(by_parameter(tree, text), text)
-                self.tree = said_static(tree, text)
+                self.tree = as_parameters(said_static(tree, text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:

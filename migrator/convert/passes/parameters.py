@@ -401,7 +401,12 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             continue
         if isinstance(one.item, k.Module):
             return plain_list(rw, node, target)
-        if owner is not None and owner.torch_base and ctx.in_init and isinstance(one.item, k.Unknown):
+        if (
+            owner is not None
+            and owner.torch_base
+            and ctx.in_init
+            and isinstance(one.item, k.Unknown)
+        ):
             if holds_layers_of_any_class(ctx, owner, target.attr.value):
                 return plain_list(rw, node, target)
     inner_known = known.inner if isinstance(known, k.Optional) else known

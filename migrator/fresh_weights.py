@@ -1,0 +1,147 @@
+"""Weights that are taken out of layers which nobody keeps: ``self.weight = nn.Linear(a, b, bias=False).weight``.
+
+Such a weight is a parameter of its own, as ``nn.Parameter(nn.Linear(a, b, bias=False).weight)`` is, and says so there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.assignments import with_functions
+
+_LAYER = r"\bnn\.(?:Linear|Conv[123]d|ConvTranspose[123]d|Bilinear|Embedding)\("
+_MADE = re.compile(_LAYER)
+_READ = re.compile(r"\)\.(?:weight|bias)\b")
+_LOCAL = re.compile(rf"^[ \t]+(\w+) *= *(?:torch\.)?{_LAYER}", re.M)
+_WEIGHTS = ("weight", "bias")
+_KEEPING = frozenset("append ParameterList register_parameter setattr".split())
+
+
+def as_parameters(tree: cst.Module, text: str) -> cst.Module:
+    """A file whose weights of layers that nobody keeps are parameters of their own."""
+    if _MADE.search(text) is None:
+        return tree
+    local = any(re.search(rf"\b{name}\.(?:weight|bias)\b", text) for name in _LOCAL.findall(text))
+    if not local and _READ.search(text) is None:
+        return tree
+    return with_functions(tree, _function)
+
+
+def _function(function: cst.FunctionDef) -> cst.FunctionDef:
+    found = {node: _wrapped(node, func) for node, func in _fresh(function)}
+    if not found:
+        return function
+
+    def visit(node: cst.CSTNode) -> Any:
+        return found[node] if node in found else syntax.rebuild(node, visit)
+
+    return syntax.changed(function, body=visit(function.body))
+
+
+def _wrapped(node: cst.Attribute, func: cst.Attribute) -> cst.Call:
+    name = syntax.changed(func, attr=cst.Name("Parameter"))
+    made: cst.Call = syntax.with_args(cst.Call(name), [cst.Arg(node)])
+    return made
+
+
+def _fresh(function: cst.FunctionDef) -> Iterator[tuple[cst.Attribute, cst.Attribute]]:
+    """The weights that are kept, and the class of the layer that each is taken out of."""
+    kept = set(_kept(function.body))
+    local = _thrown_away(function)
+    for node in kept:
+        if isinstance(node, cst.Attribute) and node.attr.value in _WEIGHTS:
+            func = _class(node.value)
+            if func is None and isinstance(node.value, cst.Name):
+                func = local.get(node.value.value)
+            if func is not None:
+                yield node, func
+
+
+def _class(node: cst.BaseExpression | None) -> cst.Attribute | None:
+    """``nn.Linear`` of a call of it."""
+    func = node.func if isinstance(node, cst.Call) else None
+    if isinstance(func, cst.Attribute) and _MADE.search(f"{syntax.code(func)}("):
+        return func
+    return None
+
+
+def _kept(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The values that are assigned, returned or put into a list of parameters."""
+    for one in syntax.walk(node):
+        if isinstance(one, (cst.Assign, cst.AnnAssign, cst.Return)) and one.value is not None:
+            yield from _parts(one.value)
+        elif isinstance(one, cst.Call):
+            func = one.func.attr if isinstance(one.func, cst.Attribute) else one.func
+            if isinstance(func, cst.Name) and func.value in _KEEPING:
+                for item in one.args:
+                    yield from _parts(item.value)
+
+
+def _parts(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    if isinstance(value, cst.IfExp):
+        yield from _parts(value.body)
+        yield from _parts(value.orelse)
+    elif isinstance(value, (cst.Tuple, cst.List)):
+        for element in value.elements:
+            yield from _parts(element.value)
+    elif isinstance(value, (cst.ListComp, cst.GeneratorExp)):
+        yield from _parts(value.elt)
+    else:
+        yield value
+
+
+def _thrown_away(function: cst.FunctionDef) -> dict[str, cst.Attribute]:
+    """Local layers of which only the weights are read, each once but for what initialises it; and their classes."""
+    made: dict[str, cst.Attribute] = {}
+    bound: list[str] = []
+    for node in syntax.walk(function.body):
+        for target in _targets(node):
+            bound.append(target)
+        if isinstance(node, cst.Assign) and len(node.targets) == 1:
+            target, func = node.targets[0].target, _class(node.value)
+            if isinstance(target, cst.Name) and func is not None:
+                made[target.value] = func
+    names = syntax.names(function.body)
+    return {
+        name: func
+        for name, func in made.items()
+        if bound.count(name) == 1 and names[name] == 1 + sum(_reads(function.body, name))
+    }
+
+
+def _targets(node: cst.CSTNode) -> Iterator[str]:
+    targets: Sequence[cst.CSTNode] = ()
+    if isinstance(node, cst.Assign):
+        targets = [one.target for one in node.targets]
+    elif isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)):
+        targets = [node.target]
+    for target in targets:
+        if isinstance(target, (cst.Name, cst.Tuple, cst.List)):
+            yield from syntax.names(target)
+
+
+def _reads(body: cst.CSTNode, name: str) -> Iterator[int]:
+    """One for each read of a weight that is kept, if there is no other of the same, and for each that is initialised."""
+    kept: list[str] = []
+    every = set(_kept(body))
+    for node in syntax.walk(body):
+        if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
+            if node.value.value == name and node.attr.value in _WEIGHTS and node in every:
+                kept.append(node.attr.value)
+                yield 1
+        if (
+            isinstance(node, cst.Call)
+            and node.args
+            and re.search(r"\binit\.\w+_$", syntax.code(node.func))
+        ):
+            first = node.args[0].value
+            if isinstance(first, cst.Attribute) and isinstance(first.value, cst.Name):
+                if first.value.value == name and first.attr.value in _WEIGHTS:
+                    yield 1
+    if len(kept) != len(set(kept)):
+        yield -1000
