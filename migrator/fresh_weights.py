@@ -100,8 +100,7 @@ def _thrown_away(function: cst.FunctionDef) -> dict[str, cst.Attribute]:
     made: dict[str, cst.Attribute] = {}
     bound: list[str] = []
     for node in syntax.walk(function.body):
-        for target in _targets(node):
-            bound.append(target)
+        bound.extend(_targets(node))
         if isinstance(node, cst.Assign) and len(node.targets) == 1:
             target, func = node.targets[0].target, _class(node.value)
             if isinstance(target, cst.Name) and func is not None:

@@ -356,7 +356,7 @@ class Calls(ModuleMethods):
         names = [p.name.value for p in node.params.params]
         for param, (keyword, kind) in zip(names, args, strict=False):
             if keyword is None:
-                kind = widen(k.without_role(kind))
+                kind = widen(k.without_role(kind) if isinstance(kind, k.Optional) else kind)
                 sites[param] = k.join(sites[param], kind) if param in sites else kind
         self.env |= {param: sites.get(param, k.UNKNOWN) for param in names}
         result = self.eval(node.body)

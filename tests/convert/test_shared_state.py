@@ -47,7 +47,7 @@ BUFFERS = 'self.register_buffer("a", v)\nself.register_buffer("b", v.view(2, 2))
         ('for i in range(2):\n    self.register_parameter(f"a{i}", nn.Parameter(v))', "pass"),
         ("self.a = nn.ParameterList([nn.Parameter(v) for _ in range(2)])", "pass"),
         (
-            "import scipy.linalg as la\np, q = la.qr(given)\nself.a = nn.Parameter(torch.from_numpy(p))\nself.b = nn.Parameter(torch.from_numpy(q))",
+            "import skimage.util as la\np, q = la.qr(given)\nself.a = nn.Parameter(torch.from_numpy(p))\nself.b = nn.Parameter(torch.from_numpy(q))",
             "pass",
         ),
     ],

@@ -167,7 +167,8 @@ def used_view(
         pass
     else:
         return value()
-    if isinstance(base, cst.Name) and not _is_read_again(ctx, statement.node, node, base):
+    named = isinstance(base, cst.Name) and isinstance(ctx.kind(base), k.Tensor)
+    if named and not _is_read_again(ctx, statement.node, node, base):  # type: ignore[arg-type]
         check_mutation(ctx, node, base)
         return value()  # nobody reads what the tensor would hold
     root = views.written_base(target)
