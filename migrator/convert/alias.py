@@ -354,9 +354,13 @@ def _check_call(
     returned: bool = False,
 ) -> None:
     """One caller of a function that writes to an argument; ``returned``: the variable that it gives takes the result."""
+    from migrator.convert.procedures import is_walked
+
     facts = aliases(ctx, caller)
     statement = statement_of(facts, call)
     seen = _seen(write.node, write.param, item.value, f"{caller.short}()")
+    if is_walked(ctx, item.value) and not returned:
+        raise seen  # a Variable, of which the function gets the value
     if statement is None:
         if root_name(item.value) is not None:
             raise seen

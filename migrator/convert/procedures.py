@@ -51,6 +51,10 @@ def _found(ctx: Context, info: FunctionInfo) -> tuple[str, ...]:
                 return ()  # an assignment to what the parameter holds keeps its shape and dtype
             if isinstance(value, cst.Attribute) or value.value in later:
                 wanted.add(param)
+            elif is_walked(ctx, value) and _goes_by_no_axis(ctx, info, param):
+                if not _builds(ctx, caller) or param in formless:
+                    return ()
+                wanted.add(param)
     return tuple(name for name in written if name in wanted)
 
 
@@ -167,6 +171,39 @@ def _names_given(
     return names if len(names) == len(written) and distinct else None
 
 
+def is_walked(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether a name is that of a Variable: ``for name, p in self.named_parameters(): init_(name, p)``."""
+    kind = ctx.kind(node)
+    return isinstance(node, cst.Name) and isinstance(kind, k.Tensor) and bool(kind.role)
+
+
+_FILLING = frozenset(
+    "constant_ zeros_ ones_ normal_ uniform_ trunc_normal_ xavier_uniform_ xavier_normal_ fill_ zero_".split()
+)
+_COUNTED = frozenset("dim ndim numel".split())
+
+
+def _goes_by_no_axis(ctx: Context, info: FunctionInfo, param: str) -> bool:
+    """Whether a function does the same to a tensor whose axes stand in another order."""
+    for node in ctx.facts.tree.within(info.node.body, cst.Name):
+        if node.value != param or not ctx.facts.tree.has(node):
+            continue
+        around = ctx.facts.tree.around(node)
+        above = around[-1]
+        if isinstance(above, cst.Attribute) and above.value is node and above.attr.value == "data":
+            above = around[-2]
+        if isinstance(above, cst.Attribute):
+            if above.attr.value not in _FILLING | _COUNTED:
+                return False
+        elif isinstance(above, cst.Arg):
+            call = next(one for one in reversed(around) if isinstance(one, cst.Call))
+            if (ctx.facts.callee(call) or "").rpartition(".")[2] not in _FILLING:
+                return False
+        else:
+            return False
+    return True
+
+
 def _builds(ctx: Context, caller: FunctionInfo | None) -> bool:
     return caller is not None and ctx.plan.builds_time(caller)
 
@@ -196,7 +233,10 @@ def targets_of(ctx: Context, call: cst.Call) -> cst.Name | cst.Subscript | cst.T
     written = written_parameters(ctx, info)
     given = _names_given(ctx, call, info, written) if written else None
     values = [given[name] for name in written] if given else []
-    names = [f"{syntax.code(v)}[...]" if isinstance(v, cst.Attribute) else v.value for v in values]
+    names = [
+        f"{syntax.code(v)}[...]" if isinstance(v, cst.Attribute) or is_walked(ctx, v) else v.value
+        for v in values
+    ]
     return _names(["_" if name == "None" else name for name in names])
 
 

@@ -52,6 +52,7 @@ ORDER = (
     "zero_dims",
     "powers",
     "initializers",
+    "lost_writes",
     "functions",
     "containers",
     "counted_parameters",
