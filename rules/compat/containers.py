@@ -78,6 +78,18 @@ class NamedSequential(nnx.Sequential):
         self.add_module(str(len(self.names)), layer)
         return self
 
+    def __len__(self):
+        return len(self.names)
+
+    def __iter__(self):
+        return iter(self.layers)
+
+    def __getitem__(self, index):
+        found = self.layers[index]
+        if isinstance(index, slice):
+            return NamedSequential(dict(zip(self.names[index], found, strict=True)))
+        return found
+
     def __setitem__(self, index, layer):
         setattr(self, self.names[index], layer)
 

@@ -456,7 +456,7 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
         and value.lpar
         and value.elements
     ):
-        new = _only_used(node, value)
+        new = None if _reads_unnamed(rw) else _only_used(node, value)
         if new is not None:
             return new
         value = syntax.changed(value, lpar=[], rpar=[])
@@ -488,6 +488,28 @@ def target_of(rw: Rewriter, node: Any) -> Any:
     if isinstance(node, cst.Subscript) and is_entry(rw, node):
         return rw.rebuild(node)
     return rw.visit(node)
+
+
+def _reads_unnamed(rw: Rewriter) -> bool:
+    """Whether a function reads ``_``, which most only assign to."""
+    tree = rw.ctx.facts.tree
+    body = rw.ctx.frame.info.node if rw.ctx.frame is not None else rw.ctx.source.tree
+    names = [n for n in tree.within(body, cst.Name) if n.value == "_"]
+    return any(not _is_bound(tree.around(name), name) for name in names if tree.has(name))
+
+
+def _is_bound(around: Sequence[cst.CSTNode], name: cst.CSTNode) -> bool:
+    """Whether a name stands in the target of an assignment or of a loop."""
+    child = name
+    for above in reversed(around):
+        if isinstance(above, (cst.AssignTarget, cst.Param, cst.AsName)):
+            return True
+        if isinstance(above, (cst.For, cst.CompFor, cst.AnnAssign, cst.NamedExpr)):
+            return above.target is child
+        if not isinstance(above, (cst.Element, cst.Tuple, cst.List, cst.StarredElement)):
+            return False
+        child = above
+    return False
 
 
 def _only_used(node: cst.Assign, value: cst.Tuple) -> cst.Assign | None:
