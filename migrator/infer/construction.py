@@ -61,7 +61,8 @@ class Construction(Python):
             children = begins_in_place(self.facts, self.function, node, args)
             if name == "torch.nn.Sequential" and all(keyword is None for keyword, _ in args):
                 children += tuple((str(i), kind) for i, (_, kind) in enumerate(args))
-            return k.Module(name, self._children(args), children)
+            empty = name == "torch.nn.ModuleList" and not args  # it says nothing of what comes
+            return k.Module(name, None if empty else self._children(args), children)
         if name == k.PARALLEL:
             given = [kind for keyword, kind in args if keyword in (None, "module")]
             whole = given[0] if given and isinstance(given[0], k.Module) else None

@@ -81,14 +81,11 @@ class NamedSequential(nnx.Sequential):
     def __len__(self):
         return len(self.names)
 
-    def __iter__(self):
-        return iter(self.layers)
-
     def __getitem__(self, index):
         found = self.layers[index]
-        if isinstance(index, slice):
-            return NamedSequential(dict(zip(self.names[index], found, strict=True)))
-        return found
+        if isinstance(index, int):
+            return found
+        return NamedSequential(zip(self.names[index], found, strict=True))
 
     def __setitem__(self, index, layer):
         setattr(self, self.names[index], layer)

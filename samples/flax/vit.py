@@ -49,6 +49,15 @@ class NamedSequential(nnx.Sequential):
         self.add_module(str(len(self.names)), layer)
         return self
 
+    def __len__(self):
+        return len(self.names)
+
+    def __getitem__(self, index):
+        found = self.layers[index]
+        if isinstance(index, int):
+            return found
+        return NamedSequential(zip(self.names[index], found, strict=True))
+
     def __setitem__(self, index, layer):
         setattr(self, self.names[index], layer)
 

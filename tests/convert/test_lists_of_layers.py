@@ -52,3 +52,43 @@ class M(nn.Module):
 )
 def test_what_is_registered_elsewhere(lines: str) -> None:
     check(SOURCE.format(lines=lines))
+
+
+MADE = """
+import torch
+from torch import nn
+
+def layers(sizes):
+    made = nn.ModuleList()
+    for k in sizes:
+        made.append(nn.Sequential(nn.Linear(k, k), nn.ReLU()))
+    return len(sizes), made
+
+def named(sizes):
+    made = nn.ModuleList()
+    for i, k in enumerate(sizes):
+        one = nn.Sequential()
+        if i:
+            one.add_module(f"linear_{i}", nn.Linear(k, k))
+        else:
+            one.add_module(f"first_{i}", nn.Linear(k, k))
+        made.append(one)
+    return made
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.n, self.layers = layers([4, 4])
+        self.named = named([4, 4])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer[0](x)
+        for layer in self.named:
+            x = layer[0](x) * len(layer)
+        return x + self.n
+"""
+
+
+def test_sequentials_that_a_function_makes() -> None:
+    check(MADE)
