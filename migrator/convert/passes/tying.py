@@ -38,7 +38,8 @@ def tied_heads(ctx: Context, info: ClassInfo) -> dict[str, cst.Attribute]:
         if isinstance(small, cst.Assign) and len(small.targets) == 1:
             pair = _pair(ctx, small.targets[0].target, small.value)
             if pair is not None and not _gains_bias(ctx, info, pair[0]):
-                found[pair[0]] = pair[1]
+                if _only_runs(ctx, info, pair[0]):
+                    found[pair[0]] = pair[1]
     ctx.tied_heads[info.name] = found
     return found
 
@@ -47,6 +48,22 @@ def _gains_bias(ctx: Context, info: ClassInfo, head: str) -> bool:
     """Whether the class gives a Linear that was made without a bias one: ``self.head.bias = self.bias``."""
     nodes = ctx.facts.tree.within(info.node, cst.AssignTarget)
     return any(syntax.code(one.target) == f"self.{head}.bias" for one in nodes)
+
+
+def _only_runs(ctx: Context, info: ClassInfo, head: str) -> bool:
+    """Whether a class makes a Linear, ties it and calls it, and asks nothing else of it, such as to be initialised."""
+    tree = ctx.facts.tree
+    for node in tree.within(info.node, cst.Attribute):
+        if node.attr.value != head or syntax.code(node.value) != "self":
+            continue
+        above = tree.parent(node)
+        if isinstance(above, cst.Attribute) and above.attr.value == "weight":
+            if not isinstance(tree.parent(above), (cst.AssignTarget, cst.Assign)):
+                return False
+        elif not isinstance(above, cst.AssignTarget):
+            if not (isinstance(above, cst.Call) and above.func is node):
+                return False
+    return True
 
 
 def _always_run(info: ClassInfo) -> Iterator[cst.CSTNode]:
@@ -151,12 +168,28 @@ def _replaced(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.
         what = f"{_REASON}: {asked}, and the tied one is no Linear any more"
         advice = "write `self.head.weight = self.embed.weight` of a Linear of the class's own, without bias, at the top level of __init__"
         raise Failure(node, "API009", what, advice)
+    if _is_held_elsewhere(ctx, ctx.owner, target.value):
+        raise Failure(node, "API009", f"{_REASON}: the Linear is held elsewhere, too", "tie it first")
     name = ctx.helpers.need(module_file("rules.compat.tied"), "TiedLinear")
     head = target.value if type(target.value) is cst.Attribute else rw.visit(target.value)
     made = syntax.with_args(
         cst.Call(cst.Name(name)), [cst.Arg(rw.visit(value.value)), cst.Arg(rw.visit(target.value))]
     )
     return syntax.changed(node, targets=[syntax.changed(node.targets[0], target=head)], value=made)
+
+
+def _is_held_elsewhere(ctx: Context, info: ClassInfo, head: cst.BaseExpression) -> bool:
+    """Whether something else may hold the layer: ``nn.Sequential(self.drop, self.head)``."""
+    if not isinstance(head, cst.Attribute):
+        return False
+    tree, path = ctx.facts.tree, syntax.code(head)
+    for node in tree.within(info.node, cst.Attribute):
+        if node is not head and node.attr.value == head.attr.value and syntax.code(node) == path:
+            above = tree.parent(node)
+            called = isinstance(above, cst.Call) and above.func is node
+            if not called and not isinstance(above, (cst.AssignTarget, cst.Attribute, cst.Comparison)):
+                return True
+    return False
 
 
 _ASKING = (".apply(", "modules()", "children()", "type(")
