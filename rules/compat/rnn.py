@@ -95,7 +95,7 @@ class RNNBase(nnx.Module):
 
     def __call__(self, input, hx=None):
         x, lengths = input if isinstance(input, PackedSequence) else (input, None)
-        state = hx if isinstance(hx, tuple) or hx is None else (hx,)
+        state = hx if hx is None else tuple(hx) if self.states == 2 else (hx,)
         time, batch = (1, 0) if self.batch_first and lengths is None else (0, 1)
         unbatched = x.ndim == 2
         if unbatched:
@@ -190,7 +190,7 @@ class RNNCellBase(nnx.Module):
     def __call__(self, input, hx=None):
         if hx is None:
             hx = (jnp.zeros((*input.shape[:-1], self.hidden_size), input.dtype),) * self.states
-        state = hx if isinstance(hx, tuple) else (hx,)
+        state = tuple(hx) if self.states == 2 else (hx,)
         b_ih, b_hh = (None if b is None else b[...] for b in (self.bias_ih, self.bias_hh))
         from_input = affine(input, self.weight_ih[...].T, b_ih)
         new = self.step(state, from_input, affine(state[0], self.weight_hh[...].T, b_hh))
