@@ -358,8 +358,8 @@ def _name_in_flax(ctx: Context, layer: str, name: str, written: bool) -> str | N
     ):  # its own attributes are its own business, unless torch's forward pass reads them
         if info.settled is None and as_torch(ctx, info) is not None:
             return name
-        own_forward = info.torch_base is None or info.method("forward") is not None
         base = info.torch_base or ""
+        own_forward = base in ("", "torch.nn.Module") or info.method("forward") is not None
         inherits = base != "torch.nn.Module" and not _is_its_own(info, name) and _taking(base, name)
         own_base = {**_AS_TORCH, **_OF_FUNCTIONS, "torch.nn.Embedding": _EMBEDDING}
         if inherits and base not in _BY_NAME and base not in own_base:
