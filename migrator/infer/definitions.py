@@ -31,6 +31,13 @@ _PUBLIC = {
 }
 
 
+def _names_given(statement: cst.CSTNode) -> set[str]:
+    """The names that a line gives a value."""
+    lines = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    targets = [one.target for line in lines if isinstance(line, cst.Assign) for one in line.targets]
+    return {target.value for target in targets if isinstance(target, cst.Name)}
+
+
 class Definitions(Statements):
     """Executes definitions over kinds."""
 
@@ -160,8 +167,9 @@ class Definitions(Statements):
             else:
                 before = dict(self.env)
                 self.statement(statement)
+                given = _names_given(statement)  # as what a global of the same name is, perhaps
                 for name, kind in self.env.items():
-                    if "." not in name and before.get(name) != kind:
+                    if "." not in name and (name in given or before.get(name) != kind):
                         info.statics[name] = k.replaceable(widen(kind))
         self.env, self.owner = saved, outer
 

@@ -175,3 +175,79 @@ class M(nn.Module):
 
 def test_a_bias_that_moves_to_the_module_around() -> None:
     check(MOVED)
+
+
+RESET = """
+import math
+import torch
+from torch import nn
+
+def zeros(tensor):
+    if tensor is not None:
+        tensor.data.fill_(0)
+
+def uniform(size, tensor):
+    if tensor is not None:
+        tensor.data.uniform_(-1 / math.sqrt(size), 1 / math.sqrt(size))
+
+class Graph(nn.Module):
+    def __init__(self, bias):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4, 4))
+        if bias:
+            self.bias = nn.Parameter(torch.ones(4))
+        else:
+            self.register_parameter("bias", None)
+        uniform(4, self.weight)
+        uniform(4, self.bias)
+        zeros(self.bias)
+
+    def forward(self, x):
+        x = x @ self.weight
+        return x if self.bias is None else x + self.bias
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = Graph(True), Graph(False)
+
+    def forward(self, x):
+        return self.b(self.a(x))
+"""
+
+
+def test_a_bias_that_is_initialised_where_there_is_one() -> None:
+    assert "        if self.bias is not None:\n            self.bias[...] = zeros(" in check(RESET)
+
+
+STRINGS = """
+import torch
+from torch import nn
+
+MODE = "mode"
+
+class Names:
+    MODE = "mode"
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4, 4))
+
+class M(Base):
+    OWN = "own"
+
+    def run(self, x, mode):
+        if mode == MODE or mode == Names.MODE:
+            return x @ self.weight
+        return x * 2 if mode == self.OWN else x
+
+    def forward(self, x, mode=None):
+        if mode == MODE:
+            return x
+        return self.run(x, MODE) + self.run(x, "own") + self.run(x, mode)
+"""
+
+
+def test_what_is_compared_with_a_text_is_no_tensor() -> None:
+    check(STRINGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import libcst as cst
@@ -169,7 +170,15 @@ def procedure_statement(rw: Rewriter, node: cst.Expr) -> Any:
     if not isinstance(node.value, cst.Call):
         return None
     taken = targets_of(rw.ctx, node.value)
-    return cst.Assign([cst.AssignTarget(taken)], rw.visit(node.value)) if taken else None
+    if not taken:
+        return None
+    name = syntax.code(taken).removesuffix("[...]")
+    given = [item.value for item in node.value.args if syntax.code(item.value) == name]
+    return _where_there_is_one(
+        rw,
+        given[0] if len(given) == 1 else taken,
+        lambda: [cst.Assign([cst.AssignTarget(taken)], rw.visit(node.value))],
+    )
 
 
 @converts(cst.Expr, of=(k.Function,), values=(cst.Call,))
@@ -197,7 +206,28 @@ def writer_statement(rw: Rewriter, node: cst.Expr) -> Any:
     if not isinstance(rw.ctx.kind(target), k.Tensor):
         return None
     check_mutation(rw.ctx, call, target)
-    return targets.assign(rw, target, rw.visit(call), data=_written_later(rw, target))
+    return _where_there_is_one(
+        rw,
+        target,
+        lambda: targets.assign(rw, target, rw.visit(call), data=_written_later(rw, target)),
+    )
+
+
+def _where_there_is_one(
+    rw: Rewriter, target: cst.BaseExpression, made: Callable[[], list[cst.BaseSmallStatement]]
+) -> Any:
+    """``if self.bias is not None: self.bias[...] = zeros(self.bias[...])`` of what may be None."""
+    kind = rw.ctx.facts.kind(target)
+    if not isinstance(kind, k.Optional) or not targets.names_variable(rw.ctx, target):
+        return made()
+    rw.ctx.facts.kinds[target] = kind.inner
+    try:
+        lines = made()
+    finally:
+        rw.ctx.facts.kinds[target] = kind
+    reference, _ = targets.variable_reference(rw, target)
+    test = cst.Comparison(reference, [cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))])
+    return cst.If(test, cst.IndentedBlock([cst.SimpleStatementLine([one]) for one in lines]))
 
 
 def writes_first_parameter(ctx: Context, info: FunctionInfo) -> bool:
