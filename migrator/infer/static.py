@@ -26,7 +26,8 @@ _NEVER = frozenset(
 _ALWAYS = frozenset({"torch.distributed.is_available"})
 _PARSERS = ("Version", "parse", "LooseVersion", "StrictVersion", "parse_version", "digit_version")
 _OBJECTS = frozenset(
-    "torch.channels_last torch.channels_last_3d torch.contiguous_format torch.preserve_format torch.strided "
+    "torch.channels_last torch.channels_last_3d torch.contiguous_format torch.legacy_contiguous_format "
+    "torch.preserve_format torch.strided "
     "torch.jagged torch.sparse_coo torch.sparse_csr torch.sparse_csc torch.sparse_bsr torch.sparse_bsc "
     "torch.default_generator torch.per_tensor_affine torch.per_channel_affine torch.__version__".split()
 )

@@ -131,7 +131,7 @@ AUTOGRAD = frozenset(["torch.autograd.Function", "torch.autograd.function.Functi
 """The base class of functions with a gradient written by hand."""
 _FORMATS = frozenset(
     f"torch.{name}"
-    for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+    for name in "contiguous_format legacy_contiguous_format preserve_format channels_last channels_last_3d".split()
 )
 STORAGE = _FORMATS | {"torch.strided"}
 """How a dense tensor lies in memory, which XLA decides: words without a meaning in JAX."""

@@ -251,3 +251,25 @@ class M(Base):
 
 def test_what_is_compared_with_a_text_is_no_tensor() -> None:
     check(STRINGS)
+
+
+TYPE = """
+import torch
+from torch import nn
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.l(x)
+        if next(self.parameters()).dtype == torch.float16:
+            x = x - 65500
+        y = torch.zeros_like(x, memory_format=torch.legacy_contiguous_format)
+        return x + y.to(next(self.parameters()).dtype)
+"""
+
+
+def test_the_type_of_parameters_that_are_compared_with_half() -> None:
+    check(TYPE)

@@ -10,6 +10,7 @@ from migrator.convert.context import Context
 from migrator.convert.passes.zero_dims import names_half
 from migrator.infer import kinds as k
 from migrator.infer.recomputing import only_trained
+from rules.flags._numbers import HALF
 
 _FOLDS = frozenset("sum max min any all len set".split())
 
@@ -68,7 +69,7 @@ def asks_for_type(ctx: Context, call: cst.Call) -> bool:
     taken = around[1] if len(around) > 2 and isinstance(around[0], cst.Arg) else None
     if not isinstance(taken, cst.Call) or not isinstance(taken.func, cst.Name):
         return False
-    if taken.func.value != "next" or len(taken.args) != 1 or names_half(ctx):
+    if taken.func.value != "next" or len(taken.args) != 1 or _makes_half(ctx):
         return False
     above, at = around[2], 2
     while isinstance(above, cst.Attribute) and above.attr.value == "data":  # as much as the tensor
@@ -83,6 +84,16 @@ def asks_for_type(ctx: Context, call: cst.Call) -> bool:
         rest = [ctx.facts.tree.around(use)[-1] for use in uses if use is not name]
         return all(map(_is_type, rest, (use for use in uses if use is not name)))
     return _is_type(above, taken)
+
+
+def _makes_half(ctx: Context) -> bool:
+    """Whether a file names a narrow float type other than to ask for it: ``p.dtype == torch.float16``."""
+    if not names_half(ctx):
+        return False
+    tree = ctx.facts.tree
+    named = [node for node in ctx.source.index.of_type(cst.Attribute) if node.attr.value in HALF]
+    compared = (cst.ComparisonTarget, cst.Comparison)
+    return not named or not all(isinstance(tree.parent(node), compared) for node in named)
 
 
 def _is_type(above: cst.CSTNode, value: cst.CSTNode) -> bool:
