@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 
+from rules.compat.activations import leaky_relu, softplus
 from rules.compat.interpolate import interpolate
 from rules.compat.layer_functions import flatten, log_softmax, softmax
 from rules.compat.loss_layers import l1_loss, mse_loss
@@ -19,6 +21,7 @@ from rules.compat.losses import (
 from rules.compat.padding import pad_axes
 from rules.compat.pooling import adaptive_avg_pool2d
 from rules.compat.tuples import ntuple
+from rules.compat.vision import pixel_shuffle
 
 
 class IdentityAsTorch(nnx.Module):
@@ -49,6 +52,76 @@ class SigmoidAsTorch(nnx.Module):
 
     def __call__(self, input):
         return jax.nn.sigmoid(input)
+
+
+class TanhAsTorch(nnx.Module):
+    """The hyperbolic tangent."""
+
+    def __init__(self, *, rngs=None):
+        pass
+
+    def __call__(self, input):
+        return jnp.tanh(input)
+
+
+class ReLUAsTorch(nnx.Module):
+    """max(x, 0)."""
+
+    def __init__(self, inplace=False, *, rngs=None):
+        self.inplace = inplace
+
+    def __call__(self, input):
+        return jax.nn.relu(input)
+
+
+class SiLUAsTorch(nnx.Module):
+    """x / (1 + exp(-x))."""
+
+    def __init__(self, inplace=False, *, rngs=None):
+        self.inplace = inplace
+
+    def __call__(self, input):
+        return jax.nn.silu(input)
+
+
+class LeakyReLUAsTorch(nnx.Module):
+    """x where x > 0, else ``negative_slope`` · x."""
+
+    def __init__(self, negative_slope=0.01, inplace=False, *, rngs=None):
+        self.negative_slope, self.inplace = negative_slope, inplace
+
+    def __call__(self, input):
+        return leaky_relu(input, self.negative_slope)
+
+
+class ELUAsTorch(nnx.Module):
+    """x where x > 0, else ``alpha`` · (exp(x) - 1)."""
+
+    def __init__(self, alpha=1.0, inplace=False, *, rngs=None):
+        self.alpha, self.inplace = alpha, inplace
+
+    def __call__(self, input):
+        return jax.nn.elu(input, self.alpha)
+
+
+class SoftplusAsTorch(nnx.Module):
+    """log(1 + exp(``beta`` · x)) / ``beta``, linear above the threshold."""
+
+    def __init__(self, beta=1.0, threshold=20.0, *, rngs=None):
+        self.beta, self.threshold = beta, threshold
+
+    def __call__(self, input):
+        return softplus(input, self.beta, self.threshold)
+
+
+class PixelShuffleAsTorch(nnx.Module):
+    """(…, C · r², H, W) to (…, C, H · r, W · r)."""
+
+    def __init__(self, upscale_factor, *, rngs=None):
+        self.upscale_factor = upscale_factor
+
+    def __call__(self, input):
+        return pixel_shuffle(input, self.upscale_factor)
 
 
 class SoftmaxAsTorch(nnx.Module):

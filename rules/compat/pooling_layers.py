@@ -15,6 +15,8 @@ def dilated_max_pool(rank, input, **options):
 class MaxPool2dAsTorch(nnx.Module):
     """``MaxPool2d`` with torch's arguments and attributes, for classes that derive from it."""
 
+    rank = 2
+
     def __init__(
         self,
         kernel_size,
@@ -33,8 +35,20 @@ class MaxPool2dAsTorch(nnx.Module):
     def __call__(self, input):
         windows = {"kernel_size": self.kernel_size, "stride": self.stride}
         options = {"padding": self.padding, "dilation": self.dilation, "ceil_mode": self.ceil_mode}
-        values, indices = max_pool_with_indices(2, input, **windows, **options)
+        values, indices = max_pool_with_indices(self.rank, input, **windows, **options)
         return (values, indices) if self.return_indices else values
+
+
+class MaxPool1dAsTorch(MaxPool2dAsTorch):
+    """``MaxPool1d``."""
+
+    rank = 1
+
+
+class MaxPool3dAsTorch(MaxPool2dAsTorch):
+    """``MaxPool3d``."""
+
+    rank = 3
 
 
 class AvgPool2dAsTorch(nnx.Module):

@@ -43,13 +43,17 @@ _AS_TORCH = {
 
 
 _OF_FUNCTIONS = {
-    "torch.nn.MaxPool2d": ("rules.compat.pooling_layers", "MaxPool2dAsTorch"),
+    **{
+        f"torch.nn.MaxPool{n}d": ("rules.compat.pooling_layers", f"MaxPool{n}dAsTorch")
+        for n in (1, 2, 3)
+    },
     "torch.nn.AvgPool2d": ("rules.compat.pooling_layers", "AvgPool2dAsTorch"),
     "torch.nn.modules.loss._WeightedLoss": ("rules.compat.as_torch", "WeightedLossAsTorch"),
     **{
         f"torch.nn.{name.removesuffix('AsTorch')}": ("rules.compat.as_torch", name)
         for name in (
-            "IdentityAsTorch GELUAsTorch SigmoidAsTorch SoftmaxAsTorch LogSoftmaxAsTorch "
+            "IdentityAsTorch GELUAsTorch SigmoidAsTorch SoftmaxAsTorch LogSoftmaxAsTorch TanhAsTorch "
+            "ReLUAsTorch SiLUAsTorch LeakyReLUAsTorch ELUAsTorch SoftplusAsTorch PixelShuffleAsTorch "
             "FlattenAsTorch UpsampleAsTorch AdaptiveAvgPool2dAsTorch ConstantPad1dAsTorch "
             "ConstantPad2dAsTorch ZeroPad2dAsTorch ReflectionPad2dAsTorch MSELossAsTorch "
             "L1LossAsTorch SmoothL1LossAsTorch KLDivLossAsTorch NLLLossAsTorch "
@@ -70,6 +74,8 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
             return "rules.compat.conv", info.torch_base.replace("torch.nn.", "Padded")
         return None
     if info is not None and info.torch_base in _OF_FUNCTIONS:
+        if info.torch_base in _IN_PLACE and "inplace" in ctx.words:
+            return None  # whose instances may write to what they are handed
         return _OF_FUNCTIONS[info.torch_base]
     if info is not None and info.torch_base == "torch.nn.Embedding" and not _inherits(info):
         return _EMBEDDING if _asks_more(ctx, info) else None
@@ -83,6 +89,7 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
     return None
 
 
+_IN_PLACE = frozenset(f"torch.nn.{name}" for name in "ReLU SiLU LeakyReLU ELU".split())
 _EMBEDDING = ("rules.compat.embedding", "EmbeddingAsTorch")
 
 

@@ -169,7 +169,9 @@ def _replaced(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.
         advice = "write `self.head.weight = self.embed.weight` of a Linear of the class's own, without bias, at the top level of __init__"
         raise Failure(node, "API009", what, advice)
     if _is_held_elsewhere(ctx, ctx.owner, target.value):
-        raise Failure(node, "API009", f"{_REASON}: the Linear is held elsewhere, too", "tie it first")
+        raise Failure(
+            node, "API009", f"{_REASON}: the Linear is held elsewhere, too", "tie it first"
+        )
     name = ctx.helpers.need(module_file("rules.compat.tied"), "TiedLinear")
     head = target.value if type(target.value) is cst.Attribute else rw.visit(target.value)
     made = syntax.with_args(
@@ -187,7 +189,9 @@ def _is_held_elsewhere(ctx: Context, info: ClassInfo, head: cst.BaseExpression) 
         if node is not head and node.attr.value == head.attr.value and syntax.code(node) == path:
             above = tree.parent(node)
             called = isinstance(above, cst.Call) and above.func is node
-            if not called and not isinstance(above, (cst.AssignTarget, cst.Attribute, cst.Comparison)):
+            if not called and not isinstance(
+                above, (cst.AssignTarget, cst.Attribute, cst.Comparison)
+            ):
                 return True
     return False
 
