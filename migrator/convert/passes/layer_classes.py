@@ -44,8 +44,8 @@ _AS_TORCH = {
 
 _OF_FUNCTIONS = {
     **{
-        f"torch.nn.MaxPool{n}d": ("rules.compat.pooling_layers", f"MaxPool{n}dAsTorch")
-        for n in (1, 2, 3)
+        f"torch.nn.{name.removesuffix('AsTorch')}": ("rules.compat.pooling_layers", name)
+        for name in "MaxPool1dAsTorch MaxPool2dAsTorch MaxPool3dAsTorch".split()
     },
     "torch.nn.AvgPool2d": ("rules.compat.pooling_layers", "AvgPool2dAsTorch"),
     "torch.nn.modules.loss._WeightedLoss": ("rules.compat.as_torch", "WeightedLossAsTorch"),
