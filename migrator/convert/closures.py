@@ -56,15 +56,35 @@ def _method_around(ctx: Context, node: cst.CSTNode) -> cst.FunctionDef | None:
     return None
 
 
-def reads_module(ctx: Context, body: cst.CSTNode) -> bool:
-    """Whether code reads something of the module around it that may change: no number, and no text."""
+def reads_module(
+    ctx: Context, body: cst.CSTNode, seen: frozenset[cst.CSTNode] = frozenset()
+) -> bool:
+    """Whether code reads something of the module around it that may change: no number, and no text.
+
+    ``seen`` are the functions on the way there, each of which calls the next.
+    """
     for node in ctx.facts.tree.within(body, cst.Attribute):
         if _is_self(node.value) and not _settled(ctx.facts.kind(node)):
             return True
-    return bool(_foreign(ctx, body))
+    return bool(_foreign(ctx, body, seen))
 
 
-def _foreign(ctx: Context, body: cst.CSTNode) -> set[str]:
+def written_here(ctx: Context, node: cst.Name) -> cst.CSTNode | None:
+    """The lambda, or the body of the function within a function, that a name stands for."""
+    kind = ctx.facts.kind(node)
+    if not isinstance(kind, k.Function):
+        return None
+    if kind.name in ctx.facts.lambdas:
+        return ctx.facts.lambdas[kind.name][0]
+    info = ctx.facts.names.get(kind.name)
+    if info is None or info.outer is None or info.settled is not None:
+        return None
+    return info.node.body
+
+
+def _foreign(
+    ctx: Context, body: cst.CSTNode, seen: frozenset[cst.CSTNode] = frozenset()
+) -> set[str]:
     """Names under which code reads parts of a module, or modules and parameters that stand around it."""
     method = _method_around(ctx, body)
     if method is None:
@@ -74,8 +94,12 @@ def _foreign(ctx: Context, body: cst.CSTNode) -> set[str]:
     free = set(syntax.names(body)) - bound_inside(ctx, body) - {"self"}
     for node in [n for n in syntax.walk(body) if isinstance(n, cst.Name) and n.value in free]:
         kind = ctx.facts.kind(parts[node.value]) if node.value in parts else ctx.facts.kind(node)
+        inner = written_here(ctx, node)
         if (node.value in parts and not _settled(kind)) or trains(kind):
             found.add(node.value)
+        elif inner is not None and inner not in seen and inner is not body:
+            if ctx.facts.tree.has(inner) and reads_module(ctx, inner, seen | {body}):
+                found.add(node.value)
     return found
 
 

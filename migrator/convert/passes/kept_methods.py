@@ -13,7 +13,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax, texts
-from migrator.convert.closures import names_of_parts, reads_module, trains
+from migrator.convert.closures import names_of_parts, reads_module, trains, written_here
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.stateless import is_stateless
@@ -165,8 +165,29 @@ def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
             return _holds(ctx, node.func.value)
         if _builds_plain(ctx, node):
             return any(_holds(ctx, a.value) or trains(ctx.kind(a.value)) for a in node.args)
+        if _gives_function_of_module(ctx, node):
+            return True
         getter = _method(ctx, node.func)
         return getter is not None and _gives_methods(ctx, getter)
+    return False
+
+
+def _gives_function_of_module(ctx: Context, node: cst.Call) -> bool:
+    """``self.make()``, which returns a function that reads the module; ``make(self)`` of a function that returns one."""
+    made = ctx.facts.kind(node)
+    if not isinstance(made, k.Function):
+        return False
+    kind = ctx.facts.kind(node.func)
+    info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is None or info.settled is not None:
+        return False
+    if info.owner is None:
+        return any(ctx.is_self(a.value) or trains(ctx.kind(a.value)) for a in node.args)
+    for value in _returned(ctx, info):
+        inner = written_here(ctx, value) if isinstance(value, cst.Name) else value
+        if isinstance(value, (cst.Name, cst.Lambda)) and inner is not None:
+            if ctx.facts.tree.has(inner) and reads_module(ctx, inner):
+                return True
     return False
 
 
@@ -175,7 +196,8 @@ def _is_method_name(ctx: Context, node: cst.Name) -> bool:
     kind = ctx.facts.kind(node)
     info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
     if info is None or not isinstance(kind, k.Function):
-        return False
+        inner = written_here(ctx, node)
+        return inner is not None and ctx.facts.tree.has(inner) and reads_module(ctx, inner)
     if info.outer is not None:
         return reads_module(ctx, info.node.body) or reads_module(ctx, info.node.params)
     return isinstance(kind.bound, k.Module) and info.owner is not None
