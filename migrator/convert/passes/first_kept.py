@@ -57,7 +57,7 @@ def _declared(
 def _may_hold(kind: k.Kind, value: cst.BaseExpression) -> bool:
     """Whether only a run tells if a value holds arrays: of what a call gives, ``[x, y]`` of arguments."""
     if isinstance(value, _COMPUTED):
-        return isinstance(kind, k.Unknown)
+        return _says_nothing(kind)
     if not isinstance(value, (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp)):
         return False
     return any(isinstance(part, k.Unknown) for part in levels(kind))
@@ -67,6 +67,7 @@ _COMPUTED = (
     cst.Call,
     cst.Name,
     cst.BinaryOperation,
+    cst.BooleanOperation,
     cst.UnaryOperation,
     cst.Subscript,
     cst.IfExp,
@@ -117,7 +118,7 @@ def _made_by_constructor(ctx: Context, owner: ClassInfo, name: str) -> bool:
             if not ctx.plan.builds_time(method):
                 continue
             for node in ctx.facts.tree.within(method.node.body, cst.Assign, cst.AnnAssign):
-                if isinstance(inner, k.Unknown) and is_constant(node.value):  # type: ignore[attr-defined]
+                if _says_nothing(inner) and _is_empty(node.value):  # type: ignore[attr-defined]
                     continue  # which declares nothing, since only a run tells what comes later
                 for to in syntax.assigned_to(node):
                     if isinstance(to, cst.Attribute) and to.attr.value == name:
@@ -125,6 +126,17 @@ def _made_by_constructor(ctx: Context, owner: ClassInfo, name: str) -> bool:
             if any(_names(one, name) for one in ctx.facts.tree.within(method.node.body, cst.Call)):
                 return True
     return False
+
+
+def _says_nothing(kind: k.Kind | None) -> bool:
+    """Whether nothing is known of a value, or of what it holds."""
+    return kind is not None and any(isinstance(part, k.Unknown) for part in levels(kind))
+
+
+def _is_empty(value: cst.CSTNode | None) -> bool:
+    """``None``, ``0``, and containers of nothing: ``[]``, ``()``, ``{}``."""
+    bare = isinstance(value, (cst.List, cst.Tuple, cst.Dict)) and not value.elements
+    return bare or is_constant(value)
 
 
 def is_constant(value: cst.CSTNode | None) -> bool:
