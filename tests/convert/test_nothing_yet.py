@@ -51,3 +51,18 @@ class M(nn.Module):
 )
 def test_what_is_kept_later(made: str, line: str) -> None:
     check(SOURCE.format(made=made, line=line))
+
+
+@pytest.mark.parametrize(
+    ("made", "line"),
+    [
+        ("self.kept = []", "self.kept = self.kept + [batch['x']]; y = self.kept[-1]"),
+        ("self.kept = []", "self.kept = [*self.kept, self.l(batch['x'])]; y = self.kept[-1]"),
+        ("self.kept = ()", "self.kept = self.kept + (self.l(batch['x']),); y = self.kept[-1]"),
+        ("self.kept = {}", "self.kept = {**self.kept, 'k': batch['x']}; y = self.kept['k']"),
+        ("self.kept = []", "self.kept = self.kept[-3:] + [batch['x']]; y = self.kept[-1]"),
+        ("self.kept = []", "self.kept = self.kept or [batch['x']]; y = self.kept[-1]"),
+    ],
+)
+def test_what_begins_as_a_container_of_nothing(made: str, line: str) -> None:
+    check(SOURCE.format(made=made, line=f"{line}; return self.l(y)"))
