@@ -56,9 +56,7 @@ def test_what_is_kept_later(made: str, line: str) -> None:
 @pytest.mark.parametrize(
     ("made", "line"),
     [
-        ("self.kept = []", "self.kept = self.kept + [batch['x']]; y = self.kept[-1]"),
         ("self.kept = []", "self.kept = [*self.kept, self.l(batch['x'])]; y = self.kept[-1]"),
-        ("self.kept = ()", "self.kept = self.kept + (self.l(batch['x']),); y = self.kept[-1]"),
         ("self.kept = {}", "self.kept = {**self.kept, 'k': batch['x']}; y = self.kept['k']"),
         ("self.kept = []", "self.kept = self.kept[-3:] + [batch['x']]; y = self.kept[-1]"),
         ("self.kept = []", "self.kept = self.kept or [batch['x']]; y = self.kept[-1]"),
