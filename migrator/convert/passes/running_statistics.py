@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import Facts
 from migrator.infer import kinds as k
@@ -20,6 +21,7 @@ def batch_norm(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     """The call of a helper that is handed the statistics themselves, not their values."""
     given = updated_statistics(rw.ctx.facts, node)
     if given is None:
+        _check_not_updated(rw.ctx, node)
         return None
     file = module_file("rules.compat.norm_functional")
     name = rw.ctx.helpers.need(file, "batch_norm_with_update")
@@ -34,22 +36,39 @@ def batch_norm(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     return syntax.with_args(cst.Call(cst.Name(name)), args)
 
 
-def updated_statistics(facts: Facts, node: cst.Call) -> dict[str, cst.BaseExpression] | None:
-    """The arguments of a call by name, if it may update buffers of a module; None for any other call."""
+def _check_not_updated(ctx: Context, node: cst.Call) -> None:
+    """Raise a Failure where tensors that are no attributes would be written: ``mean = self.mean; F.batch_norm(x, mean, …)``."""
+    given = _given(ctx.facts, node)
+    if given is None or not _may_update(ctx.facts, given):
+        return
+    kind = ctx.kind(given[_STATISTICS[0]]) if _STATISTICS[0] in given else k.NONE
+    if isinstance(kind, k.Tensor):
+        what = "batch_norm updates running_mean and running_var in place"
+        raise Failure(node, "API002", what, "hand over buffers of the module, or use nn.BatchNorm")
+
+
+def _may_update(facts: Facts, given: dict[str, cst.BaseExpression]) -> bool:
+    training = given.get("training")
+    return training is not None and facts.kind(training) not in (k.Const(False), k.NONE)
+
+
+def _given(facts: Facts, node: cst.Call) -> dict[str, cst.BaseExpression] | None:
+    """The arguments of a call of batch_norm by name; None for any other call, and where a star hands some over."""
     name = facts.callee(node) or ""
     if name not in _NAMES or any(item.star for item in node.args):
         return None
-    values = [item.value for item in node.args]
-    keywords = [item.keyword.value if item.keyword else None for item in node.args]
     order = [p.name for p in definitions.ops(name)[0].params]
-    given = {
-        keyword or order[i]: value
-        for i, (keyword, value) in enumerate(zip(keywords, values, strict=True))
-    }
-    if not set(given) <= set(order):
+    if len(node.args) > len(order):
         return None
-    training = given.get("training")
-    if training is None or facts.kind(training) in (k.Const(False), k.NONE):
+    named = ((item.keyword.value if item.keyword else order[i]) for i, item in enumerate(node.args))
+    given = dict(zip(named, (item.value for item in node.args), strict=True))
+    return given if set(given) <= set(order) else None
+
+
+def updated_statistics(facts: Facts, node: cst.Call) -> dict[str, cst.BaseExpression] | None:
+    """The arguments of a call by name, if it may update buffers of a module; None for any other call."""
+    given = _given(facts, node)
+    if given is None or not _may_update(facts, given):
         return None
     if not all(n in given and _is_buffer(facts, given[n]) for n in _STATISTICS):
         return None
