@@ -20,6 +20,8 @@ def said_static(tree: cst.Module, text: str) -> cst.Module:
     """The file with ``@staticmethod`` above functions of classes that are only ever called through their class."""
     names = {name for name, first in _DEFINED.findall(text) if first not in _RECEIVERS}
     names = {name for name in names if re.search(rf"(?:\b[A-Z]\w*|__class__|\))\.{name}\b", text)}
+    # Block.run(self, x) hands over the instance, act = run gives the method another name
+    names = {n for n in names if not re.search(rf"\.{n}\(\s*self\b|= *{n}\s*$", text, re.M)}
     if not names or "class " not in text:
         return tree
     classes = {node.name.value for node in syntax.walk(tree) if isinstance(node, cst.ClassDef)}
@@ -58,7 +60,10 @@ def _has_instances(node: cst.ClassDef, text: str) -> bool:
 
 def _gets_no_instance(function: cst.FunctionDef, names: set[str]) -> bool:
     params = function.params.params
-    if function.decorators or function.name.value not in names or not params:
+    name = function.name.value
+    if function.decorators or name not in names or not params:
+        return False
+    if name == "forward" or name.startswith("__"):
         return False
     return params[0].name.value not in _RECEIVERS
 

@@ -56,10 +56,18 @@ def _fresh(function: cst.FunctionDef) -> Iterator[tuple[cst.Attribute, cst.Attri
     for node in kept:
         if isinstance(node, cst.Attribute) and node.attr.value in _WEIGHTS:
             func = _class(node.value)
+            if func is not None and node.attr.value == "bias" and _may_lack_bias(node.value):
+                continue
             if func is None and isinstance(node.value, cst.Name):
                 func = local.get(node.value.value)
             if func is not None:
                 yield node, func
+
+
+def _may_lack_bias(call: cst.BaseExpression) -> bool:
+    args = call.args if isinstance(call, cst.Call) else ()
+    named = any(a.star or (a.keyword is not None and a.keyword.value == "bias") for a in args)
+    return named or sum(a.keyword is None for a in args) > 2
 
 
 def _class(node: cst.BaseExpression | None) -> cst.Attribute | None:
@@ -74,12 +82,19 @@ def _kept(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The values that are assigned, returned or put into a list of parameters."""
     for one in syntax.walk(node):
         if isinstance(one, (cst.Assign, cst.AnnAssign, cst.Return)) and one.value is not None:
-            yield from _parts(one.value)
+            targets = [t.target for t in one.targets] if isinstance(one, cst.Assign) else []
+            if not any(_is_of_another(target) for target in targets):
+                yield from _parts(one.value)
         elif isinstance(one, cst.Call):
             func = one.func.attr if isinstance(one.func, cst.Attribute) else one.func
             if isinstance(func, cst.Name) and func.value in _KEEPING:
                 for item in one.args:
                     yield from _parts(item.value)
+
+
+def _is_of_another(target: cst.CSTNode) -> bool:
+    """``self.fc.weight``, which a layer has already."""
+    return isinstance(target, cst.Attribute) and isinstance(target.value, cst.Attribute)
 
 
 def _parts(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
@@ -142,5 +157,5 @@ def _reads(body: cst.CSTNode, name: str) -> Iterator[int]:
             if isinstance(first, cst.Attribute) and isinstance(first.value, cst.Name):
                 if first.value.value == name and first.attr.value in _WEIGHTS:
                     yield 1
-    if len(kept) != len(set(kept)):
+    if len(kept) != 1:  # several are taken for one
         yield -1000

@@ -6,16 +6,21 @@ a value has no counterpart in JAX, and both branches compute the same.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
 
+_IMPORTED = re.compile(r"torch\.utils\.checkpoint|from torch\.utils import [^\n]*\bcheckpoint")
+_OWN = re.compile(r"\bdef checkpoint\b|^\s*checkpoint *=|\bself\.checkpoint\b", re.M)
+"""Another function of the name."""
+
 
 def without_guards(tree: cst.Module, text: str) -> cst.Module:
     """A file whose checkpoints do not go by whether a tensor requires a gradient."""
-    if "requires_grad" not in text or "checkpoint" not in text:
+    if "requires_grad" not in text or _IMPORTED.search(text) is None or _OWN.search(text):
         return tree
     found: dict[cst.CSTNode, cst.BaseExpression] = {}
     for node in syntax.walk(tree):

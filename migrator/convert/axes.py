@@ -52,7 +52,9 @@ def _is_filled(ctx: Context, node: cst.BaseExpression, depth: int = 4) -> bool:
         return False
     body = ctx.frame.info.node.body
     values: list[cst.BaseExpression] = []
-    for line in ctx.facts.tree.within(body, cst.Assign, cst.Del, cst.Call, cst.Param):
+    for line in ctx.facts.tree.within(
+        body, cst.Assign, cst.Del, cst.Call, cst.Param, cst.AugAssign
+    ):
         if isinstance(line, cst.Assign):
             for target in line.targets:
                 if node.value in syntax.names(target.target):
@@ -64,6 +66,8 @@ def _is_filled(ctx: Context, node: cst.BaseExpression, depth: int = 4) -> bool:
             if isinstance(func, cst.Attribute) and func.attr.value in _SHORTER:
                 if isinstance(func.value, cst.Name) and func.value.value == node.value:
                     return False
+        elif isinstance(line, cst.AugAssign) and isinstance(line.operator, cst.AddAssign):
+            continue
         elif node.value in syntax.names(line):
             return False
     return len(values) == 1 and _is_filled(ctx, values[0], depth - 1)

@@ -48,7 +48,7 @@ from migrator.convert.sharing import (
     without_forward,
 )
 from migrator.convert.states import State, all_memory, merged, rejoin
-from migrator.convert.trips import bound_at_once, rebound, surely_runs
+from migrator.convert.trips import read_in_turns, surely_runs
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.distributions import DISTRIBUTIONS
@@ -553,15 +553,8 @@ class Aliases:
         position = next((i for i, (n, _, _) in enumerate(self.order) if n is statement), None)
         if position is None:
             return frozenset().union(*self._reads)
-        loops = self.order[position][2]
-        found: frozenset[str] = frozenset()
-        anew = rebound(loops[:1])  # what each turn binds before it is read there
-        for i, (node, _, around) in enumerate(self.order):
-            if i > position:
-                found |= self._reads[i]
-            elif loops and loops[0] in around:
-                found |= self._reads[i] - anew - rebound(around)
-                anew |= bound_at_once(loops[0], node)
+        found = frozenset[str]().union(*self._reads[position + 1 :])
+        found |= read_in_turns(self.order, self._reads, position)
         return found
 
     @cached_property

@@ -153,6 +153,25 @@ def _is_filled_attribute(ctx: Context, info: FunctionInfo, node: cst.Attribute) 
     )
 
 
+def read_in_turns(
+    order: Sequence[tuple[cst.CSTNode, Sequence[cst.CSTNode], tuple[cst.CSTNode, ...]]],
+    reads: Sequence[frozenset[str]],
+    position: int,
+) -> frozenset[str]:
+    """What the further turns of the loops around a statement read of the names that it has found there.
+
+    ``order`` are the statements with the loops around each, ``reads`` the names that each reads.
+    """
+    found = frozenset[str]()
+    for loop in order[position][2]:
+        anew = rebound((loop,))  # what each turn binds before it is read there
+        for i, (node, _, around) in enumerate(order[: position + 1]):
+            if loop in around:
+                found |= reads[i] - anew - rebound(around[around.index(loop) + 1 :])
+                anew |= bound_at_once(loop, node)
+    return found
+
+
 def rebound(loops: Sequence[cst.CSTNode]) -> frozenset[str]:
     """The names that loops bind at the head of each turn."""
     heads = (loop.target for loop in loops if isinstance(loop, cst.For))

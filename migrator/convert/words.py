@@ -88,14 +88,17 @@ class Words:
         if isinstance(tensor, k.Tensor) and tensor.rank == 0:
             return Lit(None)
         if isinstance(value, Seq):
-            return Seq(value.items) if value.items else Lit(None)
+            made = Seq(value.items)
+            if value.items and all(isinstance(item, Star) for item in value.items):
+                return Code(ast.BoolOp(ast.Or(), [code(made), ast.Constant(None)]), kind_of(value))
+            return made if value.items else Lit(None)
         kind = kind_of(value)
         if isinstance(value, Lit) or k.scalar_type(kind) or isinstance(kind, k.Tuple):
             return Lit(None) if kind == k.Tuple(()) else value
         if isinstance(kind, k.Sequence):
-            made = ast.Call(ast.Name("tuple"), [code(value)], [])
+            call = ast.Call(ast.Name("tuple"), [code(value)], [])
             # `()` means all axes in torch; see migrator.convert.axes for what is written
-            return Code(ast.BoolOp(ast.Or(), [made, ast.Constant(None)]), kind)
+            return Code(ast.BoolOp(ast.Or(), [call, ast.Constant(None)]), kind)
         return value  # an int; should it be a list after all, JAX raises
 
     def _word_is_tensor(self, args: list[ast.expr]) -> Value:

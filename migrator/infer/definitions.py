@@ -25,9 +25,9 @@ from migrator.infer.symbols import AUTOGRAD, LAYERS, starred, symbol
 from migrator.source import dotted
 
 _PUBLIC = {
-    "torch.nn.modules.batchnorm._BatchNorm": "torch.nn.BatchNorm2d",
-    "torch.nn.modules.instancenorm._InstanceNorm": "torch.nn.InstanceNorm2d",
-    "torch.nn.modules.dropout._DropoutNd": "torch.nn.Dropout",
+    "torch.nn.modules.batchnorm._BatchNorm": "BatchNorm2d BatchNorm1d BatchNorm3d",
+    "torch.nn.modules.instancenorm._InstanceNorm": "InstanceNorm2d InstanceNorm1d InstanceNorm3d",
+    "torch.nn.modules.dropout._DropoutNd": "Dropout",
 }
 
 
@@ -100,14 +100,16 @@ class Definitions(Statements):
     def _base(self, node: cst.ClassDef, base: cst.BaseExpression) -> k.Kind:
         """What a class derives from: of the private bases of torch's layers one that is made in the same way."""
         kind = self.eval(base)
-        public = _PUBLIC.get(kind.name) if isinstance(kind, (k.Class, k.Function)) else None
-        if public is None:
+        several = _PUBLIC.get(kind.name, "") if isinstance(kind, (k.Class, k.Function)) else ""
+        if not several:
             return kind
-        runs = any(
-            isinstance(f, cst.FunctionDef) and f.name.value == "forward" for f in node.body.body
-        )
-        if not runs and public != "torch.nn.BatchNorm2d":  # the public ones look at the shape
-            return kind
+        # the one that is taken must not be asked for: isinstance(m, nn.BatchNorm2d)
+        words = {one.value for one in self.facts.tree.of_type(cst.Name)}
+        public = next((f"torch.nn.{one}" for one in several.split() if one not in words), None)
+        runs = [f for f in node.body.body if isinstance(f, cst.FunctionDef)]
+        runs = [f for f in runs if f.name.value == "forward" and "super" not in syntax.names(f)]
+        if public is None or (not runs and "BatchNorm" not in public):
+            return kind  # torch's own forward pass looks at the shape
         self.facts.kinds[base] = k.Class(public)
         return k.Class(public)
 

@@ -102,6 +102,8 @@ class PaddedConv(nnx.Module):
         sizes = (in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
         super().__init__(*sizes, bias, dtype, rngs=rngs)
         self.padding_mode = padding_mode
+        pairs = reversed(self._margins(self.padding))
+        self._reversed_padding_repeated_twice = tuple(one for pair in pairs for one in pair)
 
     def _conv_forward(self, input, weight, bias, padding=None):
         padding = self.padding if padding is None else padding
@@ -117,10 +119,6 @@ class PaddedConv(nnx.Module):
             totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
             return [(total // 2, total - total // 2) for total in totals]
         return [(p, p) for p in ((0,) * self.spatial if padding == "valid" else padding)]
-
-    @property
-    def _reversed_padding_repeated_twice(self):
-        return [amount for pair in reversed(self._margins(self.padding)) for amount in pair]
 
 
 class PaddedConv1d(PaddedConv, Conv1d):

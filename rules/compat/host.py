@@ -17,7 +17,7 @@ class HostArray:
 
     @cached_property
     def _key(self) -> Any:
-        return _key(self.value)  # once its constructor has filled it
+        return _told_apart(self.value)  # once its constructor has filled it
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -26,12 +26,12 @@ class HostArray:
         return isinstance(other, HostArray) and self._key == other._key
 
 
-def _key(value: Any) -> Any:
+def _told_apart(value: Any) -> Any:
     """What tells a value from another."""
     if isinstance(value, dict):
-        return tuple((name, _key(one)) for name, one in value.items())
+        return tuple((name, _told_apart(one)) for name, one in value.items())
     if isinstance(value, (tuple, list)):
-        return tuple(map(_key, value))
+        return tuple(map(_told_apart, value))
     if not hasattr(value, "dtype"):
         return value
     array = np.asarray(value)

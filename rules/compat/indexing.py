@@ -39,11 +39,14 @@ def whole(index):
 
 def picked(arrays, index: jax.Array):
     """``arrays[index]`` of a list of arrays, which have one shape where the index is only traced."""
-    index = jnp.reshape(index, ())
     try:
-        return arrays[int(index)]
-    except jax.errors.ConcretizationTypeError:
-        return jnp.stack(arrays)[index]
+        return arrays[int(np.asarray(index).reshape(()))]
+    except jax.errors.TracerArrayConversionError:
+        if len({one.dtype for one in arrays}) > 1:
+            raise TypeError(
+                "arrays of several dtypes, and the place of one is only traced"
+            ) from None
+        return jnp.stack(arrays)[jnp.reshape(index, ())]
 
 
 def with_item(input, index, value):

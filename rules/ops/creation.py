@@ -353,20 +353,14 @@ def new_empty(
 
 @op("Tensor.new", example={"x.new(2, 3)": "jnp.empty((2, 3), x.dtype)"})
 def new(input, *size: int, device=None) -> Tensor:
-    """The legacy constructor with sizes, of the dtype of ``input``."""
-    return jnp.empty(size, input.dtype)
+    """The legacy constructor with sizes, of the dtype of ``input``; without one, of no elements."""
+    return jnp.empty(size or 0, input.dtype)
 
 
 @op("Tensor.new", example={"x.new([1, 2])": "jnp.array([1, 2], x.dtype)"})
 def new_with(input, data: tuple | list, *, device=None) -> Tensor:
     """The legacy constructor with values, of the dtype of ``input``."""
     return jnp.array(data, input.dtype)
-
-
-@op("Tensor.new", general=True)
-def new_of_any(input, data, *, device=None) -> Tensor:
-    """The legacy constructor: of a number, which is a size, or of what has the values."""
-    return legacy_tensor(data, input.dtype)
 
 
 @op("Tensor.new_empty_strided")

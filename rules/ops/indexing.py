@@ -106,11 +106,12 @@ def scatter_value(input, dim, index, value, *, reduce=None) -> Tensor["same"]:
 
 
 @op("torch.scatter", "Tensor.scatter", general=True)
-def scatter_any(input, dim, index, src) -> Tensor["same"]:
+def scatter_any(input, dim, index, src, *, reduce=None) -> Tensor["same"]:
     """Writes a number, or what an array has at each place of ``index``, whichever it is."""
     if jnp.ndim(src):
         src = src[tuple(map(slice, index.shape))]
-    return input.at[along_axis(index, dim)].set(src)
+    places = input.at[along_axis(index, dim)]
+    return {"add": places.add, "multiply": places.multiply}.get(reduce, places.set)(src)
 
 
 @op(

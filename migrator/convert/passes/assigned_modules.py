@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import bound
 from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
 from migrator.convert.hints import is_no_module
@@ -112,7 +113,7 @@ def _says_what(info: ClassInfo, name: str) -> bool:
                 found: list[cst.BaseExpression] = [one.target]
             else:
                 found = [t.target for t in one.targets] if isinstance(one, cst.Assign) else []
-            if any(isinstance(target, cst.Name) and target.value == name for target in found):
+            if any(name in set(bound(target)) for target in found):
                 return True
     return False
 

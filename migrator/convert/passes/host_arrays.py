@@ -143,7 +143,15 @@ def _is_set_once(ctx: Context, info: ClassInfo, name: str) -> bool:
                 return False
             elif isinstance(above, (cst.Del, cst.AnnAssign)):
                 return False
+            elif isinstance(above, cst.Attribute) and method != "__init__":
+                if above.value is node and above.attr.value in _CHANGING:
+                    return False
     return True
+
+
+_CHANGING = frozenset(
+    "append extend insert pop remove clear update setdefault popitem sort reverse fill resize".split()
+)
 
 
 def _within(target: cst.CSTNode, node: cst.CSTNode) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -44,12 +45,25 @@ def _picked(rw: Rewriter, node: cst.Subscript, kind: k.Kind) -> cst.BaseExpressi
     asked, item = rw.ctx.kind(index.value), k.element(kind)
     if not isinstance(asked, k.Tensor) or asked.dtype == "bool" or not isinstance(item, k.Tensor):
         return None
-    around = rw.ctx.facts.tree.around(node) if rw.ctx.facts.tree.has(node) else ()
-    if not around or isinstance(around[-1], (cst.AssignTarget, cst.AugAssign, cst.Del)):
+    if not rw.ctx.facts.tree.has(node) or _is_target(rw.ctx.facts.tree.around(node), node):
         return None
     name = rw.ctx.helpers.need(module_file("rules.compat.indexing"), "picked")
     parts = [syntax.unparenthesized(rw.visit(one)) for one in (node.value, index.value)]
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(one) for one in parts])
+
+
+def _is_target(around: Sequence[cst.CSTNode], node: cst.CSTNode) -> bool:
+    """Whether an item is written, or deleted: ``xs[i], y = y, xs[i]``."""
+    child = node
+    for above in reversed(around):
+        if isinstance(above, (cst.AssignTarget, cst.Del)):
+            return True
+        if isinstance(above, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor)):
+            return above.target is child
+        if not isinstance(above, (cst.Element, cst.StarredElement, cst.Tuple, cst.List)):
+            return False
+        child = above
+    return False
 
 
 @converts(cst.Call, named=("mean", "sum"))
@@ -212,7 +226,7 @@ def _read_as_tuple(
     ctx = rw.ctx
     if isinstance(node, cst.List):
         if any(not isinstance(e, cst.Element) for e in node.elements):
-            return None
+            return _whole_index(rw, rw.visit(node))
         told = [_has_parts(ctx, e.value) for e in node.elements]
         if len(told) >= _MOST or not told or all(one is False for one in told):
             return None
@@ -223,7 +237,10 @@ def _read_as_tuple(
             return parts[0]
         return cst.Tuple([cst.Element(one) for one in parts], [], [])
     kind = ctx.kind(node)
-    if isinstance(kind, k.Sequence) and kind.type == "list" and _holds_parts(kind.item):
+    listed = isinstance(kind, k.Sequence) and kind.type == "list"
+    if (listed or isinstance(node, cst.ListComp)) and _holds_parts(k.element(kind)) is not False:
+        if isinstance(node, cst.Name) and _is_given_slices(ctx, node):
+            return None
         return _whole_index(rw, rw.visit(node))
     return None
 

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import make_tuple
+from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -93,7 +94,8 @@ def exact_test(rw: Rewriter, node: cst.Comparison) -> Any:
         return None
     tested, classes, positive = asked
     names = [rw.ctx.facts.qualified_name(c) or "" for c in classes]
-    if "torch.Tensor" in names:
+    of_parameter = targets.is_variable(rw.ctx, tested) and not set(names).isdisjoint(_TENSORS)
+    if "torch.Tensor" in names or of_parameter:
         return _is_tensor(rw, node, tested, [*zip(names, classes, strict=True)])
     if not any(definitions.layers(name) for name in names):
         for one in classes:
@@ -131,6 +133,10 @@ def _is_tensor(
     others = [one for name, one in classes if name not in _TENSORS]
     test = _isinstance(rw, tested, tensors[0] if len(tensors) == 1 else make_tuple(tensors))
     positive = isinstance(node.comparisons[0].operator, (cst.Equal, cst.Is, cst.In))
+    kind = rw.ctx.kind(tested)
+    if isinstance(kind, k.Tensor) and kind.role == "param":  # of which torch has a class of its own
+        asked = any(name != "torch.Tensor" and name in _TENSORS for name, _ in classes)
+        return cst.Name(str(asked is positive))
     if others:
         target = cst.ComparisonTarget(cst.In(), make_tuple(others))
         if len(others) == 1:

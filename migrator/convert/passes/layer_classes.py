@@ -70,11 +70,11 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
     Its constructor hands on arguments that are not known here, or its methods read what Flax's layer does not keep.
     """
     if info is not None and info.torch_base in CONVOLUTIONS and not _inherits(info):
-        if _pads_otherwise(ctx):
+        if _pads_otherwise(ctx) or "_reversed_padding_repeated_twice" in ctx.words:
             return "rules.compat.conv", info.torch_base.replace("torch.nn.", "Padded")
         return None
     if info is not None and info.torch_base in _OF_FUNCTIONS:
-        if info.torch_base in _IN_PLACE and "inplace" in ctx.words:
+        if info.torch_base in _IN_PLACE and _may_be_in_place(ctx, info):
             return None  # whose instances may write to what they are handed
         return _OF_FUNCTIONS[info.torch_base]
     if info is not None and info.torch_base == "torch.nn.Embedding" and not _inherits(info):
@@ -89,7 +89,23 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
     return None
 
 
-_IN_PLACE = frozenset(f"torch.nn.{name}" for name in "ReLU SiLU LeakyReLU ELU".split())
+_IN_PLACE = {"torch.nn.ReLU": 0, "torch.nn.SiLU": 0, "torch.nn.LeakyReLU": 1, "torch.nn.ELU": 1}
+"""Layers with the number of arguments before ``inplace``."""
+
+
+def _may_be_in_place(ctx: Context, info: ClassInfo) -> bool:
+    """Whether a file may make instances of a class with ``inplace=True``."""
+    if "inplace" in ctx.words or info.settled is not None:
+        return True
+    before = _IN_PLACE[info.torch_base or ""]
+    for call in ctx.source.index.of_type(cst.Call):
+        func = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+        if isinstance(func, cst.Name) and func.value in (info.short, "__init__"):
+            if len(call.args) > before or any(one.star for one in call.args):
+                return True
+    return False
+
+
 _EMBEDDING = ("rules.compat.embedding", "EmbeddingAsTorch")
 
 

@@ -196,7 +196,7 @@ def _assigned(statement: cst.SimpleStatementLine) -> str:
 
 def _is_moved(ctx: Context, node: cst.Assign, value: cst.Attribute) -> bool:
     """``self.bias = self.conv.bias``, whose next line is ``self.conv.bias = None``: there are never two of it."""
-    around = ctx.facts.tree.around(node)
+    around = ctx.facts.tree.around(node) if ctx.facts.tree.has(node) else ()
     lines = [n for n in around if isinstance(n, cst.SimpleStatementLine)]
     blocks = [n for n in around if isinstance(n, cst.IndentedBlock)]
     if not lines or not blocks or len(lines[-1].body) != 1:
@@ -208,7 +208,14 @@ def _is_moved(ctx: Context, node: cst.Assign, value: cst.Attribute) -> bool:
         return False
     taken = after.body[0]
     none = isinstance(taken.value, cst.Name) and taken.value.value == "None"
-    return none and syntax.code(taken.targets[0].target) == syntax.code(value)
+    if not none or syntax.code(taken.targets[0].target) != syntax.code(value):
+        return False
+    paths = {syntax.code(value): 1, syntax.code(value.value): 1}
+    for other in ctx.facts.tree.within(ctx.frame.info.node, cst.AssignTarget) if ctx.frame else ():
+        path = syntax.code(other.target)
+        if path in paths:
+            paths[path] -= 1
+    return all(times >= 0 for times in paths.values())  # no other bias, and no other layer
 
 
 @converts(cst.Assign, targets=(cst.Attribute,))

@@ -49,6 +49,7 @@ def _is_size(ctx: Context, node: cst.BaseExpression) -> bool:
         return either and isinstance(node.operator, (cst.Add, cst.Multiply))
     if isinstance(node, cst.Call):
         of_tensor = isinstance(node.func, cst.Attribute) and node.func.attr.value == "size"
+        of_tensor = of_tensor and not node.args
         return of_tensor or ctx.facts.callee(node) == "torch.Size"
     if isinstance(node, cst.Subscript) and isinstance(node.slice[0].slice, cst.Slice):
         return _is_size(ctx, node.value)

@@ -168,6 +168,7 @@ def used_view(
     else:
         return value()
     named = isinstance(base, cst.Name) and isinstance(ctx.kind(base), k.Tensor)
+    named = named and not targets.is_variable(ctx, base)
     if named and not _is_read_again(ctx, statement.node, node, base):  # type: ignore[arg-type]
         check_mutation(ctx, node, base)
         return value()  # nobody reads what the tensor would hold
@@ -183,8 +184,10 @@ def used_view(
     return name
 
 
-_ASKED = frozenset("shape dtype device ndim size dim type_as expand_as view_as reshape_as".split())
-"""What tells nothing of the values of a tensor, as its attribute or method or of an argument."""
+_ASKED = frozenset("shape dtype device ndim size dim".split())
+"""What tells nothing of the values of a tensor."""
+_AS = frozenset("type_as expand_as view_as reshape_as".split())
+"""Methods that ask their argument for nothing else."""
 
 
 def _is_read_again(ctx: Context, statement: cst.CSTNode, call: cst.Call, name: cst.Name) -> bool:
@@ -201,7 +204,7 @@ def _is_read_again(ctx: Context, statement: cst.CSTNode, call: cst.Call, name: c
         elif isinstance(one, cst.Call) and isinstance(one.func, cst.Attribute) and one.args:
             given = one.args[0].value
             named = isinstance(given, cst.Name) and given.value == name.value
-            count -= named and one.func.attr.value in _ASKED and one.func.attr.value.endswith("_as")
+            count -= named and one.func.attr.value in _AS
     return count > 0
 
 
