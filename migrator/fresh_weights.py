@@ -33,7 +33,7 @@ def as_parameters(tree: cst.Module, text: str) -> cst.Module:
 
 
 def _function(function: cst.FunctionDef) -> cst.FunctionDef:
-    found = {node: _wrapped(node, func) for node, func in _fresh(function)}
+    found: dict[cst.CSTNode, cst.Call] = {n: _wrapped(n, func) for n, func in _fresh(function)}
     if not found:
         return function
 

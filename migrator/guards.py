@@ -80,7 +80,7 @@ def _is_same(one: cst.Assign | cst.Return | None, other: cst.Assign | cst.Return
         return False
     called, *given = [a for a in one.value.args if a.keyword is None]
     plain = syntax.with_args(cst.Call(called.value), [cst.Arg(a.value, star=a.star) for a in given])
-    own = other.value  # type: ignore[union-attr]
+    own = other.value
     if not isinstance(own, cst.Call) or any(a.keyword is not None for a in own.args):
         return False
     again = [cst.Arg(a.value, star=a.star) for a in own.args]

@@ -18,7 +18,7 @@ _SHORTER = frozenset({"pop", "remove", "clear"})
 def as_axes(ctx: Context, node: Any) -> Any:
     """What a definition became, without a second ``tuple`` and without ``or None`` of what has elements."""
     if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
-        left = node.left
+        left: Any = node.left
         if _is_made(left, "tuple") and isinstance(node.right, cst.Name):
             inner = left.args[0].value
             if isinstance(inner, cst.Call) and (

@@ -118,7 +118,7 @@ def _made_by_constructor(ctx: Context, owner: ClassInfo, name: str) -> bool:
             if not ctx.plan.builds_time(method):
                 continue
             for node in ctx.facts.tree.within(method.node.body, cst.Assign, cst.AnnAssign):
-                if _says_nothing(inner) and _is_empty(node.value):  # type: ignore[attr-defined]
+                if _says_nothing(inner) and _is_empty(node.value):
                     continue  # which declares nothing, since only a run tells what comes later
                 for to in syntax.assigned_to(node):
                     if isinstance(to, cst.Attribute) and to.attr.value == name:

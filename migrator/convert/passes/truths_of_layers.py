@@ -47,7 +47,7 @@ def chosen(rw: Rewriter, node: cst.BooleanOperation) -> Any:
     return made if free else syntax.parenthesized(made)
 
 
-def _operand(node: cst.BaseExpression) -> cst.BaseExpression:
+def _operand(node: cst.BaseExpression) -> Any:
     return syntax.parenthesized(node) if isinstance(node, (cst.IfExp, cst.Lambda)) else node
 
 
