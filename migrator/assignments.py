@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 
@@ -32,6 +32,27 @@ def bound(target: cst.CSTNode) -> Iterator[str]:
             yield from bound(one.value)
 
 
+def is_target(around: Sequence[cst.CSTNode], node: cst.CSTNode) -> bool:
+    """Whether a node is bound, written or deleted where it stands: ``xs[i], y = y, xs[i]``.
+
+    Args:
+      around: the nodes around it, outermost first.
+    """
+    child = node
+    for above in reversed(around):
+        if isinstance(above, (cst.AssignTarget, cst.Del, cst.Param, cst.AsName)):
+            return True
+        if isinstance(above, _BINDING):
+            return above.target is child
+        if not isinstance(above, (cst.Element, cst.StarredElement, cst.Tuple, cst.List)):
+            return False
+        child = above
+    return False
+
+
+_BINDING = (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
+
+
 def is_written(body: cst.CSTNode, name: str) -> bool:
     """Whether a variable's tensor is written: ``row[:n] = x``, ``row[:n].copy_(x)``, ``row += 1``, ``row.fill_(0)``."""
     return any(_root(target) == name for target in _written(body))
@@ -53,3 +74,12 @@ def _root(node: cst.BaseExpression) -> str:
     while isinstance(node, cst.Subscript):
         node = node.value
     return node.value if isinstance(node, cst.Name) else ""
+
+
+def cases(value: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What an expression may be: the branches of a conditional one, the operands of ``or`` and ``and``."""
+    if isinstance(value, cst.IfExp):
+        return cases(value.body) + cases(value.orelse)
+    if isinstance(value, cst.BooleanOperation):
+        return cases(value.left) + cases(value.right)
+    return [value]

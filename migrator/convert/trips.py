@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import bound
 from migrator.convert.context import Context
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -175,7 +176,7 @@ def read_in_turns(
 def rebound(loops: Sequence[cst.CSTNode]) -> frozenset[str]:
     """The names that loops bind at the head of each turn."""
     heads = (loop.target for loop in loops if isinstance(loop, cst.For))
-    return frozenset(name for head in heads for name in _bound(head))
+    return frozenset(name for head in heads for name in bound(head))
 
 
 def bound_at_once(loop: cst.CSTNode, line: cst.CSTNode) -> frozenset[str]:
@@ -184,12 +185,4 @@ def bound_at_once(loop: cst.CSTNode, line: cst.CSTNode) -> frozenset[str]:
     if not isinstance(line, cst.SimpleStatementLine) or not any(one is line for one in body):
         return frozenset()
     given = [target for one in line.body if isinstance(one, cst.Assign) for target in one.targets]
-    return frozenset(name for one in given for name in _bound(one.target))
-
-
-def _bound(target: cst.CSTNode) -> Iterator[str]:
-    if isinstance(target, cst.Name):
-        yield target.value
-    elif isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _bound(element.value)
+    return frozenset(name for one in given for name in bound(one.target))

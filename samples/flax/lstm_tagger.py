@@ -106,7 +106,7 @@ class RNNBase(nnx.Module):
 
     def __call__(self, input, hx=None):
         x, lengths = input if isinstance(input, PackedSequence) else (input, None)
-        state = hx if isinstance(hx, tuple) or hx is None else (hx,)
+        state = hx if hx is None else tuple(hx) if self.states == 2 else (hx,)
         time, batch = (1, 0) if self.batch_first and lengths is None else (0, 1)
         unbatched = x.ndim == 2
         if unbatched:

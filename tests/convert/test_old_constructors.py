@@ -7,11 +7,10 @@ import pytest
 from tests.convert.tools import check
 
 SOURCE = """
-import numpy as np
 import torch
 from torch import nn
 
-def zeros(like, size):
+def zeros(like, size: torch.Size):
     return like.new(size).zero_()
 
 class M(nn.Module):
@@ -41,7 +40,6 @@ class M(nn.Module):
         "r = x.new([1.0, 2.0])",
         "r = x.new((2, 3))",
         "n = x.size(0); r = x.new(n).zero_()",
-        "r = x.new(np.ones(3))",
     ],
 )
 def test_a_constructor_of_old(line: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import libcst as cst
 
+from migrator.assignments import cases
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.held import assigned
 from migrator.convert.rewriter import Rewriter, converts
@@ -149,21 +150,12 @@ def _held(rw: Rewriter, func: cst.BaseExpression) -> str | None:
         return None
     kin = [c for c in ctx.facts.classes.values() if owner in c.lineage() or c in owner.lineage()]
     for value in {id(v): v for c in kin for v in assigned(ctx, c, func.attr.value)}.values():
-        for one in _cases(value):
+        for one in cases(value):
             head = (dotted(one.func) or "").partition(".")[0] if isinstance(one, cst.Call) else ""
             library = ctx.brought.get(head)
             if library is not None and library not in NEUTRAL:
                 return library
     return None
-
-
-def _cases(value: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """What a conditional expression may give."""
-    if isinstance(value, cst.IfExp):
-        return _cases(value.body) + _cases(value.orelse)
-    if isinstance(value, cst.BooleanOperation):
-        return _cases(value.left) + _cases(value.right)
-    return [value]
 
 
 def _items(kind: k.Kind) -> tuple[k.Kind, ...]:

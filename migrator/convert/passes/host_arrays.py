@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import cases
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
@@ -107,20 +108,11 @@ def _may_be_array(ctx: Context, info: ClassInfo, name: str) -> bool:
         target = line.targets[0].target
         if isinstance(target, cst.Attribute) and target.attr.value == name:
             if ctx.is_self(target.value) or syntax.code(target.value) == "self":
-                cases = _cases(line.value)
+                cases = cases(line.value)
                 given = {one.value for one in cases if isinstance(one, cst.Name)}
                 cases += [one.value for one in lines if syntax.code(one.targets[0].target) in given]
                 return any(_is_array(ctx.kind(one)) for one in cases)
     return False
-
-
-def _cases(value: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """What an expression may be."""
-    if isinstance(value, cst.IfExp):
-        return _cases(value.body) + _cases(value.orelse)
-    if isinstance(value, cst.BooleanOperation):
-        return _cases(value.left) + _cases(value.right)
-    return [value]
 
 
 def _uses(ctx: Context, info: ClassInfo, name: str) -> Iterator[tuple[str, cst.CSTNode, Any]]:

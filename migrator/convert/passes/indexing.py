@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import is_target
 from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
@@ -45,25 +45,11 @@ def _picked(rw: Rewriter, node: cst.Subscript, kind: k.Kind) -> cst.BaseExpressi
     asked, item = rw.ctx.kind(index.value), k.element(kind)
     if not isinstance(asked, k.Tensor) or asked.dtype == "bool" or not isinstance(item, k.Tensor):
         return None
-    if not rw.ctx.facts.tree.has(node) or _is_target(rw.ctx.facts.tree.around(node), node):
+    if not rw.ctx.facts.tree.has(node) or is_target(rw.ctx.facts.tree.around(node), node):
         return None
     name = rw.ctx.helpers.need(module_file("rules.compat.indexing"), "picked")
     parts = [syntax.unparenthesized(rw.visit(one)) for one in (node.value, index.value)]
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(one) for one in parts])
-
-
-def _is_target(around: Sequence[cst.CSTNode], node: cst.CSTNode) -> bool:
-    """Whether an item is written, or deleted: ``xs[i], y = y, xs[i]``."""
-    child = node
-    for above in reversed(around):
-        if isinstance(above, (cst.AssignTarget, cst.Del)):
-            return True
-        if isinstance(above, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor)):
-            return above.target is child
-        if not isinstance(above, (cst.Element, cst.StarredElement, cst.Tuple, cst.List)):
-            return False
-        child = above
-    return False
 
 
 @converts(cst.Call, named=("mean", "sum"))

@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import is_target
 from migrator.convert.as_value import plain_function
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, convert_call
@@ -495,21 +496,11 @@ def _reads_unnamed(rw: Rewriter) -> bool:
     tree = rw.ctx.facts.tree
     body = rw.ctx.frame.info.node if rw.ctx.frame is not None else rw.ctx.source.tree
     names = [n for n in tree.within(body, cst.Name) if n.value == "_"]
-    return any(not _is_bound(tree.around(name), name) for name in names if tree.has(name))
-
-
-def _is_bound(around: Sequence[cst.CSTNode], name: cst.CSTNode) -> bool:
-    """Whether a name stands in the target of an assignment or of a loop."""
-    child = name
-    for above in reversed(around):
-        if isinstance(above, (cst.AssignTarget, cst.Param, cst.AsName)):
-            return True
-        if isinstance(above, (cst.For, cst.CompFor, cst.AnnAssign, cst.NamedExpr)):
-            return above.target is child
-        if not isinstance(above, (cst.Element, cst.Tuple, cst.List, cst.StarredElement)):
-            return False
-        child = above
-    return False
+    return any(
+        isinstance(tree.parent(name), cst.AugAssign) or not is_target(tree.around(name), name)
+        for name in names
+        if tree.has(name)
+    )
 
 
 def _only_used(node: cst.Assign, value: cst.Tuple) -> cst.Assign | None:
