@@ -42,3 +42,9 @@ def test_a_tied_head(before: str, after: str, forward: str) -> None:
 def test_one_that_a_container_holds_too_is_a_finding() -> None:
     source = SOURCE.format(before="self.o = nn.Sequential(self.prj)", after="", forward="self.o(x)")
     assert "API009" in rules_of(source)
+
+
+def test_one_that_has_another_name_is_a_finding() -> None:
+    source = SOURCE.format(before="", after="", forward="self.o(x)")
+    made = "head = nn.Linear(4, 7, bias=False); self.prj = head; self.o = nn.Sequential(head)"
+    assert "API009" in rules_of(source.replace("self.prj = nn.Linear(4, 7, bias=False)", made))

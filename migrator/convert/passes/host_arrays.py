@@ -32,7 +32,8 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
 
 
 def _has_numpy(ctx: Context) -> bool:
-    return "numpy" in ctx.words
+    settled = (info.settled for info in ctx.facts.classes.values())
+    return "numpy" in ctx.words or any(one is not None and one.host_arrays for one in settled)
 
 
 @converts(
@@ -108,10 +109,10 @@ def _may_be_array(ctx: Context, info: ClassInfo, name: str) -> bool:
         target = line.targets[0].target
         if isinstance(target, cst.Attribute) and target.attr.value == name:
             if ctx.is_self(target.value) or syntax.code(target.value) == "self":
-                cases = cases(line.value)
-                given = {one.value for one in cases if isinstance(one, cst.Name)}
-                cases += [one.value for one in lines if syntax.code(one.targets[0].target) in given]
-                return any(_is_array(ctx.kind(one)) for one in cases)
+                found = cases(line.value)
+                given = {one.value for one in found if isinstance(one, cst.Name)}
+                found += [one.value for one in lines if syntax.code(one.targets[0].target) in given]
+                return any(_is_array(ctx.kind(one)) for one in found)
     return False
 
 

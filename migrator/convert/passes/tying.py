@@ -53,6 +53,10 @@ def _gains_bias(ctx: Context, info: ClassInfo, head: str) -> bool:
 def _only_runs(ctx: Context, info: ClassInfo, head: str) -> bool:
     """Whether a class makes a Linear, ties it and calls it, and asks nothing else of it, such as to be initialised."""
     tree = ctx.facts.tree
+    for line in tree.within(info.node, cst.Assign):
+        given = [syntax.code(one.target) for one in line.targets]
+        if f"self.{head}" in given and (len(given) > 1 or not isinstance(line.value, cst.Call)):
+            return False
     for node in tree.within(info.node, cst.Attribute):
         if node.attr.value != head or syntax.code(node.value) != "self":
             continue
@@ -185,6 +189,10 @@ def _is_held_elsewhere(ctx: Context, info: ClassInfo, head: cst.BaseExpression) 
     if not isinstance(head, cst.Attribute):
         return False
     tree, path = ctx.facts.tree, syntax.code(head)
+    for line in tree.within(info.node, cst.Assign):
+        given = [syntax.code(one.target) for one in line.targets]
+        if path in given and (len(given) > 1 or not isinstance(line.value, cst.Call)):
+            return True  # self.head = head, which has another name
     for node in tree.within(info.node, cst.Attribute):
         if node is not head and node.attr.value == head.attr.value and syntax.code(node) == path:
             above = tree.parent(node)
@@ -282,7 +290,8 @@ def assignment(rw: Rewriter, node: cst.Assign) -> Any:
     """The Linear that is tied later is never built; its line goes."""
     if len(node.targets) != 1 or head_of(rw, node.targets[0].target) is None:
         return None
-    if rw.ctx.facts.callee(node.value) == "torch.nn.Linear":  # type: ignore[arg-type]
+    made = node.value if isinstance(node.value, cst.Call) else None
+    if made is not None and rw.ctx.facts.callee(made) == "torch.nn.Linear":
         return []
     return None
 
