@@ -13,6 +13,7 @@ from migrator import syntax
 from migrator.convert.context import Context
 
 _SHORTER = frozenset({"pop", "remove", "clear"})
+_BINDING = (cst.Del, cst.Param, cst.AnnAssign, cst.NamedExpr)
 
 
 def as_axes(ctx: Context, node: Any) -> Any:
@@ -50,11 +51,11 @@ def _is_filled(ctx: Context, node: cst.BaseExpression, depth: int = 4) -> bool:
         return _is_filled(ctx, node.args[0].value, depth)  # type: ignore[attr-defined]
     if not isinstance(node, cst.Name) or ctx.frame is None or not depth:
         return False
+    if node.value in ctx.frame.info.params:
+        return False
     body = ctx.frame.info.node.body
     values: list[cst.BaseExpression] = []
-    for line in ctx.facts.tree.within(
-        body, cst.Assign, cst.Del, cst.Call, cst.Param, cst.AugAssign
-    ):
+    for line in ctx.facts.tree.within(body, cst.Assign, cst.Call, cst.AugAssign, *_BINDING):
         if isinstance(line, cst.Assign):
             for target in line.targets:
                 if node.value in syntax.names(target.target):

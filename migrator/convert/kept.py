@@ -153,16 +153,3 @@ def registered(call: cst.Call, place: int, *names: str) -> cst.BaseExpression | 
 
 def _method(call: cst.Call) -> str:
     return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-
-
-def is_operand(ctx: Context, node: cst.CSTNode) -> bool:
-    """Whether something is computed with, which None cannot be: ``x * self.weight``, ``self.weight.view(1, -1)``."""
-    above = ctx.facts.tree.around(node)[-1:] if ctx.facts.tree.has(node) else ()
-    if not above:
-        return False
-    one = above[0]
-    if isinstance(one, (cst.Attribute, cst.Subscript)):
-        return one.value is node
-    return isinstance(one, (cst.BinaryOperation, cst.UnaryOperation)) and not isinstance(
-        getattr(one, "operator", None), cst.Not
-    )

@@ -34,7 +34,7 @@ _PUBLIC = {
 def _names_given(statement: cst.CSTNode) -> set[str]:
     """The names that a line gives a value."""
     lines = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
-    targets = [one.target for line in lines if isinstance(line, cst.Assign) for one in line.targets]
+    targets = [target for line in lines for target in syntax.assigned_to(line)]
     return {target.value for target in targets if isinstance(target, cst.Name)}
 
 

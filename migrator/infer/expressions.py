@@ -374,8 +374,9 @@ class Expressions:
         if identity or k.NONE in kinds:
             return k.BOOL
         inner = [kind.inner if isinstance(kind, k.Optional) else kind for kind in kinds]
-        if any(k.scalar_type(kind) == "str" for kind in inner):
-            return k.BOOL  # also of what was taken for a tensor
+        texts = any(k.scalar_type(kind) == "str" for kind in inner)
+        if texts and all(isinstance(kind, k.Tensor) or k.scalar_type(kind) for kind in inner):
+            return k.BOOL  # also of what was taken for a tensor; an array of numpy may hold texts
         ranks = [kind.rank for kind in inner if isinstance(kind, k.Tensor)]
         if not ranks:
             arrays = [

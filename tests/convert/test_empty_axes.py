@@ -59,3 +59,9 @@ def test_a_list_that_is_filled_in_the_function() -> None:
     assert "axis=tuple(dims))" in body(f"def f(x: torch.Tensor):\n{lines}", "def f")
     shorter = lines.replace("append(2)", "pop()")
     assert "axis=tuple(dims) or None)" in body(f"def f(x: torch.Tensor):\n{shorter}", "def f")
+
+
+def test_an_argument_may_be_empty_though_the_function_fills_it_in_a_branch() -> None:
+    lines = "    if len(dims) > 2:\n        dims = [1]\n    return x.mean(dims)\n"
+    source = f"def f(x: torch.Tensor, dims: list[int]):\n{lines}"
+    assert "axis=tuple(dims) or None)" in body(source, "def f")

@@ -45,3 +45,10 @@ def test_a_layer_that_torch_never_reads_or_runs_too_is_a_finding(head: str, line
 )
 def test_a_name_that_only_the_layer_has_is_none(head: str, line: str) -> None:
     check(HEAD + head + BODY.format(line=line))
+
+
+def test_what_a_class_that_derives_from_it_has_hides_the_layer_as_well() -> None:
+    heir = "\n\nclass Heir(M):\n    def act(self, x):\n        return x\n"
+    source = HEAD + "class M(nn.Module):\n" + BODY.format(line="self.act = nn.ReLU()")
+    assert "API007" in rules_of(source + heir)
+    assert rules_of(source) == []

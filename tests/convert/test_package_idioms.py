@@ -546,25 +546,6 @@ class M(nn.Module):
 """
 
 
-CHOSEN = """
-class M(nn.Module):
-    def __init__(self, shortcut=nn.Sequential()):
-        super().__init__()
-        self.a = nn.Sequential()
-        self.b = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
-        self.c = self.a or self.b
-        self.d = shortcut or nn.Linear(4, 4)
-        self.e = self.b and self.d
-
-    def forward(self, x):
-        return self.c(x) + self.d(x) + self.e(x)
-"""
-
-
-def test_the_choice_between_a_sequential_and_something_else() -> None:
-    assert "self.c = self.a if self.a.layers else self.b" in same(CHOSEN, (2, 4))
-
-
 def test_an_empty_sequential_that_is_filled() -> None:
     made = same(FILLED, (2, 3))
     assert "self.stages = nnx.Sequential()" in made
@@ -607,66 +588,3 @@ def test_a_method_that_draws_and_one_that_does_not_override_each_other() -> None
     made = same(OVERRIDDEN, (2, 3))
     assert made.count("def fill(self, *, rngs: nnx.Rngs):") == 2
     assert made.count("def later(self, *, rngs: nnx.Rngs):") == 2
-
-
-CALLED_BY_FORWARD = """
-class M(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Linear(4, 4)
-        self.bn = nn.BatchNorm1d(4)
-
-    def forward(self, x):
-        b = self.conv.forward(x)
-        b += 1
-        b = F.relu(self.bn.forward(b), inplace=True)
-        return F.relu_(self.conv.forward(b)) + b + x
-"""
-
-
-def test_what_a_layer_gives_when_its_forward_is_called_is_new() -> None:
-    assert rules_of(CALLED_BY_FORWARD) == []
-    same(CALLED_BY_FORWARD.replace("self.bn.forward(b)", "b.exp()"), (2, 4))
-
-
-TAKEN_APART = """
-import numpy as np
-from scipy import linalg as la
-
-class M(nn.Module):
-    def __init__(self):
-        super().__init__()
-        w_p, w_l, w_u = la.lu(np.random.randn(4, 4).astype(np.float32))
-        self.register_buffer("w_p", torch.from_numpy(w_p))
-        self.w_l = nn.Parameter(torch.from_numpy(w_l))
-        self.w_u = nn.Parameter(torch.from_numpy(w_u))
-
-    def forward(self, x):
-        return x @ (self.w_p @ self.w_l @ self.w_u)
-"""
-
-
-def test_each_of_several_arrays_that_scipy_gives_has_memory_of_its_own() -> None:
-    same(TAKEN_APART, (2, 4))
-
-
-PADDED = """
-class Conv(nn.Conv2d):
-    def forward(self, x):
-        w = self.weight / self.weight.norm()
-        if self.padding_mode != 'zeros':
-            return F.conv2d(F.pad(x, self._reversed_padding_repeated_twice, mode=self.padding_mode), w, self.bias, self.stride, (0, 0), self.dilation, self.groups)
-        return F.conv2d(x, w, self.bias, self.stride, self.padding, self.dilation, self.groups)
-class M(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.a = Conv(3, 4, 3, padding=1)
-        self.b = Conv(4, 4, (3, 5), padding="same", dilation=2, padding_mode="circular")
-        self.c = Conv(4, 4, 3, padding=(1, 2), padding_mode="reflect")
-    def forward(self, x):
-        return self.c(self.b(self.a(x)))
-"""
-
-
-def test_the_padding_that_a_convolution_of_ones_own_reads() -> None:
-    same(PADDED, (2, 3, 9, 9))

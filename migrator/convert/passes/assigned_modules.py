@@ -13,12 +13,25 @@ from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
 from migrator.convert.hints import is_no_module
 from migrator.convert.passes.annotations import layer_class
-from migrator.convert.passes.unregistered import is_registered
+from migrator.convert.passes.unregistered import holds_layers_of_any_class, is_registered
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from rules import definitions
 from rules.definitions import module_file
+
+
+def lists_modules(rw: Rewriter, target: cst.Attribute, kind: k.Kind | None) -> bool:
+    """Whether an attribute of a module is a plain list of modules, also of such as nothing else is known of."""
+    ctx, owner = rw.ctx, rw.ctx.owner
+    if not isinstance(kind, k.Sequence) or kind.type != "list" or not ctx.is_self(target.value):
+        return False
+    if isinstance(kind.item, k.Module):
+        return True
+    if owner is None or not owner.torch_base or not ctx.in_init:
+        return False
+    name = target.attr.value
+    return isinstance(kind.item, k.Unknown) and holds_layers_of_any_class(ctx, owner, name)
 
 
 def plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Assign:
@@ -96,7 +109,10 @@ def check_hidden(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> None:
         return
     if not isinstance(ctx.kind(node.value), k.Module):
         return
-    for one in owner.lineage():
+    classes = [c for c in ctx.facts.classes.values() if name in c.methods or name in c.statics]
+    for one in classes:
+        if one not in owner.lineage() and owner not in one.lineage():
+            continue  # neither what it derives from, nor what derives from it
         hidden = name in one.methods and "property" not in one.methods[name].decorators
         if one.settled is None and (hidden or (name in one.statics and _says_what(one, name))):
             what = (
@@ -108,12 +124,8 @@ def check_hidden(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> None:
 def _says_what(info: ClassInfo, name: str) -> bool:
     """Whether the body of a class gives a name a value (an annotation alone gives none)."""
     for line in info.node.body.body:
-        for one in getattr(line, "body", ()) if isinstance(line, cst.SimpleStatementLine) else ():
-            if isinstance(one, cst.AnnAssign) and one.value is not None:
-                found: list[cst.BaseExpression] = [one.target]
-            else:
-                found = [t.target for t in one.targets] if isinstance(one, cst.Assign) else []
-            if any(name in set(bound(target)) for target in found):
+        for one in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if any(name in set(bound(target)) for target in syntax.assigned_to(one)):
                 return True
     return False
 

@@ -95,8 +95,11 @@ _IN_PLACE = {"torch.nn.ReLU": 0, "torch.nn.SiLU": 0, "torch.nn.LeakyReLU": 1, "t
 
 def _may_be_in_place(ctx: Context, info: ClassInfo) -> bool:
     """Whether a file may make instances of a class with ``inplace=True``."""
+    linked = ctx.facts.linked
     if "inplace" in ctx.words or info.settled is not None:
         return True
+    if linked is not None and linked.shared(info.name):
+        return True  # other files may
     before = _IN_PLACE[info.torch_base or ""]
     for call in ctx.source.index.of_type(cst.Call):
         func = call.func.attr if isinstance(call.func, cst.Attribute) else call.func

@@ -10,13 +10,13 @@ from migrator import syntax
 from migrator.convert.alias import check_mutation
 from migrator.convert.children import REGISTERING
 from migrator.convert.context import Context, Failure
-from migrator.convert.kept import is_operand
 from migrator.convert.passes import targets
 from migrator.convert.passes.after_static import before_registration
 from migrator.convert.passes.assigned_modules import (
     check_child,
     check_hidden,
     child_by_assignment,
+    lists_modules,
     plain_list,
     replaces_by_function,
 )
@@ -30,7 +30,7 @@ from migrator.convert.passes.held import (
     set_again,
 )
 from migrator.convert.passes.receivers import may_be_module
-from migrator.convert.passes.unregistered import holds_layers_of_any_class, registered_elsewhere
+from migrator.convert.passes.unregistered import registered_elsewhere
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.distributions import is_distribution
@@ -257,7 +257,7 @@ def read(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     made: cst.BaseExpression = targets.dereferenced(reference)
     if transposed:
         made = cst.Attribute(made, cst.Name("T"))
-    if isinstance(ctx.facts.kind(node), k.Optional) and not is_operand(ctx, node):
+    if isinstance(ctx.facts.kind(node), k.Optional) and not targets.is_operand(ctx, node):
         test = cst.Comparison(reference, [cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))])
         return cst.IfExp(test, made, cst.Name("None"))
     return made
@@ -397,18 +397,8 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             value = rw.visit(node.value)
             return syntax.changed(node, value=cst.Call(syntax.parse("nnx.List"), [cst.Arg(value)]))
     for one in (kind, known if _is_empty_list(node.value) else None):
-        if not isinstance(one, k.Sequence) or one.type != "list" or not ctx.is_self(target.value):
-            continue
-        if isinstance(one.item, k.Module):
+        if lists_modules(rw, target, one):
             return plain_list(rw, node, target)
-        if (
-            owner is not None
-            and owner.torch_base
-            and ctx.in_init
-            and isinstance(one.item, k.Unknown)
-        ):
-            if holds_layers_of_any_class(ctx, owner, target.attr.value):
-                return plain_list(rw, node, target)
     inner_known = known.inner if isinstance(known, k.Optional) else known
     if isinstance(inner_known, k.Tensor) and inner_known.role:
         if _makes_variable(rw, node.value):

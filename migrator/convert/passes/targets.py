@@ -85,6 +85,19 @@ def names_variable(ctx: Context, node: cst.CSTNode) -> bool:
     return isinstance(node, (cst.Name, cst.Attribute)) and is_variable(ctx, node)
 
 
+def is_operand(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether something is computed with, which None cannot be: ``x * self.weight``, ``self.weight.view(1, -1)``."""
+    above = ctx.facts.tree.around(node)[-1:] if ctx.facts.tree.has(node) else ()
+    if not above:
+        return False
+    one = above[0]
+    if isinstance(one, (cst.Attribute, cst.Subscript)):
+        return one.value is node
+    return isinstance(one, (cst.BinaryOperation, cst.UnaryOperation)) and not isinstance(
+        getattr(one, "operator", None), cst.Not
+    )
+
+
 def registered_by_name(ctx: Context, node: cst.CSTNode) -> bool:
     """``m.anchors`` of something unknown, where the classes that have such an attribute register it as a tensor.
 
