@@ -31,6 +31,8 @@ if "cuda" not in os.environ.get("JAX_PLATFORMS", "cpu"):
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 # as a rule on the CPU; JAX_PLATFORMS=cuda,cpu judges what a GPU computes
 jax.config.update("jax_platforms", os.environ.get("JAX_PLATFORMS", "cpu"))
+# products of float32 as verify asks for them: a GPU's default rounds their factors to 10 bits (TF32)
+jax.config.update("jax_default_matmul_precision", "highest")
 jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[2] / "build" / "jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

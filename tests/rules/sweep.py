@@ -122,6 +122,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--kept", action="store_true", help="note what was kept, run nothing")
     options = parser.parse_args(argv)
     todo = list(tasks(options.oracle or list(ORACLES), options.dtype.split(","), options.names))
+    if options.names and not todo:
+        parser.error(
+            f"no database holds {' or '.join(options.names)} (layers go by their names without 'nn.')"
+        )
     if options.kept:
         _start()
         write_record({t: json.loads(t.file.read_text()) for t in todo if t.file.exists()})
