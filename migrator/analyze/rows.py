@@ -10,6 +10,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.known_masks import known_masks
+from migrator.convert.passes.bounded_writes import bounded
 from migrator.convert.passes.branching import branches
 from migrator.convert.passes.masked_reductions import masked
 from migrator.convert.passes.pointers import pointers
@@ -45,6 +46,7 @@ def as_converted(source: Source, facts: Facts, flagged: Sequence[Placed]) -> lis
 _CONVERTED = {
     "DYN001": "convert computes it everywhere and takes what is asked of it over the mask",
     "DYN002": "convert makes `lax.cond` of it",
+    "DYN003": "convert writes to all places within the bounds, by a mask of them",
     "DYN004": "convert keeps it as an array, and writes from there on",
     "DYN005": "convert writes through the mask itself",
 }
@@ -63,6 +65,7 @@ def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list
     held(ctx)
     places(ctx)
     pointers(ctx)
+    bounded(ctx)
     still = set(ctx.blocked)
     known_masks(ctx)
     known = still - ctx.blocked.keys()

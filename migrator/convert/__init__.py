@@ -181,6 +181,7 @@ def _block_flagged(ctx: Context) -> None:
 def _unblock_selected(ctx: Context) -> None:
     """Take back what the flag rules say about rows that can be converted together."""
     from migrator.convert.known_masks import known_masks
+    from migrator.convert.passes.bounded_writes import bounded
     from migrator.convert.passes.branching import branches
     from migrator.convert.passes.masked_reductions import masked
     from migrator.convert.passes.pointers import pointers
@@ -195,6 +196,7 @@ def _unblock_selected(ctx: Context) -> None:
     held(ctx)
     places(ctx)
     pointers(ctx)
+    bounded(ctx)
     known_masks(ctx)
     branches(ctx)
 

@@ -116,6 +116,7 @@ class Context:
         self.looked_into: set[str] = set()
         """Local names whose values are being looked into for methods."""
         self.pointers: Any = None
+        self.bounded: Any = None
         """Places to write from on that tensors hold."""
         self.places: Any = None
         """Selections by a mask that are nothing but places to write a number to."""

@@ -59,6 +59,28 @@ def with_item(input, index, value):
     return input
 
 
+def set_within(x: jax.Array, index, value) -> jax.Array:
+    """``x[index] = value`` of one number, by integers and slices whose bounds may be traced: ``mask[i, :n] = 1``."""
+    index = index if isinstance(index, tuple) else (index,)
+    if Ellipsis in index:
+        at = index.index(Ellipsis)
+        index = (*index[:at], *[slice(None)] * (x.ndim - len(index) + 1), *index[at + 1 :])
+    part = x[tuple(slice(None) if isinstance(one, slice) else one for one in index)]
+    here, axes = True, -part.ndim
+    for one in index:
+        if isinstance(one, slice):
+            size = part.shape[axes]
+            places = jnp.arange(size).reshape(-1, *[1] * (-axes - 1))
+            for bound, sign in ((one.start, 1), (one.stop, -1)):
+                if bound is not None:
+                    bound = jnp.asarray(bound).astype(int)
+                    bound = jnp.where(bound < 0, bound + size, bound)
+                    here &= places >= bound if sign > 0 else places < bound
+            axes += 1
+    value = jnp.where(here, jnp.asarray(value).astype(x.dtype), part)
+    return x.at[tuple(slice(None) if isinstance(one, slice) else one for one in index)].set(value)
+
+
 def first_nonzero(x: jax.Array, size: int, fill_value: int = -1) -> jax.Array:
     """The first ``size`` places of nonzero elements, (size, axes of x), the rest ``fill_value``; also of no elements."""
     if x.size == 0:

@@ -137,3 +137,28 @@ def test_requires_grad_of_a_module_is_an_attribute_like_any_other(lines: str) ->
 def test_an_option_called_requires_grad_stays() -> None:
     code = module("self.requires_grad = dim > 3", "return x if self.requires_grad else x * 2")
     assert "self.requires_grad = dim > 3" in code
+
+
+HANDED = """
+def scaled(w, x):
+    w.requires_grad_(False)
+    n = w.norm()
+    w.requires_grad_(True)
+    return x @ w / n
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.eye(4))
+
+    def forward(self, x):
+        return scaled({}, x)
+"""
+
+
+def test_a_function_that_freezes_what_it_is_handed() -> None:
+    assert set(rules_of(HANDED.format("self.w"))) == {"API001"}  # n has no gradient in torch
+    assert (
+        rules_of(HANDED.format("x.T")) == []
+    )  # a value: torch's line changes nothing of what is trained

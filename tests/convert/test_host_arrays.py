@@ -193,3 +193,35 @@ class M(nn.Module):
 
 def test_what_may_be_an_array_or_hold_some() -> None:
     check(MAYBE)
+
+
+AGAIN = """
+import numpy as np
+
+class Base(nn.Module):
+    def __init__(self, k):
+        super().__init__()
+        self.scale = k
+
+class M(Base):
+    def __init__(self, k=4):
+        super().__init__(k)
+        self.k = k
+        self.k = np.ones(k, dtype=np.float32)
+        self.late = None
+        self.late = np.arange(k)
+        self.grown = []
+        self.grown.append(2)
+        self.grown = np.array(self.grown)
+        self.scale = np.full(k, 2.0, dtype=np.float32)
+
+    def forward(self, x):
+        x = x * torch.from_numpy(self.k) + torch.tensor(self.late) * torch.from_numpy(self.scale)
+        return x * int(self.grown[0])
+"""
+
+
+def test_arrays_under_a_name_that_held_a_number_a_list_or_nothing() -> None:
+    code = check(AGAIN)
+    assert "self.k = nnx.data(np.ones(k" in code
+    assert "self.grown = HostArray(np.array(self.grown.value))" in code

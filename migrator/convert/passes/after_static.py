@@ -19,8 +19,9 @@ from migrator.convert.kept import either_or
 from migrator.convert.own_state import property_of
 from migrator.convert.passes.first_kept import is_constant
 from migrator.convert.passes.held import assigned, is_function
+from migrator.convert.passes.host_arrays import NUMPY_ARRAY, is_host_array
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.infer import ClassInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 
 
@@ -36,9 +37,11 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if property_of(ctx, target) is not None:
         return None  # it is the setter that assigns
-    if not _is_data(rw, node.value) or not _may_be_static(
-        ctx, owner, target.attr.value, node.value
-    ):
+    name = target.attr.value
+    if not _is_data(rw, node.value):
+        if not _is_array_after(ctx, owner, name, node.value) or is_host_array(ctx, target):
+            return None
+    elif not _may_be_static(ctx, owner, name, node.value):
         return None
     ctx.redeclared.add(node)
     made = rw.visit(node)
@@ -69,6 +72,24 @@ def nothing_yet(rw: Rewriter, node: cst.Assign) -> Any:
     return [rw.rebuild(one) if new is None else new for one, new in found]
 
 
+@converts(cst.Assign, values=(cst.Call,), targets=(cst.Attribute,))
+def nothing_given(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.hidden = self.reset()`` of a method that sets ``hidden`` and returns None, which torch then keeps."""
+    if rw.ctx.facts.kind(node.value) != k.NONE:
+        return
+    for one in node.targets:
+        target = one.target
+        owner = (
+            rw.ctx.class_of(rw.ctx.kind(target.value)) if type(target) is cst.Attribute else None
+        )
+        if owner is None or not isinstance(target, cst.Attribute):
+            continue
+        kind = owner.attribute(target.attr.value)
+        if isinstance(kind.inner if isinstance(kind, k.Optional) else kind, k.Tensor):
+            what = f"`{target.attr.value}` is given what `{syntax.code(node.value)}` returns, which is nothing"
+            raise Failure(node, "API001", what, "call it in a statement of its own")
+
+
 def before_registration(rw: Rewriter, node: cst.Assign, value: cst.BaseExpression) -> cst.Assign:
     """``self.weight = nnx.data(weight)`` in a constructor: a parameter, or what one replaces later, never a write."""
     kind = rw.ctx.facts.kind(node.value)
@@ -77,6 +98,43 @@ def before_registration(rw: Rewriter, node: cst.Assign, value: cst.BaseExpressio
         value = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(value)])
     target = syntax.changed(node.targets[0], target=rw.rebuild(node.targets[0].target))
     return syntax.changed(node, targets=[target], value=value)
+
+
+def set_on_the_way(ctx: Context, target: cst.Attribute, value: cst.BaseExpression) -> bool:
+    """``self.hidden = self.reset()`` of a method that sets ``self.hidden`` before it returns it."""
+    owner = ctx.owner
+    if (
+        owner is None
+        or not isinstance(value, cst.Call)
+        or not isinstance(value.func, cst.Attribute)
+    ):
+        return False
+    called = owner.method(value.func.attr.value) if ctx.is_self(value.func.value) else None
+    seen: set[FunctionInfo] = set()
+    queue = [called] if called is not None else []
+    while queue:
+        one = queue.pop()
+        if one in seen or not ctx.facts.tree.has(one.node.body):
+            continue
+        seen.add(one)
+        for line in ctx.facts.tree.within(one.node.body, cst.Assign):
+            if any(syntax.is_own(item.target, target.attr.value) for item in line.targets):
+                return True
+        queue.extend(c for c in one.calls if isinstance(c, FunctionInfo))
+    return False
+
+
+def in_two_steps(
+    node: cst.Assign, target: cst.BaseExpression, made: cst.BaseExpression
+) -> list[cst.BaseSmallStatement]:
+    """``self.hidden = nnx.Variable(None, …)`` and ``self.hidden.set_value(self.reset())``, which sets it as well."""
+    assert isinstance(made, cst.Call)
+    empty = syntax.changed(made.args[0], value=cst.Name("None"))
+    variable = syntax.changed(made, args=[empty, *made.args[1:]])
+    func = cst.Attribute(target, cst.Name("set_value"))
+    value = cst.Call(func, [cst.Arg(made.args[0].value)])
+    to = [syntax.changed(node.targets[0], target=target)]
+    return [syntax.changed(node, targets=to, value=variable), cst.Expr(value)]
 
 
 @converts(cst.Assign, kinds=(k.Module,), targets=(cst.Attribute,))
@@ -103,6 +161,16 @@ def _is_data(rw: Rewriter, value: cst.BaseExpression) -> bool:
     if isinstance(kind, k.Module):
         return not is_function(rw, value)
     return isinstance(kind, k.Tensor) or holds_tensor(kind)
+
+
+def _is_array_after(ctx: Context, owner: ClassInfo, name: str, value: cst.BaseExpression) -> bool:
+    """``self.size = size; self.size = np.asarray(self.size)``: an array of numpy, which Flax takes for data as well."""
+    if ctx.facts.kind(value) != NUMPY_ARRAY:
+        return False
+    if any(name in base.attributes for base in owner.lineage()[1:]):
+        return True
+    before = [v for v in assigned(ctx, owner, name) if v is not value]
+    return any(ctx.facts.kind(v) != NUMPY_ARRAY for v in before) or _assigns(ctx, owner, name)
 
 
 def _may_be_static(ctx: Context, owner: ClassInfo, name: str, value: cst.BaseExpression) -> bool:

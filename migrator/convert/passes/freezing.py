@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
@@ -174,7 +175,7 @@ def is_value(rw: Rewriter, node: cst.BaseExpression) -> bool:
     frame = rw.ctx.frame
     if isinstance(node, cst.Name) and frame is not None:
         if node.value in frame.info.params:
-            return in_forward(rw.ctx)
+            return _is_input(rw, node.value)
         values = _assigned(frame.info.node, node.value)
         if in_forward(rw.ctx) and values and all(_is_argument(rw, one) for one in values):
             return True
@@ -194,7 +195,27 @@ def _is_argument(rw: Rewriter, node: cst.CSTNode) -> bool:
     while isinstance(node, cst.Subscript):
         node = node.value
     frame = rw.ctx.frame
-    return isinstance(node, cst.Name) and frame is not None and node.value in frame.info.params
+    if not isinstance(node, cst.Name) or frame is None or node.value not in frame.info.params:
+        return False
+    return _is_input(rw, node.value)
+
+
+def _is_input(rw: Rewriter, name: str) -> bool:
+    """Whether an argument of what the forward pass runs is no parameter: no call of the file hands it one."""
+    ctx, frame = rw.ctx, rw.ctx.frame
+    if frame is None or not in_forward(ctx):
+        return False
+    info = frame.info
+    if info.short == "forward":
+        return True
+    given = []
+    for call in ctx.source.index.of_type(cst.Call):
+        if isinstance(call.func, (cst.Name, cst.Attribute)) and _last(call.func) == info.short:
+            given += [item.value for key, item in bound_arguments(call, info) if key == name]
+    return all(
+        isinstance(ctx.facts.kind(one), k.Tensor) and not targets.is_variable(ctx, one)
+        for one in given
+    )
 
 
 def _computes(rw: Rewriter, node: cst.CSTNode) -> bool:

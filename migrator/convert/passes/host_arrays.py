@@ -15,7 +15,7 @@ from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 
-_ARRAY = k.Other("numpy.ndarray")
+NUMPY_ARRAY = k.Other("numpy.ndarray")
 
 
 @converts(cst.Assign, targets=(cst.Attribute,))
@@ -53,7 +53,7 @@ def read(rw: Rewriter, node: cst.Attribute) -> Any:
 def numbers(rw: Rewriter, node: cst.Call) -> Any:
     """``torch.IntTensor([n])`` that only carries sizes → ``np.array([n])``, whose values jit knows."""
     callee = rw.ctx.facts.callee(node)
-    if callee not in ("torch.IntTensor", "torch.LongTensor") or rw.ctx.kind(node) != _ARRAY:
+    if callee not in ("torch.IntTensor", "torch.LongTensor") or rw.ctx.kind(node) != NUMPY_ARRAY:
         return None
     rw.ctx.helpers.use("np")
     return syntax.with_args(cst.Call(syntax.parse("np.array")), [rw.visit(a) for a in node.args])
@@ -96,7 +96,7 @@ def _is_array(kind: k.Kind) -> bool:
         return bool(kind.items) and all(map(_is_array, kind.items))
     if isinstance(kind, k.Mapping):
         return _is_array(kind.value)
-    return kind == _ARRAY
+    return kind == NUMPY_ARRAY
 
 
 def _may_be_array(ctx: Context, info: ClassInfo, name: str) -> bool:
@@ -112,7 +112,8 @@ def _may_be_array(ctx: Context, info: ClassInfo, name: str) -> bool:
                 found = cases(line.value)
                 given = {one.value for one in found if isinstance(one, cst.Name)}
                 found += [one.value for one in lines if syntax.code(one.targets[0].target) in given]
-                return any(_is_array(ctx.kind(one)) for one in found)
+                if any(_is_array(ctx.kind(one)) for one in found):
+                    return True
     return False
 
 

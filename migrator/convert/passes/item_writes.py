@@ -10,6 +10,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
+from migrator.convert.passes.bounded_writes import within_bounds
 from migrator.convert.passes.indexing import check_bytes, convert_slices
 from migrator.convert.passes.leading import may_lead
 from migrator.convert.passes.pointers import from_pointer
@@ -70,7 +71,10 @@ def set_items(
         if made is not None:
             return targets.assign(rw, target.value, made)
         return targets.assign(rw, target.value, _at_run_time(rw, target, "set_at", value))
-    moved = shifted(rw, target, value, original) or from_pointer(rw, target, value)
+    moved: cst.BaseExpression | None = shifted(rw, target, value, original)
+    moved = moved or from_pointer(rw, target, value)
+    if moved is None and original is not None:
+        moved = within_bounds(rw, target, value, original)
     if moved is not None:
         return targets.assign(rw, target.value, moved)
     slices = convert_slices(rw, target, writing=True)

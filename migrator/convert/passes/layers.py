@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import check_in_place_layer, check_mutation, reads_in
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.expand import call_args, convert_call
 from migrator.convert.handed import check_handed_over
 from migrator.convert.overwritten import overwritten
@@ -239,9 +239,25 @@ def factory(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:
     plain = plain_class(rule)
     if plain is not None:
         return cst.Name(rw.ctx.helpers.need(rule.file, plain))
+    if _derives_from_argument(rw.ctx):
+        what = f"{name} is a function in the output, and the file derives a class from an argument"
+        raise Failure(node, "API001", what, "derive the class from the layer by its name")
     rw.ctx.helpers.factories.add(rule.name)
     made = cst.Name(rw.ctx.helpers.need(rule.file, rule.name))
     if rw.ctx.traverses and layer_class(rw, name) is None:
         wrapper = rw.ctx.helpers.need(module_file("rules.compat.children"), "stateless")
         return syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(made)])
     return made
+
+
+def _derives_from_argument(ctx: Context) -> bool:
+    """``def with_defaults(layer_class): class Layer(layer_class): …``, of any function around the class."""
+    for one in ctx.source.index.of_type(cst.ClassDef):
+        named = {base.value.value for base in one.bases if isinstance(base.value, cst.Name)}
+        for above in ctx.facts.tree.around(one) if named else ():
+            if isinstance(above, cst.FunctionDef):
+                params = above.params
+                every = (*params.posonly_params, *params.params, *params.kwonly_params)
+                if any(param.name.value in named for param in every):
+                    return True
+    return False

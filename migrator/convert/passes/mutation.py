@@ -17,6 +17,7 @@ from migrator.convert.alias import (
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets, unknown_items
+from migrator.convert.passes.bounded_writes import fills, within_bounds
 from migrator.convert.passes.state_alias import named_state, with_state
 from migrator.convert.passes.view_writes import is_new, is_view, read_elsewhere, used_view
 from migrator.convert.passes.walked import check_written
@@ -195,6 +196,12 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
                 )
                 raise Failure(call, "MUT001", what, "change the shape of the tensor itself")
             data = None
+        if isinstance(target, cst.Subscript) and fills(rw.ctx, call):
+            given = call.args[0].value if call.args else None
+            number = rw.visit(given) if given is not None else cst.Integer("0")
+            filled = within_bounds(rw, target, number, given)
+            if filled is not None:
+                return targets.assign(rw, target.value, filled, data=data)
         return targets.assign(rw, target, new_value(rw, call, name), data=data)
     function = in_place_function(rw, call)
     if function is not None and _surely_in_place(rw, call):

@@ -11,7 +11,11 @@ from migrator.convert.alias import check_mutation
 from migrator.convert.children import REGISTERING
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
-from migrator.convert.passes.after_static import before_registration
+from migrator.convert.passes.after_static import (
+    before_registration,
+    in_two_steps,
+    set_on_the_way,
+)
 from migrator.convert.passes.assigned_modules import (
     check_child,
     check_hidden,
@@ -421,6 +425,8 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 "persistent",
                 cst.Name("False"),
             )
+            if set_on_the_way(ctx, target, node.value):
+                return in_two_steps(node, _plain_target(rw, target), made)
             if _may_be_left_out(ctx, node.value):
                 made = _if_given(rw, node, target, made)
             return syntax.changed(
