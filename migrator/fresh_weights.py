@@ -19,7 +19,7 @@ _MADE = re.compile(_LAYER)
 _READ = re.compile(r"\)\.(?:weight|bias)\b")
 _LOCAL = re.compile(rf"^[ \t]+(\w+) *= *(?:torch\.)?{_LAYER}", re.M)
 _WEIGHTS = ("weight", "bias")
-_KEEPING = frozenset("append ParameterList register_parameter setattr".split())
+_KEEPING = frozenset("append extend ParameterList ParameterDict register_parameter setattr".split())
 
 
 def as_parameters(tree: cst.Module, text: str) -> cst.Module:
@@ -55,12 +55,13 @@ def _fresh(function: cst.FunctionDef) -> Iterator[tuple[cst.Attribute, cst.Attri
     local = _thrown_away(function)
     for node in kept:
         if isinstance(node, cst.Attribute) and node.attr.value in _WEIGHTS:
-            func = _class(node.value)
-            if func is not None and node.attr.value == "bias" and _may_lack_bias(node.value):
+            made: cst.BaseExpression | None = node.value
+            if isinstance(made, cst.Name):
+                made = local.get(made.value)
+            func = _class(made)
+            if func is None or made is None:
                 continue
-            if func is None and isinstance(node.value, cst.Name):
-                func = local.get(node.value.value)
-            if func is not None:
+            if node.attr.value == "weight" or not _may_lack_bias(made):
                 yield node, func
 
 
@@ -104,26 +105,31 @@ def _parts(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     elif isinstance(value, (cst.Tuple, cst.List)):
         for element in value.elements:
             yield from _parts(element.value)
+    elif isinstance(value, cst.Dict):
+        for entry in value.elements:
+            yield from _parts(entry.value)
     elif isinstance(value, (cst.ListComp, cst.GeneratorExp)):
         yield from _parts(value.elt)
+    elif isinstance(value, cst.DictComp):
+        yield from _parts(value.value)
     else:
         yield value
 
 
-def _thrown_away(function: cst.FunctionDef) -> dict[str, cst.Attribute]:
-    """Local layers of which only the weights are read, each once but for what initialises it; and their classes."""
-    made: dict[str, cst.Attribute] = {}
+def _thrown_away(function: cst.FunctionDef) -> dict[str, cst.BaseExpression]:
+    """Local layers of which only the weights are read, each once but for what initialises it; and how they are made."""
+    made: dict[str, cst.BaseExpression] = {}
     bound: list[str] = []
     for node in syntax.walk(function.body):
         bound.extend(_targets(node))
         if isinstance(node, cst.Assign) and len(node.targets) == 1:
-            target, func = node.targets[0].target, _class(node.value)
-            if isinstance(target, cst.Name) and func is not None:
-                made[target.value] = func
+            target = node.targets[0].target
+            if isinstance(target, cst.Name) and _class(node.value) is not None:
+                made[target.value] = node.value
     names = syntax.names(function.body)
     return {
-        name: func
-        for name, func in made.items()
+        name: call
+        for name, call in made.items()
         if bound.count(name) == 1 and names[name] == 1 + sum(_reads(function.body, name))
     }
 
@@ -157,5 +163,5 @@ def _reads(body: cst.CSTNode, name: str) -> Iterator[int]:
             if isinstance(first, cst.Attribute) and isinstance(first.value, cst.Name):
                 if first.value.value == name and first.attr.value in _WEIGHTS:
                     yield 1
-    if len(kept) != 1:  # several are taken for one
+    if not kept or len(kept) != len(set(kept)):  # several are taken for one
         yield -1000

@@ -15,14 +15,14 @@ from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
-_WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
+WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
 _COLLECTING = frozenset(f"builtins.{name}" for name in "list dict tuple".split())
 _READING = frozenset("items keys values get".split())
 _ASKING = frozenset(f"builtins.{name}" for name in "len zip enumerate sorted reversed".split())
 
 
 def _asked(ctx: Context) -> bool:
-    return not _WALKS.isdisjoint(ctx.words)
+    return not WALKS.isdisjoint(ctx.words)
 
 
 @converts(cst.ListComp, cst.DictComp, when=_asked)
@@ -132,14 +132,14 @@ def is_entry(ctx: Context, node: cst.Subscript) -> bool:
 def check_entry(ctx: Context, node: cst.Subscript) -> None:
     """Raise a Failure where an entry is written of what does not hold the Variables in the port."""
     if isinstance(node.value, cst.Name) and not holds_variables(ctx, node.value):
-        if isinstance(_made(ctx, node.value), (cst.ListComp, cst.DictComp)):
+        if isinstance(given(ctx, node.value), (cst.ListComp, cst.DictComp)):
             raise _values_only(node)
 
 
 def check_walked(ctx: Context, loop: cst.For) -> None:
     """Raise a Failure where a loop writes to what it finds in a list of the values of parameters."""
     for name in ctx.facts.tree.within(loop.iter, cst.Name):
-        made = _made(ctx, name)
+        made = given(ctx, name)
         if isinstance(made, (cst.ListComp, cst.DictComp)) and _walks(ctx, made):
             if not holds_variables(ctx, name):
                 raise _values_only(loop.iter)
@@ -156,7 +156,7 @@ def _values_only(node: cst.CSTNode) -> Failure:
 
 def is_collected(ctx: Context, node: cst.Name | cst.Call) -> bool:
     """Whether this is a list or dict of a module's parameters or a local name of one, by Variable or by value."""
-    value = _made(ctx, node) if isinstance(node, cst.Name) else node
+    value = given(ctx, node) if isinstance(node, cst.Name) else node
     return value is not None and (
         _collects(ctx, value) if isinstance(value, cst.Call) else _walks(ctx, value)
     )
@@ -164,7 +164,7 @@ def is_collected(ctx: Context, node: cst.Name | cst.Call) -> bool:
 
 def holds_variables(ctx: Context, name: cst.Name) -> bool:
     """Whether a local name stands for a list or dict of a module's parameters, and is only read as such."""
-    value = _made(ctx, name)
+    value = given(ctx, name)
     if value is None or ctx.frame is None:
         return False
     if isinstance(value, cst.Call):
@@ -175,7 +175,7 @@ def holds_variables(ctx: Context, name: cst.Name) -> bool:
     return all(_is_reader(ctx, one) for one in names if one.value == name.value)
 
 
-def _made(ctx: Context, name: cst.Name) -> cst.BaseExpression | None:
+def given(ctx: Context, name: cst.Name) -> cst.BaseExpression | None:
     """What a local name is given, if it is given one value only."""
     if ctx.frame is None:
         return None
@@ -214,7 +214,7 @@ def _is_walk(ctx: Context, node: cst.CSTNode) -> bool:
         return False
     item = k.element(ctx.kind(node))
     item = item.items[-1] if isinstance(item, k.Tuple) and item.items else item
-    return node.func.attr.value in _WALKS and getattr(item, "role", "") == "param"
+    return node.func.attr.value in WALKS and getattr(item, "role", "") == "param"
 
 
 def _walks(ctx: Context, node: cst.BaseExpression) -> bool:

@@ -7,9 +7,10 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.containers import LIST_METHODS
+from migrator.convert.passes.listed_parameters import WALKS, given, is_collected
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.construction import PARAMETERS
@@ -43,30 +44,97 @@ def _contents(rw: Rewriter, node: cst.Call, values: cst.BaseExpression) -> cst.B
     made: cst.BaseExpression = rw.visit(values)
     if isinstance(values, (cst.List, cst.Dict, cst.Tuple)) and not values.elements:
         return made
-    if isinstance(kind, k.Mapping) and getattr(item, "role", None) == "param":
-        return _in_order(rw, node, values, made)
-    if getattr(item, "role", None) == "param":
-        return made
-    if isinstance(item, k.Tensor) and isinstance(values, cst.Dict) and isinstance(made, cst.Dict):
-        return _in_order(rw, node, values, _of_parameters(rw, node, values, made))
+    _check_walked(rw.ctx, values)
+    each = _each(rw, node, values, made)
+    if isinstance(each, cst.GeneratorExp):
+        each = syntax.parenthesized(each)  # type: ignore[assignment]
+    if isinstance(kind, k.Mapping):
+        if each is None and getattr(item, "role", None) != "param":
+            raise _unclear(node)
+        return _in_order(rw, node, values, each or made)
+    if each is not None or getattr(item, "role", None) == "param":
+        return each or made
     if not isinstance(item, k.Tensor) or not isinstance(kind, k.Sequence):
         raise _unclear(node)
-    if isinstance(made, cst.GeneratorExp):
-        made = syntax.parenthesized(made)  # type: ignore[assignment]
     return syntax.substitute(syntax.parse("[nnx.Param(_v) for _v in __a__]"), {"__a__": made})
 
 
-def _of_parameters(rw: Rewriter, node: cst.Call, values: cst.Dict, made: cst.Dict) -> cst.Dict:
-    """``{"a": nnx.Param(jnp.ones(4))}`` of ``{"a": torch.ones(4)}``."""
-    elements: list[cst.BaseDictElement] = []
+def _each(rw: Rewriter, node: cst.Call, values: Any, made: Any) -> cst.BaseExpression | None:
+    """What is written out element by element, each a Variable; None for what is made elsewhere."""
+    if type(values) is not type(made):
+        return None
+    if isinstance(values, (cst.ListComp, cst.GeneratorExp)):
+        return syntax.changed(made, elt=_parameter(rw, node, values.elt, made.elt))
+    if isinstance(values, cst.DictComp):
+        return syntax.changed(made, value=_parameter(rw, node, values.value, made.value))
+    named = isinstance(values, cst.Call) and rw.ctx.facts.callee(values) == "builtins.dict"
+    if named and all(arg.keyword is not None for arg in values.args):
+        pairs = zip(values.args, made.args, strict=True)
+        args = [syntax.changed(b, value=_parameter(rw, node, a.value, b.value)) for a, b in pairs]
+        return syntax.changed(made, args=args)
+    if not isinstance(values, (cst.List, cst.Tuple, cst.Dict)):
+        return None
+    elements = []
     for old, new in zip(values.elements, made.elements, strict=True):
-        kind = rw.ctx.kind(old.value)
-        plain = isinstance(kind, k.Tensor) and not kind.role
-        if not isinstance(new, cst.DictElement) or not plain:
-            raise _unclear(node)
-        value = syntax.with_args(cst.Call(syntax.parse("nnx.Param")), [cst.Arg(new.value)])
-        elements.append(syntax.changed(new, value=value))
+        if not isinstance(new, (cst.Element, cst.DictElement)):
+            return None  # ``*others``
+        elements.append(syntax.changed(new, value=_parameter(rw, node, old.value, new.value)))
     return syntax.changed(made, elements=elements)
+
+
+def _parameter(
+    rw: Rewriter, node: cst.Call, old: cst.BaseExpression, new: cst.BaseExpression
+) -> cst.BaseExpression:
+    """``nnx.Param(jnp.ones(4))`` of ``torch.ones(4)``; a parameter that exists is that one here, too."""
+    ctx = rw.ctx
+    kind = ctx.kind(old)
+    if isinstance(old, cst.IfExp) and isinstance(new, cst.IfExp):
+        body, orelse = ((old.body, new.body), (old.orelse, new.orelse))
+        return syntax.changed(
+            new, body=_parameter(rw, node, *body), orelse=_parameter(rw, node, *orelse)
+        )
+    if not isinstance(kind, k.Tensor):
+        raise _unclear(node)
+    if targets.holds_parameter(ctx, old) or targets.makes_parameter(ctx, old):
+        return new
+    if isinstance(old, (cst.Attribute, cst.Subscript)) and targets.is_variable(ctx, old):
+        reference, transposed = targets.variable_reference(rw, old)
+        if transposed:
+            raise _stored_otherwise(old)
+        if kind.role == "param":
+            return reference
+    elif kind.role == "param":
+        return new
+    if isinstance(old, cst.Name) and _names_existing(ctx, old):
+        raise _unclear(node)
+    ctx.helpers.use("nnx")
+    made: cst.Call = syntax.with_args(cst.Call(syntax.parse("nnx.Param")), [cst.Arg(new)])
+    return made
+
+
+def _names_existing(ctx: Context, name: cst.Name) -> bool:
+    """Whether a local name may stand for a parameter of a layer: ``w = self.fc.weight``."""
+    value = given(ctx, name)
+    return value is not None and targets.is_variable(ctx, value)
+
+
+def _check_walked(ctx: Context, values: cst.BaseExpression) -> None:
+    """Raise a Failure for the parameters of a module as they come: a Linear's are transposed in Flax."""
+    collected = isinstance(values, (cst.Name, cst.Call)) and is_collected(ctx, values)
+    walks = ctx.facts.tree.within(values, cst.Call)
+    if collected or any(
+        isinstance(one.func, cst.Attribute) and one.func.attr.value in WALKS for one in walks
+    ):
+        raise _stored_otherwise(values)
+
+
+def _stored_otherwise(node: cst.CSTNode) -> Failure:
+    return Failure(
+        node,
+        "API009",
+        "a container of parameters shares those of layers, which may be stored in another layout",
+        "give the container parameters of its own",
+    )
 
 
 def _in_order(
@@ -97,12 +165,10 @@ def added(rw: Rewriter, node: cst.Call) -> Any:
     if node.func.attr.value not in ("append", "extend") or len(node.args) != 1:
         raise _unclear(node)
     value = node.args[0].value
-    kind = rw.ctx.kind(value)
-    made = _contents(rw, node, value) if node.func.attr.value == "extend" else rw.visit(value)
-    if node.func.attr.value == "append" and getattr(kind, "role", None) != "param":
-        if not isinstance(kind, k.Tensor):
-            raise _unclear(node)
-        made = cst.Call(syntax.parse("nnx.Param"), [cst.Arg(made)])
+    if node.func.attr.value == "extend":
+        made = _contents(rw, node, value)
+    else:
+        made = _parameter(rw, node, value, rw.visit(value))
     func = node.func.with_changes(value=rw.visit(node.func.value))
     return node.with_changes(func=func, args=[cst.Arg(made)])
 

@@ -42,7 +42,8 @@ class _Made:
     """A new parameter or buffer of a constructor and the memory of the tensor that it is made of.
 
     ``name``: the attribute it becomes, None where only a run tells; ``of``: the state it is made of, and whether that
-    is a buffer, but for what it replaces (``fc.weight = nn.Parameter(fc.weight.half())``).
+    is a buffer, but for what it replaces (``fc.weight = nn.Parameter(fc.weight.half())``). ``weight``: ``fc.weight``
+    where it is made of the weight, as it is, of a layer that nothing keeps: it shares nothing with the layer's others.
     """
 
     statement: cst.CSTNode
@@ -51,6 +52,7 @@ class _Made:
     buffer: bool
     of: tuple[tuple[str, bool], ...] = ()
     again: bool = False
+    weight: str = ""
 
 
 @converts(cst.SimpleStatementLine)
@@ -63,8 +65,13 @@ def made_of_one_tensor(rw: Rewriter, node: cst.SimpleStatementLine) -> None:
     for i, one in enumerate(every):
         if one.statement is not node:
             continue
-        others = [other for other in every[:i] if shared(other.memory, one.memory)]
+        others = [
+            other
+            for other in every[:i]
+            if shared(other.memory, one.memory) or (one.weight and other.weight == one.weight)
+        ]
         others = [o for o in others if not either_or(ctx, o.statement, one.statement)]
+        others = [o for o in others if not (o.weight and one.weight) or o.weight == one.weight]
         others += [_Made(node, one.memory, name, buffer) for name, buffer in one.of]
         if any(_is_written(ctx, one, other) for other in (*others, *([one] if one.again else []))):
             raise Failure(
@@ -103,11 +110,29 @@ def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
                 if _is_repeated(ctx, node):
                     before.append(state)
                 again = any(shared(memory, one) for each in before for one in each.values())
+                weight = _weight(ctx, info, value)
                 of = tuple(
-                    (n, r == "buffer") for p, n, r in state_in(ctx, info, memory) if p != path
+                    (n, r == "buffer")
+                    for p, n, r in state_in(ctx, info, memory)
+                    if p not in (path, weight)
                 )
                 name = path.rpartition(".")[2] or None
-                yield _Made(statement, memory, name, buffer, of, again)
+                yield _Made(statement, memory, name, buffer, of, again, weight)
+
+
+def _weight(ctx: Context, info: FunctionInfo, value: cst.BaseExpression) -> str:
+    """``fc.weight`` for a weight of a local layer of torch's own that nothing keeps."""
+    if not isinstance(value, cst.Attribute) or not isinstance(value.value, cst.Name):
+        return ""
+    layer, tree = ctx.kind(value.value), ctx.facts.tree
+    if not isinstance(layer, k.Module) or not layer.cls.startswith("torch.nn."):
+        return ""
+    for name in tree.within(info.node, cst.Name):
+        above = tree.parent(name) if name.value == value.value.value else None
+        read = isinstance(above, cst.Attribute) and above.attr.value in ("weight", "bias")
+        if above is not None and not read and not isinstance(above, cst.AssignTarget):
+            return ""
+    return syntax.code(value)
 
 
 def _may_make(ctx: Context, call: cst.Call) -> bool:
