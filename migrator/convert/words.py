@@ -101,6 +101,15 @@ class Words:
             return Code(ast.BoolOp(ast.Or(), [call, ast.Constant(None)]), kind)
         return value  # an int; should it be a list after all, JAX raises
 
+    def _word_as_axes(self, args: list[ast.expr]) -> Value | None:
+        """Axes of which a reduction takes several: a caller says which, where nothing or a default alone tells."""
+        value = self.eval(args[0])
+        kind = kind_of(value)
+        if not isinstance(value, Code) or not isinstance(value.node, ast.Name):
+            return value
+        default = isinstance(kind, k.Tuple) and not all(isinstance(i, k.Const) for i in kind.items)
+        return None if default or isinstance(kind, (k.Unknown, k.Optional)) else value
+
     def _word_is_tensor(self, args: list[ast.expr]) -> Value:
         kind = kind_of(self.eval(args[0]))
         if isinstance(kind, k.Tensor):

@@ -19,6 +19,11 @@ def axes(dim, x):
     return dim if x.ndim else None
 
 
+def as_axes(dim):
+    """The ``dim`` of a reduction as an axis: torch takes ``()`` for all axes, and lists, too."""
+    return tuple(dim) or None if isinstance(dim, (tuple, list)) else dim
+
+
 def surely(test):
     """The truth of a test."""
     return bool(test)

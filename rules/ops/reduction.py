@@ -19,6 +19,7 @@ from rules.compat.reduction import (
     most_frequent,
     std_safe,
 )
+from rules.compat.words import as_axes
 from rules.registry import axes, is_complex, op, surely, unsupported
 
 
@@ -35,13 +36,13 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, narrow=False) -> Tensor:
     """Sum; of integers of any width, a wide one (``narrow``: of fewer than 32 bits, maybe)."""
     if narrow and dtype is None:
         dtype = int
-    return input.sum(axis=axes(dim, input), dtype=dtype, keepdims=keepdim)
+    return input.sum(axis=as_axes(axes(dim, input)), dtype=dtype, keepdims=keepdim)
 
 
 @op("torch.nansum", "Tensor.nansum", example={"x.nansum(1)": "jnp.nansum(x, axis=1)"})
 def nansum(input, dim=None, keepdim=False, *, dtype=None) -> Tensor:
     """Sum, NaN counting as zero."""
-    return jnp.nansum(input, axis=axes(dim, input), dtype=dtype, keepdims=keepdim)
+    return jnp.nansum(input, axis=as_axes(axes(dim, input)), dtype=dtype, keepdims=keepdim)
 
 
 @op(
@@ -54,13 +55,13 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None) -> Tensor:
 )
 def mean(input, dim=None, keepdim=False, *, dtype=None) -> Tensor:
     """Mean."""
-    return input.mean(axis=axes(dim, input), dtype=dtype, keepdims=keepdim)
+    return input.mean(axis=as_axes(axes(dim, input)), dtype=dtype, keepdims=keepdim)
 
 
 @op("torch.nanmean", "Tensor.nanmean", example={"x.nanmean(1)": "jnp.nanmean(x, axis=1)"})
 def nanmean(input, dim=None, keepdim=False, *, dtype=None) -> Tensor:
     """Mean of what is not NaN."""
-    return jnp.nanmean(input, axis=axes(dim, input), dtype=dtype, keepdims=keepdim)
+    return jnp.nanmean(input, axis=as_axes(axes(dim, input)), dtype=dtype, keepdims=keepdim)
 
 
 @op("torch.prod", "Tensor.prod", example={"x.prod()": "x.prod()", "x.prod(1)": "x.prod(axis=1)"})
@@ -86,8 +87,8 @@ def var(input, dim=None, unbiased=True, keepdim=False, *, correction=None) -> Te
     if surely(isinstance(dim, bool)):
         return jnp.var(input, ddof=int(dim))
     if correction is None:
-        return jnp.var(input, axis=axes(dim, input), ddof=int(unbiased), keepdims=keepdim)
-    return jnp.var(input, axis=axes(dim, input), ddof=correction, keepdims=keepdim)
+        return jnp.var(input, axis=as_axes(axes(dim, input)), ddof=int(unbiased), keepdims=keepdim)
+    return jnp.var(input, axis=as_axes(axes(dim, input)), ddof=correction, keepdims=keepdim)
 
 
 @op("torch.std", "Tensor.std", example={"x.std(1)": "std_safe(x, axis=1)"})
@@ -96,8 +97,10 @@ def std(input, dim=None, unbiased=True, keepdim=False, *, correction=None) -> Te
     if surely(isinstance(dim, bool)):
         return std_safe(input, correction=int(dim))
     if correction is None:
-        return std_safe(input, axis=axes(dim, input), correction=int(unbiased), keepdims=keepdim)
-    return std_safe(input, axis=axes(dim, input), correction=correction, keepdims=keepdim)
+        return std_safe(
+            input, axis=as_axes(axes(dim, input)), correction=int(unbiased), keepdims=keepdim
+        )
+    return std_safe(input, axis=as_axes(axes(dim, input)), correction=correction, keepdims=keepdim)
 
 
 @op("torch.var_mean")
@@ -109,8 +112,8 @@ def var_mean(
         return jnp.var(input, ddof=int(dim)), input.mean()
     ddof = int(unbiased) if correction is None else correction
     return (
-        jnp.var(input, axis=axes(dim, input), ddof=ddof, keepdims=keepdim),
-        input.mean(axis=axes(dim, input), keepdims=keepdim),
+        jnp.var(input, axis=as_axes(axes(dim, input)), ddof=ddof, keepdims=keepdim),
+        input.mean(axis=as_axes(axes(dim, input)), keepdims=keepdim),
     )
 
 
@@ -123,8 +126,8 @@ def std_mean(
         return std_safe(input, correction=int(dim)), input.mean()
     ddof = int(unbiased) if correction is None else correction
     return (
-        std_safe(input, axis=axes(dim, input), correction=ddof, keepdims=keepdim),
-        input.mean(axis=axes(dim, input), keepdims=keepdim),
+        std_safe(input, axis=as_axes(axes(dim, input)), correction=ddof, keepdims=keepdim),
+        input.mean(axis=as_axes(axes(dim, input)), keepdims=keepdim),
     )
 
 
@@ -202,13 +205,13 @@ def min(input, dim: int, keepdim=False) -> tuple[Tensor["same"], Tensor["int"]]:
 )
 def amax(input, dim=(), keepdim=False) -> Tensor["same"]:
     """The largest elements along axes."""
-    return input.max(axis=axes(dim, input), keepdims=keepdim)
+    return input.max(axis=as_axes(axes(dim, input)), keepdims=keepdim)
 
 
 @op("torch.amin", "Tensor.amin", example={"x.amin(1)": "x.min(axis=1)"})
 def amin(input, dim=(), keepdim=False) -> Tensor["same"]:
     """The smallest elements along axes."""
-    return input.min(axis=axes(dim, input), keepdims=keepdim)
+    return input.min(axis=as_axes(axes(dim, input)), keepdims=keepdim)
 
 
 @op(
@@ -319,7 +322,7 @@ def any(input, dim=None, keepdim=False) -> Tensor["bool"]:
         input.ndim == 0
     ):  # of no axes: of each element
         return input.any(axis=tuple(dim), keepdims=keepdim)
-    return input.any(axis=axes(dim, input), keepdims=keepdim)
+    return input.any(axis=as_axes(axes(dim, input)), keepdims=keepdim)
 
 
 @op(
@@ -333,7 +336,7 @@ def all(input, dim=None, keepdim=False) -> Tensor["bool"]:
         input.ndim == 0
     ):  # of no axes: of each element
         return input.all(axis=tuple(dim), keepdims=keepdim)
-    return input.all(axis=axes(dim, input), keepdims=keepdim)
+    return input.all(axis=as_axes(axes(dim, input)), keepdims=keepdim)
 
 
 @op(
@@ -343,7 +346,7 @@ def all(input, dim=None, keepdim=False) -> Tensor["bool"]:
 )
 def count_nonzero(input, dim=None) -> Tensor["int"]:
     """How many elements are nonzero."""
-    return jnp.count_nonzero(input, axis=axes(dim, input))
+    return jnp.count_nonzero(input, axis=as_axes(axes(dim, input)))
 
 
 # --- logarithms of sums -------------------------------------------------------------------------------
@@ -357,7 +360,7 @@ def count_nonzero(input, dim=None) -> Tensor["int"]:
 )
 def logsumexp(input, dim, keepdim=False) -> Tensor["float"]:
     """log Σ exp(input)."""
-    return jax.nn.logsumexp(input, axis=axes(dim, input), keepdims=keepdim)
+    return jax.nn.logsumexp(input, axis=as_axes(axes(dim, input)), keepdims=keepdim)
 
 
 # --- running sums and differences -------------------------------------------------------------------------------
