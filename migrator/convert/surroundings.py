@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from migrator.assignments import is_target
 from migrator.convert.context import Context
 from migrator.convert.divided import divides
 from migrator.convert.expand import CallArg
@@ -18,7 +19,7 @@ _NARROW = frozenset("uint8 int8 int16 byte char short ByteTensor CharTensor Shor
 
 def told(ctx: Context, node: cst.Call, args: list[CallArg], rules: Sequence[Rule]) -> list[CallArg]:
     """The arguments that no call writes, for the definitions that ask for them."""
-    asked = {name for rule in rules for name in ("unpacked", "narrow") if name in rule.by_name}
+    asked = {n for rule in rules for n in ("unpacked", "narrow", "fits") if n in rule.by_name}
     found = []
     count = unpacked(ctx, node) if "unpacked" in asked else 0
     if count > 2 and not divides(ctx, node, count):
@@ -29,7 +30,75 @@ def told(ctx: Context, node: cst.Call, args: list[CallArg], rules: Sequence[Rule
     if "narrow" in asked and args and _may_be_narrow(ctx, args[0].kind):
         value_ = cst.Name("True")
         found.append(CallArg("narrow", value_, value_, k.Const(True)))
+    if "fits" in asked and _fits(ctx, args):
+        found.append(CallArg("fits", cst.Name("True"), cst.Name("True"), k.Const(True)))
     return found
+
+
+def _fits(ctx: Context, args: list[CallArg]) -> bool:
+    """Whether ``src`` of ``x.scatter(dim, index, src)`` has the shape of ``index``.
+
+    It has where a parameter is trained through it: torch has no gradient of a larger one.
+    """
+    by_name = {one.keyword: one.original for one in args if one.keyword}
+    plain = [one.original for one in args if not one.keyword]
+    index = by_name.get("index", plain[2] if len(plain) > 2 else None)
+    src = by_name.get("src", plain[3] if len(plain) > 3 else None)
+    if not isinstance(index, cst.BaseExpression) or not isinstance(src, cst.BaseExpression):
+        return False
+    shaped = _is_shaped_as(ctx, index, src) or _is_shaped_as(ctx, src, index)
+    return shaped or _is_trained(ctx, src, set())
+
+
+def _is_trained(ctx: Context, node: cst.CSTNode, seen: set[str]) -> bool:
+    """Whether a function computes a value of it from a parameter, or by a layer."""
+    tree = ctx.facts.tree
+    for one in tree.within(node, cst.Name, cst.Attribute):
+        kind = ctx.kind(one)
+        if isinstance(kind, k.Tensor) and (kind.role == "param" or kind.dtype in ("int", "bool")):
+            if kind.role == "param":
+                return True
+        elif isinstance(one, cst.Attribute):
+            above = tree.parent(one)
+            if isinstance(kind, k.Module) and isinstance(above, cst.Call) and above.func is one:
+                return True
+        elif one.value not in seen:
+            seen.add(one.value)
+            for place in _bindings(ctx, one.value):
+                around = tree.around(place)
+                made = next((n for n in reversed(around) if isinstance(n, cst.Assign)), None)
+                if made is not None and _is_trained(ctx, made.value, seen):
+                    return True
+    return False
+
+
+_SHAPED = frozenset("expand_as view_as reshape_as ones_like zeros_like full_like".split())
+
+
+def _is_shaped_as(ctx: Context, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+    """Whether a tensor is made in the shape of another: ``i.expand_as(x)``, ``torch.ones_like(i)``."""
+    if not isinstance(other, cst.Name) or one.deep_equals(other):
+        return one.deep_equals(other)
+    made: cst.CSTNode | None = one
+    if isinstance(one, cst.Name):  # what it was given then has the shape that the other had then
+        places = _bindings(ctx, one.value)
+        made = ctx.facts.tree.parent(places[0]) if len(places) == 1 else None
+        made = ctx.facts.tree.parent(made) if isinstance(made, cst.AssignTarget) else None
+        made = made.value if isinstance(made, cst.Assign) else None
+        argument = ctx.frame is not None and other.value in ctx.frame.info.params
+        if len(_bindings(ctx, other.value)) + argument != 1:
+            return False
+    if not isinstance(made, cst.Call) or not made.args or not isinstance(made.func, cst.Attribute):
+        return False
+    return made.func.attr.value in _SHAPED and made.args[0].value.deep_equals(other)
+
+
+def _bindings(ctx: Context, name: str) -> list[cst.Name]:
+    """Where a function binds a name."""
+    if ctx.frame is None:
+        return []
+    tree = ctx.facts.tree
+    return [n for n in _names(ctx, name) if is_target(tree.around(n), n)]
 
 
 def _may_be_narrow(ctx: Context, kind: k.Kind) -> bool:

@@ -18,6 +18,11 @@ def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
     return tuple(places)
 
 
+def at_places(src: jax.Array, index: jax.Array) -> jax.Array:
+    """The part of ``src`` that the places ``index`` have a use for, the first along each axis."""
+    return src[tuple(map(slice, index.shape))]
+
+
 def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Array:
     """Puts the elements of ``source``, in order, where ``mask`` is true; all shapes stay static."""
     shape = jnp.broadcast_shapes(x.shape, mask.shape)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from rules.compat.indexing import along_axis, first_nonzero
+from rules.compat.indexing import along_axis, at_places, first_nonzero
 from rules.compat.indexing import masked_scatter as put_where
 from rules.compat.scatter_reduce import reduce_at
 from rules.registry import is_bool, is_float, op, surely, unsupported
@@ -62,14 +62,17 @@ def index_select(input, dim, index) -> Tensor["same"]:
 @op(
     "torch.scatter",
     "Tensor.scatter",
-    example={"x.scatter(1, i, y)": "x.at[along_axis(i, 1)].set(y)"},
+    example={
+        "x.scatter(1, i, y)": "x.at[along_axis(i, 1)].set(at_places(y, i))",
+        "x.scatter(1, i, torch.ones_like(i))": "x.at[along_axis(i, 1)].set(jnp.ones_like(i))",
+    },
 )
-def scatter(input, dim, index, src: Tensor, *, reduce=None) -> Tensor["same"]:
-    """Writes ``src`` at ``index`` along ``dim``; of duplicate indices any one wins."""
+def scatter(input, dim, index, src: Tensor, *, reduce=None, fits=False) -> Tensor["same"]:
+    """Writes ``src`` at ``index`` along ``dim``; of duplicate indices any one wins. ``fits``: it is no larger."""
     if surely(input.ndim == 0):
         return scatter(input[None], 0, index.reshape(-1), src.reshape(-1), reduce=reduce)[0]
-    if surely(index.shape != src.shape):
-        return scatter(input, dim, index, src[tuple(map(slice, index.shape))], reduce=reduce)
+    if not fits:
+        src = at_places(src, index)
     if reduce == "add" and not surely(is_bool(input)):
         return input.at[along_axis(index, dim)].add(src)
     if reduce == "multiply" and not surely(is_bool(input)):
@@ -109,7 +112,7 @@ def scatter_value(input, dim, index, value, *, reduce=None) -> Tensor["same"]:
 def scatter_any(input, dim, index, src, *, reduce=None) -> Tensor["same"]:
     """Writes a number, or what an array has at each place of ``index``, whichever it is."""
     if jnp.ndim(src):
-        src = src[tuple(map(slice, index.shape))]
+        src = at_places(src, index)
     places = input.at[along_axis(index, dim)]
     return {"add": places.add, "multiply": places.multiply}.get(reduce, places.set)(src)
 
@@ -117,14 +120,17 @@ def scatter_any(input, dim, index, src, *, reduce=None) -> Tensor["same"]:
 @op(
     "torch.scatter_add",
     "Tensor.scatter_add",
-    example={"x.scatter_add(0, i, y)": "x.at[along_axis(i, 0)].add(y)"},
+    example={
+        "x.scatter_add(0, i, y)": "x.at[along_axis(i, 0)].add(at_places(y, i))",
+        "x.scatter_add(0, i.expand_as(y), y)": "x.at[along_axis(jnp.broadcast_to(i, y.shape), 0)].add(y)",
+    },
 )
-def scatter_add(input, dim, index, src) -> Tensor["same"]:
+def scatter_add(input, dim, index, src, *, fits=False) -> Tensor["same"]:
     """Adds ``src`` at ``index`` along ``dim``; duplicate indices add up."""
     if surely(input.ndim == 0):
         return scatter_add(input[None], 0, index.reshape(-1), src.reshape(-1))[0]
-    if surely(index.shape != src.shape):
-        return scatter_add(input, dim, index, src[tuple(map(slice, index.shape))])
+    if not fits:
+        src = at_places(src, index)
     if surely(is_bool(input)):
         return input.at[along_axis(index, dim)].max(src)
     return input.at[along_axis(index, dim)].add(src)
@@ -134,18 +140,19 @@ def scatter_add(input, dim, index, src) -> Tensor["same"]:
     "torch.scatter_reduce",
     "Tensor.scatter_reduce",
     example={
-        'x.scatter_reduce(0, i, y, reduce="sum")': "x.at[along_axis(i, 0)].add(y)",
-        'x.scatter_reduce(0, i, y, reduce="amax")': 'reduce_at(x, along_axis(i, 0), y, "amax")',
+        'x.scatter_reduce(0, i, y, reduce="sum")': "x.at[along_axis(i, 0)].add(at_places(y, i))",
+        'x.scatter_reduce(0, i, y, reduce="amax")': 'reduce_at(x, along_axis(i, 0), at_places(y, i), "amax")',
     },
 )
-def scatter_reduce(input, dim, index, src, reduce, *, include_self=True) -> Tensor["same"]:
+def scatter_reduce(
+    input, dim, index, src, reduce, *, include_self=True, fits=False
+) -> Tensor["same"]:
     """Reduces ``src`` into the places ``index`` along ``dim``."""
     if surely(input.ndim == 0):
         index, src = index.reshape(-1), src.reshape(-1)
         return scatter_reduce(input[None], 0, index, src, reduce, include_self=include_self)[0]
-    if surely(index.shape != src.shape):
-        src = src[tuple(map(slice, index.shape))]
-        return scatter_reduce(input, dim, index, src, reduce, include_self=include_self)
+    if not fits:
+        src = at_places(src, index)
     if reduce == "sum" and include_self and not surely(is_bool(input)):
         return input.at[along_axis(index, dim)].add(src)
     return reduce_at(input, along_axis(index, dim), src, reduce, include_self=include_self)

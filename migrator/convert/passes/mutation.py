@@ -23,7 +23,7 @@ from migrator.convert.passes.view_writes import is_new, is_view, read_elsewhere,
 from migrator.convert.passes.walked import check_written
 from migrator.convert.rewriter import Rewriter, Starting, converts
 from migrator.convert.sharing import inplace_argument
-from migrator.convert.surroundings import names_one
+from migrator.convert.surroundings import names_one, told
 from migrator.infer import kinds as k
 from rules import definitions
 from rules.definitions import Rule, module_file
@@ -86,6 +86,7 @@ def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
     else:
         current = targets.current(rw, receiver)
     args = [CallArg(None, receiver, current, rw.ctx.kind(receiver)), *call_args(rw, node.args)]
+    args += [one for one in told(rw.ctx, node, args, rules) if one.keyword == "fits"]
     if base.endswith("_") or not _changes_dtype(rw, rules, args):
         return convert_call(rw, node, base, rules, args).node  # its own definition keeps the dtype
     if inner is not None:  # all of a chain keep the dtype of what it writes to
