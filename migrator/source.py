@@ -26,6 +26,7 @@ from migrator.nodes import trusted_parser
 from migrator.roundabout import straightened
 from migrator.row_views import by_place
 from migrator.run_ends import counted
+from migrator.size_numbers import as_numbers
 from migrator.tree import Tree
 from migrator.wrappers import written_out
 
@@ -107,7 +108,7 @@ class Source:
                 tree = in_variables(written_out(assigned(tree, text), text), text)
                 tree = counted(by_place(tree, text), text)
                 tree = without_guards(by_parameter(tree, text), text)
-                self.tree = as_parameters(said_static(tree, text), text)
+                self.tree = as_parameters(said_static(as_numbers(tree, text), text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:

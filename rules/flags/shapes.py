@@ -386,6 +386,11 @@ _CREATION = {
     "full": 1,
     "randperm": 1,
 }
+_SIZED = {
+    **dict.fromkeys(["view", "reshape", "expand", "repeat", "tile"], None),
+    **dict.fromkeys(["new_zeros", "new_ones", "new_empty"], None),
+    "new_full": 1,
+}
 
 
 @flag(
@@ -454,10 +459,12 @@ def _size_argument(node: cst.Call, ctx: FlagContext) -> Advice | None:
                         what="the number of rounds is taken from the value of a tensor",
                     )
                 return Advice(f"pass `{bound}` as a Python int")
-    short = name.removeprefix("torch.")
-    if not name.startswith("torch.") or short not in _CREATION:
+    method = name.startswith("Tensor.")
+    short = name.removeprefix("Tensor." if method else "torch.")
+    limits = _SIZED if method else _CREATION
+    if short not in limits or not name.startswith(("torch.", "Tensor.")):
         return None
-    limit = _CREATION[short]
+    limit = limits[short]
     positional = [a.value for a in node.args if a.keyword is None and not a.star]
     for value in positional[:limit]:
         parts = (
