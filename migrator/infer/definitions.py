@@ -133,13 +133,13 @@ class Definitions(Statements):
             parent = self.facts.classes.get(base.name)
             if parent is not None and parent is not info:
                 info.parents.append(parent)
-                info.torch_base = info.torch_base or parent.torch_base
+                info.torch_base = _nearest(info.torch_base, parent.torch_base)
                 info.gradient = info.gradient or parent.gradient
                 info.lightning = info.lightning or parent.lightning
             elif base.name == "torch.jit.ScriptModule":
                 info.torch_base = info.torch_base or "torch.nn.Module"
             elif base.name.startswith(LAYERS) and not base.name.startswith("torch.nn.utils"):
-                info.torch_base = info.torch_base or base.name
+                info.torch_base = _nearest(info.torch_base, base.name)
         self.env[node.name.value] = k.Class(name)
         if info.torch_base is not None and info.state is None:
             info.state = written_attributes(self.facts.tree, node)
@@ -360,6 +360,11 @@ def _ends(body: cst.BaseSuite) -> bool:
         rest = _ends(other) if other is not None else _ends(cst.IndentedBlock([last.orelse]))  # type: ignore[list-item]
         return _ends(last.body) and rest
     return isinstance(last, cst.With) and _ends(last.body)
+
+
+def _nearest(first: str | None, then: str | None) -> str | None:
+    """The layer of torch that two bases in turn are of: what only adds methods to a Module says nothing of it."""
+    return then if first in (None, "torch.nn.Module") and then is not None else first
 
 
 def _method_name(node: cst.FunctionDef) -> str:

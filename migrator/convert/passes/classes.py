@@ -13,7 +13,7 @@ from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.first_kept import with_declarations
 from migrator.convert.passes.foreign import lives_on_torch
-from migrator.convert.passes.layer_classes import as_torch, constructor, needs_signature
+from migrator.convert.passes.layer_classes import as_torch, constructor, mixed_in, needs_signature
 from migrator.convert.passes.redrawing import replaced_reset
 from migrator.convert.returned_data import is_returned_data, registered
 from migrator.convert.rewriter import Rewriter, converts
@@ -49,6 +49,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     if info.gradient and recomputes(node):
         return _recomputing(node)
     _check_metaclass(ctx, info)
+    _check_mixed_in(ctx, info)
     _check_dataclass(ctx, info)
     ctx.class_being_read = info
     named = [base for base in node.bases if not _is_protocol(ctx, info, base)]
@@ -173,6 +174,18 @@ def _check_metaclass(ctx: Context, info: ClassInfo) -> None:
                 what = "the class has a metaclass, and modules of Flax have one of their own"
                 advice = "do what it does in a class decorator or in `__init_subclass__`"
                 raise Failure(info.node, "API001", what, advice)
+
+
+def _check_mixed_in(ctx: Context, info: ClassInfo) -> None:
+    """torch's layers and nn.Module hand on to the next constructor; those of Flax end there."""
+    init = info.methods.get("__init__")
+    if init is not None and "super" not in syntax.names(init.node):
+        return
+    for one in mixed_in(info):
+        if one.method("__init__") is not None or needs_constructor(ctx, one):
+            what = f"{info.short} derives from {info.torch_base} and from {one.short}, of whose constructors one runs in the output"
+            advice = f"let {one.short} have no constructor, no mode and no random numbers, or hold the layer"
+            raise Failure(info.node.name, "API005", what, advice)
 
 
 def is_mixed_in(ctx: Context, info: ClassInfo) -> bool:
@@ -404,7 +417,8 @@ def _with_constructor(rw: Rewriter, info: ClassInfo, body: cst.BaseSuite) -> cst
     lines = [*extra_lines(ctx, info), *(cst.SimpleStatementLine([one]) for one in resets)]
     if inherited:
         header = "def __init__(self, *args, rngs: nnx.Rngs, **kwargs):"
-        parents = [p for p in info.parents if p.torch_base]
+        beside = mixed_in(info)
+        parents = [p for p in info.parents if p.torch_base and p not in beside]
         container = not parents and info.torch_base in _BASES
         if container or (parents and not takes_rngs(ctx, parents[0])):
             call = "super().__init__(*args, **kwargs)"

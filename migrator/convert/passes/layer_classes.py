@@ -143,7 +143,15 @@ _READ_OF_EMBEDDING = frozenset(
 
 
 def _inherits(info: ClassInfo) -> bool:
-    return any(p.torch_base for p in info.parents)
+    """Whether a class derives from one of torch's layers through another class."""
+    return any(p.torch_base not in (None, "torch.nn.Module") for p in info.parents)
+
+
+def mixed_in(info: ClassInfo) -> list[ClassInfo]:
+    """The modules without a layer of their own that a class derives from beside one of torch's layers."""
+    if info.torch_base in (None, "torch.nn.Module") or _inherits(info):
+        return []
+    return [p for p in info.parents if p.torch_base == "torch.nn.Module"]
 
 
 def _pads_otherwise(ctx: Context) -> bool:
@@ -181,7 +189,7 @@ def layer_rule(info: ClassInfo) -> Rule | None:
 
 def needs_signature(info: ClassInfo) -> Rule | None:
     """The definition whose arguments a class without a constructor must take; None where one is inherited."""
-    if info.method("__init__") is not None or any(p.torch_base for p in info.parents):
+    if info.method("__init__") is not None or _inherits(info):
         return None
     return layer_rule(info) if info.torch_base != "torch.nn.Embedding" else None
 

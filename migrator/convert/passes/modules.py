@@ -20,7 +20,7 @@ from migrator.convert.passes.classes import (
     takes_rngs,
 )
 from migrator.convert.passes.containers import NAMES, numbered
-from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch, is_kept
+from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch, is_kept, mixed_in
 from migrator.convert.passes.module_walks import WALKS, walk_of
 from migrator.convert.passes.redrawing import is_torchs, replaced_reset, reset_layer
 from migrator.convert.rewriter import Rewriter, converts
@@ -64,7 +64,8 @@ def _super_init(rw: Rewriter, node: cst.Expr) -> Any:
     skipped = ctx.facts.skipped(call.func, owner)
     if skipped is not None:
         return past(rw, node, call, skipped)
-    parents = [p for p in owner.parents if p.torch_base]
+    without = mixed_in(owner)  # no constructor, or the class would have been refused
+    parents = [p for p in owner.parents if p.torch_base and p not in without]
     if leaves_out(ctx, parents):
         raise left_out(call, parents)
     func = syntax.parse("super().__init__")
