@@ -43,14 +43,14 @@ def kept(ctx: Context, info: FunctionInfo) -> tuple[Kept, ...]:
 
 
 def _kept(ctx: Context, info: FunctionInfo) -> Iterator[Kept]:
-    nodes = ctx.facts.tree.within(info.node.body, cst.Assign, cst.Call)
+    nodes = ctx.facts.tree.within(info.node.body, cst.Assign, cst.AnnAssign, cst.Call)
     if not any(may_share(ctx, value) for node in nodes for value, _, _ in _keeping(ctx, node)):
         return
     facts = aliases(ctx, info)
     for statement, state in facts.before.items():
         if not isinstance(statement, cst.SimpleStatementLine):
             continue
-        for node in ctx.facts.tree.within(statement, cst.Assign, cst.Call):
+        for node in ctx.facts.tree.within(statement, cst.Assign, cst.AnnAssign, cst.Call):
             for value, attribute, how in _keeping(ctx, node):
                 for one in facts.memory(value, state):
                     if one.startswith("param:"):
@@ -73,10 +73,16 @@ def may_share(ctx: Context, node: cst.BaseExpression) -> bool:
 
 def _keeping(ctx: Context, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, str, str]]:
     """The values that a node keeps, the attribute's name and how it is kept."""
-    if isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Attribute):
-        made = isinstance(node.value, cst.Call) and ctx.facts.callee(node.value) in MAKING
-        how = "plain" if not made else ("buffer" if is_buffer(ctx, node.value) else "param")
-        yield node.value, node.targets[0].target.attr.value, how
+    target: cst.CSTNode | None = None
+    given: cst.BaseExpression | None = None
+    if isinstance(node, cst.Assign):
+        target, given = node.targets[0].target, node.value
+    elif isinstance(node, cst.AnnAssign):
+        target, given = node.target, node.value
+    if isinstance(target, cst.Attribute) and given is not None:
+        made = isinstance(given, cst.Call) and ctx.facts.callee(given) in MAKING
+        how = "plain" if not made else ("buffer" if is_buffer(ctx, given) else "param")
+        yield given, target.attr.value, how
     if not isinstance(node, cst.Call):
         return
     if registers(node):

@@ -35,6 +35,7 @@ from migrator.infer.signatures import Args, of_integers, signature_fits
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION, tensor_only
 from migrator.infer.tables import CREATING, note_lookup
+from migrator.infer.tied import kept_whole
 from migrator.infer.timm import timm_result
 from rules import definitions
 from rules.definitions import Rule
@@ -542,7 +543,8 @@ class Calls(ModuleMethods):
             if name is not None:
                 handed = info.handed.setdefault(name, {})
                 known = info.sites.get(name)
-                kind = widen(k.without_role(kind))
+                whole = name in kept_whole(self.facts, info) and k.is_parameter(kind)
+                kind = widen(kind if whole else k.without_role(kind))
                 if known is not None and handed.get(self._call_node) == kind:
                     continue  # nothing new; joining all sites again would cost their number squared
                 handed[self._call_node] = kind

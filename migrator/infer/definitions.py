@@ -238,6 +238,8 @@ class Definitions(Statements):
         self._given_to_context(info, [p.name.value for p in every])
         for param in every:
             kind = self.shown(param.name, self._parameter(param, info, uses, forward))
+            if k.is_parameter(info.sites.get(param.name.value)):  # whose shape others may decide
+                kind = k.in_role_of(kind, info.sites[param.name.value])
             if isinstance(kind, k.Function) and kind.name.startswith("torch."):
                 # what writes to its argument is converted by what it is known to be
                 kind = replace(kind, given=not kind.name.endswith("_"))

@@ -178,6 +178,8 @@ class FunctionInfo:
     """Set for a function of another file."""
     shared: bool = False
     """Other files may call it, with arguments of which nothing is known here."""
+    kept_whole: frozenset[str] | None = None
+    """Parameters of a module's constructor that it keeps as they are; None until somebody asks."""
 
     @property
     def short(self) -> str:

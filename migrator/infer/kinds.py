@@ -309,6 +309,12 @@ def in_role_of(kind: Kind, other: Kind) -> Kind:
     return Optional(made) if isinstance(kind, Optional) else made
 
 
+def is_parameter(kind: Kind | None) -> bool:
+    """Whether a kind is that of a parameter, or of one that may be None."""
+    inner = kind.inner if isinstance(kind, Optional) else kind
+    return isinstance(inner, Tensor) and inner.role == "param"
+
+
 PARALLEL = "torch.nn.DataParallel"
 """A module that splits a batch among GPUs, and else calls the one in it."""
 

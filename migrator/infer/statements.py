@@ -19,6 +19,7 @@ from migrator.infer.optional import fallback
 from migrator.infer.python import widen
 from migrator.infer.static import leaves, truth
 from migrator.infer.symbols import of_torch
+from migrator.infer.tied import kept_whole
 from migrator.source import dotted
 
 
@@ -114,8 +115,16 @@ class Statements(Narrowing):
             if type(node.value) is cst.Tuple and type(target.target) is cst.Tuple:
                 kind = self._spread(node.value, kind, len(target.target.elements))
             # a local name holds the value; only an attribute is the parameter or buffer itself
-            plain = type(target.target) is not cst.Attribute
+            plain = type(target.target) is not cst.Attribute and not self._is_kept_whole(
+                target.target
+            )
             bound = _value(kind) if plain else self.held(node.value, kind)
+            if (
+                type(target.target) is cst.Attribute
+                and self._is_kept_whole(node.value)
+                and self.owner
+            ):
+                self.owner.declared.add(target.target.attr.value)
             self.bind_target(target.target, bound)
             self._attached(target.target, node.value, kind)
             self._note_empty(target.target, node.value)
@@ -123,6 +132,13 @@ class Statements(Narrowing):
             made = type(node.value) is cst.Call and type(target.target) is cst.Name
             if made and isinstance(kind, k.Tensor) and kind.role == "param":
                 self.env[f"{target.target.value}.{PARAMETER}"] = kind  # type: ignore[attr-defined]
+
+    def _is_kept_whole(self, target: cst.CSTNode) -> bool:
+        """Whether a name is that of a parameter that a constructor may be handed, and that it keeps as it is."""
+        info = self.function
+        if type(target) is not cst.Name or info is None or target.value not in info.params:
+            return False
+        return target.value in kept_whole(self.facts, info)
 
     def _note_empty(self, target: cst.CSTNode, value: cst.BaseExpression) -> None:
         """``layers = []``: until something is put into it, the list says nothing of what it will hold."""

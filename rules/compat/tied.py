@@ -7,11 +7,11 @@ from flax import nnx
 
 
 class TiedLinear(nnx.Module):
-    """``linear`` with an embedding's table as its weight, (out_features, in_features): one parameter, two names."""
+    """``linear`` with another layer's parameter as its weight, (out_features, in_features): one parameter, two names."""
 
-    def __init__(self, embed: nnx.Embed, linear: nnx.Linear):
+    def __init__(self, weight: nnx.Param, linear: nnx.Linear):
         self.in_features, self.out_features = linear.in_features, linear.out_features
-        self.weight = embed.embedding
+        self.weight = weight
         self.bias = linear.bias
 
     def __call__(self, x: jax.Array) -> jax.Array:

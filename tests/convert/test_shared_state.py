@@ -123,7 +123,9 @@ class Part(nn.Module):
 @pytest.mark.parametrize(
     ("keep", "init", "rules"),
     [
-        ("self.w = w", "self.part = Part(self.w)", ["MUT001"]),
+        ("self.w = w", "self.part = Part(self.w)", []),
+        ("self.w = w", "self.part = Part(self.fc.weight)", ["MUT001"]),
+        ("self.w = w[:]", "self.part = Part(self.w)", ["MUT001"]),
         ("self.w = nn.Parameter(w)", "self.part = Part(self.fc.weight)", ["MUT001"]),
         ("self.w = nn.Parameter(w)", "self.a = Part(v)\nself.b = Part(v)", ["MUT001"]),
         ('self.register_buffer("w", w)', "self.part = Part(self.kept)", ["MUT001"]),

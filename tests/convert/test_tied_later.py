@@ -52,7 +52,7 @@ def test_tied_in_a_branch(tie: bool, bias: str) -> None:
 def test_a_bias_alone_asks_for_the_same() -> None:
     source = TIED.replace("if tie:\n            self.head", "self.head").replace("BIAS", "True")
     module, port, code = both(source.replace("AFTER", "pass"))
-    assert "self.head = TiedLinear(self.embed, self.head)" in code
+    assert "self.head = TiedLinear(self.embed.embedding, self.head)" in code
     i = torch.tensor([1, 2])
     np.testing.assert_allclose(port(jnp.asarray(i.numpy())), module(i).detach(), rtol=1e-6)
 
@@ -74,7 +74,7 @@ class M(nn.Module):
 @pytest.mark.parametrize("bias", ["True", "False"])
 def test_the_last_layer_of_several(bias: str) -> None:
     module, port, code = both(LAST.replace("BIAS", bias))
-    assert "self.out.layers[-1] = TiedLinear(self.embed, self.out.layers[-1])" in code
+    assert "self.out.layers[-1] = TiedLinear(self.embed.embedding, self.out.layers[-1])" in code
     i = torch.tensor([1, 2])
     np.testing.assert_allclose(port(jnp.asarray(i.numpy())), module(i).detach(), rtol=1e-5)
     assert set(migrator.to_state_dict(port)) == set(module.state_dict())

@@ -29,6 +29,7 @@ ORDER = (
     "class_questions",
     "freezing",
     "state_reads",
+    "tied_arguments",
     "shared_state",
     "plain_state",
     "parameter_views",

@@ -587,6 +587,11 @@ def _share(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
     mine, theirs = targets.layer_weight(ctx, target), targets.layer_weight(ctx, value)
     left = (mine or (target.attr.value, False))[1]
     right = (theirs or (value.attr.value, False))[1]
+    from migrator.convert.passes.tied_arguments import check_not_replaced
+
+    for one, layer in ((target, mine), (value, theirs)):
+        if layer is not None:
+            check_not_replaced(ctx, node, one, "two layers share a parameter")
     if left == right:
         new_value, _ = targets.variable_reference(rw, value)
         ctx.facts.kinds[target] = k.Tensor(role="param")

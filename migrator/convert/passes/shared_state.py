@@ -31,6 +31,7 @@ from migrator.convert.passes.targets import (
     layer_weight,
     makes_parameter,
 )
+from migrator.convert.passes.tied_arguments import handed_whole
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.updates import written_names
 from migrator.infer import FunctionInfo
@@ -164,6 +165,8 @@ def _values(
             yield value, told, True
     init = constructor(ctx, node)
     for item, attribute, how in handed_on(ctx, node, init) if init is not None else ():
+        if how == "plain" and handed_whole(ctx, item.value):
+            continue  # one Variable under two names
         if how != "plain" or isinstance(ctx.kind(item.value), k.Tensor):
             path = f"{_assigned(statement)}.{attribute}" if attribute else ""
             yield item.value, path, how != "param"

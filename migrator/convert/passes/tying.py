@@ -3,8 +3,8 @@
 ``self.head.weight = self.embed.weight`` with a Linear head without bias becomes ``self.head = self.embed`` and
 ``self.head(x)`` becomes ``self.head.attend(x)``: one object under two names, both keys in the state_dict.
 
-A head with a bias, and one that is tied in a branch only, becomes ``self.head = TiedLinear(self.embed, self.head)``, a
-layer with the embedding's parameter for its own.
+A head with a bias, and one that is tied in a branch only, becomes ``self.head = TiedLinear(self.embed.embedding, self.head)``,
+a layer with the embedding's parameter for its own; so does one that a constructor is handed (``weight``) the parameter of.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.alike import alike
 from migrator.convert.context import Context, Failure
+from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.tied import kept_whole
 from rules.definitions import module_file
 
 _REASON = "a Linear and an Embedding share one matrix in a way that cannot be kept"
@@ -138,9 +141,12 @@ def _head(ctx: Context, node: cst.CSTNode) -> str | None:
     layer = node.value if type(node) is cst.Attribute and node.attr.value == "weight" else None
     if type(layer) is not cst.Attribute or not ctx.is_self(layer.value) or ctx.owner is None:
         return None
-    kind = ctx.kind(layer)
-    linear = isinstance(kind, k.Module) and kind.cls == "torch.nn.Linear"
-    return layer.attr.value if linear else None
+    return layer.attr.value if is_linear(ctx.kind(layer)) else None
+
+
+def is_linear(kind: k.Kind) -> bool:
+    """Whether a kind is that of a Linear of torch."""
+    return isinstance(kind, k.Module) and kind.cls == "torch.nn.Linear"
 
 
 def _is_last_read(ctx: Context, node: cst.Attribute) -> bool:
@@ -151,7 +157,7 @@ def _is_last_read(ctx: Context, node: cst.Attribute) -> bool:
     held, kind = at.value, ctx.kind(at)
     if not isinstance(held, cst.Attribute) or not ctx.is_self(held.value):
         return False
-    if not (isinstance(kind, k.Module) and kind.cls == "torch.nn.Linear"):
+    if not is_linear(kind):
         return False
     return not any(
         one is not at
@@ -162,12 +168,21 @@ def _is_last_read(ctx: Context, node: cst.Attribute) -> bool:
 
 
 def _replaced(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attribute) -> Any:
-    """``self.head = TiedLinear(self.embed, self.head)``."""
+    """``self.head = TiedLinear(self.embed.embedding, self.head)``."""
+    if not _is_embedding(rw.ctx, value.value):
+        raise Failure(node, "API009", _REASON, "tie them where the module is built")
+    return with_weight(rw, node, target, targets.variable_reference(rw, value)[0])
+
+
+def with_weight(
+    rw: Rewriter, node: cst.Assign, target: cst.Attribute, weight: cst.BaseExpression
+) -> Any:
+    """``self.head = TiedLinear(weight, self.head)`` for ``self.head.weight = weight``, a parameter laid out as in torch."""
     ctx = rw.ctx
     assert ctx.owner is not None
-    if not _is_embedding(ctx, value.value) or not ctx.in_init:
+    if not ctx.in_init:
         raise Failure(node, "API009", _REASON, "tie them where the module is built")
-    asked = _asked_for(ctx, ctx.owner)
+    asked = _asked_for(ctx, ctx.owner, target.value)
     if asked is not None:
         what = f"{_REASON}: {asked}, and the tied one is no Linear any more"
         advice = "write `self.head.weight = self.embed.weight` of a Linear of the class's own, without bias, at the top level of __init__"
@@ -178,9 +193,8 @@ def _replaced(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.
         )
     name = ctx.helpers.need(module_file("rules.compat.tied"), "TiedLinear")
     head = target.value if type(target.value) is cst.Attribute else rw.visit(target.value)
-    made = syntax.with_args(
-        cst.Call(cst.Name(name)), [cst.Arg(rw.visit(value.value)), cst.Arg(rw.visit(target.value))]
-    )
+    args = [cst.Arg(weight), cst.Arg(rw.visit(target.value))]
+    made = syntax.with_args(cst.Call(cst.Name(name)), args)
     return syntax.changed(node, targets=[syntax.changed(node.targets[0], target=head)], value=made)
 
 
@@ -208,16 +222,22 @@ _ASKING = (".apply(", "modules()", "children()", "type(")
 _PLAIN = frozenset("int float bool str bytes tuple list dict set type".split())
 
 
-def _asked_for(ctx: Context, info: ClassInfo) -> str | None:
+def _asked_for(ctx: Context, info: ClassInfo, head: cst.BaseExpression) -> str | None:
     """Where a file or class may go through the layers by their classes; None where nothing does."""
     if len(info.lineage()) > 1:
         return "the class inherits from another, which may ask for layers by their class"
+    kind = ctx.kind(head)
+    plain = isinstance(kind, k.Module) and ("bias", False) in kind.args
+    known = alike(ctx) if plain and "isinstance(" in ctx.source.text else []
+    passed = {ctx.source.span(one).line for one in known if isinstance(one, cst.Call)}
     for number, line in enumerate(ctx.source.text.split("\n"), 1):
         word = next((word for word in _ASKING if word in line), None)
-        if word is not None:
+        if word is not None and number not in passed:
             return f"line {number} (`{word.strip('(')}`) may ask for layers by their class"
     for call in ctx.source.index.of_type(cst.Call):
         if isinstance(call.func, cst.Name) and call.func.value == "isinstance":
+            if any(ctx.facts.tree.holds(one, call) for one in known):
+                continue
             if len(call.args) != 2 or not _is_no_linear(ctx, call.args[1].value):
                 return f"line {ctx.source.span(call).line} asks for layers by their class"
     return None
@@ -253,21 +273,34 @@ def loose_heads(ctx: Context, info: ClassInfo) -> frozenset[str]:
             target.value.attr.value
             for method in info.methods.values()
             for target, value in _assigned(ctx, method)
-            if target.attr.value == value.attr.value == "weight"
-            and isinstance(target.value, cst.Attribute)
-            and _is_embedding(ctx, value.value)
+            if target.attr.value == "weight" and isinstance(target.value, cst.Attribute)
+            if (isinstance(value, cst.Name) and is_linear(ctx.kind(target.value)))
+            or (
+                isinstance(value, cst.Attribute)
+                and value.attr.value == "weight"
+                and _is_embedding(ctx, value.value)
+            )
         }
         ctx.loose_heads[info.name] = frozenset(found - set(strict))
     return ctx.loose_heads[info.name]
 
 
-def _assigned(ctx: Context, method: FunctionInfo) -> Iterator[tuple[cst.Attribute, cst.Attribute]]:
-    """``a.b = c.d`` of a method: the two attributes."""
+def _assigned(
+    ctx: Context, method: FunctionInfo
+) -> Iterator[tuple[cst.Attribute, cst.Attribute | cst.Name]]:
+    """``a.b = c.d`` of a method: the two attributes; also ``a.b = c`` with a parameter that a constructor is handed."""
+    whole = kept_whole(ctx.facts, method)
     for node in ctx.facts.tree.within(method.node.body, cst.Assign):
         for target in node.targets:
-            both = target.target, node.value
-            if isinstance(both[0], cst.Attribute) and isinstance(both[1], cst.Attribute):
-                yield both[0], both[1]
+            one, value = target.target, node.value
+            if not isinstance(one, cst.Attribute):
+                continue
+            if isinstance(value, cst.Attribute) or (
+                isinstance(value, cst.Name)
+                and value.value in whole
+                and k.is_parameter(method.params.get(value.value))
+            ):
+                yield one, value
 
 
 def _is_embedding(ctx: Context, node: cst.CSTNode) -> bool:
