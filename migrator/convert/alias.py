@@ -12,6 +12,7 @@ import libcst as cst
 
 from migrator import syntax, views
 from migrator.convert.context import Context, Failure
+from migrator.convert.later_reads import sees_no_values
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
 from migrator.infer import FunctionInfo
@@ -24,8 +25,14 @@ def root_name(node: cst.CSTNode) -> cst.Name | None:
     return base if isinstance(base, cst.Name) else None
 
 
-def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None:
-    """Raise a Failure when somebody else may see the write to a target."""
+def check_mutation(
+    ctx: Context, node: cst.CSTNode, target: cst.CSTNode, reshapes: bool = False
+) -> None:
+    """Raise a Failure when somebody else may see the write to a target.
+
+    Args:
+      reshapes: it changes sizes, which another name is asked for as well.
+    """
     if ctx.frame is None or not ctx.statements:
         return
     name = root_name(target)
@@ -53,6 +60,8 @@ def check_mutation(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> None
             continue  # the two may be one Variable, and both are read where they are used
         if element and theirs == memory:
             continue  # the same list under another name: it gets the new element too
+        if not reshapes and sees_no_values(ctx, facts, statement, other):
+            continue
         raise Failure(
             node,
             "MUT001",

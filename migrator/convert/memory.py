@@ -67,7 +67,7 @@ class Aliases:
         """The statements as they stand, with what each evaluates and the loops around it."""
         self.given = Returned()
         self._fresh = 0
-        self._closures: set[str] = set()
+        self._closures: dict[str, set[str]] = {}  # and what they read
         self._parted: dict[cst.CSTNode, int] = {}
         self._runs: dict[cst.Assign, tuple[cst.Assign, int]] = {}
         self._storing: dict[cst.CSTNode, list[cst.Call | cst.NamedExpr]] = {}
@@ -155,7 +155,7 @@ class Aliases:
         self._note(node, [node], state, loops)
         if isinstance(node, cst.FunctionDef):  # it holds what it reads
             state[node.name.value] = self._held(node, state)
-            self._closures.add(node.name.value)
+            self._closures.setdefault(node.name.value, set())
         return state
 
     def _bind_round(
@@ -189,8 +189,9 @@ class Aliases:
     def _small(self, node: cst.CSTNode, state: State) -> State:
         if isinstance(node, cst.Assign):
             memory = self.memory(node.value, state)
-            if self.ctx.facts.tree.within(node.value, cst.Lambda):
-                self._closures |= {n for t in node.targets for n in syntax.names(t.target)}
+            for held in self.ctx.facts.tree.within(node.value, cst.Lambda):
+                for to in {n for t in node.targets for n in syntax.names(t.target)}:
+                    self._closures.setdefault(to, set()).update(syntax.names(held.body))
             for target in node.targets:
                 each = self._mapped(target.target, node.value, state)
                 each = each or self._taken_apart(node, target.target, state)
@@ -560,7 +561,8 @@ class Aliases:
     @cached_property
     def _reads(self) -> list[frozenset[str]]:
         """The names that each statement reads, in order."""
-        return [frozenset().union(*map(syntax.reads, parts)) for _, parts, _ in self.order]
+        found = [frozenset().union(*map(syntax.reads, parts)) for _, parts, _ in self.order]
+        return [one.union(*(self._closures.get(name, ()) for name in one)) for one in found]
 
 
 def aliases(ctx: Context, info: FunctionInfo) -> Aliases:

@@ -188,9 +188,10 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
             first = CallArg(None, target, targets.whole(rw.ctx), k.TENSOR)
             value = convert_call(rw, call, base, rules, [first, *call_args(rw, call.args)]).node
             return targets.initialized(rw, unknown, value)
-        check_mutation(rw.ctx, call, target)
+        reshapes = name.rpartition(".")[2] in _RESHAPING
+        check_mutation(rw.ctx, call, target, reshapes)
         data: bool | None = _through_data(call)
-        if name.rpartition(".")[2] in _RESHAPING:
+        if reshapes:
             if data:
                 what = (
                     "the shape is changed of what .data gives, and not of the tensor it is asked of"
@@ -278,7 +279,7 @@ def _used_result(
     ctx = rw.ctx
     if isinstance(target, cst.Name) and not targets.is_variable(ctx, target):
         statement = ctx.statements[-1] if ctx.statements else None
-        check_mutation(ctx, node, target)
+        check_mutation(ctx, node, target, reshapes=True)
         alone = statement is not None and not read_elsewhere(statement.node, node, target)
         state = named_state(ctx, target) is not None
         if statement is not None and statement.target == target.value and alone and not state:
@@ -312,7 +313,7 @@ def _used_result(
     if _is_part_of_new(rw, target):
         return value()
     if views.is_assigned_to(ctx.statements[-1].node if ctx.statements else None, target):
-        check_mutation(ctx, node, target)
+        check_mutation(ctx, node, target, reshapes=True)
         return value()
     raise Failure(
         node,

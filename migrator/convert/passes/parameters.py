@@ -10,12 +10,7 @@ from migrator import syntax
 from migrator.convert.alias import check_mutation
 from migrator.convert.children import REGISTERING
 from migrator.convert.context import Context, Failure
-from migrator.convert.passes import targets
-from migrator.convert.passes.after_static import (
-    before_registration,
-    in_two_steps,
-    set_on_the_way,
-)
+from migrator.convert.passes import after_static, targets
 from migrator.convert.passes.assigned_modules import (
     check_child,
     check_hidden,
@@ -356,7 +351,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     target = node.targets[0].target
     if target.attr.value == "data" and isinstance(ctx.kind(target.value), k.Tensor):
         if not targets.is_variable(ctx, target.value):
-            check_mutation(ctx, node, target)
+            check_mutation(ctx, node, target, reshapes=True)
         return targets.replace(rw, target, rw.visit(node.value), node.value)
     of_layer = targets.found_at_run_time(ctx, target.value) if target.attr.value == "data" else None
     if of_layer is not None and k.is_any_module(ctx.kind(of_layer.value)):
@@ -412,7 +407,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             reads = ctx.source.index.reading(node.value, target.attr.value)
             if any(syntax.is_own(one, target.attr.value) for one in reads):
                 return _replaced(rw, target, value)  # of what is a buffer then
-            return before_registration(rw, node, value)
+            return after_static.before_registration(rw, node, value)
         state = owner is not None and target.attr.value in (owner.state or ())
         state |= ctx.is_self(target.value) and registered_elsewhere(ctx, node, target.attr.value)
         if state and ctx.in_init and not _is_registered(rw, target):
@@ -425,8 +420,8 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 "persistent",
                 cst.Name("False"),
             )
-            if set_on_the_way(ctx, target, node.value):
-                return in_two_steps(node, _plain_target(rw, target), made)
+            if after_static.set_on_the_way(ctx, target, node.value):
+                return after_static.in_two_steps(node, _plain_target(rw, target), made)
             if _may_be_left_out(ctx, node.value):
                 made = _if_given(rw, node, target, made)
             return syntax.changed(
@@ -587,11 +582,11 @@ def _share(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
     mine, theirs = targets.layer_weight(ctx, target), targets.layer_weight(ctx, value)
     left = (mine or (target.attr.value, False))[1]
     right = (theirs or (value.attr.value, False))[1]
-    from migrator.convert.passes.tied_arguments import check_not_replaced
+    from migrator.convert.passes.tied_arguments import check_shared
 
-    for one, layer in ((target, mine), (value, theirs)):
-        if layer is not None:
-            check_not_replaced(ctx, node, one, "two layers share a parameter")
+    check_shared(
+        ctx, node, [one for one, it in ((target, mine), (value, theirs)) if it is not None]
+    )
     if left == right:
         new_value, _ = targets.variable_reference(rw, value)
         ctx.facts.kinds[target] = k.Tensor(role="param")

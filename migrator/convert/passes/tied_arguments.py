@@ -5,6 +5,7 @@ torch registers one parameter under both names, which a Variable has too that is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import libcst as cst
@@ -68,6 +69,12 @@ def _check(ctx: Context, call: cst.Call, value: cst.BaseExpression) -> None:
         raise Failure(value, "MUT001", what, "read it in forward() from the layer itself")
     if weight is not None:
         check_not_replaced(ctx, call, value)
+
+
+def check_shared(ctx: Context, node: cst.CSTNode, weights: Sequence[cst.Attribute]) -> None:
+    """Raise a Failure where one of the layers whose parameter two share may be given another weight later."""
+    for weight in weights:
+        check_not_replaced(ctx, node, weight, "two layers share a parameter")
 
 
 def check_not_replaced(

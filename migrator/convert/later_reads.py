@@ -1,0 +1,113 @@
+"""What is read of a name after a write to memory it shares: nothing but sizes, or nothing before it is bound anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.convert.memory import Aliases
+from migrator.infer import kinds as k
+
+_ATTRIBUTES = frozenset("shape dtype device ndim is_cuda requires_grad layout".split())
+_METHODS = frozenset(
+    "size dim numel nelement ndimension element_size is_floating_point is_complex get_device "
+    "new_zeros new_ones new_empty new_full new_tensor".split()
+)
+_OF_ARGUMENT = frozenset("type_as expand_as view_as reshape_as".split())
+_LIKE = frozenset(
+    f"torch.{name}_like" for name in "zeros ones empty full rand randn randint".split()
+)
+
+
+def sees_no_values(ctx: Context, facts: Aliases, statement: cst.CSTNode, name: str) -> bool:
+    """Whether what a write in place does to the numbers of ``name`` is never seen: its sizes stay as they are."""
+    if _is_kept_by_function(ctx, facts, name):
+        return False
+    return _is_bound_first(ctx, statement, name) or all(
+        _is_no_value(ctx, one) for one in _reads(ctx, facts, statement, name)
+    )
+
+
+def _is_kept_by_function(ctx: Context, facts: Aliases, name: str) -> bool:
+    """Whether a function within the function reads the name, whenever it is called."""
+    inner = ctx.facts.tree.within(facts.info.node.body, cst.Lambda, cst.FunctionDef)
+    return any(name in syntax.names(one) for one in inner)
+
+
+def _reads(
+    ctx: Context, facts: Aliases, statement: cst.CSTNode, name: str
+) -> Iterator[cst.CSTNode]:
+    """Where a name may be read once a statement runs: in it, after it, and in the loops around it."""
+    at = next((i for i, (node, _, _) in enumerate(facts.order) if node is statement), 0)
+    around = set(facts.order[at][2])
+    for i, (one, parts, loops) in enumerate(facts.order):
+        if i < at and one not in around and around.isdisjoint(loops):
+            continue
+        for part in parts:
+            for node in syntax.walk(part):
+                if isinstance(node, cst.Name) and node.value == name and _is_read(ctx, node):
+                    yield node
+
+
+def _is_read(ctx: Context, node: cst.Name) -> bool:
+    """Whether a name stands for its value, and is no attribute, no keyword and nothing that is bound."""
+    parent = ctx.facts.tree.parent(node) if ctx.facts.tree.has(node) else None
+    if isinstance(parent, cst.Attribute):
+        return parent.value is node
+    if isinstance(parent, cst.Arg):
+        return parent.value is node
+    return not isinstance(parent, cst.AssignTarget)
+
+
+def _is_no_value(ctx: Context, node: cst.CSTNode) -> bool:
+    """``x.shape``, ``x.data.size(1)``, ``torch.zeros_like(x)``, ``y.type_as(x)`` of a tensor."""
+    if not isinstance(ctx.kind(node), k.Tensor) or not ctx.facts.tree.has(node):
+        return False
+    above = list(reversed(ctx.facts.tree.around(node)))
+    while isinstance(above[0], cst.Attribute) and above[0].attr.value in ("data", "T"):
+        node, above = above[0], above[1:]
+    first = above[0]
+    if isinstance(first, cst.Attribute):
+        called = isinstance(above[1], cst.Call) and above[1].func is first
+        return first.attr.value in (_METHODS if called else _ATTRIBUTES)
+    call = above[1]
+    if not isinstance(first, cst.Arg) or not isinstance(call, cst.Call) or first.star:
+        return False
+    name = ctx.facts.callee(call) or ""
+    if name in _LIKE or name == "builtins.len":
+        return call.args[0] is first
+    return name.startswith("Tensor.") and name.removeprefix("Tensor.") in _OF_ARGUMENT
+
+
+def _is_bound_first(ctx: Context, statement: cst.CSTNode, name: str) -> bool:
+    """Whether the lines that follow in the same block give the name a new value before anything reads it."""
+    tree = ctx.facts.tree
+    if not tree.has(statement):
+        return False
+    line, around = statement, list(tree.around(statement))
+    if isinstance(line, cst.BaseSmallStatement):
+        line = around.pop()
+    block = around[-1] if around else None
+    if not isinstance(block, cst.IndentedBlock) or not isinstance(line, cst.SimpleStatementLine):
+        return False
+    if len(line.body) != 1 or any(isinstance(one, cst.Try) for one in around):
+        return False
+    if name in syntax.reads(line.body[0]):
+        return False
+    for one in list(block.body)[list(block.body).index(line) + 1 :]:
+        if not isinstance(one, cst.SimpleStatementLine):
+            leaves = tree.within(one, cst.Break, cst.Continue)
+            if leaves or name in syntax.names(one):
+                return False
+            continue
+        for small in one.body:
+            if isinstance(small, (cst.Break, cst.Continue)) or name in syntax.reads(small):
+                return False
+            if isinstance(small, cst.Assign):
+                targets = [target.target for target in small.targets]
+                if any(isinstance(to, cst.Name) and to.value == name for to in targets):
+                    return True
+    return False
