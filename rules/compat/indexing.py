@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rules.compat.masks import set_at
+
 
 def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
     """The subscript of the places ``index`` along ``axis``; elsewhere each place keeps its own position.
@@ -59,7 +61,8 @@ def with_item(input, index, value):
     if isinstance(input, jax.Array):
         parts = index if isinstance(index, tuple) else (index,)
         parts = tuple(np.asarray(one) if isinstance(one, list) else one for one in parts)
-        return input.at[parts].set(value)
+        value = jnp.asarray(value).astype(input.dtype)
+        return set_at(input, parts, value) if value.ndim == 0 else input.at[parts].set(value)
     input[index] = value
     return input
 

@@ -8,13 +8,14 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import check_mutation, innermost
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.memory import aliases
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.evidence import ASKED
+from rules import definitions
 from rules.definitions import module_file
 
 
@@ -37,10 +38,8 @@ def may_be_either(rw: Rewriter, target: cst.BaseExpression, value: cst.BaseExpre
     name, info = _argument(rw, target)
     if not isinstance(target, cst.Subscript) or not ctx.statements:
         return False
-    if info is None and (_is_copied(rw, target) or _is_given(rw, target)):
-        return True
     if info is None:
-        return False
+        return _is_copied(rw, target) or _is_given(rw, target) or _is_an_array_s(rw, target, value)
     index = target.slice[0].slice
     itself = info.owner is not None and name == info.node.params.params[0].name.value
     if itself or ctx.kind(target.value) != k.UNKNOWN or innermost(ctx) is not info:
@@ -94,6 +93,60 @@ def _is_given(rw: Rewriter, target: cst.Subscript) -> bool:
         isinstance(value, cst.Call) and (rw.ctx.facts.callee(value) or "") in rw.ctx.facts.names
         for value in given
     )
+
+
+def _is_an_array_s(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression) -> bool:
+    """``y[:, 0] = v``, and ``y[0] = v`` of a ``y`` that is computed: ``y = batch["x"] * 2``, no list or dict."""
+    ctx, frame, root = rw.ctx, rw.ctx.frame, target.value
+    if frame is None or not isinstance(ctx.kind(root), k.Unknown):
+        return False
+    while isinstance(root, cst.Subscript) and isinstance(ctx.kind(root.value), k.Unknown):
+        root = root.value
+    if not isinstance(root, cst.Name):
+        return False
+    if _is_for_arrays(ctx, target, value):
+        return True
+    index = target.slice[0].slice
+    if root is not target.value or not isinstance(index, (cst.Index, cst.Slice)):
+        return False
+    if isinstance(index, cst.Index) and k.scalar_type(ctx.kind(index.value)) == "str":
+        return False
+    every = ctx.facts.tree.within(frame.info.node.body, cst.Assign)
+    given = [v for a in every for t in a.targets for v in _assigned(t.target, a.value, root.value)]
+    return any(_computes(ctx, one) for one in given)
+
+
+def _is_for_arrays(ctx: Context, target: cst.Subscript, value: cst.BaseExpression) -> bool:
+    """``[:, 0]``, ``[..., 0]``, ``[y > 0]``, and ``[1:]`` that gets a number: no list or dict takes such an index."""
+    parts = [one.slice for one in target.slice]
+    if len(parts) > 1 and any(isinstance(one, cst.Slice) for one in parts):
+        return True
+    given = [one.value for one in parts if isinstance(one, cst.Index)]
+    if any(isinstance(one, (cst.Ellipsis, cst.Comparison)) for one in given):
+        return True
+    if any(isinstance(ctx.kind(one), k.Tensor) and ctx.kind(one).rank != 0 for one in given):  # type: ignore[attr-defined]
+        return True
+    return not given and k.scalar_type(ctx.kind(value)) is not None
+
+
+def _computes(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether an expression gives no list and no dict: arithmetic, a method that only tensors have."""
+    if isinstance(node, cst.UnaryOperation):
+        return not isinstance(node.operator, cst.Not)
+    if isinstance(node, (cst.BinaryOperation, cst.Comparison)):
+        return True
+    if not isinstance(node, cst.Call):
+        return False
+    if isinstance(node.func, cst.Name):  # of functions that a loop goes through, of an argument
+        return ctx.facts.callee(node) is None and isinstance(ctx.kind(node.func), k.Unknown)
+    if not isinstance(node.func, cst.Attribute):
+        return False
+    name = node.func.attr.value
+    unknown = isinstance(ctx.kind(node.func.value), k.Unknown)
+    return unknown and name not in _OF_CONTAINERS and bool(definitions.ops(f"Tensor.{name}"))
+
+
+_OF_CONTAINERS = frozenset(name for one in (list, dict, set, str) for name in dir(one))
 
 
 def _assigned(
@@ -156,11 +209,13 @@ def with_item(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression) ->
     """``x = with_item(x, i, value)``; the value is converted already."""
     name = rw.ctx.helpers.need(module_file("rules.compat.indexing"), "with_item")
     index = target.slice[0].slice
-    assert isinstance(target.value, cst.Name)
     places = [one.slice for one in target.slice]
     place = _place(index) if len(places) == 1 else make_tuple([_place(one) for one in places])
     given = [cst.Arg(rw.visit(one)) for one in (target.value, place)]
     made = syntax.with_args(cst.Call(cst.Name(name)), [*given, cst.Arg(value)])
+    if isinstance(target.value, cst.Subscript):
+        return with_item(rw, target.value, made)
+    assert isinstance(target.value, cst.Name)
     return cst.Assign([cst.AssignTarget(target.value)], made)
 
 

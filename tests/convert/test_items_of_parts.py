@@ -1,0 +1,96 @@
+"""``y[:, 0] = v`` of what is computed of a dict's entries, of a list's items, of what is gone through elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+from tests.convert.tools import both, rules_of
+
+FORWARD = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = 1.0
+
+    def forward(self, x):
+{}
+"""
+OF_A_DICT = (
+    "y = x['a'] * 2; y[:, 0] = 1.0; return y",
+    "y = -x['a']; y[0] = 2; return y",
+    "y = x['a'] / 2; y[y > 0.1] = 0.5; return y",
+    "y = x['a'] - x['b']; y[:, 1:] += 2; return y",
+    "y = x.get('a') ** 2; y[..., 1] *= 3; y[1:] = 0; return y",
+    "y = (x['a'] > 0.1) * 1.0; y[0, 1] = 7.0; return y",
+    "x['c'] = x['a'] * 2; x['c'][:, 0] = 1.0; return x['c']",
+    "y = (x['a'] - x['b']).abs(); y[y > 0.5] = 0.5; return y * 2",
+    "a, b = x['a'], x['b']; y = a * 2; y[..., 2:] = y[..., 2:] + b[..., 2:]; return y",
+    "y = x['a'] * 1; y[0] = y[1]; y[2] += 1; return y",
+)
+OF_A_LIST = (
+    "y = x[0] * 2; y[0] = 1.0; return sum(y + one for one in x)",
+    "h, c = x; h = h * 0.5; h[0, 0] = 0.0; return h + c",
+    "out = []\nfor one in x:\n    y = one * 2; y[:, 1] = 3; out.append(y)\nreturn out[0] + out[1]",
+    "n = len(x); y = x[0] + x[1]; y[:, :2] = n; return y",
+)
+
+
+def forward(lines: str) -> str:
+    return FORWARD.format("\n".join(" " * 8 + line for line in lines.split("\n")))
+
+
+def compare(source: str, x: Any) -> None:
+    model, port, _ = both(source)
+    arrays = jax.tree.map(lambda one: jnp.asarray(one.numpy()), x)
+    want = model(list(x) if isinstance(x, tuple) else x)
+    np.testing.assert_allclose(port(arrays), want, rtol=1e-6)
+    np.testing.assert_allclose(nnx.jit(lambda m, a: m(a))(port, arrays), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("lines", OF_A_DICT)
+def test_what_is_computed_of_the_entries_of_a_dict(lines: str) -> None:
+    a, b = torch.linspace(-1, 1, 12).reshape(3, 4), torch.linspace(0, 3, 12).reshape(3, 4)
+    compare(forward(lines), {"a": a, "b": b})
+
+
+@pytest.mark.parametrize("lines", OF_A_LIST)
+def test_what_is_computed_of_the_items_of_a_list(lines: str) -> None:
+    compare(forward(lines), (torch.linspace(-1, 1, 12).reshape(3, 4), torch.ones(3, 4)))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "y = x * 0\nfor i, row in enumerate(x):\n    y[i] = row * 2\nreturn y",
+        "n = len(x); y = x + x; y[0] = 1.0; return y * n",
+        "for f in (torch.relu, lambda v: v * 2):\n    y = f(x)\ny[0] = 1.0\nreturn y",
+    ],
+)
+def test_what_is_computed_of_an_argument_that_is_gone_through(lines: str) -> None:
+    compare(forward(lines), torch.linspace(-1, 1, 12).reshape(3, 4))
+
+
+def test_what_another_name_still_reads() -> None:
+    assert rules_of(forward("y = x['a']; y[:, 0] = 1.0; return y + x['a']")) == ["MUT001"]
+    assert rules_of(forward("y = x['a'] * 2; z = y[0]; y[:, 0] = 1.0; return y + z")) == ["MUT001"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "y = x.get('a'); y['b'] = 1; return y['b'] + x['c']",
+        "y = dict(x); y['b'] = 1; return y['b']",
+        "seen = {}\nfor key in x:\n    seen[key] = 1\nreturn seen",
+    ],
+)
+def test_dicts_stay_as_they_are(lines: str) -> None:
+    model, port, code = both(forward(lines))
+    assert "with_item" not in code
+    assert model({"a": {}, "c": 2}) == port({"a": {}, "c": 2})
