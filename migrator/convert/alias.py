@@ -12,7 +12,7 @@ import libcst as cst
 
 from migrator import syntax, views
 from migrator.convert.context import Context, Failure
-from migrator.convert.later_reads import sees_no_values
+from migrator.convert.later_reads import may_be_tensors, sees_no_values
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
 from migrator.infer import FunctionInfo
@@ -133,10 +133,15 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
     memory = state.get(target.value, frozenset())
     later = facts.read_after(statement)
     others = {n for n, theirs in state.items() if n in later and shared(memory, theirs)}
-    for other in ctx.facts.tree.below(facts.info.node.body) if others - {target.value} else ():
-        if not isinstance(other, cst.Name) or other.value not in others - {target.value}:
+    others -= {target.value}
+    given = (
+        may_be_tensors(ctx, facts.info) if others or any("attr:" in m for m in memory) else set()
+    )
+    for other in ctx.facts.tree.below(facts.info.node.body) if others else ():
+        if not isinstance(other, cst.Name) or other.value not in others:
             continue
-        if isinstance(ctx.kind(other), k.Tensor):
+        tensors = isinstance(ctx.kind(other), k.Tensor)
+        if tensors or target.value in given:
             raise Failure(
                 node,
                 "MUT001",
@@ -147,6 +152,9 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
     for one in (
         sorted(memory) if forward_reaches(ctx, info) else ()
     ):  # else often a width: `n *= ratio`
+        if one.startswith("attr:") and target.value in given:
+            what = f"`{target.value}` may be a tensor: writing it in place also changes `{one.removeprefix('attr:')}`"
+            raise Failure(node, "MUT001", what, "assign the new value to the attribute")
         if one.startswith("param:"):
             part = is_part(one)
             check_calls(ctx, Write(node, whole(one).removeprefix("param:"), info, False, part))

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.memory import Aliases
+from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
 _ATTRIBUTES = frozenset("shape dtype device ndim is_cuda requires_grad layout".split())
@@ -111,3 +112,31 @@ def _is_bound_first(ctx: Context, statement: cst.CSTNode, name: str) -> bool:
                 if any(isinstance(to, cst.Name) and to.value == name for to in targets):
                     return True
     return False
+
+
+def may_be_tensors(ctx: Context, info: FunctionInfo) -> set[str]:
+    """The names of what is computed of a forward pass's arguments, or taken out of them, and may be tensors for all
+    that is known: ``x, b = inputs``, ``y = batch["x"] * 2``."""
+    from migrator.convert.passes.freezing import forward_reaches
+
+    if not forward_reaches(ctx, info):
+        return set()
+    tree, body = ctx.facts.tree, info.node.body
+    flows = [
+        (target.target, one.value)
+        for one in tree.within(body, cst.Assign)
+        for target in one.targets
+    ]
+    flows += [(one.target, one.iter) for one in tree.within(body, cst.For, cst.CompFor)]
+    flows += [(one.target, one.value) for one in tree.within(body, cst.AugAssign)]
+    found = {name for name in info.params if name not in ("self", "cls")}
+    size = -1
+    while size != len(found):
+        size = len(found)
+        for target, value in flows:
+            kind = ctx.kind(value)
+            if not isinstance(kind, k.Tensor) and k.scalar_type(kind) is not None:
+                continue  # a size, a text
+            if isinstance(kind, k.Tensor) or not found.isdisjoint(syntax.names(value)):
+                found |= set(syntax.names(target))
+    return found

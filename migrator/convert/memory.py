@@ -298,7 +298,7 @@ class Aliases:
             return False
         called = self.ctx.facts.callee(value) or ""
         fresh = all(one.startswith("new:") for one in memory)
-        apart = called.rpartition(".")[2] not in OVERLAPPING
+        apart = called.rpartition(".")[2] not in OVERLAPPING | VIEWS
         known = called.startswith(("torch.", "Tensor.")) or of_scipy(self.ctx, value)
         return fresh and apart and known and len(memory) == 1
 

@@ -70,7 +70,7 @@ def test_what_is_computed_of_the_items_of_a_list(lines: str) -> None:
     [
         "y = x * 0\nfor i, row in enumerate(x):\n    y[i] = row * 2\nreturn y",
         "n = len(x); y = x + x; y[0] = 1.0; return y * n",
-        "for f in (torch.relu, lambda v: v * 2):\n    y = f(x)\ny[0] = 1.0\nreturn y",
+        "y = x\nfor f in (torch.relu, lambda v: v * 2):\n    y = f(y)\ny[0] = 1.0\nreturn y",
     ],
 )
 def test_what_is_computed_of_an_argument_that_is_gone_through(lines: str) -> None:
@@ -80,6 +80,40 @@ def test_what_is_computed_of_an_argument_that_is_gone_through(lines: str) -> Non
 def test_what_another_name_still_reads() -> None:
     assert rules_of(forward("y = x['a']; y[:, 0] = 1.0; return y + x['a']")) == ["MUT001"]
     assert rules_of(forward("y = x['a'] * 2; z = y[0]; y[:, 0] = 1.0; return y + z")) == ["MUT001"]
+
+
+SHARED = (
+    "a, b = x; y = a * 2; z = y; z += 1; return y + z",
+    "a, b = x; y = a - b; v = y[0]; v += 1; return y",
+    "a, b = x; y = a * 2; held = [y]; y += 1; return held",
+    "y = x['a'] - 0.5; c = y[:, :2]; c -= 1; return y",
+    "out = []\nfor one in x:\n    h = one * 2; out.append(h); h += 1\nreturn out",
+    "y = x['a']; y += 1; return y + x['a']",
+    "for one in x:\n    one *= 2\nreturn x",
+    "h, c = x; h += 1; return h, x[0]",
+    "n = len(x); y = x * 2; z = y; z += n; return y",
+    "a, b = x; y = a * 2; self.kept = y; y += 1; return self.kept",
+    "a, b = x; y = a * 2; p, q = y.chunk(2, 1); p += q; return y",
+)
+
+
+@pytest.mark.parametrize("lines", SHARED)
+def test_what_is_added_to_what_may_be_a_tensor_under_another_name(lines: str) -> None:
+    assert "MUT001" in rules_of(forward(lines))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "total = 0\nfor one in x:\n    total += one * 2\nreturn total",
+        "a, b = x; y = a * 2; y += b; return y + a",
+        "h, c = x; h = h * 2; h += c; return h",
+        "n = x[0].shape[0]; m = n; m += 1; return x[0] * m + n",
+        "y = x[0]; y = y - 1; y *= 2; return y + x[0]",
+    ],
+)
+def test_what_nothing_else_holds_is_added_to(lines: str) -> None:
+    compare(forward(lines), (torch.linspace(-1, 1, 12).reshape(3, 4), torch.ones(3, 4)))
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,8 @@ def _computes(ctx: Context, node: cst.CSTNode) -> bool:
     if not isinstance(node, cst.Call):
         return False
     if isinstance(node.func, cst.Name):  # of functions that a loop goes through, of an argument
-        return ctx.facts.callee(node) is None and isinstance(ctx.kind(node.func), k.Unknown)
+        several = isinstance(ctx.kind(node.func), (k.Unknown, k.Function))
+        return several and ctx.facts.callee(node) is None
     if not isinstance(node.func, cst.Attribute):
         return False
     name = node.func.attr.value
