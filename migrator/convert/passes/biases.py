@@ -12,7 +12,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.layer_classes import as_torch
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.infer import FunctionInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 
@@ -73,6 +73,87 @@ def _bias(rw: Rewriter, layer: cst.BaseExpression, value: cst.BaseExpression) ->
     helper = ctx.helpers.need(module_file("rules.compat.tied"), "set_bias")
     args = [cst.Arg(rw.visit(layer)), cst.Arg(new)]
     return cst.Expr(syntax.with_args(cst.Call(cst.Name(helper)), args))
+
+
+@converts(cst.Assign, targets=(cst.Attribute,), named=("weight", "bias", "pos_weight"))
+def after_none(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.pos_weight = torch.ones(3)`` of what the constructor of torch's layer left None, which Flax took for no data."""
+    target = node.targets[0].target
+    if not isinstance(target, cst.Attribute) or len(node.targets) != 1:
+        return None
+    if not rw.ctx.in_init or not rw.ctx.is_self(target.value):
+        return None
+    made = _as_data(rw, target.attr.value, node.value)
+    return syntax.changed(node, value=made) if made is not None else None
+
+
+@converts(cst.Expr, named=("register_buffer",), values=(cst.Call,))
+def registered_after_none(rw: Rewriter, node: cst.Expr) -> Any:
+    """``self.register_buffer("pos_weight", torch.ones(3))`` of a loss."""
+    call = node.value
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return None
+    if call.func.attr.value != "register_buffer" or len(call.args) != 2 or not rw.ctx.in_init:
+        return None
+    name, value = (one.value for one in call.args)
+    if not rw.ctx.is_self(call.func.value) or not isinstance(name, cst.SimpleString):
+        return None
+    word = str(name.evaluated_value)
+    made = _as_data(rw, word, value) if _of_loss(rw.ctx, word) else None
+    if made is None:
+        return None
+    target = cst.AssignTarget(cst.Attribute(call.func.value, cst.Name(word)))
+    return cst.Assign([target], made, semicolon=node.semicolon)
+
+
+def _of_loss(ctx: Context, name: str) -> bool:
+    """Whether a name is that of the weights of the loss of torch's that a class derives from."""
+    owner = ctx.owner
+    loss = owner is not None and (owner.torch_base or "").endswith("Loss")
+    return loss and name in ("weight", "pos_weight") and as_torch(ctx, owner) is not None
+
+
+def _as_data(rw: Rewriter, name: str, value: cst.BaseExpression) -> cst.BaseExpression | None:
+    """A new Variable that Flax is shown as data; None where it is none, or where it is seen for itself."""
+    ctx, owner = rw.ctx, rw.ctx.owner
+    base = owner.torch_base or "" if owner is not None else ""
+    if owner is None or base in _RENAMED or not base.startswith("torch.nn."):
+        return None
+    kind = ctx.kind(value)
+    if targets.makes_parameter(ctx, value):
+        if not _of_loss(ctx, name) and (name == "pos_weight" or not _may_have_none(ctx, owner)):
+            return None
+        made: cst.BaseExpression = rw.visit(value)
+    else:
+        maybe = isinstance(kind, (k.Unknown, k.Optional)) and isinstance(value, cst.Name)
+        if not _of_loss(ctx, name) or not (maybe or isinstance(kind, k.Tensor)):
+            return None
+        if targets.names_variable(ctx, value):
+            return None
+        made = syntax.unparenthesized(rw.visit(value))
+        made = syntax.with_args(cst.Call(syntax.parse("nnx.Variable")), [cst.Arg(made)])
+        if maybe:
+            none = cst.Comparison(value, [cst.ComparisonTarget(cst.Is(), cst.Name("None"))])
+            made = cst.IfExp(test=none, body=cst.Name("None"), orelse=made)
+    ctx.helpers.use("nnx")
+    return syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(made)])
+
+
+_LEAVING = frozenset({"bias", "affine"})
+_ALWAYS = 3
+"""No layer takes by so few arguments whether it has weights."""
+
+
+def _may_have_none(ctx: Context, owner: ClassInfo) -> bool:
+    """Whether a class derived from a layer may tell its constructor to make no weight or bias."""
+    init = owner.methods.get("__init__")
+    for call in ctx.facts.tree.within(init.node.body, cst.Call) if init is not None else ():
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__":
+            named = {one.keyword.value for one in call.args if one.keyword is not None}
+            starred = any(one.star for one in call.args)
+            if starred or named & _LEAVING or len(call.args) - len(named) > _ALWAYS:
+                return True
+    return False
 
 
 _RENAMED = frozenset(f"torch.nn.{name}" for name in "Linear LayerNorm RMSNorm Embedding".split())
