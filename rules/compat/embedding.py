@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import lax
 
-from rules.compat.embedding_functional import embedding_bag
+from rules.compat.embedding_functional import embedding_bag, scaled_by_frequency
 from rules.compat.named import Frozen
 
 
@@ -39,7 +39,7 @@ class Embedding(nnx.Embed):
         weight = self.embedding[...]
         if self.max_norm is not None:
             weight = renormalized(weight, input, self.max_norm, self.norm_type)
-            self.embedding[...] = lax.stop_gradient(weight)
+            self.embedding[...] = weight
         output = weight[input]
         if self.scale_grad_by_freq:
             share = 1 / jnp.zeros(len(weight)).at[input].add(1)[input][..., None]
@@ -84,6 +84,19 @@ def renormalized(weight, index, max_norm, norm_type=2.0):
     return weight + lax.stop_gradient(cut - weight)
 
 
+def limited_embedding(
+    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False
+):
+    """Rows of a Variable ``weight`` (V, E), which are first cut to ``max_norm`` in place, as ``Embedding`` does it."""
+    rows = weight[...]
+    if max_norm is not None:
+        rows = renormalized(rows, input, max_norm, norm_type)
+        weight[...] = rows
+    if padding_idx is not None:
+        rows = rows.at[padding_idx].set(lax.stop_gradient(rows[padding_idx]))
+    return scaled_by_frequency(rows, input) if scale_grad_by_freq else rows[input]
+
+
 class EmbeddingBag(Embedding):
     """Sum, mean or max of the rows that each bag of ``input`` (B, L), or (n,) with ``offsets``, names."""
 
@@ -104,7 +117,7 @@ class EmbeddingBag(Embedding):
         weight = self.embedding[...]
         if self.max_norm is not None:
             weight = renormalized(weight, input, self.max_norm, self.norm_type)
-            self.embedding[...] = lax.stop_gradient(weight)
+            self.embedding[...] = weight
         return embedding_bag(
             input,
             weight,

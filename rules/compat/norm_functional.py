@@ -104,6 +104,30 @@ def instance_norm(
     return _normalize(x, mean, var, weight, bias, eps, 1).astype(input.dtype)
 
 
+def instance_norm_with_update(
+    input,
+    running_mean,
+    running_var,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.1,
+    eps=1e-5,
+):
+    """``instance_norm`` of Variables (C,) for the running statistics, which move towards those of the input."""
+    if running_mean is None:
+        return instance_norm(input, None, None, weight, bias, True, eps)
+    if use_input_stats:
+        x = lax.stop_gradient(_wide(input))
+        axes, count = tuple(range(2, x.ndim)), math.prod(x.shape[2:])
+        var = x.var(axes).mean(0) * count / (count - 1)
+        for stat, value in ((running_mean, x.mean((0, *axes))), (running_var, var)):
+            stat[...] = ((1 - momentum) * stat[...] + momentum * value).astype(stat.dtype)
+    return instance_norm(
+        input, running_mean[...], running_var[...], weight, bias, use_input_stats, eps
+    )
+
+
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """x / (k + alpha · mean of x² over ``size`` neighbouring channels)^beta for (N, C, …)."""
     ones = (1,) * (input.ndim - 2)

@@ -1,4 +1,4 @@
-"""``F.batch_norm`` of a module's own running statistics, which it updates in training."""
+"""``F.batch_norm`` and ``F.instance_norm`` of a module's own running statistics, which they update in training."""
 
 from __future__ import annotations
 
@@ -12,19 +12,24 @@ from migrator.infer import kinds as k
 from rules import definitions
 from rules.definitions import module_file
 
-_NAMES = frozenset(["torch.nn.functional.batch_norm"])
+_NAMES = {
+    "torch.nn.functional.batch_norm": "training",
+    "torch.nn.functional.instance_norm": "use_input_stats",
+}
+"""Functions, and the argument that says whether they take the statistics of what they are handed."""
 _STATISTICS = ("running_mean", "running_var")
 
 
 @converts(cst.Call, called=_NAMES)
-def batch_norm(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
+def with_update(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     """The call of a helper that is handed the statistics themselves, not their values."""
     given = updated_statistics(rw.ctx.facts, node)
     if given is None:
         _check_not_updated(rw.ctx, node)
         return None
     file = module_file("rules.compat.norm_functional")
-    name = rw.ctx.helpers.need(file, "batch_norm_with_update")
+    norm = (rw.ctx.facts.callee(node) or "").rpartition(".")[2]
+    name = rw.ctx.helpers.need(file, f"{norm}_with_update")
     args = []
     for param, value in given.items():
         made = rw.visit(value)
@@ -39,21 +44,24 @@ def batch_norm(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
 def _check_not_updated(ctx: Context, node: cst.Call) -> None:
     """Raise a Failure where tensors that are no attributes would be written: ``mean = self.mean; F.batch_norm(x, mean, …)``."""
     given = _given(ctx.facts, node)
-    if given is None or not _may_update(ctx.facts, given):
+    if given is None or not _may_update(ctx.facts, node, given):
         return
     kind = ctx.kind(given[_STATISTICS[0]]) if _STATISTICS[0] in given else k.NONE
-    if isinstance(kind, k.Tensor):
-        what = "batch_norm updates running_mean and running_var in place"
-        raise Failure(node, "API002", what, "hand over buffers of the module, or use nn.BatchNorm")
+    if isinstance(kind.inner if isinstance(kind, k.Optional) else kind, k.Tensor):
+        norm = (ctx.facts.callee(node) or "").rpartition(".")[2]
+        what = f"{norm} updates running_mean and running_var in place"
+        raise Failure(node, "API002", what, "hand over buffers of the module, or use its layer")
 
 
-def _may_update(facts: Facts, given: dict[str, cst.BaseExpression]) -> bool:
-    training = given.get("training")
-    return training is not None and facts.kind(training) not in (k.Const(False), k.NONE)
+def _may_update(facts: Facts, node: cst.Call, given: dict[str, cst.BaseExpression]) -> bool:
+    word = _NAMES[facts.callee(node) or ""]
+    if word not in given:
+        return word == "use_input_stats"
+    return facts.kind(given[word]) not in (k.Const(False), k.NONE)
 
 
 def _given(facts: Facts, node: cst.Call) -> dict[str, cst.BaseExpression] | None:
-    """The arguments of a call of batch_norm by name; None for any other call, and where a star hands some over."""
+    """The arguments of a call of such a function by name; None for any other call, and where a star hands some over."""
     name = facts.callee(node) or ""
     if name not in _NAMES or any(item.star for item in node.args):
         return None
@@ -68,7 +76,7 @@ def _given(facts: Facts, node: cst.Call) -> dict[str, cst.BaseExpression] | None
 def updated_statistics(facts: Facts, node: cst.Call) -> dict[str, cst.BaseExpression] | None:
     """The arguments of a call by name, if it may update buffers of a module; None for any other call."""
     given = _given(facts, node)
-    if given is None or not _may_update(facts, given):
+    if given is None or not _may_update(facts, node, given):
         return None
     if not all(n in given and _is_buffer(facts, given[n]) for n in _STATISTICS):
         return None
