@@ -13,6 +13,7 @@ from typing import Any
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from migrator.chosen_makers import called_apart
 from migrator.class_functions import said_static
 from migrator.data_views import by_parameter
 from migrator.drafts import in_variables
@@ -106,7 +107,7 @@ class Source:
             with trusted_parser:
                 tree = straightened(spelled_out(split(cst.parse_module(text)), text), text)
                 tree = in_variables(written_out(assigned(tree, text), text), text)
-                tree = counted(by_place(tree, text), text)
+                tree = called_apart(counted(by_place(tree, text), text), text)
                 tree = without_guards(by_parameter(tree, text), text)
                 self.tree = as_parameters(said_static(as_numbers(tree, text), text), text)
         except cst.ParserSyntaxError as error:

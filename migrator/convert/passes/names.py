@@ -339,6 +339,20 @@ def _range(rw: Rewriter, node: cst.Call, rest: Sequence[cst.Arg]) -> Any:
     return syntax.with_args(node, [cst.Arg(function), *made]) if made else function
 
 
+def _is_called(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether what stands here, maybe as one of two, gets a name by which the file calls something."""
+    around = ctx.facts.tree.around(node) if ctx.facts.tree.has(node) else []
+    while around and isinstance(around[-1], cst.IfExp):
+        node = around.pop()
+    above = around[-1] if around else None
+    if isinstance(above, cst.Call):
+        return above.func is node
+    if not isinstance(above, cst.Assign):
+        return False
+    given = {syntax.code(one.target) for one in above.targets}
+    return any(syntax.code(one.func) in given for one in ctx.source.index.of_type(cst.Call))
+
+
 def value_of(
     rw: Rewriter, node: cst.CSTNode, kind: k.Function | k.Class, given: Set[str] | None = None
 ) -> cst.BaseExpression:
@@ -355,6 +369,9 @@ def value_of(
         what = f"{name} as a value has no conversion: it makes tensors and stands for a dtype"
         raise Failure(node, "API001", what, "use a dtype")
     if name in _CLASSES:
+        if name == "torch.autograd.Variable" and _is_called(ctx, node):
+            what = "Variable as a value is called, and a class of arrays makes none"
+            raise Failure(node, "API001", what, "call it where it is chosen")
         ctx.helpers.use(_CLASSES[name].partition(".")[0])
         return syntax.parse(_CLASSES[name])
     if isinstance(kind, k.Class) and name.startswith(LAYERS):

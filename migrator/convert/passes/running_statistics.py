@@ -13,10 +13,10 @@ from rules import definitions
 from rules.definitions import module_file
 
 _NAMES = {
-    "torch.nn.functional.batch_norm": "training",
-    "torch.nn.functional.instance_norm": "use_input_stats",
+    "torch.nn.functional.batch_norm": ("training", "batch_norm_with_update"),
+    "torch.nn.functional.instance_norm": ("use_input_stats", "instance_norm_with_update"),
 }
-"""Functions, and the argument that says whether they take the statistics of what they are handed."""
+"""Functions, the argument that says whether they take the statistics of their input, and the helper for that."""
 _STATISTICS = ("running_mean", "running_var")
 
 
@@ -28,8 +28,7 @@ def with_update(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
         _check_not_updated(rw.ctx, node)
         return None
     file = module_file("rules.compat.norm_functional")
-    norm = (rw.ctx.facts.callee(node) or "").rpartition(".")[2]
-    name = rw.ctx.helpers.need(file, f"{norm}_with_update")
+    name = rw.ctx.helpers.need(file, _NAMES[rw.ctx.facts.callee(node) or ""][1])
     args = []
     for param, value in given.items():
         made = rw.visit(value)
@@ -54,7 +53,7 @@ def _check_not_updated(ctx: Context, node: cst.Call) -> None:
 
 
 def _may_update(facts: Facts, node: cst.Call, given: dict[str, cst.BaseExpression]) -> bool:
-    word = _NAMES[facts.callee(node) or ""]
+    word, _ = _NAMES[facts.callee(node) or ""]
     if word not in given:
         return word == "use_input_stats"
     return facts.kind(given[word]) not in (k.Const(False), k.NONE)
