@@ -11,19 +11,17 @@ import libcst as cst
 
 from migrator import syntax, texts
 from migrator.convert.containing import (
-    PUTTING,
-    constructing,
     holds_parameter,
     holds_tensor,
     inner,
     is_parameter,
     levels,
     plainly_kept,
-    put_into,
 )
 from migrator.convert.context import Context, Failure
 from migrator.convert.filled import NUMPY, filled, makes_numpy
 from migrator.convert.kept import either_or
+from migrator.convert.nested_layers import becomes_function, nests_layers
 from migrator.convert.passes import targets
 from migrator.convert.passes.first_kept import kept
 from migrator.convert.passes.host_arrays import is_host_array
@@ -32,7 +30,6 @@ from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
-from rules import definitions
 from rules.definitions import module_file
 
 
@@ -51,9 +48,11 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
         if isinstance(known, k.Sequence) and known.type == "list" and is_parameter(known.item):
             return _unregistered(rw, node, owner, target)
         inside = filled(ctx, owner, target.attr.value)
-        if inside is None and _nests_layers(ctx, owner, target.attr.value):
+        if inside is None and nests_layers(ctx, owner, target.attr.value):
             raise plainly_kept(node)
         return _declared(rw, node, inside) if inside is not None else None
+    if _holds_containers(ctx, node.value) and nests_layers(ctx, owner, target.attr.value):
+        raise plainly_kept(node)
     if isinstance(node.value, cst.Call) and ctx.facts.callee(node.value) in _NUMPY_TUPLES:
         ctx.helpers.use("nnx")
         return syntax.changed(
@@ -81,18 +80,12 @@ def containers(rw: Rewriter, node: cst.Assign) -> Any:
     return syntax.changed(node, value=cst.Call(func, [cst.Arg(_in_parens(rw.visit(node.value)))]))
 
 
-def _nests_layers(ctx: Context, owner: ClassInfo, name: str) -> bool:
-    """``self.blocks.append([nn.Linear(2, 2)])``: layers in the lists or tuples of a list that a constructor fills."""
-    for method in constructing(ctx, owner):
-        for node in ctx.facts.tree.within(method.node.body, *PUTTING):
-            held, value = put_into(node) or (None, None)
-            if value is None or not isinstance(held, cst.Attribute) or held.attr.value != name:
-                continue
-            _, *inside = levels(ctx.facts.kind(value))
-            layers = [one for one in inside if isinstance(one, k.Module)]
-            if not all(becomes_function(one.cls) for one in layers):
-                return True
-    return False
+def _holds_containers(ctx: Context, value: cst.BaseExpression) -> bool:
+    """``defaultdict(dict)``, ``{"a": {}}``, ``[[], []]``, ``{"a": table}``."""
+    if isinstance(value, cst.Call):
+        return ctx.facts.callee(value) == "collections.defaultdict"
+    inside = value.elements if isinstance(value, (cst.Dict, cst.List, cst.Tuple)) else ()
+    return any(isinstance(one.value, (cst.Dict, cst.List, cst.Call, cst.Name)) for one in inside)
 
 
 _NUMPY_TUPLES = frozenset(
@@ -442,12 +435,6 @@ def is_function(rw: Rewriter, value: cst.BaseExpression) -> bool:
     if rw.ctx.traverses or not isinstance(kind, k.Class):
         return False
     return becomes_function(kind.name)
-
-
-def becomes_function(name: str) -> bool:
-    """Whether a layer of torch is a plain function in the output."""
-    rules = definitions.layers(name) if name.startswith("torch.nn.") else ()
-    return bool(rules) and all(r.returns.strip("'\"") in ("", "Callable") for r in rules)
 
 
 def only_functions(rw: Rewriter, name: str) -> bool:

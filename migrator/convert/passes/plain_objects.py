@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator.convert.context import Context, Failure
+from migrator.convert.nested_layers import becomes_function
 from migrator.convert.passes.freezing import forward_reaches
-from migrator.convert.passes.held import becomes_function
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
