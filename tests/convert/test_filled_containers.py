@@ -58,9 +58,9 @@ def test_tensors_in_entries_are_not_found(line: str) -> None:
     assert rules_of(source) == ["API008"]
 
 
-def test_what_only_the_forward_pass_fills_stays_as_it_is() -> None:
+def test_what_only_the_forward_pass_fills_with_tensors_is_data_from_the_start() -> None:
     text = module("self.seen = []", "self.seen.append((x, 1))\nreturn x")
-    assert "self.seen = []" in text
+    assert "self.seen = nnx.data([])" in text
 
 
 def test_arrays_added_as_a_list() -> None:

@@ -16,6 +16,7 @@ ORDER = (
     "names_of_flax",
     "odd_tables",
     "kept_containers",
+    "growing_lists",
     "truths_of_layers",
     "dtype_values",
     "declared_later",

@@ -1,0 +1,104 @@
+"""Lists of a module that its forward pass puts tensors into: ``self.steps.append(x)``.
+
+Flax finds what stands in a list that is declared as data. What any other holds under ``nnx.jit`` is only traced, and a
+call later it is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.containing import PUTTING, constructing, holds_tensor, put_into
+from migrator.convert.context import Context
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
+from migrator.infer import kinds as k
+
+
+def _grows(ctx: Context) -> bool:
+    if not {"append", "extend", "insert"}.isdisjoint(ctx.words):
+        return True
+    return "+=" in ctx.source.text or ", self." in ctx.source.text
+
+
+@converts(cst.Assign, when=_grows, targets=(cst.Attribute,), values=(cst.List, cst.Tuple, cst.Call))
+def declared(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.steps = []`` → ``self.steps = nnx.data([])``."""
+    ctx, target = rw.ctx, node.targets[0].target
+    owner = ctx.owner
+    if len(node.targets) != 1 or not isinstance(target, cst.Attribute) or owner is None:
+        return None
+    if owner.torch_base is None or not ctx.is_self(target.value) or not _is_list(node.value):
+        return None
+    kind = ctx.facts.kind(node.value)
+    items = node.value.elements if isinstance(node.value, (cst.List, cst.Tuple)) else ()
+    if items and not holds_tensor(kind):
+        return None
+    if any(getattr(ctx.facts.kind(one.value), "role", None) for one in items):
+        return None  # parameters, which torch does not register
+    if not _is_grown(ctx, owner, target.attr.value):
+        return None
+    ctx.helpers.use("nnx")
+    value = rw.visit(node.value)
+    if isinstance(value, cst.Tuple) and not value.lpar:
+        value = syntax.parenthesized(value)
+    made = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(value)])
+    return syntax.changed(node, value=made)
+
+
+def _is_list(value: cst.BaseExpression) -> bool:
+    if isinstance(value, cst.Call):
+        empty = isinstance(value.func, cst.Name) and value.func.value in ("list", "tuple")
+        return empty and not value.args
+    return isinstance(value, (cst.List, cst.Tuple))
+
+
+def _is_grown(ctx: Context, owner: ClassInfo, name: str) -> bool:
+    """Whether a method that builds nothing puts a tensor into the list or tuple ``self.name``."""
+    building = set(constructing(ctx, owner))
+    for info in ctx.facts.classes.values():
+        if owner not in info.lineage() and info not in owner.lineage():
+            continue
+        for method in info.methods.values():
+            if method in building or method.settled is not None:
+                continue
+            for node in ctx.facts.tree.within(method.node.body, *PUTTING):
+                if _puts_tensor(ctx, node, name):
+                    return True
+    return False
+
+
+def _puts_tensor(ctx: Context, node: cst.CSTNode, name: str) -> bool:
+    if isinstance(node, cst.Assign):
+        return _takes_apart(ctx, node, name)
+    found = put_into(node)
+    if found is not None:
+        held, value = found
+        return syntax.is_own(held, name) and holds_tensor(ctx.kind(value))
+    if isinstance(node, cst.AugAssign):
+        held, value = node.target, node.value
+    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
+        if node.func.attr.value != "extend":
+            return False
+        held, value = node.func.value, node.args[0].value
+    else:
+        return False
+    kind = ctx.kind(value)
+    several = isinstance(kind, (k.Sequence, k.Tuple))
+    return syntax.is_own(held, name) and several and holds_tensor(kind)
+
+
+def _takes_apart(ctx: Context, node: cst.Assign, name: str) -> bool:
+    """``last, self.steps = self.steps, [x]``."""
+    target, value = node.targets[0].target, node.value
+    if not isinstance(target, cst.Tuple) or not isinstance(value, cst.Tuple):
+        return False
+    return any(
+        syntax.is_own(one.value, name)
+        and isinstance(other.value, (cst.List, cst.Tuple))
+        and holds_tensor(ctx.kind(other.value))
+        for one, other in zip(target.elements, value.elements, strict=False)
+    )
