@@ -162,6 +162,9 @@ class Attributes(Expressions):
             return k.inside(value)
         if name == "_modules" and self._is_container(value.cls):
             return k.Mapping(value.item or k.Module())
+        if name == "_modules" and value.cls in self.facts.classes:
+            if self.facts.classes[value.cls].attribute(name) is None:
+                return k.Mapping(k.Module())
         if value.cls == "torch.nn.ModuleDict" and name not in _MODULE_API:
             return dict(value.args).get(name) or value.item or k.UNKNOWN
         info = self.facts.classes.get(value.cls)

@@ -130,7 +130,9 @@ class SettledClass:
     """Attributes that are numpy arrays and no data of the module."""
 
 
-ASKS_FOR_MODULES = re.compile(r"\.(?:named_)?children\(|\bisinstance\([^\n]*\bModule\b")
+ASKS_FOR_MODULES = re.compile(
+    r"\.(?:named_)?children\(|\bself\._modules\b|\bisinstance\([^\n]*\bModule\b"
+)
 """Source that asks which objects are modules: every layer must be one then, also one without state."""
 
 HANDS_MAKERS = re.compile(

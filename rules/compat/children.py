@@ -6,7 +6,7 @@ from flax import nnx
 
 from rules.compat.factories import LayerClass
 from rules.compat.layer_functions import identity
-from rules.compat.named import named_children, named_modules
+from rules.compat.named import named_children, named_layers, named_modules
 
 
 class Stateless(nnx.Module):
@@ -61,6 +61,21 @@ def ordered_named_children(module):
 def ordered_children(module):
     """Yield the children of a module in the order that the constructor noted."""
     return (child for _, child in ordered_named_children(module))
+
+
+def child_names(module):
+    """The names of a module's children in the order of assignment, those of one that has two twice."""
+    found = [name for name, child in named_layers(module) if isinstance(child, nnx.Pytree)]
+    noted = [name for name in getattr(module, "_child_order", ()) if name in found]
+    return (*noted, *(name for name in found if name not in noted))
+
+
+def child_table(module):
+    """Name → child in the order that the constructor noted, as torch's ``_modules``."""
+    names = child_names(module)
+    if len(names) > len(getattr(module, "_child_order", names)):
+        raise RuntimeError("children came after the module was built")
+    return {name: getattr(module, name) for name in names}
 
 
 def named_submodules(module, prefix=""):

@@ -21,14 +21,15 @@ def named_children(module):
     Flax itself sorts attributes by name, and does not count functions.
     """
     seen = set()
-    for name, child in _named_layers(module):
+    for name, child in named_layers(module):
         if id(child) not in seen:
             yield name, child
         if isinstance(child, nnx.Pytree):
             seen.add(id(child))
 
 
-def _named_layers(module):
+def named_layers(module):
+    """Yield (name, child) in the order of assignment, a child that has two names twice."""
     mro = type(module).__mro__
     if any(cls.__module__.startswith("flax.nnx.nn.") for cls in mro):
         return  # a layer of Flax: the functions it holds are no layers
@@ -36,7 +37,8 @@ def _named_layers(module):
     if bases & {"NamedSequential", "ModuleDict"}:
         yield from ((name, getattr(module, name)) for name in module.names)
         return
-    if "Sequential" in bases or type(module) is nnx.List:
+    listed = isinstance(getattr(module, "layers", None), nnx.List)  # own classes are called so, too
+    if ("Sequential" in bases and listed) or type(module) is nnx.List:
         layers = module if type(module) is nnx.List else module.layers
         yield from ((str(i), layer) for i, layer in enumerate(layers))
         return

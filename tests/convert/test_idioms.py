@@ -314,7 +314,7 @@ class M(nn.Module):
             "API010",
         ),
         ("def eval(self):\n        return self.train(False)", "API010"),
-        ("def forward(self, x):\n        return list(self._modules.values())[0](x)", "API007"),
+        ("def forward(self, x):\n        return self._modules.popitem()[1](x)", "API007"),
     ],
 )
 def test_what_torch_does_behind_a_module_is_a_finding(method: str, found: str) -> None:

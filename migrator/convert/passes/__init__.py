@@ -31,6 +31,7 @@ ORDER = (
     "freezing",
     "state_reads",
     "tied_arguments",
+    "registered_children",
     "shared_state",
     "plain_state",
     "parameter_views",

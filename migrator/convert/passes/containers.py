@@ -586,6 +586,9 @@ def _listed(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     table = func.value
     if type(table) is not cst.Attribute or table.attr.value != "_modules":
         return None
+    own = rw.ctx.class_of(rw.ctx.kind(table.value))
     if not isinstance(rw.ctx.kind(table), k.Mapping):
+        return None
+    if own is not None and own.torch_base == "torch.nn.Module":
         return None
     return layers_of(rw, table.value)

@@ -235,10 +235,11 @@ def _constructor_body(ctx: Context, info: FunctionInfo, body: cst.BaseSuite) -> 
             at += 1
         statements = [s for s in statements if s is not PASS]
         statements[at:at] = lines
-    from migrator.convert.passes.module_walks import notes_order
+    from migrator.convert.passes.module_walks import notes_order, reads_table
 
     if notes_order(ctx, info.owner):
-        helper = ctx.helpers.need(module_file("rules.compat.children"), "child_order")
+        noted = "child_names" if reads_table(ctx, info.owner) else "child_order"
+        helper = ctx.helpers.need(module_file("rules.compat.children"), noted)
         statements = [s for s in statements if s is not PASS]
         statements.append(syntax.statement(f"self._child_order = {helper}(self)"))
     if statements and isinstance(statements[0], cst.SimpleStatementLine):

@@ -86,7 +86,7 @@ def notes_order(ctx: Context, info: ClassInfo | None) -> bool:
     index = ctx.source.index
     if index.within(init.node, cst.Return):
         return False
-    return any(
+    return reads_table(ctx, info) or any(
         isinstance(n.func, cst.Attribute)
         and n.func.attr.value in _NOTED
         and isinstance(n.func.value, cst.Name)
@@ -94,6 +94,18 @@ def notes_order(ctx: Context, info: ClassInfo | None) -> bool:
         for method in info.methods.values()
         if in_forward(method)
         for n in index.within(method.node, cst.Call)
+    )
+
+
+def reads_table(ctx: Context, info: ClassInfo) -> bool:
+    """Whether a class, or one that it derives from, reads torch's table of its children."""
+    if "_modules" not in ctx.words:
+        return False
+    return any(
+        isinstance(n.value, cst.Name) and n.value.value == "self"
+        for one in info.lineage()
+        if one.settled is None
+        for n in ctx.source.index.reading(one.node, "_modules")
     )
 
 

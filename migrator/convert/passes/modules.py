@@ -465,7 +465,10 @@ def registry(rw: Rewriter, node: cst.Attribute) -> Any:
         return None
     kind = rw.ctx.kind(node.value)
     own = rw.ctx.class_of(kind)
-    if not isinstance(kind, k.Module) or (own is not None and own.attribute(node.attr.value)):
+    unknown = isinstance(kind, k.Unknown) and node.attr.value == "_modules"
+    if not (unknown or isinstance(kind, k.Module)):
+        return None
+    if own is not None and own.attribute(node.attr.value):
         return None
     raise Failure(
         node,
