@@ -26,6 +26,8 @@ from migrator.infer.tables import note_kept
 class ModuleMethods(Construction):
     """Adds the methods of modules, and calls of those that a class inherits from torch's."""
 
+    _call_node: cst.CSTNode | None
+
     def _calls_base(self, receiver: k.Kind, args: Args) -> bool:
         """Whether a method of the torch layer that a class derives from is called by the layer's name."""
         if self.owner is None or not args or not isinstance(receiver, k.Class):
@@ -54,9 +56,18 @@ class ModuleMethods(Construction):
                 self.owner.statics["<weight>"] = k.BOOL
         return k.NONE if name == "__init__" else k.UNKNOWN
 
+    def _reads_own_state(self) -> bool:
+        """Whether the call being evaluated is a constructor's ``self.state_dict()``."""
+        call, info = self._call_node, self.function
+        func = call.func if isinstance(call, cst.Call) and not call.args else None
+        built = info is not None and ("init" in info.short or info.short == "reset_parameters")
+        return built and isinstance(func, cst.Attribute) and syntax.code(func.value) == "self"
+
     def _module_method(self, name: str, bound: k.Kind | None, args: Args) -> k.Kind:
         if name in ("parameters", "buffers"):
             return k.Sequence(k.Tensor(role="param"), "iter")
+        if name == "state_dict" and self._reads_own_state():
+            return k.Mapping(k.Tensor(role="param"))
         if name in ("named_parameters", "named_buffers"):
             return k.Sequence(k.Tuple((k.STR, k.Tensor(role="param"))), "iter")
         item = bound.item if isinstance(bound, k.Module) and bound.item is not None else k.Module()

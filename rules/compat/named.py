@@ -90,6 +90,21 @@ def parameters(module):
     return (value for _, value in named_parameters(module))
 
 
+def state_variables(module):
+    """Dotted torch name → Variable of all that torch's ``state_dict()`` holds, in its order."""
+    found = {}
+    for path, owner in named_modules(module):
+        native = any(cls.__module__.startswith("flax.nnx.nn.") for cls in type(owner).__mro__)
+        own = vars(owner).items() if isinstance(owner, nnx.Pytree) else ()
+        kept = [(n, v) for n, v in own if isinstance(v, nnx.Variable)]
+        kept = [(n, v) for n, v in kept if not isinstance(v, nnx.RngState)]
+        kept = [(n, v) for n, v in kept if v.get_metadata("persistent", True)]
+        for name, value in sorted(kept, key=lambda p: not isinstance(p[1], (nnx.Param, Frozen))):
+            name = _TORCH_NAMES.get(name, name) if native else name
+            found[f"{path}.{name}" if path else name] = value
+    return found
+
+
 def any_parameters(module):
     """Yield the float arrays of a module's state in any order, for those who ask for their type."""
     values = (value for _, value in nnx.iter_graph(module) if isinstance(value, nnx.Variable))

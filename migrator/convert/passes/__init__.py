@@ -32,6 +32,7 @@ ORDER = (
     "state_reads",
     "tied_arguments",
     "registered_children",
+    "own_state_dict",
     "shared_state",
     "plain_state",
     "parameter_views",

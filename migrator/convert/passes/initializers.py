@@ -66,7 +66,7 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
         shape = cst.Attribute(rw.visit(viewed), cst.Name("shape"))
         value = cst.Call(cst.Attribute(value, cst.Name("reshape")), [cst.Arg(shape)])
         return targets.assign(rw, viewed, value, data=True)
-    module = walked_module(rw.ctx, call) if isinstance(target, cst.Name) else None
+    module = walked_module(rw.ctx, call)
     if module is not None and not as_in_torch(rw.ctx, rw.ctx.kind(module)):
         return _of_walked(rw, call, name, rules, module, target)
     free = name.rpartition(".")[2] in LAYOUT_FREE
@@ -96,7 +96,8 @@ def _of_walked(
     value = convert_call(rw, call, name, rules, [first, *call_args(rw, call.args[1:])]).node
     helper = rw.ctx.helpers.need(module_file("rules.compat.initialize"), "initialize_parameter")
     function = cst.Lambda(cst.Parameters([cst.Param(targets.whole(rw.ctx))]), value)
-    args = [cst.Arg(rw.visit(module)), cst.Arg(target), cst.Arg(function)]
+    parameter = target if isinstance(target, cst.Name) else rw.rebuild(target)
+    args = [cst.Arg(rw.visit(module)), cst.Arg(parameter), cst.Arg(function)]
     return cst.Expr(syntax.with_args(cst.Call(cst.Name(helper)), args))
 
 

@@ -76,6 +76,5 @@ def added(rw: Rewriter, node: cst.Expr) -> Any:
     ctx.redeclared.add(node)
     made = rw.visit(node)
     helper = ctx.helpers.need(module_file("rules.compat.children"), "child_names")
-    noted = syntax.statement(f"self._child_order = {helper}(self)").body
-    lines = made if isinstance(made, list) else [made]
-    return [*lines, *noted]
+    noted = syntax.statement(f"self._child_order = {helper}(self)")
+    return [*(made if isinstance(made, list) else [made]), noted]

@@ -90,7 +90,8 @@ def _entries_by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst
             holder = node.value
         elif isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
             holder = node.func.value
-        if isinstance(holder, (cst.Name, cst.Call)) and is_collected(ctx, holder):
+        collected = isinstance(holder, (cst.Name, cst.Call)) and is_collected(ctx, holder)
+        if collected or reads_state(holder):
             found = offence(ctx, node)
             if found is not None and not _other_rank(ctx, node):
                 yield syntax.code(node), found
@@ -185,7 +186,7 @@ def offence(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
         elif isinstance(parent, cst.AssignTarget):
             return parent if _is_laid_out(ctx, _parent(ctx, parent).value) else None  # type: ignore[attr-defined]
         elif isinstance(parent, cst.Subscript) and parent.value is node:
-            index = syntax.code(parent).partition("[")[2]
+            index = syntax.code(parent).removeprefix(syntax.code(parent.value))[1:]
             masks = any(isinstance(ctx.kind(n), k.Tensor) for n in _indices(parent))
             return None if masks or index in ("...]", ":]") else parent
         else:
@@ -240,9 +241,11 @@ def walked_module(ctx: Context, call: cst.Call) -> cst.BaseExpression | None:
     ``for name, p in self.named_parameters(): … nn.init.kaiming_normal_(p)``."""
     name = (ctx.facts.callee(call) or "").removeprefix("torch.nn.init.")
     given = views.undressed(call.args[0].value) if call.args else None
-    if not name.startswith(_BY_AXIS) or not isinstance(given, cst.Name):
+    if not name.startswith(_BY_AXIS) or not isinstance(_parent(ctx, call), cst.Expr):
         return None
-    if not isinstance(_parent(ctx, call), cst.Expr):
+    if isinstance(given, cst.Subscript) and reads_state(given.value):
+        return given.value.func.value  # type: ignore[attr-defined]
+    if not isinstance(given, cst.Name):
         return None
     for loop in reversed(ctx.facts.tree.around(call)):
         if not isinstance(loop, cst.For) or given.value not in syntax.names(loop.target):
@@ -251,8 +254,22 @@ def walked_module(ctx: Context, call: cst.Call) -> cst.BaseExpression | None:
         if not isinstance(walk, cst.Call) or not isinstance(walk.func, cst.Attribute):
             return None
         walks = walk.func.attr.value in ("parameters", "named_parameters") and not walk.args
-        return walk.func.value if walks and _only_meaning(ctx, loop, given.value) else None
+        if walk.func.attr.value in ("items", "values") and reads_state(walk.func.value):
+            walks, table = True, walk.func.value  # self.state_dict().items()
+            assert isinstance(table, cst.Call)
+            walk = table
+        if not walks or not _only_meaning(ctx, loop, given.value):
+            return None
+        return walk.func.value if isinstance(walk.func, cst.Attribute) else None
     return None
+
+
+def reads_state(node: cst.CSTNode) -> bool:
+    """``self.state_dict()``."""
+    func = node.func if isinstance(node, cst.Call) and not node.args else None
+    if not isinstance(func, cst.Attribute) or func.attr.value != "state_dict":
+        return False
+    return isinstance(func.value, cst.Name) and func.value.value == "self"
 
 
 def _only_meaning(ctx: Context, loop: cst.For, name: str) -> bool:
