@@ -55,11 +55,24 @@ def viewed(node: cst.CSTNode) -> cst.BaseExpression | None:
     return node.args[0].value if plain else None
 
 
+def _is_written_where_read(small: cst.Assign, target: cst.Subscript) -> bool:
+    """``x[:, 0] = x[:, 0].masked_fill_(m, 0)``, where nothing else is read of ``x``."""
+    root: cst.BaseExpression = target
+    while isinstance(root, (cst.Subscript, cst.Attribute)):
+        root = root.value
+    if not isinstance(root, cst.Name) or not small.targets[0].target.deep_equals(target):
+        return False
+    called = any(isinstance(one, (cst.Call, cst.NamedExpr)) for one in syntax.walk(target))
+    return not called and syntax.names(small.value).get(root.value) == 1
+
+
 def is_assigned_to(statement: cst.CSTNode | None, target: cst.BaseExpression) -> bool:
     """``w.data = w.data.zero_().add(1)``: what is written goes, as its own value takes its place."""
     small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
     if not isinstance(small, cst.Assign) or len(small.targets) != 1:
         return False
+    if isinstance(target, cst.Subscript):
+        return _is_written_where_read(small, target)
     if not isinstance(target, cst.Attribute):
         return False
     owner, read = small.targets[0].target, syntax.code(target)

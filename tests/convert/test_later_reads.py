@@ -55,3 +55,21 @@ def test_what_sees_the_write_is_a_finding(lines: str) -> None:
 def test_a_lambda_that_reads_what_is_not_shared() -> None:
     code = check(forward("s = x.sum()\nf = lambda z: z * s\ny = x * 1\ny += 1\nreturn f(y)"))
     assert "y = y + 1" in code or "y += 1" in code
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y[:, 0] = y[:, 0].masked_fill_(x[:, 1] > 0, 0)",
+        "y[0] = y[0].clamp_(0.2) * 2",
+        "y[1:, :2] = y[1:, :2].add_(1).mul_(x[1:, :2])",
+        "y.data[:, 0] = y.data[:, 0].zero_()",
+    ],
+)
+def test_a_part_that_is_changed_in_the_value_it_gets(line: str) -> None:
+    check(forward(f"y = x * 1\n{line}\nreturn y"))
+
+
+def test_another_part_that_is_changed_in_a_value() -> None:
+    assert "MUT002" in rules_of(forward("y = x * 1\ny[:, 0] = y[:, 1].mul_(2)\nreturn y"))
+    assert "MUT002" in rules_of(forward("y = x * 1\ny[0] = y[0].mul_(2) + y.sum()\nreturn y"))
