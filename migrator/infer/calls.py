@@ -21,6 +21,7 @@ from migrator.infer.distributions import is_transform, result
 from migrator.infer.einops import einops_result
 from migrator.infer.evidence import other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
+from migrator.infer.items import is_of_items
 from migrator.infer.module_methods import ModuleMethods
 from migrator.infer.python import (
     NAMED_TUPLES,
@@ -111,6 +112,7 @@ class Calls(ModuleMethods):
             proven = tensor_call(node, self.facts.kind(node.func.value), second)
             if proven:
                 self._prove(_selected(node.func.value), k.TENSOR)
+            proven = proven or is_of_items(self.facts, self.function, node)
             if proven or self._casts(node) or self._is_computed_with(node):
                 callee = k.Function(f"Tensor.{node.func.attr.value}", k.TENSOR)
                 self.facts.kinds[node.func] = callee

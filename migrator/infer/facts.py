@@ -168,6 +168,8 @@ class FunctionInfo:
     """It calls a name or an entry of a table of which nothing is known: a class perhaps."""
     closure: dict[str, k.Kind] = field(default_factory=dict)
     uses: dict[str, set[str]] | None = None
+    items: frozenset[str] | None = None
+    """The names of what is taken out of its arguments (see items.py)."""
     generator: bool = False
     nested: bool = False
     """A method of a class that a function defines: it sees the function's names."""

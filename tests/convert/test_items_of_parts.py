@@ -128,3 +128,37 @@ def test_dicts_stay_as_they_are(lines: str) -> None:
     model, port, code = both(forward(lines))
     assert "with_item" not in code
     assert model({"a": {}, "c": 2}) == port({"a": {}, "c": 2})
+
+
+@pytest.mark.parametrize(
+    ("lines", "rule"),
+    [
+        ("y = x['a'] * 2; return y[y > 0.5].sum()", "DYN001"),
+        ("y = x['a'] * 2; m = (y > 0.5) & (y < 0.9); return y[~m].mean()", "DYN001"),
+        ("y = x['a'] * 2\nif y.sum() > 2:\n    y = -y\nreturn y", "DYN002"),
+        (
+            "out = 0\nfor one in x:\n    if one.max() > 0.5:\n        out = out + one\nreturn out",
+            "DYN002",
+        ),
+        ("while x['a'].norm() < 3:\n    x['a'] = x['a'] + 1\nreturn x['a']", "DYN002"),
+    ],
+)
+def test_what_hangs_on_the_numbers_in_an_argument(lines: str, rule: str) -> None:
+    assert rule in rules_of(forward(lines))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "h, w = x['size']\nif h > w:\n    return x['a'] * h\nreturn x['a'] * w",
+        "y = x['a'] * 2; return y.sum() + y.abs().mean(), y.exp().max()",
+        "chosen = [one for one in x['list'] if len(one) > 2]; return x['a'] * len(chosen)",
+    ],
+)
+def test_what_hangs_on_sizes_and_lists_in_an_argument(lines: str) -> None:
+    model, port, _ = both(forward(lines))
+    given = {"size": (3, 4), "list": ["abc", "d"]}
+    a = torch.linspace(-1, 1, 12).reshape(3, 4)
+    want = model({**given, "a": a})
+    got = port({**given, "a": jnp.asarray(a.numpy())})
+    jax.tree.map(lambda one, two: np.testing.assert_allclose(one, two, rtol=1e-6), got, want)

@@ -14,6 +14,7 @@ from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.known_masks import known_index
+from migrator.convert.passes.unknown_items import check_selected
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.selected_first import apart, is_told_by_a_run
 from migrator.infer import kinds as k
@@ -34,6 +35,8 @@ def subscript(rw: Rewriter, node: cst.Subscript) -> Any:
         return rw_index(rw, node)
     if isinstance(kind, (k.Sequence, k.Tuple)):
         return _picked(rw, node, kind)
+    if isinstance(kind, k.Unknown):
+        check_selected(ctx, node)
     return None
 
 

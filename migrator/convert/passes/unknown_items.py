@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.alias import check_mutation, innermost
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import make_tuple
+from migrator.convert.later_reads import may_be_tensors
 from migrator.convert.memory import aliases
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import FunctionInfo
@@ -230,3 +231,40 @@ def _slice(index: cst.BaseSlice) -> cst.Call:
     parts = [index.lower, index.upper, *([index.step] if index.step is not None else [])]
     given = [cst.Arg(part if part is not None else cst.Name("None")) for part in parts]
     return syntax.with_args(cst.Call(cst.Name("slice")), given)
+
+
+def check_selected(ctx: Context, node: cst.Subscript) -> None:
+    """Raise a Failure where a mask selects of what may be a tensor: ``y = batch["x"] * 2``, ``y[y > 0]``."""
+    index, root = node.slice[0].slice, node.value
+    if ctx.frame is None or len(node.slice) > 1 or not isinstance(index, cst.Index):
+        return
+    parent = ctx.facts.tree.parent(node) if ctx.facts.tree.has(node) else None
+    if parent is None or isinstance(parent, (cst.AssignTarget, cst.Del)):
+        return
+    if not _is_a_mask(ctx, index.value, 0):
+        return
+    while isinstance(root, cst.Subscript):
+        root = root.value
+    if isinstance(root, cst.Name) and root.value in may_be_tensors(ctx, ctx.frame.info):
+        what = "how much a mask selects is known only at run time"
+        advice = "compute with all of it, and weigh or choose by the mask: `jnp.where`"
+        raise Failure(node, "DYN001", what, advice)
+
+
+_ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
+
+
+def _is_a_mask(ctx: Context, node: cst.BaseExpression, depth: int) -> bool:
+    """``y > 0``, two of them joined, and a name that is given nothing else."""
+    if isinstance(node, cst.Comparison):
+        orders = len(node.comparisons) == 1 and isinstance(node.comparisons[0].operator, _ORDERS)
+        return orders and isinstance(ctx.kind(node), k.Unknown)
+    if isinstance(node, cst.UnaryOperation):
+        return isinstance(node.operator, cst.BitInvert) and _is_a_mask(ctx, node.expression, depth)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.BitAnd, cst.BitOr)):
+        return _is_a_mask(ctx, node.left, depth) or _is_a_mask(ctx, node.right, depth)
+    if not isinstance(node, cst.Name) or ctx.frame is None or depth > 3:
+        return False
+    every = ctx.facts.tree.within(ctx.frame.info.node.body, cst.Assign)
+    given = [v for a in every for t in a.targets for v in _assigned(t.target, a.value, node.value)]
+    return bool(given) and all(_is_a_mask(ctx, one, depth + 1) for one in given)
