@@ -47,6 +47,14 @@ _OF_FUNCTIONS = {
         f"torch.nn.{name.removesuffix('AsTorch')}": ("rules.compat.pooling_layers", name)
         for name in "MaxPool1dAsTorch MaxPool2dAsTorch MaxPool3dAsTorch".split()
     },
+    **{
+        f"torch.nn.{name}": ("rules.compat.functions_as_torch", f"{name}AsTorch")
+        for name in (
+            "GLU Hardtanh ReLU6 SELU Mish Hardsigmoid Hardswish CELU Threshold Hardshrink Softshrink Tanhshrink "
+            "Softsign LogSigmoid Softmax2d Softmin Unfold Fold ChannelShuffle PixelUnshuffle UpsamplingNearest2d "
+            "UpsamplingBilinear2d LPPool1d LPPool2d"
+        ).split()
+    },
     "torch.nn.AvgPool2d": ("rules.compat.pooling_layers", "AvgPool2dAsTorch"),
     "torch.nn.modules.loss._WeightedLoss": ("rules.compat.as_torch", "WeightedLossAsTorch"),
     **{
@@ -89,7 +97,11 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
     return None
 
 
-_IN_PLACE = {"torch.nn.ReLU": 0, "torch.nn.SiLU": 0, "torch.nn.LeakyReLU": 1, "torch.nn.ELU": 1}
+_IN_PLACE = {
+    **{f"torch.nn.{name}": 0 for name in "ReLU ReLU6 SiLU SELU Mish Hardsigmoid Hardswish".split()},
+    **{f"torch.nn.{name}": 1 for name in "LeakyReLU ELU CELU".split()},
+    **{f"torch.nn.{name}": 2 for name in "Hardtanh Threshold".split()},
+}
 """Layers with the number of arguments before ``inplace``."""
 
 
