@@ -12,6 +12,7 @@ from migrator.infer.distributions import DISTRIBUTIONS, of_distribution
 from migrator.infer.expressions import Expressions, type_name
 from migrator.infer.facts import ClassInfo
 from migrator.infer.norms import MAYBE_AFFINE, is_affine
+from migrator.infer.recurrent import TABLES
 from migrator.infer.symbols import TORCH_VERSION, symbol, tensor_attribute, tensor_only
 from migrator.source import dotted
 from rules import definitions
@@ -196,6 +197,9 @@ class Attributes(Expressions):
         elif "|" not in value.cls and value.cls != "torch.nn.Module":
             if name in _PARTS.get(value.cls, {}):
                 return k.Module(_PARTS[value.cls][name])
+            if name in TABLES and value.cls in RECURRENT:
+                item = k.STR if name == "_all_weights" else k.Tensor(dtype="float", role="param")
+                return k.Sequence(k.Sequence(item))
             if name == "bias" and value.cls in RECURRENT:
                 return k.BOOL
             if name.startswith("bias") and dict(value.args).get("bias", True) is not True:

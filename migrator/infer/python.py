@@ -12,6 +12,7 @@ from migrator import texts
 from migrator.infer import kinds as k
 from migrator.infer.attributes import Attributes
 from migrator.infer.facts import ClassInfo
+from migrator.infer.recurrent import is_recurrent, names_weight
 from migrator.infer.signatures import Args
 from migrator.infer.static import choices, exists
 from rules import definitions
@@ -140,6 +141,8 @@ class Python(Attributes):
             and isinstance(first, k.Module)
             and node is not None
         ):
+            if is_recurrent(first) and names_weight(self.facts, node):
+                return k.Tensor(dtype="float", role="param")
             return self._one_of_the_layers(first, node.args[1].value)
         if name == "next":
             return k.element(first)

@@ -17,6 +17,7 @@ from migrator.infer.facts import ClassInfo
 from migrator.infer.narrowing import Narrowing
 from migrator.infer.optional import fallback
 from migrator.infer.python import widen
+from migrator.infer.recurrent import holds_weights
 from migrator.infer.static import leaves, truth
 from migrator.infer.symbols import of_torch
 from migrator.infer.tied import kept_whole
@@ -118,7 +119,8 @@ class Statements(Narrowing):
             plain = type(target.target) is not cst.Attribute and not self._is_kept_whole(
                 target.target
             )
-            bound = _value(kind) if plain else self.held(node.value, kind)
+            weight = plain and k.is_parameter(kind) and self._names_weight(target.target, node)
+            bound = _value(kind) if plain and not weight else self.held(node.value, kind)
             if (
                 type(target.target) is cst.Attribute
                 and self._is_kept_whole(node.value)
@@ -139,6 +141,12 @@ class Statements(Narrowing):
         if type(target) is not cst.Name or info is None or target.value not in info.params:
             return False
         return target.value in kept_whole(self.facts, info)
+
+    def _names_weight(self, target: cst.CSTNode, node: cst.Assign) -> bool:
+        """Whether a local name stands for the weight of a recurrent layer that is asked for by name."""
+        if self.function is None or type(node.value) is not cst.Call:
+            return False
+        return holds_weights(self.facts, self.function.node.body, target, node.value)
 
     def _note_empty(self, target: cst.CSTNode, value: cst.BaseExpression) -> None:
         """``layers = []``: until something is put into it, the list says nothing of what it will hold."""

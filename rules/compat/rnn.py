@@ -146,6 +146,18 @@ class RNNBase(nnx.Module):
         return lax.scan(step, state, inputs, reverse=suffix.endswith("_reverse"))
 
 
+def weight_names(rnn):
+    """The names of a recurrent layer's parameters, a list for each layer and direction, as torch's ``_all_weights``."""
+    every = "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"
+    suffixes = [s for layer in range(rnn.num_layers) for s in rnn.suffixes(layer)]
+    return [[n + s for n in every if getattr(rnn, n + s, None) is not None] for s in suffixes]
+
+
+def weight_lists(rnn):
+    """A recurrent layer's parameters, a list for each layer and direction, as torch's ``all_weights``."""
+    return [[getattr(rnn, name) for name in names] for names in weight_names(rnn)]
+
+
 class RNN(RNNBase):
     """Elman network: h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu."""
 
@@ -189,8 +201,9 @@ class RNNCellBase(nnx.Module):
 
     def __call__(self, input, hx=None):
         if hx is None:
-            hx = (jnp.zeros((*input.shape[:-1], self.hidden_size), input.dtype),) * self.states
-        state = tuple(hx) if self.states == 2 else (hx,)
+            state = (jnp.zeros((*input.shape[:-1], self.hidden_size), input.dtype),) * self.states
+        else:
+            state = tuple(hx) if self.states == 2 else (hx,)
         b_ih, b_hh = (None if b is None else b[...] for b in (self.bias_ih, self.bias_hh))
         from_input = affine(input, self.weight_ih[...].T, b_ih)
         new = self.step(state, from_input, affine(state[0], self.weight_hh[...].T, b_hh))

@@ -25,6 +25,7 @@ ORDER = (
     "static_functions",
     "child_names",
     "annotations",
+    "recurrent_weights",
     "layer_classes",
     "classes",
     "class_questions",

@@ -12,6 +12,7 @@ from migrator.convert.rewriter import Rewriter
 from migrator.convert.untracked import has_gradient, stopped
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
+from migrator.infer.recurrent import is_recurrent
 from migrator.infer.symbols import LAYERS
 from rules import definitions
 from rules.definitions import module_file
@@ -230,6 +231,9 @@ def assign(
         check_entry(ctx, target)
         read = dereferenced(rw.rebuild(target))
         return [_assign(read, past_gradient(rw, target, read, value, data))]
+    if is_weight_by_name(ctx, target):
+        read = dereferenced(rw.rebuild(target))
+        return [_assign(read, past_gradient(rw, target, read, value, data))]
     if _own_by_name(ctx, target):
         read = dereferenced(rw.visit(target))
         return [_assign(read, past_gradient(rw, target, read, value, data))]
@@ -352,6 +356,13 @@ def _own_by_name(ctx: Context, target: cst.BaseExpression) -> bool:
     if not isinstance(target, cst.Call) or ctx.facts.callee(target) != "builtins.getattr":
         return False
     return is_variable(ctx, target) and ctx.is_self(target.args[0].value)
+
+
+def is_weight_by_name(ctx: Context, node: cst.CSTNode) -> bool:
+    """``getattr(self.rnn, f"weight_hh_l{i}")`` of a recurrent layer, whose weights Flax has under torch's names."""
+    if not isinstance(node, cst.Call) or ctx.facts.callee(node) != "builtins.getattr":
+        return False
+    return is_variable(ctx, node) and is_recurrent(ctx.kind(node.args[0].value))
 
 
 def past_gradient(
