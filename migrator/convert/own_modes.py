@@ -28,8 +28,33 @@ def sets_mode(ctx: Context, info: FunctionInfo) -> bool:
     params = info.node.params
     plain = len(params.params) == 2 and not (params.kwonly_params or params.posonly_params)
     stars = isinstance(params.star_arg, cst.Param) or params.star_kwarg is not None
+    return plain and not stars and _place(ctx, info) is not None
+
+
+def _place(ctx: Context, info: FunctionInfo) -> range | None:
+    """The statements of a method ``train`` that do what torch's does; None where none do, or not first."""
     calls = [n for n in ctx.facts.tree.within(info.node.body, cst.Call) if _is_super(n)]
-    return plain and not stars and len(calls) == 1 and _at(info, calls[0]) is not None
+    if not calls:
+        return _written_out(info)
+    at = _at(info, calls[0]) if len(calls) == 1 else None
+    return range(at, at + 1) if at is not None else None
+
+
+def _written_out(info: FunctionInfo) -> range | None:
+    """``self.training = mode`` and ``for m in self.children(): m.train(mode)``, which is all that torch's does."""
+    body = list(info.node.body.body)
+    at = 1 if body and syntax.is_docstring(body[0]) else 0
+    mode = info.node.params.params[1].name.value
+    first, loop = (*body[at : at + 2], None, None)[:2]
+    if not isinstance(first, cst.SimpleStatementLine) or not isinstance(loop, cst.For):
+        return None
+    if syntax.code(first).strip() != f"self.training = {mode}" or len(loop.body.body) != 1:
+        return None
+    name = loop.target.value if isinstance(loop.target, cst.Name) else ""
+    walk, line = syntax.code(loop.iter).strip(), syntax.code(loop.body.body[0]).strip()
+    if name in ("", mode, "self") or walk != "self.children()" or loop.orelse is not None:
+        return None
+    return range(at, at + 2) if line == f"{name}.train({mode})" else None
 
 
 def _at(info: FunctionInfo, call: cst.Call) -> int | None:
@@ -65,11 +90,11 @@ def _is_self(node: cst.CSTNode) -> bool:
 
 def besides(ctx: Context, info: FunctionInfo) -> cst.BaseSuite:
     """What the method does besides ``super().train(mode)``."""
-    call = next(n for n in ctx.facts.tree.within(info.node.body, cst.Call) if _is_super(n))
-    at = _at(info, call)
-    assert at is not None
+    place = _place(ctx, info)
+    assert place is not None
     statements: list[Any] = list(info.node.body.body)
-    return syntax.changed(info.node.body, body=[*statements[:at], *statements[at + 1 :]])
+    kept = [*statements[: place.start], *statements[place.stop :]]
+    return syntax.changed(info.node.body, body=kept)
 
 
 def with_base(info: FunctionInfo, body: cst.BaseSuite) -> cst.BaseSuite:

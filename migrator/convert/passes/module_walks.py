@@ -92,7 +92,7 @@ def notes_order(ctx: Context, info: ClassInfo | None) -> bool:
         and isinstance(n.func.value, cst.Name)
         and n.func.value.value == "self"
         for method in info.methods.values()
-        if in_forward(method)
+        if in_forward(method) and not sets_mode(ctx, method)
         for n in index.within(method.node, cst.Call)
     )
 
