@@ -11,6 +11,7 @@ from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
 from migrator.convert.passes.control import NEUTRAL
+from migrator.convert.passes.fresh_results import fresh_out
 from migrator.convert.passes.makers import unknown_builder
 from migrator.convert.passes.places import is_place
 from migrator.convert.passes.targets import current
@@ -57,6 +58,9 @@ def torch_call(rw: Rewriter, node: cst.Call, only: int | None = None) -> Result 
     given = [a for a in node.args if not (_is_out(a) and syntax.code(a.value) == "None")]
     if len(given) < len(node.args):  # the default, written down
         node = syntax.changed(node, args=given)
+    fresh = fresh_out(rw.ctx, node)
+    if fresh is not None:  # nobody else has it: what it gets is the result
+        node = syntax.changed(node, args=[a for a in node.args if a is not fresh])
     if any(map(_is_out, node.args)):
         raise Failure(
             node,
