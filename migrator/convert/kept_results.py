@@ -11,6 +11,7 @@ from typing import Any
 import libcst as cst
 
 from migrator.convert.context import Context
+from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.views import undressed, viewed
 
@@ -32,13 +33,16 @@ _ASKED = frozenset("data detach shape size dim ndim numel device dtype type".spl
 """What is asked of a tensor without keeping it."""
 
 
-def kept_for_gradient(ctx: Context, name: cst.Name, function: cst.FunctionDef) -> bool:
+def kept_for_gradient(
+    ctx: Context, name: cst.Name, function: cst.FunctionDef, line: cst.Assign | None = None
+) -> bool:
     """Whether the gradient of what a name holds, where it is written by ``data``, may go by its numbers.
 
-    By what has computed it, or by what has read it since.
+    By what has computed it, or by what has read it since. ``line``: the name is read there, and given a new value.
     """
     tree = ctx.source.index
     names = [n for n in tree.within(function, cst.Name) if n.value == name.value]
+    names = [n for n in names if line is None or _bound_by(ctx, n) is not line]
     write = next((place for place, one in enumerate(names) if one is name), None)
     if write is None:
         return True
@@ -52,7 +56,7 @@ def kept_for_gradient(ctx: Context, name: cst.Name, function: cst.FunctionDef) -
         reads += [one for one in names[write + 1 :] if tree.holds(loop, one)]
     if any(not _is_only_asked(ctx, one, last) for one in reads):
         return True
-    return isinstance(last, cst.Assign) and _keeps_result(ctx, last.value)
+    return isinstance(last, cst.Assign) and _keeps_result(ctx, last.value, last, function)
 
 
 def _bound_by(ctx: Context, name: cst.Name) -> cst.Assign | cst.For | cst.Param | None:
@@ -86,7 +90,9 @@ def _is_only_asked(ctx: Context, name: cst.Name, last: cst.CSTNode | None) -> bo
     return isinstance(parent, cst.Attribute) and parent.attr.value in _ASKED
 
 
-def _keeps_result(ctx: Context, value: Any) -> bool:
+def _keeps_result(
+    ctx: Context, value: Any, line: cst.Assign | None, function: cst.FunctionDef
+) -> bool:
     """Whether torch may keep the result of an expression, or the tensor that it is a view of."""
     while True:
         value = undressed(value)
@@ -96,11 +102,65 @@ def _keeps_result(ctx: Context, value: Any) -> bool:
         value = inner
     if isinstance(value, cst.BinaryOperation | cst.UnaryOperation):
         return isinstance(getattr(value, "operator", None), cst.Power)
+    if isinstance(value, cst.Name) and line is not None and value is not line.value:
+        # ``e = e.squeeze(-1)``: nobody has the name of what it is a view of any more
+        same = len(line.targets) == 1 and isinstance(line.targets[0].target, cst.Name)
+        if same and line.targets[0].target.value == value.value:  # type: ignore[attr-defined]
+            return kept_for_gradient(ctx, value, function, line)
     if not isinstance(value, cst.Call):
         return True  # another name of what something may have kept
+    own = _own_function(ctx, value)
+    if own is not None:
+        return _keeps_returned(ctx, own)
     kind = ctx.kind(value.func)
     if isinstance(kind, k.Module):
         return kind.cls not in _LAYERS
     head, _, last = (ctx.facts.callee(value) or "").rpartition(".")
     known = head == "Tensor" or head.startswith("torch")
     return not known or last.removesuffix("_") not in _OTHERS
+
+
+def _own_function(ctx: Context, call: cst.Call) -> FunctionInfo | None:
+    """The function or method of the file that a call certainly runs."""
+    kind = ctx.kind(call.func)
+    info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is None or info.settled is not None or info.decorators or info.generator:
+        return None
+    heirs = [c for c in ctx.facts.classes.values() if info.owner in c.lineage()]
+    if any(c.methods.get(info.short, info) is not info for c in heirs):
+        return None
+    return info
+
+
+def _keeps_returned(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether torch may keep what a function of the file returns, by what it does with it or how it computes it."""
+    key = ("kept_results", info.node)
+    returned = [n.value for n in ctx.source.index.within(info.node, cst.Return)]
+    if key in ctx.asking or not returned:
+        return True  # it calls itself
+    ctx.asking.add(key)
+    try:
+        return any(
+            _keeps_named(ctx, one, info)
+            if isinstance(one, cst.Name)
+            else _keeps_result(ctx, one, None, info.node)
+            for one in returned
+        )
+    finally:
+        ctx.asking.discard(key)
+
+
+def _keeps_named(ctx: Context, name: cst.Name, info: FunctionInfo) -> bool:
+    """Whether torch may keep what a function returns under a name, whichever statement has given it its value."""
+    if name.value in info.params:
+        return True  # it may be what the caller has
+    names = [n for n in ctx.source.index.within(info.node, cst.Name) if n.value == name.value]
+    lines = [one for one in (_bound_by(ctx, n) for n in names) if one is not None]
+    for line in lines:
+        if not isinstance(line, cst.Assign) or len(line.targets) != 1:
+            return True
+        if not isinstance(line.targets[0].target, cst.Name):
+            return True  # one of several
+        if _keeps_result(ctx, line.value, line, info.node):
+            return True
+    return not lines or kept_for_gradient(ctx, name, info.node)
