@@ -7,8 +7,8 @@ import numpy as np
 from jax import lax
 
 from rules.compat.padding import pad_axes
+from rules.compat.shape import expand_to, windows
 from rules.compat.shape import squeeze as squeeze_axis
-from rules.compat.shape import windows
 from rules.registry import is_tensor, op, sizes, surely, unsupported
 
 # --- reshape ----------------------------------------------------------------------------------------------------
@@ -226,24 +226,25 @@ def movedim(input, source, destination) -> Tensor["same"]:
     return jnp.moveaxis(input, source, destination)
 
 
-@op("torch.flip", "Tensor.flip", example={"x.flip(1)": "jnp.flip(x, 1)"})
-def flip_one(input, dims: int) -> Tensor["same"]:
-    """Reversed along an axis."""
-    if surely(input.ndim == 0):
-        return input
-    return jnp.flip(input, dims)
-
-
 @op(
     "torch.flip",
     "Tensor.flip",
-    example={"x.flip([0, 1])": "jnp.flip(x, (0, 1))", "x.flip(0, 1)": "jnp.flip(x, (0, 1))"},
+    example={
+        "x.flip(1)": "jnp.flip(x, 1)",
+        "x.flip([0, 1])": "jnp.flip(x, (0, 1))",
+        "x.flip(0, 1)": "jnp.flip(x, (0, 1))",
+    },
 )
 def flip(input, *dims) -> Tensor["same"]:
-    """Reversed along axes."""
+    """Reversed along axes, one or several; which of them is given, JAX tells as torch does."""
     if surely(input.ndim == 0):
         return input
-    return jnp.flip(input, tuple(sizes(dims)))
+    axes = sizes(dims, True)
+    if surely(len(dims) == 1 and len(axes) == 1 and isinstance(dims[0], int)):
+        return jnp.flip(input, dims[0])
+    if surely(len(axes) >= 0):
+        return jnp.flip(input, tuple(axes))
+    return jnp.flip(input, axes)
 
 
 @op("torch.fliplr", "Tensor.fliplr", example={"x.fliplr()": "jnp.fliplr(x)"})
@@ -324,8 +325,10 @@ def expand(input, *size) -> Tensor:
         rank = len(target)
         shape = [input.shape[i - rank] if surely(s == -1) else s for i, s in enumerate(target)]
         return jnp.broadcast_to(input, tuple(shape))
-    shape = [input.shape[i - len(target)] if s == -1 else s for i, s in enumerate(target)]
-    return jnp.broadcast_to(input, tuple(shape))
+    if surely(isinstance(target, (list, tuple))):
+        shape = [input.shape[i - len(target)] if s == -1 else s for i, s in enumerate(target)]
+        return jnp.broadcast_to(input, tuple(shape))
+    return expand_to(input, target)
 
 
 @op("Tensor.expand_as", example={"x.expand_as(y)": "jnp.broadcast_to(x, y.shape)"})

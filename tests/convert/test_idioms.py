@@ -111,8 +111,8 @@ def test_what_a_star_import_binds_is_known() -> None:
 @pytest.mark.parametrize(
     ("init", "inputs", "line", "expected"),
     [
-        ("[8]", "[torch.rand(2, 8)]", "x.flip(self.n)", "jnp.flip(x, self.n)"),
-        ("{'n': -1}", "(torch.rand(2, 8),)", "x.flip(self.n)", "jnp.flip(x, self.n)"),
+        ("[8]", "[torch.rand(2, 8)]", "x.max(self.n)[0]", "max_along(x, self.n)"),
+        ("{'n': -1}", "(torch.rand(2, 8),)", "x.max(self.n)[0]", "max_along(x, self.n)"),
     ],
 )
 def test_what_a_model_is_called_with(init: str, inputs: str, line: str, expected: str) -> None:
