@@ -112,6 +112,10 @@ def canonical(name: str) -> str:
     return name
 
 
+STARRED_TOO = {"torch.nn.functional": {"math": "math", "warnings": "warnings", "np": "numpy"}}
+"""Modules outside torch that a star import binds as well, by the names they get."""
+
+
 @cache
 def starred(module: str) -> dict[str, k.Kind]:
     """What ``from module import *`` binds, for the modules of torch whose star imports people write."""
@@ -123,7 +127,9 @@ def starred(module: str) -> dict[str, k.Kind]:
     for name in (*table()["class"], *table()["function"], *table()["module"]):
         head, _, last = name.rpartition(".")
         if head == module and not last.startswith("_"):
-            found[last] = symbol(name)
+            # what these files import is found in them too: `torch.nn.functional.torch` is torch
+            found[last] = symbol("torch" if last == "torch" else name)
+    found |= {name: k.Namespace(of) for name, of in STARRED_TOO.get(module, {}).items()}
     return found
 
 

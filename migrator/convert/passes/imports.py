@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import libcst as cst
@@ -14,7 +15,7 @@ from migrator.convert.rewriter import Rewriter, comment, converts
 from migrator.convert.stand_ins import at_import, bound
 from migrator.infer import kinds as k
 from migrator.infer.optional import UNUSED, idle
-from migrator.infer.symbols import built_on_torch, of_torch, starred
+from migrator.infer.symbols import STARRED_TOO, built_on_torch, of_torch, starred
 from migrator.infer.without_torch import brought_by, import_needs_torch, needs_torch
 from migrator.source import dotted
 
@@ -68,6 +69,8 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
                 f"what `from {module} import *` binds is not known here",
                 "import the names that are used",
             )
+        if module in STARRED_TOO and isinstance(node.names, cst.ImportStar):
+            return _of_others(rw, STARRED_TOO[module])
         return _constants(node) if module == "torch" else []
     if module.startswith("timm.") and not import_needs_torch(module, node.names):
         return from_timm(rw, node, module)
@@ -77,6 +80,21 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
         _left_out(rw, node, module)
         return []
     return node
+
+
+def _of_others(rw: Rewriter, modules: Mapping[str, str]) -> Any:
+    """``import math`` in place of the star import that alone binds the name where the file reads it."""
+    index = rw.ctx.source.index
+    imported = {a.evaluated_alias or a.evaluated_name for a in index.of_type(cst.ImportAlias)}
+    read = {one.value for one in index.of_type(cst.Name)} & modules.keys() - imported
+    names = [
+        cst.ImportAlias(
+            cst.Name(modules[name]),
+            None if modules[name] == name else cst.AsName(cst.Name(name)),
+        )
+        for name in sorted(read)
+    ]
+    return cst.Import(names) if names else []
 
 
 def _constants(node: cst.ImportFrom) -> Any:
