@@ -116,18 +116,59 @@ def _recurrent(written: cst.BaseExpression) -> list[str]:
 
 
 def _pattern(facts: Facts, node: cst.BaseExpression, hole: str) -> str | None:
-    """The names that an f-string with one hole may be, as a regular expression; a hole that is a string is a word."""
-    if not isinstance(node, cst.FormattedString) or "r" in node.prefix.lower():
+    """The names that a text with one hole may be, as a regular expression; a hole that is a string is a word."""
+    parts = _parts(node) or []
+    holes = [p for p in parts if not isinstance(p, str)]
+    if len(holes) != 1 or not "".join(p for p in parts if isinstance(p, str)).isidentifier():
         return None
-    holes = [p for p in node.parts if isinstance(p, cst.FormattedStringExpression)]
-    texts = [p.value for p in node.parts if isinstance(p, cst.FormattedStringText)]
-    if len(holes) != 1 or holes[0].format_spec is not None or not "".join(texts).isidentifier():
-        return None
-    if k.scalar_type(facts.kind(holes[0].expression)) == "str":
+    if k.scalar_type(facts.kind(holes[0])) == "str":
         hole = r"\w+"
-    return "".join(
-        re.escape(p.value) if isinstance(p, cst.FormattedStringText) else hole for p in node.parts
-    )
+    return "".join(re.escape(p) if isinstance(p, str) else hole for p in parts)
+
+
+_HOLE = {"format": re.compile(r"\{0?\}"), "%": re.compile(r"%[dis]")}
+_MARKS = {"format": "{}", "%": "%"}
+
+
+def _parts(node: cst.BaseExpression) -> list[str | cst.BaseExpression] | None:
+    """What a text is put together of: ``f"Conv{n}d"``, ``"Conv%dd" % n``, ``"Conv{}d".format(n)``, ``"Conv" + str(n)``."""
+    if isinstance(node, cst.SimpleString):
+        return [node.raw_value] if "\\" not in node.raw_value and not node.prefix else None
+    if isinstance(node, cst.FormattedString):
+        made: list[str | cst.BaseExpression] = []
+        for part in node.parts:
+            if isinstance(part, cst.FormattedStringText):
+                made.append(part.value)
+            elif isinstance(part, cst.FormattedStringExpression) and part.format_spec is None:
+                made.append(part.expression)
+            else:
+                return None
+        return None if "r" in node.prefix.lower() else made
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        left, right = _parts(node.left), _parts(node.right)
+        return None if left is None or right is None else [*left, *right]
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+        return None if isinstance(node.right, cst.Tuple) else _filled(node.left, "%", node.right)
+    if not isinstance(node, cst.Call) or len(node.args) != 1:
+        return [node]
+    (given,), func = node.args, node.func
+    if given.star or given.keyword is not None:
+        return None
+    if isinstance(func, cst.Attribute) and func.attr.value == "format":
+        return _filled(func.value, "format", given.value)
+    return [given.value if isinstance(func, cst.Name) and func.value == "str" else node]
+
+
+def _filled(
+    template: cst.BaseExpression, way: str, value: cst.BaseExpression
+) -> list[str | cst.BaseExpression] | None:
+    """A text with one place that a value is put into."""
+    if not isinstance(template, cst.SimpleString) or template.prefix:
+        return None
+    texts = _HOLE[way].split(template.raw_value)
+    if len(texts) != 2 or any(mark in text for text in texts for mark in (*_MARKS[way], "\\")):
+        return None
+    return [texts[0], value, texts[1]]
 
 
 _MOST = 6
