@@ -39,6 +39,7 @@ ORDER = (
     "parameter_views",
     "own_embeddings",
     "library",
+    "kept_optimizers",
     "switches",
     "handing",
     "copies",

@@ -68,7 +68,19 @@ def _is_asked_for(ctx: Context, node: cst.Assign) -> bool:
     if ctx.frame is None or isinstance(target, cst.Name):
         return sum(one.value == name.value for one in ctx.source.index.of_type(cst.Name)) > 1
     asked = sum(one.attr.value == name.value for one in ctx.source.index.of_type(cst.Attribute))
-    return asked > 1 or f'"{name.value}"' in ctx.source.text or f"'{name.value}'" in ctx.source.text
+    return asked > 1 or asked_by_text(ctx, name.value)
+
+
+_BY_TEXT = frozenset(
+    "getattr setattr hasattr delattr attrgetter __getattribute__ __dict__ __slots__ vars eval exec".split()
+)
+
+
+def asked_by_text(ctx: Context, name: str) -> bool:
+    """Whether a text may name an attribute: in a file that never asks for one so, it is the key of a dict, say."""
+    if ctx.words.isdisjoint(_BY_TEXT):
+        return False
+    return f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text
 
 
 def _computes(ctx: Context) -> bool:

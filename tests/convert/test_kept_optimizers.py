@@ -1,0 +1,96 @@
+"""Optimisers that a module keeps for its training, and seeds whose name some text has."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import check, convert, rules_of
+
+CLASS = """
+import torch.optim as optim
+from itertools import chain
+
+
+class M(nn.Module):
+    def __init__(self, lr=0.1, train=True):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+        {kept}
+
+    def forward(self, x):
+        return self.l(x)
+"""
+
+
+def _source(kept: str, more: str = "") -> str:
+    return CLASS.format(kept=kept.replace("; ", "\n        ")) + more
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "self.optimizer = optim.Adam(self.parameters(), lr=lr)",
+        "self.optimizer = torch.optim.RMSprop(self.l.parameters(), lr=float(lr))",
+        "self.opt = optim.SGD(filter(lambda p: p.requires_grad, self.parameters()), lr)",
+        "self.opt = optim.AdamW([{'params': self.l.parameters(), 'lr': lr}])",
+        "self.opt = optim.Adam(self.parameters()); self.s = optim.lr_scheduler.StepLR(self.opt, 3)",
+        "self.opt = optim.Adam(list(chain(self.parameters())), lr=lr)",
+        "if train:; \tself.opt = optim.Adam(self.parameters(), lr)".replace("\t", "    "),
+    ],
+)
+def test_what_nothing_asks_is_left_out(kept: str) -> None:
+    code = check(_source(kept))
+    assert "optim" not in code
+    left = [f for f in convert(_source(kept)).findings if "left out" in f.message]
+    assert len(left) == kept.count("optim.") - kept.count("torch.optim.lr")
+    assert all(f.rule == "API012" and not f.blocks for f in left)
+
+
+@pytest.mark.parametrize(
+    ("kept", "more", "rules"),
+    [
+        ("", "    def get(self):\n        return self.opt\n", ["API001"]),
+        ("", "    def rate(self):\n        return self.opt.defaults\n", ["API001"]),
+        ("", "    def rate(self):\n        return self.opt.param_groups[0]['lr']\n", ["API012"]),
+        ("", "    def learn(self):\n        self.opt.step()\n", ["API012"]),
+        ("", "    def ask(self, name):\n        return getattr(self, 'opt')\n", ["API001"]),
+        ("", "\n\ndef given(net):\n    return net.opt\n", ["API001"]),
+        ("; self.again = self.opt", "", ["API001"]),
+        ("; self.opt = None", "", ["API001"]),
+    ],
+)
+def test_what_reads_one_is_a_finding(kept: str, more: str, rules: list[str]) -> None:
+    source = _source("self.opt = optim.Adam(self.parameters(), lr=lr)" + kept, "\n" + more)
+    assert rules_of(source) == rules
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        _source("self.opt = optim.Adam(self.parameters(), lr=rate(self))")
+        + "\n\ndef rate(net):\n    net.l = nn.Linear(4, 3)\n    return 0.1\n",
+        "class Trainer:\n    def __init__(self, net):\n"
+        "        self.opt = torch.optim.SGD(net.parameters(), lr=0.1)\n",
+    ],
+)
+def test_others_stay_findings(source: str) -> None:
+    assert "API001" in rules_of(source)
+
+
+@pytest.mark.parametrize(
+    "more", ["", "CONFIG = {'seed': 4}\n", "\ndef name():\n    return 'seed'\n"]
+)
+def test_a_seed_that_is_kept(more: str) -> None:
+    assert "seed(" not in check(_source("self.seed = torch.manual_seed(3)", more))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "\n\ndef ask(net):\n    return getattr(net, 'seed')\n",
+        "\n\ndef ask(net):\n    return vars(net)['seed']\n",
+        "\n\ndef ask(net):\n    return net.seed\n",
+    ],
+)
+def test_a_seed_that_is_asked_for(more: str) -> None:
+    assert "API001" in rules_of(_source("self.seed = torch.manual_seed(3)", more))
