@@ -62,6 +62,7 @@ _BY_PASSES = frozenset(
         "torch.compile",
         "torch.compiler.disable",
         "torch._dynamo.disable",
+        "torch.jit._unwrap_optional",
         "torch.jit.annotate",
         "torch.jit.script",
         "torch.jit.export",

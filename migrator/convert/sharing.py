@@ -20,7 +20,7 @@ VIEWS = frozenset(
     "atleast_3d broadcast_tensors cartesian_prod meshgrid einsum conj conj_physical resolve_conj resolve_neg "
     "positive sum_to_size split_with_sizes unsafe_split unsafe_chunk slice as_tensor asarray from_numpy "
     "pin_memory dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout Parameter Variable "
-    "checkpoint cond".split()
+    "checkpoint cond annotate _unwrap_optional".split()
 )
 """Names whose result may share memory with an argument."""
 OVERLAPPING = frozenset(

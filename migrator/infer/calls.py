@@ -502,6 +502,9 @@ class Calls(ModuleMethods):
             return self.call(args[0][1], [a for a in args[1:] if a[0] is None])
         if name == "torch.jit.annotate" and len(args) == 2:
             return args[1][1]
+        if name == "torch.jit._unwrap_optional" and len(args) == 1:
+            kind = args[0][1]
+            return kind.inner if isinstance(kind, k.Optional) else kind
         if name in ("torch.jit.script", "torch.compile", "torch.jit.export") and args:
             return args[0][1]
         return self.call_op(name, args)

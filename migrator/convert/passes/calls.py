@@ -233,14 +233,18 @@ def compiled(rw: Rewriter, node: cst.Call) -> Any:
     return rw.visit(node.args[0].value)
 
 
-@converts(cst.Call, called=("torch.jit.annotate",))
+_TOLD = {"torch.jit.annotate": 2, "torch.jit._unwrap_optional": 1}
+"""What torch's compiler is told of a value, the last argument: its type, or that it is not None."""
+
+
+@converts(cst.Call, called=_TOLD)
 def annotated(rw: Rewriter, node: cst.Call) -> Any:
-    """``torch.jit.annotate(List[int], [])`` → ``[]``: what torch's compiler is told of a value."""
-    if rw.ctx.facts.callee(node) != "torch.jit.annotate" or len(node.args) != 2:
+    """``torch.jit.annotate(List[int], [])`` → ``[]``, ``torch.jit._unwrap_optional(x)`` → ``x``."""
+    if len(node.args) != _TOLD.get(rw.ctx.facts.callee(node) or ""):
         return None
     if any(one.star or one.keyword is not None for one in node.args):
         return None
-    return rw.visit(node.args[1].value)
+    return rw.visit(node.args[-1].value)
 
 
 @converts(cst.Call)
