@@ -92,9 +92,10 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
     if info is None or made is None or init is None or _inherits(info):
         return None
     rule = layer_rule(info)
-    if rule is None or _read(ctx, info, rule) or _hands_on(ctx, init.node):
-        return made if rule is not None else None
-    return None
+    if rule is None:
+        return None
+    asks = _hands_on(ctx, init.node) or _over_axes(ctx, init.node) or _read(ctx, info, rule)
+    return made if asks else None
 
 
 _IN_PLACE = {
@@ -189,6 +190,34 @@ def _hands_on(ctx: Context, init: cst.FunctionDef) -> bool:
         and any(arg.star for arg in node.args)
         for node in ctx.source.index.within(init, cst.Call)
     )
+
+
+def _over_axes(ctx: Context, init: cst.FunctionDef) -> bool:
+    """Whether ``super().__init__`` of a norm may get a shape of several axes, or a number that Flax must not ask about.
+
+    Without a weight Flax takes several axes without a word, so that the rules of norms then make the class that knows
+    both, where it is not sure that there is one axis; the class that is derived from must be the same.
+    """
+    for call in ctx.source.index.within(init, cst.Call):
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "__init__":
+            continue
+        given = [a.value for a in call.args if a.keyword is None]
+        if not syntax.is_super(call.func.value) and given and is_self(given[0]):
+            del given[0]  # nn.LayerNorm.__init__(self, …)
+        named = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
+        shape = named.get("normalized_shape", given[0] if given else None)
+        affine = named.get("elementwise_affine", given[2] if len(given) > _BEFORE_AFFINE else None)
+        kind = ctx.facts.kind(shape) if shape is not None else k.Unknown()
+        if isinstance(kind, k.Sequence) or (isinstance(kind, k.Tuple) and len(kind.items) != 1):
+            return True
+        one = kind.items[0] if isinstance(kind, k.Tuple) else kind
+        if affine is not None and one != k.INT and syntax.code(affine) != "True":
+            return True
+    return False
+
+
+_BEFORE_AFFINE = 2
+"""The arguments of a norm before ``elementwise_affine``."""
 
 
 def layer_rule(info: ClassInfo) -> Rule | None:
