@@ -58,6 +58,15 @@ class Expressions:
         self.facts = facts
         self.module = module
         self.env: Env = {}
+        self._missed: set[str] = set()
+        """Names that were read before anything was bound to them."""
+        self._later: set[str] = set()
+        """Names that are None when a loop begins, in its first round."""
+        self._left_out = False
+        self._first_rounds: list[cst.For | cst.While] = []
+        """The loops around that are walked for the first time."""
+        self._jumps: list[tuple[Env, bool]] = []
+        """What is known at each break and continue of a loop."""
         self.function: FunctionInfo | None = None
         self.owner: ClassInfo | None = None
         self._observed = facts.observed
@@ -101,6 +110,7 @@ class Expressions:
             return k.Const(name == "True")
         if name == "None":
             return k.NONE
+        self._missed.add(name)
         if name in _BUILTINS:
             return k.Function(f"builtins.{name}")
         if isinstance(getattr(builtins, name, None), type):
@@ -396,13 +406,24 @@ class Expressions:
         if known is not None:
             return self.eval(node.body if known else node.orelse)
         saved = dict(self.env)
-        self.env.update(self.narrow(node.test, True))
+        told = self.narrow(node.test, True), self.narrow(node.test, False)
+        self.env.update(told[0])
         body = self.eval(node.body)
-        self.env = dict(saved)
-        self.env.update(self.narrow(node.test, False))
+        self.env = {**saved, **told[1]}
         orelse = self.eval(node.orelse)
         self.env = saved
-        return k.join(body, orelse)
+        if self._later and self._leave_out(told[1]):
+            return body
+        return orelse if self._later and self._leave_out(told[0]) else k.join(body, orelse)
+
+    def _leave_out(self, told: Env) -> bool:
+        """Whether the first round of a loop never gets where a test says this: a name is None there until it has run."""
+        left = any(
+            name in self._later and kind == k.UNKNOWN and self.env.get(name) == k.NONE
+            for name, kind in told.items()
+        )
+        self._left_out = self._left_out or left
+        return left
 
     def eval_NamedExpr(self, node: cst.NamedExpr) -> k.Kind:
         kind = self.eval(node.value)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import libcst as cst
 
+from migrator.assignments import bound
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
 from migrator.infer.calls import PARAMETER
@@ -94,9 +95,11 @@ class Statements(Narrowing):
         self._ended = True
 
     def do_Break(self, node: cst.Break) -> None:
+        self._jumps.append((dict(self.env), False))
         self._ended = True
 
     def do_Continue(self, node: cst.Continue) -> None:
+        self._jumps.append((dict(self.env), False))
         self._ended = True
 
     def do_Assert(self, node: cst.Assert) -> None:
@@ -392,11 +395,42 @@ class Statements(Narrowing):
 
     # --- flow -----------------------------------------------------------------------------------------------------
 
-    def _branch(self, env: Env, body: Callable[[], None]) -> tuple[Env, bool]:
+    def _branch(
+        self, env: Env, body: Callable[[], None], later: bool | None = None
+    ) -> tuple[Env, bool]:
+        """What is known behind a branch, and whether it leaves.
+
+        Args:
+          later: for a branch of an ``if``, whether its test is never so in the first round of a loop.
+        """
+        if self._first_rounds and later is not None:
+            return self._first_branch(env, body, later)
         self.env, self._ended = dict(env), False
         body()
         ended, self._ended = self._ended, False
         return self.env, ended
+
+    def _first_branch(self, env: Env, body: Callable[[], None], later: bool) -> tuple[Env, bool]:
+        """A branch in the first round of a loop, which does not run then if it reads what the loop has yet to bind."""
+        missed, self._missed = self._missed, set()
+        jumps = len(self._jumps)
+        end, ended = self._branch(env, body)
+        unbound = {name for name in self._missed if name not in env}
+        self._missed |= missed
+        if later or (unbound and not unbound.isdisjoint(self._bound_in_rounds())):
+            del self._jumps[jumps:]
+            self._left_out = True
+            return end, True
+        return end, ended
+
+    def _bound_in_rounds(self) -> set[str]:
+        return {
+            name
+            for loop in self._first_rounds
+            for line in self.facts.tree.within(loop.body, cst.Assign)
+            for one in line.targets
+            for name in bound(one.target)
+        }
 
     def _merge(self, branches: Sequence[tuple[Env, bool]]) -> None:
         alive = [env for env, ended in branches if not ended]
@@ -422,12 +456,16 @@ class Statements(Narrowing):
         self.eval(node.test)
         base = dict(self.env)
         known = self._static_truth(node.test)
-        then = {**base, **self.narrow(node.test, True)}
-        other = {**base, **self.narrow(node.test, False)}
-        first = self._branch(then, lambda: self.statement(node.body))
+        told = self.narrow(node.test, True), self.narrow(node.test, False)
+        later = [self._leave_out(one) for one in told]
+        then = {**base, **told[0]}
+        other = {**base, **told[1]}
+        first = self._branch(then, lambda: self.statement(node.body), later[0])
         orelse = node.orelse
         second = self._branch(
-            other, (lambda: self.statement(orelse)) if orelse is not None else lambda: None
+            other,
+            (lambda: self.statement(orelse)) if orelse is not None else lambda: None,
+            later[1],
         )
         if known is True:
             self._merge([first])
@@ -451,14 +489,27 @@ class Statements(Narrowing):
 
     def _loop(self, enter: Callable[[], None], node: cst.For | cst.While) -> None:
         before = dict(self.env)
-        for _ in range(2):
+        outer = self._jumps, self._missed, self._later, self._left_out
+        given = self.function.params if self.function is not None else {}
+        nothing = {n for n, kind in before.items() if kind == k.NONE and n not in given}
+        self._later = outer[2] | nothing
+        self._first_rounds.append(node)
+        for _ in range(_ROUNDS):
+            self._jumps, self._missed, self._left_out = [], set(), False
             enter()
-            body, _ = self._branch(self.env, lambda: self.statement(node.body))
-            self._merge([(before, False), (body, False)])
+            body = self._branch(self.env, lambda: self.statement(node.body))
+            self._merge([(before, False), body, *self._jumps])
+            self._later = outer[2]
+            if self._first_rounds and self._first_rounds[-1] is node:
+                self._first_rounds.pop()
+            outer[1].update(self._missed)
             after = self.env
-            if all(after.get(n) is kind or after.get(n) == kind for n, kind in before.items()):
+            same = all(after.get(n) is kind or after.get(n) == kind for n, kind in before.items())
+            known = not any(n in after and n not in before for n in self._missed)
+            if same and known and not self._left_out:
                 break  # a second walk would see what the first one saw
             before = dict(self.env)
+        self._jumps, self._missed, self._later, self._left_out = outer
         if node.orelse is not None:
             self.statement(node.orelse)
 
@@ -515,6 +566,8 @@ class Statements(Narrowing):
         self._merge([*branches, (base, False)])
 
 
+_ROUNDS = 3
+"""Walks over the body of a loop: a name that one binds tells another in the next."""
 _EMPTY = ".[]"
 """Behind the name of a list or dict: nothing has been put into it."""
 

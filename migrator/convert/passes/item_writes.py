@@ -170,6 +170,7 @@ def _mask_among(rw: Rewriter, target: cst.Subscript) -> cst.SubscriptElement | N
         assert isinstance(part, cst.Index)
         kind = rw.ctx.kind(part.value)
         mask = isinstance(kind, k.Tensor) and kind.dtype in ("bool", None) and kind.rank != 0
+        mask = mask or (kind == k.UNKNOWN and _may_be_mask(part.value))
         if mask and found is None:
             found = element
         elif isinstance(part.value, cst.Ellipsis) and found is None:
@@ -177,6 +178,14 @@ def _mask_among(rw: Rewriter, target: cst.Subscript) -> cst.SubscriptElement | N
         elif not _is_basic(rw, part.value):
             return None
     return found
+
+
+_OF_MASKS = (cst.BitAnd, cst.BitOr, cst.BitXor, cst.Multiply)
+"""Operators that give a mask of masks."""
+
+
+def _may_be_mask(index: cst.BaseExpression) -> bool:
+    return not isinstance(index, cst.BinaryOperation) or isinstance(index.operator, _OF_MASKS)
 
 
 def _is_basic(rw: Rewriter, bound: cst.BaseExpression | None) -> bool:

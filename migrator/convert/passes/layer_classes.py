@@ -94,8 +94,9 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
     rule = layer_rule(info)
     if rule is None:
         return None
-    asks = _hands_on(ctx, init.node) or _over_axes(ctx, init.node) or _read(ctx, info, rule)
-    return made if asks else None
+    norm = made[0] == "rules.compat.norm"
+    asks = _hands_on(ctx, init.node) or (norm and _over_axes(ctx, init.node))
+    return made if asks or _read(ctx, info, rule) else None
 
 
 _IN_PLACE = {
