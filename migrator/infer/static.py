@@ -13,7 +13,7 @@ from migrator.infer.facts import Facts
 from migrator.infer.guards import asked_texts
 from migrator.infer.symbols import TORCH_VERSION, canonical, of_torch
 from migrator.source import dotted
-from migrator.syntax import is_docstring
+from migrator.syntax import is_docstring, parameters
 from rules import definitions
 from rules.torch_names import ROOTS, VERSION, table
 
@@ -78,8 +78,13 @@ def choices(facts: Facts, call: cst.Call) -> list[str]:
     asked = asked_texts(facts.tree, written)
     if asked:
         return asked if all(exists(namespace.name, one) for one in asked) else []
+    written = _written_out(facts, call, written)
     if canonical(namespace.name) == "torch.nn" and (named := _recurrent(written)):
         return named
+    either = [written.body, written.orelse] if isinstance(written, cst.IfExp) else []
+    told = [str(one.evaluated_value) for one in either if isinstance(one, cst.SimpleString)]
+    if len(told) == 2:
+        return told if all(exists(namespace.name, one) for one in told) else []
     for hole in (r"\d+", r"\w+"):
         pattern = _pattern(facts, written, hole)
         if pattern is None:
@@ -115,60 +120,93 @@ def _recurrent(written: cst.BaseExpression) -> list[str]:
     return [*layers, *(f"{one}Cell" for one in layers)] if "cell" in name else layers
 
 
+def _written_out(facts: Facts, call: cst.Call, written: cst.BaseExpression) -> cst.BaseExpression:
+    """``kind + "Cell"`` for a name or an attribute that is given that and nothing else."""
+    name = dotted(written) if isinstance(written, (cst.Name, cst.Attribute)) else None
+    if name is None:
+        return written
+    within = cst.FunctionDef if isinstance(written, cst.Name) else cst.ClassDef
+    scope = next((n for n in reversed(facts.tree.around(call)) if isinstance(n, within)), None)
+    if scope is None or (isinstance(scope, cst.FunctionDef) and name in parameters(scope)):
+        return written
+    targets = facts.tree.within(scope, cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For)
+    given = [one for one in targets if name in (dotted(n) for n in _names(one.target))]
+    line = facts.tree.parent(given[0]) if len(given) == 1 else None
+    if not isinstance(line, cst.Assign) or dotted(given[0].target) != name:
+        return written
+    return line.value if _parts(line.value) is not None else written
+
+
+def _names(target: cst.BaseExpression) -> list[cst.BaseExpression]:
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return [name for one in target.elements for name in _names(one.value)]
+    return [target]
+
+
 def _pattern(facts: Facts, node: cst.BaseExpression, hole: str) -> str | None:
     """The names that a text with one hole may be, as a regular expression; a hole that is a string is a word."""
-    parts = _parts(node) or []
-    holes = [p for p in parts if not isinstance(p, str)]
-    if len(holes) != 1 or not "".join(p for p in parts if isinstance(p, str)).isidentifier():
+    parts = _parts(node)
+    holes = [one for one in parts or () if not isinstance(one, str)]
+    texts = [one for one in parts or () if isinstance(one, str)]
+    if parts is None or len(holes) != 1 or not "".join(texts).isidentifier():
         return None
-    if k.scalar_type(facts.kind(holes[0])) == "str":
+    number = isinstance(holes[0], cst.Call) and facts.callee(holes[0]) == "builtins.str"
+    if k.scalar_type(facts.kind(holes[0])) == "str" and not number:
         hole = r"\w+"
-    return "".join(re.escape(p) if isinstance(p, str) else hole for p in parts)
-
-
-_HOLE = {"format": re.compile(r"\{0?\}"), "%": re.compile(r"%[dis]")}
-_MARKS = {"format": "{}", "%": "%"}
+    return "".join(re.escape(one) if isinstance(one, str) else hole for one in parts)
 
 
 def _parts(node: cst.BaseExpression) -> list[str | cst.BaseExpression] | None:
-    """What a text is put together of: ``f"Conv{n}d"``, ``"Conv%dd" % n``, ``"Conv{}d".format(n)``, ``"Conv" + str(n)``."""
-    if isinstance(node, cst.SimpleString):
-        return [node.raw_value] if "\\" not in node.raw_value and not node.prefix else None
+    """What a text is put together from, in order: ``f"Conv{n}d"``, ``kind + "Cell"``, ``"%sCell" % kind``, ``.format``."""
     if isinstance(node, cst.FormattedString):
-        made: list[str | cst.BaseExpression] = []
-        for part in node.parts:
-            if isinstance(part, cst.FormattedStringText):
-                made.append(part.value)
-            elif isinstance(part, cst.FormattedStringExpression) and part.format_spec is None:
-                made.append(part.expression)
+        if "r" in node.prefix.lower():
+            return None
+        found: list[str | cst.BaseExpression] = []
+        for one in node.parts:
+            if isinstance(one, cst.FormattedStringText):
+                found.append(one.value)
+            elif isinstance(one, cst.FormattedStringExpression) and one.format_spec is None:
+                found.append(one.expression)
             else:
                 return None
-        return None if "r" in node.prefix.lower() else made
+        return found
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-        left, right = _parts(node.left), _parts(node.right)
-        return None if left is None or right is None else [*left, *right]
+        sides = [_parts(side) or [side] for side in (node.left, node.right)]
+        told = any(isinstance(one, str) for side in sides for one in side)
+        return [one for side in sides for one in side] if told else None
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
-        return None if isinstance(node.right, cst.Tuple) else _filled(node.left, "%", node.right)
-    if not isinstance(node, cst.Call) or len(node.args) != 1:
-        return [node]
-    (given,), func = node.args, node.func
-    if given.star or given.keyword is not None:
+        given = node.right.elements if isinstance(node.right, cst.Tuple) else None
+        values = [node.right] if given is None else [one.value for one in given]
+        return _filled(node.left, _PERCENT, values)
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if node.func.attr.value == "format" and not any(a.keyword or a.star for a in node.args):
+            return _filled(node.func.value, _BRACES, [a.value for a in node.args])
         return None
-    if isinstance(func, cst.Attribute) and func.attr.value == "format":
-        return _filled(func.value, "format", given.value)
-    return [given.value if isinstance(func, cst.Name) and func.value == "str" else node]
+    if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
+        return [node.evaluated_value]
+    return None
+
+
+_PERCENT = re.compile(r"%[dis]")
+_BRACES = re.compile(r"\{\}")
 
 
 def _filled(
-    template: cst.BaseExpression, way: str, value: cst.BaseExpression
+    node: cst.BaseExpression, hole: re.Pattern[str], values: list[cst.BaseExpression]
 ) -> list[str | cst.BaseExpression] | None:
-    """A text with one place that a value is put into."""
-    if not isinstance(template, cst.SimpleString) or template.prefix:
+    """The texts around the holes of a string, and between them what stands there."""
+    text = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+    if not isinstance(text, str):
         return None
-    texts = _HOLE[way].split(template.raw_value)
-    if len(texts) != 2 or any(mark in text for text in texts for mark in (*_MARKS[way], "\\")):
+    if len(values) == 1 and hole is _BRACES:
+        text = text.replace("{0}", "{}")
+    first, *rest = hole.split(text)
+    if len(rest) != len(values) or any(mark in one for one in (first, *rest) for mark in "%{}"):
         return None
-    return [texts[0], value, texts[1]]
+    found: list[str | cst.BaseExpression] = [first]
+    for value, after in zip(values, rest, strict=True):
+        found += [*(_parts(value) or [value]), after]
+    return found
 
 
 _MOST = 6

@@ -32,6 +32,8 @@ class M(nn.Module):
         '"BatchNorm" + str(n) + "d"',
         '"BatchNorm" + f"{n}d"',
         '"Batch" + "Norm%dd" % n',
+        '"%s%dd" % ("BatchNorm", n)',
+        '"{}{}d".format("BatchNorm", n)',
     ],
 )
 def test_written_with_one_hole(written: str) -> None:
@@ -48,8 +50,6 @@ def test_a_word_in_the_hole() -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        '"%s%dd" % ("BatchNorm", n)',
-        '"{}{}d".format("BatchNorm", n)',
         '"BatchNorm{n}d".format(**{"n": n})',
         '"{:s}".format(n)',
         '"Batch%%Norm%dd" % n',
