@@ -17,6 +17,7 @@ from migrator.convert.passes.places import is_place
 from migrator.convert.passes.targets import current
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.surroundings import told
+from migrator.convert.untracked import has_gradient, stopped
 from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.distributions import DIVERGENCE, comparable, converted, members, result
@@ -138,14 +139,38 @@ def checkpointed(rw: Rewriter, node: cst.Call) -> Any:
         return None
     function, *rest = node.args
     kept = [a for a in rest if a.keyword is None or a.keyword.value not in _CHECKPOINT_OPTIONS]
-    call = cst.Call(function.value, [a.with_changes(comma=cst.MaybeSentinel.DEFAULT) for a in kept])
+    run = function.value
+    if isinstance(run, cst.Lambda):
+        run = syntax.parenthesized(run)  # type: ignore[assignment]
+        rw.ctx.facts.kinds[run] = rw.ctx.facts.kind(function.value)
+    call = cst.Call(run, [a.with_changes(comma=cst.MaybeSentinel.DEFAULT) for a in kept])
     rw.ctx.facts.kinds[call] = rw.ctx.facts.kind(node)
     owner = _owner(rw, function.value)
     made: cst.Call = rw.visit(call)
+    cut = _has_no_gradient(rw, node, made)
     if owner is not None and isinstance(made, cst.Call):
-        return _rematerialised(rw, owner, call, made)
+        whole = _rematerialised(rw, owner, call, made)
+        return stopped(rw, whole) if cut else whole
     _left_out(rw, node)
-    return syntax.with_args(made, list(made.args)) if isinstance(made, cst.Call) else made
+    result = syntax.with_args(made, list(made.args)) if isinstance(made, cst.Call) else made
+    return stopped(rw, result) if cut else result
+
+
+def _has_no_gradient(rw: Rewriter, node: cst.Call, made: cst.BaseExpression) -> bool:
+    """Whether torch leaves the parameters of a checkpointed call without a gradient.
+
+    The reentrant form, which is the default, has one only where a tensor that it is handed has."""
+    for one in node.args[1:]:
+        reentrant = one.keyword is not None and one.keyword.value == "use_reentrant"
+        if one.star or (reentrant and rw.ctx.kind(one.value) != k.Const(True)):
+            return False
+    given = [a.value for a in node.args[1:] if a.keyword is None]
+    args = [a.value for a in made.args if a.keyword is None] if isinstance(made, cst.Call) else []
+    if len(args) != len(given):
+        return False
+    kinds = [rw.ctx.kind(one) for one in given]
+    whole = [isinstance(one, k.Tensor) and one.dtype in ("int", "bool") for one in kinds]
+    return all(w or not has_gradient(rw.ctx, one) for w, one in zip(whole, args, strict=True))
 
 
 def _left_out(rw: Rewriter, node: cst.Call) -> None:

@@ -1,0 +1,60 @@
+"""``checkpoint`` in its reentrant form, which has a gradient only where a tensor that it is handed has one."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import migrator
+from tests.convert.tools import X, both
+
+SOURCE = """
+from torch.utils.checkpoint import checkpoint
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.s = nn.Linear(4, 4)
+        self.l = nn.Linear(4, 4)
+        self.e = nn.Embedding(9, 4)
+        self.h = nn.Linear(4, 4)
+
+    def run(self, x):
+        return self.l(x)
+
+    def forward(self, x):
+        y = self.s(x)
+        return self.h({call}) + y
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "cut"),
+    [
+        ("checkpoint(self.l, y, use_reentrant=True)", False),
+        ("checkpoint(self.l, y.detach(), use_reentrant=True)", True),
+        ("checkpoint(self.l, self.s(x).detach())", True),
+        ("checkpoint(self.l, y.detach(), use_reentrant=False)", False),
+        ("checkpoint(self.run, y.detach(), use_reentrant=True)", True),
+        ("checkpoint(lambda z: self.l(z) * 2, y.detach(), use_reentrant=True)", True),
+        ("checkpoint(self.e, (x * 2).abs().long(), use_reentrant=True)[:, 0]", True),
+        ("checkpoint(self.e, (x * 2).abs().long(), use_reentrant=False)[:, 0]", False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_parameters_have_the_gradients_of_torch(call: str, cut: bool) -> None:
+    model, port, code = both(SOURCE.format(call=call))
+    (model(X) ** 2).sum().backward()
+
+    def loss(module: nnx.Module) -> jax.Array:
+        return (module(jnp.asarray(X.numpy())) ** 2).sum()
+
+    slopes = migrator.to_state_dict(nnx.jit(nnx.grad(loss))(port), like=port)
+    for name, value in model.named_parameters():
+        want = np.zeros(value.shape) if value.grad is None else value.grad
+        np.testing.assert_allclose(slopes[name], want, rtol=1e-4, atol=1e-5)
+    assert ("jax.lax.stop_gradient(" in code) is cut
