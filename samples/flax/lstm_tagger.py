@@ -36,7 +36,7 @@ class Embedding(nnx.Embed):
         weight = self.embedding[...]
         if self.max_norm is not None:
             weight = renormalized(weight, input, self.max_norm, self.norm_type)
-            self.embedding[...] = lax.stop_gradient(weight)
+            self.embedding[...] = weight
         output = weight[input]
         if self.scale_grad_by_freq:
             share = 1 / jnp.zeros(len(weight)).at[input].add(1)[input][..., None]
