@@ -210,12 +210,9 @@ class Calls(ModuleMethods):
         """``module.init_weights()`` of a module that is not known, where some class has such a method."""
         if self.function is None or not isinstance(node, cst.Attribute):
             return False
-        name = node.attr.value
-        if name == "reset_parameters":
-            return True
-        return name in INITIALISING and any(
-            name in info.methods and info.torch_base for info in self.facts.classes.values()
-        )
+        name, classes = node.attr.value, self.facts.classes.values()
+        own = any(name in info.methods and info.torch_base for info in classes)
+        return name == "reset_parameters" or (name in INITIALISING and own)
 
     def _named_class(self, node: cst.BaseExpression) -> bool:
         """Whether something is called that is by its name a class: ``model_cls(**kwargs)``.

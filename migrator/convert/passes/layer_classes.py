@@ -10,6 +10,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.base_arguments import hands_on, over_axes, pads_otherwise
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.targets import check_loss
 from migrator.convert.rewriter import Rewriter, converts
@@ -29,8 +30,6 @@ _SAME = {
 """Attributes that Flax's layers have under torch's names."""
 CONVOLUTIONS = ("torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d")
 """Layers whose copied classes take torch's own arguments up to ``bias``, by place and by name."""
-_BEFORE_MODE = 8
-"""The arguments of a convolution before ``padding_mode``."""
 _LEFT_OUT = frozenset({"device", "dtype", "rngs"})
 
 
@@ -78,7 +77,7 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
     Its constructor hands on arguments that are not known here, or its methods read what Flax's layer does not keep.
     """
     if info is not None and info.torch_base in CONVOLUTIONS and not _inherits(info):
-        if _pads_otherwise(ctx) or "_reversed_padding_repeated_twice" in ctx.words:
+        if pads_otherwise(ctx) or "_reversed_padding_repeated_twice" in ctx.words:
             return "rules.compat.conv", info.torch_base.replace("torch.nn.", "Padded")
         return None
     if info is not None and info.torch_base in _OF_FUNCTIONS:
@@ -95,7 +94,7 @@ def as_torch(ctx: Context, info: ClassInfo | None) -> tuple[str, str] | None:
     if rule is None:
         return None
     norm = made[0] == "rules.compat.norm"
-    asks = _hands_on(ctx, init.node) or (norm and _over_axes(ctx, init.node))
+    asks = hands_on(ctx, init.node) or (norm and over_axes(ctx, init.node))
     return made if asks or _read(ctx, info, rule) else None
 
 
@@ -129,7 +128,7 @@ _EMBEDDING = ("rules.compat.embedding", "EmbeddingAsTorch")
 def _asks_more(ctx: Context, info: ClassInfo) -> bool:
     """Whether a class derived from an embedding is made with more than its two sizes, or reads what it was made with."""
     init = info.methods.get("__init__")
-    if init is None or _hands_on(ctx, init.node):
+    if init is None or hands_on(ctx, init.node):
         return True
     made = [
         call
@@ -166,59 +165,6 @@ def mixed_in(info: ClassInfo) -> list[ClassInfo]:
     if info.torch_base in (None, "torch.nn.Module") or _inherits(info):
         return []
     return [p for p in info.parents if p.torch_base == "torch.nn.Module"]
-
-
-def _pads_otherwise(ctx: Context) -> bool:
-    """Whether the file hands a ``padding_mode`` to a convolution that is not torch's own class."""
-    for call in ctx.source.index.of_type(cst.Call):
-        kind = ctx.facts.kind(call.func)
-        if isinstance(kind, k.Class) and kind.name.startswith("torch."):
-            continue
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__":
-            plain = [a for a in call.args if not a.star and a.keyword is None]
-            if len(plain) > _BEFORE_MODE:
-                return True
-        if any(a.keyword is not None and a.keyword.value == "padding_mode" for a in call.args):
-            return True
-    return False
-
-
-def _hands_on(ctx: Context, init: cst.FunctionDef) -> bool:
-    """Whether ``super().__init__`` gets starred arguments."""
-    return any(
-        isinstance(node.func, cst.Attribute)
-        and node.func.attr.value == "__init__"
-        and any(arg.star for arg in node.args)
-        for node in ctx.source.index.within(init, cst.Call)
-    )
-
-
-def _over_axes(ctx: Context, init: cst.FunctionDef) -> bool:
-    """Whether ``super().__init__`` of a norm may get a shape of several axes, or a number that Flax must not ask about.
-
-    Without a weight Flax takes several axes without a word, so that the rules of norms then make the class that knows
-    both, where it is not sure that there is one axis; the class that is derived from must be the same.
-    """
-    for call in ctx.source.index.within(init, cst.Call):
-        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "__init__":
-            continue
-        given = [a.value for a in call.args if a.keyword is None]
-        if not syntax.is_super(call.func.value) and given and is_self(given[0]):
-            del given[0]  # nn.LayerNorm.__init__(self, …)
-        named = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
-        shape = named.get("normalized_shape", given[0] if given else None)
-        affine = named.get("elementwise_affine", given[2] if len(given) > _BEFORE_AFFINE else None)
-        kind = ctx.facts.kind(shape) if shape is not None else k.Unknown()
-        if isinstance(kind, k.Sequence) or (isinstance(kind, k.Tuple) and len(kind.items) != 1):
-            return True
-        one = kind.items[0] if isinstance(kind, k.Tuple) else kind
-        if affine is not None and one != k.INT and syntax.code(affine) != "True":
-            return True
-    return False
-
-
-_BEFORE_AFFINE = 2
-"""The arguments of a norm before ``elementwise_affine``."""
 
 
 def layer_rule(info: ClassInfo) -> Rule | None:
