@@ -47,11 +47,13 @@ _OF_FUNCTIONS = {
         for name in "MaxPool1dAsTorch MaxPool2dAsTorch MaxPool3dAsTorch".split()
     },
     **{
-        f"torch.nn.{name}": ("rules.compat.functions_as_torch", f"{name}AsTorch")
+        f"torch.nn.{name.removesuffix('AsTorch')}": ("rules.compat.functions_as_torch", name)
         for name in (
-            "GLU Hardtanh ReLU6 SELU Mish Hardsigmoid Hardswish CELU Threshold Hardshrink Softshrink Tanhshrink "
-            "Softsign LogSigmoid Softmax2d Softmin Unfold Fold ChannelShuffle PixelUnshuffle UpsamplingNearest2d "
-            "UpsamplingBilinear2d LPPool1d LPPool2d"
+            "GLUAsTorch HardtanhAsTorch ReLU6AsTorch SELUAsTorch MishAsTorch HardsigmoidAsTorch "
+            "HardswishAsTorch CELUAsTorch ThresholdAsTorch HardshrinkAsTorch SoftshrinkAsTorch "
+            "TanhshrinkAsTorch SoftsignAsTorch LogSigmoidAsTorch Softmax2dAsTorch SoftminAsTorch "
+            "UnfoldAsTorch FoldAsTorch ChannelShuffleAsTorch PixelUnshuffleAsTorch "
+            "UpsamplingNearest2dAsTorch UpsamplingBilinear2dAsTorch LPPool1dAsTorch LPPool2dAsTorch"
         ).split()
     },
     "torch.nn.AvgPool2d": ("rules.compat.pooling_layers", "AvgPool2dAsTorch"),
