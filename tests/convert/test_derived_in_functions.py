@@ -59,3 +59,27 @@ def test_an_attribute_is_given_nothing(line: str) -> None:
 
 def test_an_attribute_is_given_what_a_method_returns() -> None:
     check(RESET.format("return self.hidden"))
+
+
+OWN_LOOKUP = """
+class Table(nn.Embedding):
+    def __init__(self, n, d, *args, **kwargs):
+        super().__init__(n, d, *args, padding_idx=0, **kwargs)
+
+    def forward(self, x):
+        weight = self.weight * 2
+        return F.embedding(x, weight, self.padding_idx, self.max_norm, self.norm_type)
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = Table(5, 4)
+        {}
+
+    def forward(self, x):
+        return self.table(torch.tensor([1, 0, 2])) + x
+"""
+
+
+def test_a_lookup_that_hands_on_a_limit_nobody_asks_for() -> None:
+    check(OWN_LOOKUP.format("self.a = self.b = None"))

@@ -11,7 +11,7 @@ import pytest
 import torch
 from flax import nnx
 
-from tests.convert.tools import both, rules_of
+from tests.convert.tools import both, loaded, rules_of
 
 FORWARD = """
 class M(nn.Module):
@@ -162,3 +162,27 @@ def test_what_hangs_on_sizes_and_lists_in_an_argument(lines: str) -> None:
     want = model({**given, "a": a})
     got = port({**given, "a": jnp.asarray(a.numpy())})
     jax.tree.map(lambda one, two: np.testing.assert_allclose(one, two, rtol=1e-6), got, want)
+
+
+CARTESIAN = """
+import numpy as np
+
+def cartesian(arrays, out=None):
+    n = int(np.prod([len(one) for one in arrays]))
+    if out is None:
+        out = np.zeros([n, len(arrays)])
+    m = n // len(arrays[0])
+    out[:, 0] = np.repeat(arrays[0], m)
+    if arrays[1:]:
+        cartesian(arrays[1:], out=out[0:m, 1:])
+        for j in range(1, len(arrays[0])):
+            out[j * m : (j + 1) * m, 1:] = out[0:m, 1:]
+    return out
+"""
+
+
+def test_arrays_of_numpy_are_written_as_they_are() -> None:
+    theirs, ours, code = loaded(CARTESIAN)
+    assert "with_item" not in code
+    given = [np.arange(2.0), np.arange(3.0), np.ones(2)]
+    np.testing.assert_array_equal(ours["cartesian"](given), theirs["cartesian"](given))

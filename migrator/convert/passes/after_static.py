@@ -75,7 +75,7 @@ def nothing_yet(rw: Rewriter, node: cst.Assign) -> Any:
 @converts(cst.Assign, values=(cst.Call,), targets=(cst.Attribute,))
 def nothing_given(rw: Rewriter, node: cst.Assign) -> None:
     """``self.hidden = self.reset()`` of a method that sets ``hidden`` and returns None, which torch then keeps."""
-    if rw.ctx.facts.kind(node.value) != k.NONE:
+    if not isinstance(node.value, cst.Call) or rw.ctx.facts.kind(node.value) != k.NONE:
         return
     for one in node.targets:
         target = one.target

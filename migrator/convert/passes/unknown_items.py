@@ -103,7 +103,7 @@ def _is_an_array_s(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpressio
         return False
     while isinstance(root, cst.Subscript) and isinstance(ctx.kind(root.value), k.Unknown):
         root = root.value
-    if not isinstance(root, cst.Name):
+    if not isinstance(root, cst.Name) or _holds_numpy(ctx, root.value):
         return False
     if _is_for_arrays(ctx, target, value):
         return True
@@ -115,6 +115,20 @@ def _is_an_array_s(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpressio
     every = ctx.facts.tree.within(frame.info.node.body, cst.Assign)
     given = [v for a in every for t in a.targets for v in _assigned(t.target, a.value, root.value)]
     return any(_computes(ctx, one) for one in given)
+
+
+def _holds_numpy(ctx: Context, name: str) -> bool:
+    """Whether a name is given an array of numpy somewhere in a function, or one is written into it."""
+    assert ctx.frame is not None
+    for line in ctx.facts.tree.within(ctx.frame.info.node.body, cst.Assign):
+        for to in line.targets:
+            root = to.target
+            while isinstance(root, cst.Subscript):
+                root = root.value
+            if isinstance(root, cst.Name) and root.value == name:
+                if ctx.facts.kind(line.value) == k.NUMPY:
+                    return True
+    return False
 
 
 def _is_for_arrays(ctx: Context, target: cst.Subscript, value: cst.BaseExpression) -> bool:
