@@ -37,6 +37,7 @@ class Construction(Python):
         info = self.facts.classes.get(name)
         if info is not None:
             return self._construct_own(info, args)
+        name = k.on_host(name)
         if name in ("torch.nn.Parameter", "torch.nn.Buffer"):
             role = "param" if name == "torch.nn.Parameter" else "buffer"
             first = args[0][1] if args else k.UNKNOWN

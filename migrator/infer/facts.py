@@ -368,7 +368,7 @@ class Facts:
         form = type(kind)
         if (form is k.Function or form is k.Class) and kind.name:  # type: ignore[union-attr]
             given = form is k.Function and kind.given  # type: ignore[union-attr]
-            return None if given else kind.name  # type: ignore[union-attr]
+            return None if given else k.on_host(kind.name)  # type: ignore[union-attr]
         if form is k.Module:
             return f"{kind.cls}()"  # type: ignore[union-attr]
         return None

@@ -195,6 +195,12 @@ def scalar_type(kind: Kind) -> str | None:
     return None
 
 
+def on_host(name: str) -> str:
+    """``torch.FloatTensor`` for ``torch.cuda.FloatTensor``: JAX places arrays by itself."""
+    cuda = name.startswith("torch.cuda.") and name.endswith("Tensor")
+    return f"torch.{name.removeprefix('torch.cuda.')}" if cuda else name
+
+
 def join(a: Kind, b: Kind) -> Kind:
     """Least upper bound of two kinds."""
     if a == b:
@@ -243,6 +249,8 @@ def join(a: Kind, b: Kind) -> Kind:
     if isinstance(a, Other) and isinstance(b, Other):
         return Other()
     if isinstance(a, Class) and isinstance(b, Class):
+        if on_host(a.name) == on_host(b.name):
+            return Class(on_host(a.name))
         return Class("", _classes(a.among or (a.name,), b.among or (b.name,)))
     if isinstance(a, (Function, Class)) and isinstance(b, (Function, Class)):
         return Function("")

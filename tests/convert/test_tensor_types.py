@@ -55,8 +55,8 @@ def test_a_class_that_is_asked_for(name: str, given: np.ndarray) -> None:
     [
         "return isinstance(x, (torch.FloatTensor, torch.cuda.FloatTensor))",
         "return isinstance(x, torch.cuda.FloatTensor)",
-        "kind = torch.cuda.FloatTensor if x.is_cuda else torch.FloatTensor\n    return kind([1.0, 2.0])",
-        "kind = torch.FloatTensor\n    return kind(2, 3).fill_(0)",
+        "return use(torch.cuda.FloatTensor if x.is_cuda else torch.FloatTensor)",
+        "kind = torch.FloatTensor\n    return use(kind)",
     ],
 )
 def test_a_class_as_a_value_is_a_finding(body: str) -> None:
