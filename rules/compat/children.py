@@ -5,7 +5,7 @@ from __future__ import annotations
 from flax import nnx
 
 from rules.compat.factories import LayerClass
-from rules.compat.layer_functions import identity
+from rules.compat.layer_functions import identity, is_layer_of
 from rules.compat.named import named_children, named_layers, named_modules
 
 
@@ -22,6 +22,11 @@ class Stateless(nnx.Module):
 def is_identity_layer(layer):
     """Whether a layer is what ``nn.Identity`` became."""
     return isinstance(layer, Stateless) and layer.function is identity
+
+
+def is_stateless_of(layer, *makers):
+    """Whether a layer is what a class of torch became that has no parameters; a function is none."""
+    return isinstance(layer, Stateless) and is_layer_of(layer, *makers)
 
 
 def stateless(layer):

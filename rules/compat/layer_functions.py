@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 
@@ -11,6 +13,17 @@ from rules.compat.padding import pad_axes
 def is_identity(layer):
     """Whether a layer is what ``nn.Identity`` became."""
     return layer is identity
+
+
+def is_layer_of(layer, *makers):
+    """Whether a layer without parameters is one of these functions, or such with these first arguments."""
+    if type(layer).__name__ == "Stateless":
+        layer = layer.function
+    given = ()
+    if isinstance(layer, functools.partial):
+        layer, given = layer.func, layer.args
+    pairs = (one if isinstance(one, tuple) else (one,) for one in makers)
+    return any(layer is one and given[: len(first)] == tuple(first) for one, *first in pairs)
 
 
 def identity(input):

@@ -11,6 +11,7 @@ from migrator.convert.context import Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.stateless_layers import asked_of_functions
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.infer.narrowing import exact_class_test
@@ -36,6 +37,9 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
         helper = rw.ctx.helpers.need(module_file("rules.compat.factories"), "made_by")
         return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
     classes = public_classes(rw, _written_out(rw, node.args[1].value))
+    without_state = asked_of_functions(rw, node, classes)
+    if without_state is not None:
+        return without_state
     if isinstance(classes, cst.Tuple):
         elements = [syntax.changed(e, value=_class(rw, e.value)) for e in classes.elements]
         new: cst.BaseExpression = syntax.changed(classes, elements=elements)
