@@ -24,6 +24,8 @@ def computed_with(
     callee: Callable[[cst.Call], str | None],
     is_number: Callable[[cst.BaseExpression], bool] = lambda node: isinstance(node, _NUMBERS),
     bounds: bool = False,
+    is_factor: Callable[[cst.BaseExpression], bool] | None = None,
+    seen: frozenset[str] = frozenset(),
 ) -> bool:
     """Whether ``float(x)`` takes part in arithmetic and nothing else: ``1.0 / float(self.num_batches_tracked)``.
 
@@ -32,6 +34,8 @@ def computed_with(
 
     Args:
       parents: the nodes around ``node``, the file first.
+      is_factor: which numbers it may be multiplied by, if not by all that it may meet.
+      seen: local names whose reads are being looked at.
     """
     inner: cst.CSTNode = node
     above = list(parents)
@@ -53,7 +57,8 @@ def computed_with(
                 return False
             if is_tensor(other):
                 return True
-            if not is_number(other):
+            times = isinstance(outer.operator, cst.Multiply) and is_factor is not None
+            if not (is_factor if times and is_factor is not None else is_number)(other):
                 return False
         inner = above.pop()
     if above and isinstance(above[-1], cst.Arg) and _into_unread(above):
@@ -64,7 +69,85 @@ def computed_with(
     functions = [one for one in above if isinstance(one, cst.FunctionDef)]
     if not isinstance(target, cst.Name) or not functions:
         return False
-    return _read_for_arithmetic(target.value, functions[0].body, is_tensor, callee)
+    if _read_for_arithmetic(target.value, functions[0].body, is_tensor, callee):
+        return True
+    if target.value in seen:
+        return False
+
+    def bounded(call: cst.Call, around: Sequence[cst.CSTNode]) -> bool:
+        """``x / max(n, 1)``."""
+        names = seen | {target.value}
+        return computed_with(
+            call, around, is_tensor, callee, is_number, bounds, is_factor, frozenset(names)
+        )
+
+    around = parents[: list(parents).index(functions[0]) + 1]
+    return _read_for_arithmetic(
+        target.value,
+        functions[0].body,
+        is_tensor,
+        callee,
+        _limited(target.value, around, callee, bounded),
+    )
+
+
+def _limited(
+    name: str,
+    around: Sequence[cst.CSTNode],
+    callee: Callable[[cst.Call], str | None],
+    bounded: Callable[[cst.Call, Sequence[cst.CSTNode]], bool],
+) -> set[int]:
+    """The reads of a name that a function binds once in ``max(n, 1)``, whose result is only computed with."""
+    function = around[-1]
+    assert isinstance(function, cst.FunctionDef)
+    found: set[int] = set()
+    if _taken_once(name, function, callee) is None:
+        return found
+    pending = [(function.body, list(around))]
+    while pending:
+        node, above = pending.pop()
+        sides = extremes(node, callee)
+        for one, other in (sides, sides[::-1]) if sides is not None else ():
+            read = isinstance(one, cst.Name) and one.value == name
+            if read and isinstance(other, cst.Integer) and bounded(node, above):  # type: ignore[arg-type]
+                found.add(id(one))
+        pending += [(child, [*above, node]) for child in node.children]  # type: ignore[misc]
+    return found
+
+
+def _taken_once(
+    name: str, function: cst.FunctionDef, callee: Callable[[cst.Call], str | None]
+) -> cst.Call | None:
+    """The call that takes a number out of a tensor of integers, where a local name is bound to it and nothing else."""
+    bindings = 0
+    value: cst.BaseExpression | None = None
+    for node in _below(function):
+        if isinstance(node, (cst.Param, cst.AsName)):
+            target: cst.CSTNode = node.name
+        elif isinstance(node, cst.NameItem):
+            target = node
+        elif isinstance(node, _BINDING):
+            target = node.target
+        else:
+            if isinstance(node, cst.Assign) and len(node.targets) == 1:
+                one = node.targets[0].target
+                if isinstance(one, cst.Name) and one.value == name:
+                    value = node.value
+            continue
+        bindings += any(isinstance(one, cst.Name) and one.value == name for one in _below(target))
+    if bindings != 1 or not isinstance(value, cst.Call):
+        return None
+    return value if taken_from(value, callee) is not None else None
+
+
+_BINDING = (
+    cst.AssignTarget,
+    cst.AnnAssign,
+    cst.AugAssign,
+    cst.CompFor,
+    cst.For,
+    cst.NamedExpr,
+)
 
 
 def _is_bound(
@@ -130,7 +213,7 @@ def only_computed_with(
         return False
     meets = _meeting(whole, kind)
     if whole or dtype == "int":  # Python's integers do not overflow, and widen no other
-        return computed_with(node, parents, meets, callee)
+        return computed_with(node, parents, meets, callee, _numbers(kind), is_factor=_small(kind))
     return computed_with(node, parents, meets, callee, _numbers(kind), bounds=True)
 
 
@@ -144,6 +227,7 @@ def chosen(
     sides = extremes(node, callee)
     if sides is None:
         return False
+    sides = bound_once(sides, parents, callee)
     arrays = [one for one in sides if not isinstance(one, _NUMBERS)]
     for one in arrays:
         x = taken_from(one, callee)
@@ -154,6 +238,22 @@ def chosen(
     if not arrays or (not whole and names_half(parents[0])):
         return False
     return computed_with(node, parents, _meeting(whole, kind), callee)
+
+
+def bound_once(
+    sides: tuple[cst.BaseExpression, cst.BaseExpression],
+    parents: Sequence[cst.CSTNode],
+    callee: Callable[[cst.Call], str | None],
+) -> tuple[cst.BaseExpression, cst.BaseExpression]:
+    """The sides of ``max(n, 1)``, a local name as the call that takes its number out of a tensor."""
+    function = next((one for one in parents if isinstance(one, cst.FunctionDef)), None)
+    names = [one.value for one in sides if isinstance(one, cst.Name)]
+    numbers = [one for one in sides if isinstance(one, cst.Integer)]
+    taken = _taken_once(names[0], function, callee) if function and names and numbers else None
+    if taken is None:
+        return sides
+    left, right = (taken if isinstance(one, cst.Name) else one for one in sides)
+    return left, right
 
 
 def _meeting(
@@ -170,6 +270,11 @@ def _meeting(
 def _numbers(kind: Callable[[cst.CSTNode], Kind]) -> Callable[[cst.BaseExpression], bool]:
     """Which expressions are numbers of Python, which JAX knows while it traces."""
     return lambda node: isinstance(node, _NUMBERS) or scalar_type(kind(node)) in _TYPES
+
+
+def _small(kind: Callable[[cst.CSTNode], Kind]) -> Callable[[cst.BaseExpression], bool]:
+    """Numbers whose product with one of 32 bits surely is of no more."""
+    return lambda node: isinstance(node, _NUMBERS) or scalar_type(kind(node)) == "float"
 
 
 def _dtype(kind: Kind) -> str | None:
@@ -300,9 +405,10 @@ def _read_for_arithmetic(
     body: cst.CSTNode,
     is_tensor: Callable[[cst.BaseExpression], bool],
     callee: Callable[[cst.Call], str | None],
+    allowed: set[int] | None = None,
 ) -> bool:
-    """Whether a local name is computed with wherever it is read."""
-    allowed: set[int] = set()
+    """Whether a local name is computed with wherever it is read, but for some reads that are looked at elsewhere."""
+    allowed = set(allowed or ())
     found: set[int] = set()
     for node in _below(body):
         if isinstance(node, cst.Name) and node.value == name:

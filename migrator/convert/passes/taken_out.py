@@ -11,6 +11,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 from rules.flags._numbers import (
+    bound_once,
     chosen,
     counts_up,
     extremes,
@@ -29,10 +30,11 @@ def extreme(rw: Rewriter, node: cst.Call) -> Any:
         return None
     if not chosen(node, ctx.source.index.around(node), ctx.kind, callee):
         return None
+    args = [cst.Arg(rw.visit(one)) for one in sides]
+    sides = bound_once(sides, ctx.source.index.around(node), callee)
     if ctx.concrete and any(taken_from(one, callee) is not None for one in sides):
         return None
     largest = callee(node) == "builtins.max"
-    args = [cst.Arg(rw.visit(one)) for one in sides]
     if all(is_whole(one, ctx.kind, callee) for one in sides):  # nothing to differentiate, no NaN
         ctx.helpers.use("jnp")
         function = syntax.parse("jnp.maximum" if largest else "jnp.minimum")
