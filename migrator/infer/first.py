@@ -24,6 +24,11 @@ def begins_in_place(
     if not args:
         return ()
     keyword, first = args[0]
+    value = node.args[0].value if node is not None and node.args else None
+    if isinstance(value, cst.Call) and len(value.args) == 1 and isinstance(first, k.Mapping):
+        value = value.args[0].value
+    if isinstance(value, cst.Dict) and value.elements:  # OrderedDict({"relu": nn.ReLU()})
+        return flag(k.in_place(facts.kind(value.elements[0].value)) if _all_new(value) else None)
     if isinstance(first, k.Mapping) and first.items:
         return flag(k.in_place(first.items[0][1]))
     if keyword is None and isinstance(first, k.Module):
@@ -33,11 +38,9 @@ def begins_in_place(
     item = first.value if isinstance(first, k.Mapping) else k.element(first)
     if isinstance(item, k.Tuple) and item.items:  # OrderedDict([("relu", nn.ReLU())])
         item = item.items[-1]
-    if k.in_place(item) is False:
+    filled = isinstance(first, k.Mapping) and isinstance(value, cst.Name) and function is not None
+    if k.in_place(item) is False and not (filled and _makes_in_place(facts, function)):
         return ()
-    value = node.args[0].value if node is not None and node.args else None
-    if isinstance(value, cst.Call) and len(value.args) == 1 and isinstance(first, k.Mapping):
-        value = value.args[0].value
     if isinstance(value, cst.List) and value.elements:
         return flag(k.in_place(facts.kind(_entry(value.elements[0].value))))
     if isinstance(value, cst.Name) and function is not None and node is not None:
@@ -48,6 +51,32 @@ def begins_in_place(
         ):
             return flag(found.pop() if len(found) == 1 else None)
     return flag(None)
+
+
+def _makes_in_place(facts: Facts, function: FunctionInfo | None) -> bool:
+    """Whether a function makes a layer that may work in place: what is put into a dict by key is not all noted."""
+    calls = facts.tree.within(function.node, cst.Call) if function is not None else []
+    return any(k.in_place(facts.kind(one)) is not False for one in calls)
+
+
+def _all_new(node: cst.Dict) -> bool:
+    """Whether no entry of a dict takes the place of another: all keys are written there, and differ."""
+    keys = [
+        one.key.raw_value
+        for one in node.elements
+        if isinstance(one, cst.DictElement) and isinstance(one.key, cst.SimpleString)
+    ]
+    return len(set(keys)) == len(node.elements)
+
+
+def _lead(key: cst.BaseExpression) -> str:
+    """What a key begins with, up to its end where that is known."""
+    if isinstance(key, cst.SimpleString):
+        return f"{key.raw_value}\0"
+    if isinstance(key, cst.FormattedString) and key.parts:
+        first = key.parts[0]
+        return first.value if isinstance(first, cst.FormattedStringText) else ""
+    return ""
 
 
 def _entry(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -102,6 +131,8 @@ class Beginnings:
 
     def __init__(self, facts: Facts, function: FunctionInfo, name: str, call: cst.Call) -> None:
         self.facts, self.name, self.call = facts, name, call
+        self.keyed: dict[int, str] = {}
+        """What the keys begin with under which a dict that was empty gets its entries, by the line that puts one."""
         states, _ = self._block(function.node.body, frozenset({()}), stop=True)
         self.found = {state[0] for state in states if state}
 
@@ -188,6 +219,14 @@ class Beginnings:
         match value:
             case cst.List(elements) | cst.Tuple(elements):
                 return _with(frozenset({()}), _entries(elements))
+            case cst.Dict([]):
+                return frozenset({()})
+            case cst.Call(args=[]) if isinstance(self.facts.kind(value), k.Mapping):
+                return frozenset({()})
+            case cst.Call(args=[cst.Arg(cst.Dict() | cst.List() as given)]) if isinstance(
+                self.facts.kind(value), k.Mapping
+            ):
+                return self._paired(given)
             case cst.Subscript(
                 cst.Name(name),
                 [cst.SubscriptElement(cst.Slice(cst.Integer("1"), None, None))],
@@ -199,6 +238,21 @@ class Beginnings:
             return _UNCLEAR
         return frozenset({(value,)})  # what begins as that does
 
+    def _paired(self, given: cst.Dict | cst.List) -> States:
+        """``OrderedDict([("conv", layer)])``, ``OrderedDict({"conv": layer})``."""
+        pairs: list[tuple[cst.BaseExpression, cst.BaseExpression]] = []
+        for one in given.elements:
+            if isinstance(one, cst.DictElement):
+                pairs.append((one.key, one.value))
+            elif isinstance(one.value, cst.Tuple) and len(one.value.elements) == 2:
+                pairs.append((one.value.elements[0].value, one.value.elements[1].value))
+        if len(pairs) < len(given.elements):
+            return _UNCLEAR
+        states: States = frozenset({()})
+        for key, value in pairs:
+            states = self._put(cst.Index(key), value, states)
+        return states
+
     def _extended(self, value: cst.BaseExpression, states: States) -> States:
         if isinstance(value, cst.List | cst.Tuple):
             return _with(states, _entries(value.elements))
@@ -206,6 +260,15 @@ class Beginnings:
 
     def _put(self, index: cst.BaseSlice, value: cst.BaseExpression, states: States) -> States:
         """``layers[0] = value``; of a list that surely has entries another one is none of the first."""
+        if isinstance(index, cst.Index) and (lead := _lead(index.value)):
+            # another key than those before: the first entry stays the first, or is put there by the same line again
+            others = [one for line, one in self.keyed.items() if line != id(value)]
+            if any(one.startswith(lead) or lead.startswith(one) for one in others):
+                return _UNCLEAR
+            self.keyed[id(value)] = lead
+            return _with(states, (value,))
+        if self.keyed:
+            return _UNCLEAR
         if isinstance(index, cst.Index) and isinstance(index.value, cst.Integer):
             at = int(index.value.value)
             if all(len(state) > at for state in states):
