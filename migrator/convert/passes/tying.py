@@ -9,6 +9,7 @@ a layer with the embedding's parameter for its own; so does one that a construct
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -218,7 +219,8 @@ def _is_held_elsewhere(ctx: Context, info: ClassInfo, head: cst.BaseExpression) 
     return False
 
 
-_ASKING = (".apply(", "modules()", "children()", "type(")
+_ASKING = re.compile(r"\.apply\(|modules\(\)|children\(\)|(?<![.\w])type\(")
+"""Where layers may be gone through or asked for their classes; ``x.type(…)`` is of a tensor."""
 _PLAIN = frozenset("int float bool str bytes tuple list dict set type".split())
 
 
@@ -231,9 +233,9 @@ def _asked_for(ctx: Context, info: ClassInfo, head: cst.BaseExpression) -> str |
     known = alike(ctx) if plain and "isinstance(" in ctx.source.text else []
     passed = {ctx.source.span(one).line for one in known if isinstance(one, cst.Call)}
     for number, line in enumerate(ctx.source.text.split("\n"), 1):
-        word = next((word for word in _ASKING if word in line), None)
-        if word is not None and number not in passed:
-            return f"line {number} (`{word.strip('(')}`) may ask for layers by their class"
+        found = _ASKING.search(line)
+        if found is not None and number not in passed:
+            return f"line {number} (`{found[0].strip('(')}`) may ask for layers by their class"
     for call in ctx.source.index.of_type(cst.Call):
         if isinstance(call.func, cst.Name) and call.func.value == "isinstance":
             if any(ctx.facts.tree.holds(one, call) for one in known):
