@@ -11,7 +11,7 @@ from migrator.infer.annotations import from_definition
 from migrator.infer.distributions import DISTRIBUTIONS, of_distribution
 from migrator.infer.expressions import Expressions, type_name
 from migrator.infer.facts import ClassInfo
-from migrator.infer.norms import MAYBE_AFFINE, is_affine
+from migrator.infer.norms import MAYBE_AFFINE, TRACKING, is_affine, may_lack
 from migrator.infer.recurrent import TABLES
 from migrator.infer.symbols import TORCH_VERSION, symbol, tensor_attribute, tensor_only
 from migrator.source import dotted
@@ -193,6 +193,10 @@ class Attributes(Expressions):
                     (c.statics["<bias>"] for c in info.lineage() if "<bias>" in c.statics), k.BOOL
                 )
                 args = value.args if given == k.Const(True) else (("bias", given),)
+                told = (c.statics["<statistics>"] for c in info.lineage() if "<bias>" in c.statics)
+                if base in MAYBE_AFFINE:
+                    kept = next(told, k.BOOL)
+                    args = (*args, (TRACKING, kept.value if isinstance(kept, k.Const) else kept))
                 return self._module_attribute(k.Module(base, value.item, args), name)
         elif "|" not in value.cls and value.cls != "torch.nn.Module":
             if name in _PARTS.get(value.cls, {}):
@@ -211,10 +215,11 @@ class Attributes(Expressions):
                 return k.Optional(k.Tensor(dtype="float", role="buffer"))
             if name in ("weight", "bias") or name.startswith(("weight_", "bias_", "in_proj")):
                 return k.Tensor(dtype="float", role="param")
-            if name.startswith("running_"):
-                return k.Tensor(dtype="float", role="buffer")
-            if name == "num_batches_tracked":
-                return k.Tensor(0, "int", "buffer")
+            if name.startswith("running_") or name == "num_batches_tracked":
+                made = k.Tensor(dtype="float", role="buffer")
+                if name == "num_batches_tracked":
+                    made = k.Tensor(0, "int", "buffer")
+                return k.Optional(made) if may_lack(value, name) else made
             if name.startswith(_SIZES):
                 return k.INT
         elif "|" in value.cls and name in ("weight", "bias"):

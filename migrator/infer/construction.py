@@ -14,7 +14,7 @@ from migrator.infer.annotations import from_definition, is_mean_loss
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.first import begins_in_place
 from migrator.infer.host import carries_numbers
-from migrator.infer.norms import AFFINE
+from migrator.infer.norms import AFFINE, TRACKING
 from migrator.infer.python import Python
 from migrator.infer.signatures import Args
 from migrator.infer.symbols import LAYERS
@@ -202,7 +202,7 @@ class Construction(Python):
         return k.PRESUMED if args and isinstance(args[0][1], k.Tensor) else k.UNKNOWN
 
 
-_TELLING = frozenset(("bias", "reduction", "reduce", "size_average", "*", "**", *AFFINE))
+_TELLING = frozenset(("bias", "reduction", "reduce", "size_average", "*", "**", TRACKING, *AFFINE))
 """Arguments of layers that decide what a call returns also where their value is not known."""
 _SAME_RANK = frozenset(
     "Linear LayerNorm Dropout Conv1d Conv2d Conv3d BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm ReLU GELU "

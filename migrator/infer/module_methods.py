@@ -16,7 +16,7 @@ from migrator.infer.construction import (
 )
 from migrator.infer.facts import Facts, FunctionInfo
 from migrator.infer.first import grown
-from migrator.infer.norms import MAYBE_AFFINE, surely_affine
+from migrator.infer.norms import MAYBE_AFFINE, surely_affine, tracking
 from migrator.infer.python import is_self
 from migrator.infer.signatures import Args
 from migrator.infer.symbols import CASTS, LAYERS
@@ -54,6 +54,8 @@ class ModuleMethods(Construction):
             self.owner.statics["<bias>"] = given if isinstance(given, k.Kind) else k.Const(given)
             if base in MAYBE_AFFINE and not surely_affine(base, args, starred):
                 self.owner.statics["<weight>"] = k.BOOL
+            if base in MAYBE_AFFINE:
+                self.owner.statics["<statistics>"] = tracking(base, args)
         return k.NONE if name == "__init__" else k.UNKNOWN
 
     def _reads_own_state(self) -> bool:

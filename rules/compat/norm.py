@@ -32,6 +32,8 @@ class BatchNorm(nnx.Module):
             self.running_mean = nnx.BatchStat(jnp.zeros(num_features, dtype))
             self.running_var = nnx.BatchStat(jnp.ones(num_features, dtype))
             self.num_batches_tracked = nnx.BatchStat(jnp.array(0))
+        else:
+            self.running_mean = self.running_var = self.num_batches_tracked = None
 
     def __call__(self, input):
         x = input.astype(jnp.promote_types(input.dtype, jnp.float32))

@@ -96,5 +96,8 @@ def _itself(node: cst.BaseExpression) -> cst.BaseExpression:
     if isinstance(node, cst.Subscript):
         return node.value
     if isinstance(node, cst.IfExp):
-        return syntax.changed(node, body=_itself(node.body))
+        body = _itself(node.body)
+        if isinstance(node.test, cst.Comparison) and node.test.left.deep_equals(body):
+            return body  # if it is not None, else None
+        return syntax.changed(node, body=body)
     return node
