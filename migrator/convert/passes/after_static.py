@@ -18,11 +18,12 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.kept import either_or
 from migrator.convert.own_state import property_of
 from migrator.convert.passes.first_kept import is_constant
-from migrator.convert.passes.held import assigned, is_function
+from migrator.convert.passes.held import assigned, is_called, is_function
 from migrator.convert.passes.host_arrays import NUMPY_ARRAY, is_host_array
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 
 @converts(cst.Assign, targets=(cst.Attribute,))
@@ -52,6 +53,58 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
     ctx.helpers.use("nnx")
     call = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(made.value)])
     return syntax.changed(made, value=call)
+
+
+@converts(cst.Assign, targets=(cst.Attribute,))
+def told_by_what_comes(rw: Rewriter, node: cst.Assign) -> Any:
+    """``self.reg = declared(reg)`` where ``reg`` may be a layer, and another line assigns a number or a truth before.
+
+    A class that is mixed in before a module assigns to the module.
+    """
+    ctx, owner, value = rw.ctx, rw.ctx.owner, node.value
+    target = node.targets[0].target
+    if len(node.targets) != 1 or type(target) is not cst.Attribute or node in ctx.redeclared:
+        return None
+    if owner is None or not ctx.is_self(target.value) or ctx.frame is None:
+        return None
+    if not ctx.in_init and not (owner.torch_base is None and ctx.frame.info.short == "__init__"):
+        return None
+    name, kind = target.attr.value, ctx.facts.kind(value)
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
+    plain = owner.torch_base is None and isinstance(kind, k.Module)
+    if not (plain or k.is_unknown_module(kind)) or not is_called(ctx, name):
+        return None
+    values = [one for base in owner.lineage() for one in assigned(ctx, base, name)]
+    before = [one for one in values if one is not value and _is_number(ctx, one)]
+    if all(either_or(ctx, value, one) for one in before):
+        return None
+    if owner.torch_base is None and not _is_mixed_in(ctx, owner):
+        return None
+    ctx.redeclared.add(node)
+    made = rw.visit(node)
+    if not isinstance(made, cst.Assign):
+        return made
+    if isinstance(made.value, cst.Call) and syntax.code(made.value.func) in _SAYING:
+        return made
+    wrapper = ctx.helpers.need(module_file("rules.compat.factories"), "declared")
+    call = syntax.with_args(cst.Call(cst.Name(wrapper)), [cst.Arg(made.value)])
+    return syntax.changed(made, value=call)
+
+
+def _is_number(ctx: Context, value: cst.BaseExpression) -> bool:
+    """Whether a value is a number, a text or a truth, which Flax holds as no data; a constant is declared there."""
+    if isinstance(value, (cst.Comparison, cst.UnaryOperation)):
+        return isinstance(ctx.facts.kind(value), (k.Unknown, k.Scalar, k.Const))
+    return k.scalar_type(ctx.facts.kind(value)) is not None and not is_constant(value)
+
+
+def _is_mixed_in(ctx: Context, info: ClassInfo) -> bool:
+    """Whether instances of a plain class of the file are modules: others derive from it, and none is made of it alone."""
+    heirs = [c for c in ctx.facts.classes.values() if c is not info and info in c.lineage()]
+    if not heirs or not all(one.torch_base for one in heirs):
+        return False
+    calls = ctx.source.index.of_type(cst.Call)
+    return not any(isinstance(c.func, cst.Name) and c.func.value == info.short for c in calls)
 
 
 @converts(cst.Assign, targets=(cst.Attribute,))
@@ -150,6 +203,7 @@ def past_a_property(rw: Rewriter, node: cst.Assign) -> None:
 
 
 _DECLARED = ("nnx.data", "nnx.static")
+_SAYING = (*_DECLARED, "declared", "nnx.Variable", "nnx.Param")
 
 
 def _is_data(rw: Rewriter, value: cst.BaseExpression) -> bool:
@@ -158,6 +212,7 @@ def _is_data(rw: Rewriter, value: cst.BaseExpression) -> bool:
         cases = [one for one in (value.body, value.orelse) if rw.ctx.facts.kind(one) != k.NONE]
         return bool(cases) and all(_is_data(rw, one) for one in cases)
     kind = rw.ctx.facts.kind(value)
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
     if isinstance(kind, k.Module):
         return not is_function(rw, value)
     return isinstance(kind, k.Tensor) or holds_tensor(kind)

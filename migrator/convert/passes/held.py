@@ -312,7 +312,7 @@ def layer_after_none(rw: Rewriter, node: cst.Assign) -> Any:
     name = target.attr.value
     values = [v for c in ctx.owner.lineage() for v in assigned(ctx, c, name)]
     before = [v for v in values if isinstance(v, cst.Name) and _is_plain(v)]
-    if all(either_or(ctx, node.value, v) for v in before) or not _is_called(ctx, name):
+    if all(either_or(ctx, node.value, v) for v in before) or not is_called(ctx, name):
         return None
     wrapper = ctx.helpers.need(module_file("rules.compat.factories"), "declared")
     value = cst.Call(cst.Name(wrapper), [cst.Arg(rw.visit(node.value))])
@@ -409,7 +409,7 @@ def _may_be_layer(ctx: Context, value: cst.BaseExpression) -> bool:
     return isinstance(ctx.facts.kind(value), k.Unknown)
 
 
-def _is_called(ctx: Context, name: str) -> bool:
+def is_called(ctx: Context, name: str) -> bool:
     """Whether the file calls an attribute of that name."""
     return any(
         isinstance(call.func, cst.Attribute) and call.func.attr.value == name
