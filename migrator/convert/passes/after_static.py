@@ -153,6 +153,71 @@ def before_registration(rw: Rewriter, node: cst.Assign, value: cst.BaseExpressio
     return syntax.changed(node, targets=[target], value=value)
 
 
+@converts(cst.Call, called=("builtins.setattr",))
+def parameter_by_name(rw: Rewriter, node: cst.Call) -> Any:
+    """``setattr(self, name, nnx.data(nnx.Param(…)))`` in a constructor: the name may be that of a number until then."""
+    ctx, owner = rw.ctx, rw.ctx.owner
+    if ctx.facts.callee(node) != "builtins.setattr" or len(node.args) != _OF_SETATTR:
+        return None
+    holder, name, value = (arg.value for arg in node.args)
+    if node in ctx.redeclared or isinstance(name, cst.SimpleString) or not ctx.is_self(holder):
+        return None
+    if owner is None or owner.torch_base is None or not ctx.in_init:
+        return None
+    if not k.is_parameter(ctx.facts.kind(value)) or not _reads_itself(ctx, name):
+        return None
+    ctx.redeclared.add(node)
+    made = rw.visit(node)
+    if not isinstance(made, cst.Call) or len(made.args) != _OF_SETATTR:
+        return made
+    ctx.helpers.use("nnx")
+    call = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(made.args[2].value)])
+    return syntax.changed(made, args=[*made.args[:2], cst.Arg(call)])
+
+
+def _reads_itself(ctx: Context, name: cst.BaseExpression) -> bool:
+    """Whether the function that sets an attribute by a name reads one by the same: ``getattr(self, name)``."""
+    frame = ctx.frame
+    calls = ctx.source.index.within(frame.info.node, cst.Call) if frame is not None else ()
+    return any(
+        ctx.facts.callee(call) == "builtins.getattr"
+        and len(call.args) > 1
+        and call.args[1].value.deep_equals(name)
+        for call in calls
+    )
+
+
+_OF_SETATTR = 3
+
+
+def number_or_array(
+    rw: Rewriter, node: cst.CSTNode, made: cst.BaseExpression
+) -> cst.BaseExpression | None:
+    """``held(self.beta)`` behind ``self.beta = beta; if learn: self.beta = nn.Parameter(…)``: it need not be a Variable."""
+    ctx, owner = rw.ctx, rw.ctx.owner
+    if not isinstance(node, cst.Attribute) or owner is None or not ctx.is_self(node.value):
+        return None
+    if not k.is_parameter(ctx.facts.kind(node)):
+        return None
+    values = [v for base in owner.lineage() for v in assigned(ctx, base, node.attr.value)]
+    made_here = [v for v in values if k.is_parameter(ctx.facts.kind(v))]
+    others = [v for v in values if isinstance(ctx.facts.kind(v), (k.Unknown, k.Scalar, k.Const))]
+    others = [v for v in others if ctx.facts.kind(v) != k.NONE and ctx.facts.tree.has(v)]
+    if all(any(_follows(ctx, one, first) for one in made_here) for first in others):
+        return None
+    helper = ctx.helpers.need(module_file("rules.compat.named"), "held")
+    return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(made)])
+
+
+def _follows(ctx: Context, one: cst.CSTNode, first: cst.CSTNode) -> bool:
+    """Whether an expression surely runs behind another, which it does unless it stands in a branch alone."""
+    if not ctx.facts.tree.has(one):
+        return True
+    ours, theirs = ctx.facts.tree.around(one), ctx.facts.tree.around(first)
+    common = len([a for a, b in zip(ours, theirs, strict=False) if a is b])
+    return not any(isinstance(a, (cst.If, cst.For, cst.While, cst.Try)) for a in ours[common:])
+
+
 def set_on_the_way(ctx: Context, target: cst.Attribute, value: cst.BaseExpression) -> bool:
     """``self.hidden = self.reset()`` of a method that sets ``self.hidden`` before it returns it."""
     owner = ctx.owner

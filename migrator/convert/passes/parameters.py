@@ -253,7 +253,8 @@ def read(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     if isinstance(node, cst.Name):
         return targets.dereferenced(node)
     reference, transposed = targets.variable_reference(rw, node)
-    made: cst.BaseExpression = targets.dereferenced(reference)
+    kept = after_static.number_or_array(rw, node, reference)
+    made: cst.BaseExpression = kept or targets.dereferenced(reference)
     if transposed:
         made = cst.Attribute(made, cst.Name("T"))
     if isinstance(ctx.facts.kind(node), k.Optional) and not targets.is_operand(ctx, node):
