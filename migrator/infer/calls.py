@@ -19,7 +19,7 @@ from migrator.infer.arrays import numpy_result
 from migrator.infer.construction import passes_on
 from migrator.infer.distributions import is_transform, result
 from migrator.infer.einops import einops_result
-from migrator.infer.evidence import other_receiver, tensor_call
+from migrator.infer.evidence import adds, other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.items import is_of_items
 from migrator.infer.module_methods import ModuleMethods
@@ -166,6 +166,9 @@ class Calls(ModuleMethods):
         if self.function is None or self.function.builds or self.function.short == "__init__":
             return False
         receiver = self.facts.kind(func.value)
+        told = adds(self.facts, node) if func.attr.value == "add" else None
+        if told is not None:
+            return told and isinstance(receiver, k.Unknown)
         return isinstance(receiver, k.Unknown) and all(
             isinstance(self.facts.kind(a.value), (k.DType, k.Device, k.Const, k.Scalar, k.Tensor))
             for a in node.args

@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator.infer import kinds as k
+from migrator.infer.facts import Facts
 from migrator.infer.symbols import takes_nothing, tensor_attribute, tensor_method, tensor_only
 from migrator.tree import Tree
 
@@ -405,3 +406,15 @@ def written_attributes(tree: Tree, node: cst.ClassDef) -> frozenset[str]:
             ):
                 (first if built else later).add(target.attr.value)
     return frozenset(first & later)
+
+
+_USING = (cst.Assign, cst.Return, cst.BinaryOperation, cst.Attribute, cst.Arg, cst.Element)
+"""Where an expression stands whose value is used, and not only asked whether it is true."""
+
+
+def adds(facts: Facts, node: cst.Call) -> bool | None:
+    """Whether ``y = x.add(z)`` of something unknown is a tensor's method: its result is used, and no class has it."""
+    around = list(facts.tree.around(node)) if facts.tree.has(node) else []
+    if not node.args or not around or not isinstance(around[-1], _USING):
+        return False
+    return None if any(one.short == "add" for one in facts.names.values()) else True

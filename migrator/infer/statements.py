@@ -17,7 +17,7 @@ from migrator.infer.expressions import Env, Handlers
 from migrator.infer.facts import ClassInfo
 from migrator.infer.narrowing import Narrowing
 from migrator.infer.optional import fallback
-from migrator.infer.python import widen
+from migrator.infer.python import is_self, widen
 from migrator.infer.recurrent import holds_weights
 from migrator.infer.static import leaves, truth
 from migrator.infer.symbols import of_torch
@@ -156,9 +156,11 @@ class Statements(Narrowing):
         if isinstance(target, (cst.Tuple, cst.List)) and isinstance(value, (cst.Tuple, cst.List)):
             for one, given in zip(target.elements, value.elements, strict=False):
                 self._note_empty(one.value, given.value)
-        elif isinstance(target, cst.Name) and isinstance(value, (cst.List, cst.Dict)):
-            if not value.elements:
+        elif isinstance(value, (cst.List, cst.Dict)) and not value.elements:
+            if isinstance(target, cst.Name):
                 self._know(f"{target.value}{_EMPTY}", k.NONE)
+            elif isinstance(target, cst.Attribute) and self.owner and is_self(target.value):
+                self._know(f"self.{target.attr.value}{_EMPTY}", k.NONE)
 
     def _note_rank(self, target: cst.CSTNode, value: cst.BaseExpression) -> None:
         """``b, n, d = x.shape`` runs for nothing but a tensor with three axes."""
@@ -228,6 +230,8 @@ class Statements(Narrowing):
         # what is written in place stays what it is: its dtype, its shape, a parameter
         kept = left == k.Other("numpy.ndarray") or isinstance(left, k.Tensor)
         kind = left if kept else self.binary(left, right, operator)
+        if isinstance(right, k.Sequence) and f"{dotted(node.target)}{_EMPTY}" in self.env:
+            kind = right if isinstance(left, k.Sequence) and left.type == right.type else kind
         if not isinstance(node.target, cst.Subscript):
             self.bind_target(node.target, kind)
 
@@ -246,6 +250,7 @@ class Statements(Narrowing):
             path = dotted(target)
             if path is not None:
                 self._know(path, kind)
+                self.env.pop(f"{path}{_EMPTY}", None)
             if isinstance(receiver, k.Module) and receiver.cls in self.facts.classes:
                 info = self.facts.classes[receiver.cls]
                 self._set(info, target.attr.value, kind, receiver)
