@@ -32,7 +32,7 @@ from migrator.infer.python import (
     partial_result,
     widen,
 )
-from migrator.infer.signatures import Args, of_integers, signature_fits
+from migrator.infer.signatures import Args, moves_new_parameter, of_integers, signature_fits
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION, tensor_only
 from migrator.infer.tables import CREATING, note_lookup
@@ -133,7 +133,7 @@ class Calls(ModuleMethods):
             if isinstance(receiver, k.Optional):
                 receiver = receiver.inner
             self._saves(node.func, receiver, args)
-            if _moves_new_parameter(node.func, receiver, args):
+            if moves_new_parameter(node.func, receiver, args):
                 return receiver
             special = self._container_method(node.func, receiver, node, args)
             if special is not None:
@@ -592,10 +592,3 @@ _TENSOR_PARAMS = frozenset(
     "input target index src mask query key mat1 mat2 tensor1 tensor2 source vec2 batch1 batch2".split()
 )
 """Names that torch's signatures give to arguments that can only be tensors."""
-
-
-def _moves_new_parameter(func: cst.Attribute, receiver: k.Kind, args: Args) -> bool:
-    """Whether ``nn.Parameter(x).to(device)`` is the parameter: where it is on the device already, nothing is made."""
-    new = isinstance(func.value, cst.Call) and isinstance(receiver, k.Tensor)
-    named = func.attr.value in ("to", "cuda", "cpu") and getattr(receiver, "role", "") == "param"
-    return new and named and not any(isinstance(kind, (k.DType, k.Tensor)) for _, kind in args)

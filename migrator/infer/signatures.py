@@ -6,6 +6,8 @@ import ast
 from collections.abc import Collection
 from functools import cache
 
+import libcst as cst
+
 from migrator.infer import kinds as k
 from rules.definitions import Rule
 
@@ -136,3 +138,10 @@ def of_integers(args: Args) -> bool:
     """Whether ``torch.arange`` of these counts in integers."""
     given = [kind for key, kind in args if key in (None, "start", "end", "step", "*", "**")]
     return bool(given) and all(k.scalar_type(kind) == "int" for kind in given)
+
+
+def moves_new_parameter(func: cst.Attribute, receiver: k.Kind, args: Args) -> bool:
+    """Whether ``nn.Parameter(x).to(device)`` is the parameter: where it is on the device already, nothing is made."""
+    new = isinstance(func.value, cst.Call) and isinstance(receiver, k.Tensor)
+    named = func.attr.value in ("to", "cuda", "cpu") and getattr(receiver, "role", "") == "param"
+    return new and named and not any(isinstance(kind, (k.DType, k.Tensor)) for _, kind in args)
