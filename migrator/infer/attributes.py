@@ -193,9 +193,9 @@ class Attributes(Expressions):
                     (c.statics["<bias>"] for c in info.lineage() if "<bias>" in c.statics), k.BOOL
                 )
                 args = value.args if given == k.Const(True) else (("bias", given),)
-                told = (c.statics["<statistics>"] for c in info.lineage() if "<bias>" in c.statics)
+                own = [c.statics for c in info.lineage() if "<statistics>" in c.statics]
                 if base in MAYBE_AFFINE:
-                    kept = next(told, k.BOOL)
+                    kept = own[0]["<statistics>"] if own else k.BOOL
                     args = (*args, (TRACKING, kept.value if isinstance(kept, k.Const) else kept))
                 return self._module_attribute(k.Module(base, value.item, args), name)
         elif "|" not in value.cls and value.cls != "torch.nn.Module":

@@ -109,9 +109,14 @@ def test_rows_are_cut_in_place(line: str) -> None:
 
 
 def test_rows_of_what_is_no_parameter_are_named() -> None:
-    assert rules_of(ROWS.format(line="F.embedding(i, self.w * 2, max_norm=self.limit)")) == [
-        "API002"
-    ]
+    line = "F.embedding(i, self.w * 2, max_norm={})"
+    assert rules_of(ROWS.format(line=line.format(0.7))) == ["API002"]
+    model, port, _ = both(ROWS.format(line=line.format("self.limit")), None)
+    want = model(torch.tensor([1, 2, 3])).detach()
+    np.testing.assert_allclose(port(jnp.array([1, 2, 3])), want, rtol=1e-6)
+    _, port, _ = both(ROWS.format(line=line.format("self.limit")), 0.7)
+    with pytest.raises(NotImplementedError, match="max_norm"):
+        port(jnp.array([1, 2, 3]))
 
 
 def test_by_name() -> None:

@@ -76,8 +76,8 @@ def limited(rw: Rewriter, node: cst.Call) -> Any:
     if weight is not None and names_variable(ctx, weight):
         weight, transposed = variable_reference(rw, weight)
     if weight is None or transposed or "input" not in given:
-        if _is_own(rw, given["max_norm"], "max_norm") and _is_inherited(ctx, "max_norm"):
-            return None  # None unless one asks for it, which the port then refuses
+        if k.scalar_type(ctx.kind(given["max_norm"])) is None:
+            return None  # None as a rule (``embed.max_norm``); the definition refuses anything else
         what = (
             "max_norm cuts the rows of the weight in place, which is no parameter of a module here"
         )
@@ -88,16 +88,6 @@ def limited(rw: Rewriter, node: cst.Call) -> Any:
     args += [syntax.arg(rw.visit(value), one) for one, value in rest]
     ctx.effect(node)
     return syntax.with_args(cst.Call(cst.Name(name)), args)
-
-
-def _is_inherited(ctx: Context, name: str) -> bool:
-    """Whether an attribute is the one that ``nn.Embedding`` gives the class."""
-    owner = ctx.owner
-    return (
-        owner is not None
-        and owner.torch_base == "torch.nn.Embedding"
-        and not any(name in one.attributes for one in owner.lineage())
-    )
 
 
 def _is_own(rw: Rewriter, node: cst.BaseExpression, name: str) -> bool:
