@@ -54,6 +54,7 @@ def _attribute(case: Case, target: str, code: UserCode, config: Config) -> Any:
     for part in name.split("."):
         if not hasattr(value, part):
             public = [n for n, v in vars(module).items() if inspect.isclass(v) or callable(v)]
+            public.sort(key=lambda n: getattr(vars(module)[n], "__module__", "") != module.__name__)
             near = get_close_matches(name, public, 3) or [
                 n for n in public if not n.startswith("_")
             ]

@@ -64,7 +64,7 @@ class _Command(click.Command):
             return super().invoke(ctx)
         except UserError as error:
             if debug:
-                raise
+                _trace()
             _fail(str(error))
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
@@ -75,10 +75,17 @@ class _Command(click.Command):
             sys.exit(FAILED)
         except Exception as error:
             if debug:
-                raise
+                _trace()
+                sys.exit(FAILED)
             text = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
             text = " ".join(text.split())
             _fail(f"internal error: {text} (--debug shows where; please report it)")
+
+
+def _trace() -> None:
+    import traceback
+
+    traceback.print_exc()
 
 
 def _fail(message: str, status: int = FAILED) -> NoReturn:

@@ -21,6 +21,7 @@ from numerics.spec import (
     InputSpec,
     Item,
     SpecError,
+    evaluate,
     size_choices,
 )
 
@@ -315,7 +316,10 @@ def _spec(
 ) -> InputSpec:
     spec = InputSpec(items=items, dims=dims, profiles=profiles, where=conditions)
     try:
-        size_choices(spec, 1)
+        sizes = size_choices(spec, 1)[0]
+        for array in spec.arrays():
+            for size in array.shape:
+                evaluate(size, sizes)
     except SpecError as error:
         raise UserError(f"{where}: {error}") from None
     return spec

@@ -45,7 +45,8 @@ def parse_init(text: str) -> dict[str, Any]:
         }
     except (SyntaxError, ValueError) as error:
         raise UserError(
-            f"--init {text!r}: write constructor arguments as in a call: 32, heads=4"
+            f"--init {text!r}: write constructor arguments as in a call, literals alone: 32, heads=4; objects are made"
+            " by a function of the file that is named in place of the class, or by a case of pyproject.toml"
         ) from error
 
 
@@ -115,12 +116,8 @@ def chips(text: str) -> tuple[str, ...]:
 
 
 def _dims(inputs: Sequence[dict[str, Any]], given: Sequence[str]) -> dict[str, Any]:
-    dims: dict[str, Any] = {}
-    for entry in inputs:
-        for size in entry["shape"]:
-            if isinstance(size, str) and size.isidentifier():
-                dims[size] = list(DEFAULT_DIM)
     known = _size_names(inputs)
+    dims: dict[str, Any] = {name: list(DEFAULT_DIM) for name in known}
     for text in given:
         name, _, bounds = text.partition("=")
         low, _, high = bounds.partition(":")
@@ -133,14 +130,14 @@ def _dims(inputs: Sequence[dict[str, Any]], given: Sequence[str]) -> dict[str, A
     return dims
 
 
-def _size_names(inputs: Sequence[dict[str, Any]]) -> set[str]:
+def _size_names(inputs: Sequence[dict[str, Any]]) -> list[str]:
     """The dimensions that sizes such as ``T`` or ``2*T+1`` speak of."""
     sizes = (size for entry in inputs for size in entry["shape"] if isinstance(size, str))
-    return {name for size in sizes for name in re.findall(r"[^\W\d]\w*", size)}
+    return list(dict.fromkeys(n for size in sizes for n in re.findall(r"[^\W\d]\w*", size)))
 
 
 BUDGET = 120.0
-"""Seconds for a file that makes its own inputs, as large as it likes: the smallest number of examples is one."""
+"""Seconds for a file that is named: the smallest number of examples is one."""
 
 
 @contextmanager
@@ -158,6 +155,12 @@ def selection(
     settings = load_config(Path(config) if config else None)
     targets = [torch] if torch is not None else [n for n in names if _is_target(n, settings)]
     named = [name for name in names if name not in targets]
+    unused = [_FLAGS[flag] for flag in _FLAGS if flags.get(flag) and not targets]
+    if unused:
+        raise UserError(
+            f"{unused[0]} goes with a file (migrate verify model.py:Class {unused[0]} …): a case of pyproject.toml"
+            " says itself what its model takes"
+        )
     chosen = [case.name for case in select(settings, named)] if named or not targets else []
     with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
         place = Path(directory) if port else None
@@ -172,6 +175,10 @@ def selection(
                 " [[tool.migrate.case]] to pyproject.toml"
             )
         yield settings, list(dict.fromkeys(chosen))
+
+
+_FLAGS = {"jax": "--jax", "init": "--init", "inputs": "--input", "dims": "--dim"}
+"""What describes a model that is named by its file."""
 
 
 def _is_target(name: str, settings: Config) -> bool:
@@ -262,8 +269,7 @@ def _file_case(
         init = f"{path}:{INIT}"
     entry = {"name": name, "torch": f"{path}:{name}", "init": init, "inputs": inputs, "dims": dims}
     entry |= {"jax": jax} if jax else {}
-    case = parse_case(entry, settings.root, "command line")
-    return case if case.hook is None else replace(case, budget=BUDGET)
+    return replace(parse_case(entry, settings.root, "command line"), budget=BUDGET)
 
 
 def _port_of(path: Path, settings: Config, directory: Path) -> Path:

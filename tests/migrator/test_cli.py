@@ -298,10 +298,29 @@ def test_an_output_that_cannot_be_written(here: Path) -> None:
 
 
 def test_debug_shows_the_traceback(here: Path) -> None:
-    from migrator.errors import UserError
+    result = migrate("analyze", "absent.py", "--debug")
+    assert result.exit_code == 2
+    assert "Traceback" in result.stderr
+    assert result.stderr.splitlines()[-1] == "migrate: absent.py: no such file"
 
-    with pytest.raises(UserError):
-        migrate("analyze", "absent.py", "--debug")
+
+CASE = """
+[[tool.migrate.case]]
+name = "net"
+torch = "net.py:Net"
+dims = { B = [1, 2] }
+inputs = [{ shape = ["B", 2] }]
+"""
+
+
+@pytest.mark.parametrize("flag", ["--init=3=", "--input=B,2", "--dim=B=3:4", "--jax=net.py:Net"])
+@pytest.mark.parametrize("names", [(), ("net",)])
+def test_what_describes_a_file_says_nothing_of_a_case(
+    here: Path, flag: str, names: tuple[str, ...]
+) -> None:
+    (here / "pyproject.toml").write_text(CASE)
+    line = error_line(migrate("verify", *names, flag))
+    assert line.startswith(f"migrate: {flag.partition('=')[0]} goes with a file")
 
 
 @pytest.mark.parametrize(
@@ -316,6 +335,8 @@ def test_debug_shows_the_traceback(here: Path) -> None:
             "verify --torch net.py:Net --input x:float32[2,2]",
             "--input 'x:float32[2,2]': write SHAPE or",
         ),
+        ("verify --torch net.py:Net --init Cfg()", "in a call, literals alone: 32, heads=4; objects"),
+        ("verify --torch net.py:Net --input B+,2", "cannot read the size 'B+'"),
         ("verify --torch net.py:Net --input B --dim B=x", "--dim 'B=x': write NAME=LOW:HIGH"),
         ("verify", "no case to verify"),
         ("verify nothing", "no case 'nothing'"),

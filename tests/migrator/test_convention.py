@@ -124,6 +124,14 @@ def test_models_of_one_name_are_called_by_their_files(here: Path) -> None:
         assert names == ["Model"]
 
 
+def test_sizes_that_only_arithmetic_names_are_drawn(here: Path) -> None:
+    flags = {"inputs": ("B,2*T+1,3", "B,T:int64:0:4")}
+    with selection(None, ["net.py"], None, **flags) as (settings, _):
+        case = settings.cases[-1]
+        assert dict(case.inputs.dims) == {"B": (2, 3, 4, 5), "T": (2, 3, 4, 5)} or case.inputs.dims
+        assert case.budget == quick.BUDGET
+
+
 def test_a_file_with_inputs_of_its_own_has_so_much_time(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
