@@ -52,30 +52,3 @@ def test_what_a_class_that_derives_from_it_has_hides_the_layer_as_well() -> None
     source = HEAD + "class M(nn.Module):\n" + BODY.format(line="self.act = nn.ReLU()")
     assert "API007" in rules_of(source + heir)
     assert rules_of(source) == []
-
-
-GIVEN = """
-class M(nn.Module):
-    act = None
-
-    def __init__(self, act{hint}=None):
-        super().__init__()
-        self.l = nn.Linear(4, 4)
-        {line}
-
-    def forward(self, x):
-        {use}
-"""
-CALLED = "return self.l(x) if self.act is None else self.act(self.l(x))"
-
-
-@pytest.mark.parametrize("line", ["self.act = act", "self.act = act(4) if act else None"])
-def test_an_argument_that_may_be_a_layer_is_one_that_is_called(line: str) -> None:
-    assert rules_of(GIVEN.format(hint="", line=line, use=CALLED)) == ["API007"]
-
-
-def test_other_arguments_are_plain_values() -> None:
-    source = GIVEN.format(hint="", line="self.act = act", use="return self.l(x) * self.act")
-    check(source, 2.0)
-    source = GIVEN.format(hint="", line="self.act = act", use=CALLED)
-    check(source.replace("    act = None\n", "    kind = None\n"))

@@ -107,39 +107,18 @@ def check_hidden(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> None:
     owner = ctx.owner
     if owner is None or owner.torch_base is None or not ctx.is_self(target.value):
         return
-    kind = ctx.kind(node.value)
-    given = kind.inner if isinstance(kind, k.Optional) else kind
-    maybe = isinstance(given, k.Unknown)
-    if not isinstance(given, k.Module) and not maybe:
+    if not isinstance(ctx.kind(node.value), k.Module):
         return
     classes = [c for c in ctx.facts.classes.values() if name in c.methods or name in c.statics]
-    if maybe and (not classes or not _is_called(ctx, owner, name)):
-        return
     for one in classes:
         if one not in owner.lineage() and owner not in one.lineage():
             continue  # neither what it derives from, nor what derives from it
         hidden = name in one.methods and "property" not in one.methods[name].decorators
         if one.settled is None and (hidden or (name in one.statics and _says_what(one, name))):
-            what = f"after a layer is assigned to `{name}`, torch goes on reading it from the class {one.short}"
-            if maybe:
-                what = f"it is not known whether this is a layer: {what}"
+            what = (
+                f"`{name}` is read from the class {one.short}, also after a layer is assigned to it"
+            )
             raise Failure(node, "API007", what, "give one of the two another name")
-
-
-def _is_called(ctx: Context, owner: ClassInfo, name: str) -> bool:
-    """Whether a class, one of its bases or heirs, or what has an instance of it calls an attribute of that name."""
-    others = [
-        info.node
-        for info in ctx.facts.classes.values()
-        if info.settled is None and info not in owner.lineage() and owner not in info.lineage()
-    ]
-    for call in ctx.source.index.of_type(cst.Call):
-        func = call.func
-        if isinstance(func, cst.Attribute) and func.attr.value == name:
-            own = isinstance(func.value, cst.Name) and func.value.value == "self"
-            if not own or not any(ctx.facts.tree.holds(one, call) for one in others):
-                return True
-    return False
 
 
 def _says_what(info: ClassInfo, name: str) -> bool:
