@@ -79,6 +79,9 @@ def _is_settled(nodes: list[cst.CSTNode], test: cst.BaseExpression) -> bool:
     own = isinstance(test, cst.Attribute)
     text, times = syntax.code(test), 0
     for node in nodes:
+        if isinstance(node, (cst.NamedExpr, cst.CompFor, cst.AsName, cst.AnnAssign)):
+            bound = node.name if isinstance(node, cst.AsName) else node.target
+            times += 2 * (text in syntax.code(bound))
         if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.For)):
             target = node.target
             if syntax.code(target) == text:

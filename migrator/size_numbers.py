@@ -52,7 +52,7 @@ class _Sizes:
         found: dict[cst.CSTNode, cst.BaseExpression] = {}
         for node in self.nodes:
             number = _number(node)
-            if number is None:
+            if number is None or not self._is_of_tensor(number):
                 continue
             reads = self._reads(node)
             if reads and all(map(self._is_size, reads)):
@@ -63,11 +63,36 @@ class _Sizes:
                         found[item] = number if read is node else read  # type: ignore[assignment]
         return found
 
+    def _is_of_tensor(self, number: cst.CSTNode) -> bool:
+        """Whether a number comes of the sizes of a name: an argument, or what is computed. Others may be no tensor."""
+        if isinstance(number, cst.Integer):
+            return True
+        while not (isinstance(number, cst.Attribute) and number.attr.value in ("shape", "size")):
+            if not isinstance(number, (cst.Attribute, cst.Subscript, cst.Call)):
+                return False
+            number = number.func if isinstance(number, cst.Call) else number.value
+        if not isinstance(number.value, cst.Name) or number.value.value == "self":
+            return False
+        name = number.value.value
+        given = [
+            one.value
+            for one in self.nodes
+            if isinstance(one, cst.Assign)
+            and any(
+                isinstance(to.target, cst.Name) and to.target.value == name for to in one.targets
+            )
+        ]
+        return (name in self.params or bool(given)) and all(map(_computes, given))
+
     def _reads(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """Where what an expression gives is read: there, or by the one name that it is given."""
+        part: cst.CSTNode = node
         above = self.parents.get(node)
         while isinstance(above, cst.BinaryOperation) and isinstance(above.operator, _ARITHMETIC):
-            above = self.parents.get(above)
+            other = above.left if above.right is part else above.right
+            if not isinstance(other, cst.Integer):
+                return []  # of a tensor, perhaps, and then no number
+            part, above = above, self.parents.get(above)
         if not isinstance(above, cst.Assign):
             return [node]
         target = above.targets[0].target
@@ -113,8 +138,17 @@ class _Sizes:
         if not isinstance(func, cst.Attribute):
             return False
         of_torch = isinstance(func.value, cst.Name) and func.value.value == "torch"
+        if isinstance(func.value, cst.Name) and func.value.value == "self":
+            return False  # a method of the file
         sized = func.attr.value in (_FUNCTIONS if of_torch else _METHODS)
         return sized and (func.attr.value not in _FIRST or call.args[0] is above)
+
+
+def _computes(value: cst.BaseExpression) -> bool:
+    """Arithmetic and calls, but for numpy's; an entry or an attribute may be anything."""
+    if not isinstance(value, cst.Call):
+        return isinstance(value, (cst.BinaryOperation, cst.UnaryOperation))
+    return not syntax.code(value.func).startswith(("np.", "numpy."))
 
 
 def _number(node: cst.CSTNode) -> cst.BaseExpression | None:

@@ -35,9 +35,17 @@ def _place(ctx: Context, info: FunctionInfo) -> range | None:
     """The statements of a method ``train`` that do what torch's does; None where none do, or not first."""
     calls = [n for n in ctx.facts.tree.within(info.node.body, cst.Call) if _is_super(n)]
     if not calls:
-        return _written_out(info)
+        return None if _is_heirs(info) else _written_out(info)
     at = _at(info, calls[0]) if len(calls) == 1 else None
     return range(at, at + 1) if at is not None else None
+
+
+def _is_heirs(info: FunctionInfo) -> bool:
+    """Whether a base or a method of the class may do otherwise than torch's ``train`` and ``children``."""
+    owner = info.owner
+    assert owner is not None
+    above = (one for one in owner.lineage() if one is not owner)
+    return any("train" in one.methods for one in above) or owner.method("children") is not None
 
 
 def _written_out(info: FunctionInfo) -> range | None:
@@ -54,6 +62,8 @@ def _written_out(info: FunctionInfo) -> range | None:
     walk, line = syntax.code(loop.iter).strip(), syntax.code(loop.body.body[0]).strip()
     if name in ("", mode, "self") or walk != "self.children()" or loop.orelse is not None:
         return None
+    if any(name in syntax.names(one) for one in body[at + 2 :]):
+        return None  # the last child, which the loop leaves behind
     return range(at, at + 2) if line == f"{name}.train({mode})" else None
 
 

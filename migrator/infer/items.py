@@ -28,6 +28,8 @@ def is_of_items(facts: Facts, info: FunctionInfo | None, call: cst.Call) -> bool
     name = func.attr.value
     if name not in _MATHEMATICS and not (name in _PLAIN and not call.args):
         return False
+    if any(isinstance(a.value, (cst.Name, cst.Attribute)) and a.keyword is None for a in call.args):
+        return False  # ``block.norm(x)``: a method of something else
     return _comes_of(func.value, items(facts.tree, info)) and not isinstance(func.value, cst.Call)
 
 

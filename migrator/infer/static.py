@@ -150,7 +150,11 @@ def _pattern(facts: Facts, node: cst.BaseExpression, hole: str) -> str | None:
     texts = [one for one in parts or () if isinstance(one, str)]
     if parts is None or len(holes) != 1 or not "".join(texts).isidentifier():
         return None
-    number = isinstance(holes[0], cst.Call) and facts.callee(holes[0]) == "builtins.str"
+    number = (
+        isinstance(holes[0], cst.Call)
+        and facts.callee(holes[0]) == "builtins.str"
+        and k.scalar_type(facts.kind(holes[0].args[0].value)) != "str"
+    )
     if k.scalar_type(facts.kind(holes[0])) == "str" and not number:
         hole = r"\w+"
     return "".join(re.escape(one) if isinstance(one, str) else hole for one in parts)

@@ -133,9 +133,10 @@ def update_at(x, index, update):
     of all that the mask ranges over, and what it gives broadcasts to that. Result x.shape, dtype of x.
     """
     items = index if isinstance(index, tuple) else (index,)
+    items = tuple(jnp.asarray(one) if isinstance(one, list) else one for one in items)
     masks = [one for one in items if hasattr(one, "dtype") and one.dtype == bool]
     if not masks:
-        return x.at[index].set(update(x[index]))
+        return x.at[items].set(update(x[items]))
     place = next(i for i, one in enumerate(items) if one is masks[0])
     mask, before, after = masks[0], items[:place], items[place + 1 :]
     at = (*before, *(slice(None),) * mask.ndim, *after)

@@ -473,7 +473,10 @@ def _size_argument(node: cst.Call, ctx: FlagContext) -> Advice | None:
             else [value]
         )
         for part in parts:
-            if ctx.is_tensor(part):
+            kind = ctx.kind(part)
+            # an argument of which nothing is known is taken for a tensor elsewhere; as a size it is a number
+            told = getattr(kind, "rank", None) == 0 or ctx.dtype(part) == "int"
+            if ctx.is_tensor(part) and (told or not method):
                 size = ctx.text(part)
                 mask = f"`jnp.arange(n) < {size}`" if short == "arange" else "a mask"
                 return Advice(

@@ -335,7 +335,10 @@ def test_what_describes_a_file_says_nothing_of_a_case(
             "verify --torch net.py:Net --input x:float32[2,2]",
             "--input 'x:float32[2,2]': write SHAPE or",
         ),
-        ("verify --torch net.py:Net --init Cfg()", "in a call, literals alone: 32, heads=4; objects"),
+        (
+            "verify --torch net.py:Net --init Cfg()",
+            "in a call, literals alone: 32, heads=4; objects",
+        ),
         ("verify --torch net.py:Net --input B+,2", "cannot read the size 'B+'"),
         ("verify --torch net.py:Net --input B --dim B=x", "--dim 'B=x': write NAME=LOW:HIGH"),
         ("verify", "no case to verify"),

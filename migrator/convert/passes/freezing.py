@@ -213,7 +213,8 @@ def _is_input(rw: Rewriter, name: str) -> bool:
         if isinstance(call.func, (cst.Name, cst.Attribute)) and _last(call.func) == info.short:
             given += [item.value for key, item in bound_arguments(call, info) if key == name]
     return all(
-        isinstance(ctx.facts.kind(one), k.Tensor) and not targets.is_variable(ctx, one)
+        (isinstance(ctx.facts.kind(one), k.Tensor) and not targets.is_variable(ctx, one))
+        or (isinstance(one, cst.Subscript) and isinstance(ctx.facts.kind(one), k.Unknown))
         for one in given
     )
 

@@ -6,6 +6,7 @@ call later it is missing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import libcst as cst
@@ -39,7 +40,8 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if any(getattr(ctx.facts.kind(one.value), "role", None) for one in items):
         return None  # parameters, which torch does not register
-    if not _is_grown(ctx, owner, target.attr.value):
+    name = target.attr.value
+    if not _is_grown(ctx, owner, name) or _is_shared(ctx, target, name):
         return None
     ctx.helpers.use("nnx")
     value = rw.visit(node.value)
@@ -47,6 +49,46 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
         value = syntax.parenthesized(value)
     made = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(value)])
     return syntax.changed(node, value=made)
+
+
+def _is_shared(ctx: Context, target: cst.Attribute, name: str) -> bool:
+    """Whether something else may hold the list: it would go on holding the one that jit has taken apart."""
+    tree = ctx.facts.tree
+    for node in ctx.source.index.of_type(cst.Attribute):
+        if node.attr.value != name or node is target:
+            continue
+        around = tree.around(node) if tree.has(node) else ()
+        if any(isinstance(one, cst.Lambda) for one in around):
+            return True
+        above, outer = (*reversed(around), None, None)[:2]
+        if isinstance(above, cst.Arg) and isinstance(outer, cst.Call):
+            called = ctx.facts.callee(outer) or ""
+            if not called.startswith(("torch.", "builtins.")):
+                return True
+        elif not isinstance(above, _LOOKING) and not _is_taken(around):
+            return True
+    return False
+
+
+def _is_taken(around: Sequence[cst.CSTNode]) -> bool:
+    """``last, self.steps = self.steps, []``: a local name for the list that was."""
+    match around:
+        case [*_, cst.AssignTarget(), cst.Tuple(), cst.Element()]:
+            return True
+        case [*_, cst.Assign() as line, cst.Tuple() as value, cst.Element() as part]:
+            to = line.targets[0].target
+            place = list(value.elements).index(part)
+            if isinstance(to, cst.Tuple) and len(to.elements) == len(value.elements):
+                return isinstance(to.elements[place].value, cst.Name)
+    return False
+
+
+_LOOKING = (
+    *(cst.Attribute, cst.Subscript, cst.For, cst.CompFor, cst.AssignTarget, cst.AugAssign),
+    *(cst.BinaryOperation, cst.UnaryOperation, cst.BooleanOperation, cst.Comparison),
+    *(cst.ComparisonTarget, cst.If, cst.While, cst.Assert, cst.Del),
+)
+"""What keeps no list that stands there."""
 
 
 def _is_list(value: cst.BaseExpression) -> bool:

@@ -312,7 +312,8 @@ def _used_result(
         return value()
     if _is_part_of_new(rw, target):
         return value()
-    if views.is_assigned_to(ctx.statements[-1].node if ctx.statements else None, target):
+    whole = not isinstance(target, cst.Subscript) or isinstance(ctx.kind(target.value), k.Tensor)
+    if whole and views.is_assigned_to(ctx.statements[-1].node if ctx.statements else None, target):
         check_mutation(ctx, node, target, reshapes=True)
         return value()
     raise Failure(

@@ -17,9 +17,28 @@ from rules.definitions import module_file
 @converts(cst.Call, named=("getattr",), when=lambda ctx: "getattr" in ctx.words)
 def by_name(rw: Rewriter, node: cst.Call) -> Any:
     """``getattr(self.rnn, f"weight_hh_l{i}")`` → ``getattr(self.rnn, f"weight_hh_l{i}")[...]``."""
-    if not targets.is_weight_by_name(rw.ctx, node):
+    if not targets.is_weight_by_name(rw.ctx, node) or not _is_worked_with(rw.ctx, node):
         return None
     return targets.dereferenced(rw.rebuild(node))
+
+
+def _is_set(ctx: Context, body: cst.CSTNode, name: str) -> bool:
+    """``setattr(self, key, w)``."""
+    calls = [c for c in ctx.facts.tree.within(body, cst.Call) if syntax.code(c.func) == "setattr"]
+    return any(
+        isinstance(a.value, cst.Name) and a.value.value == name for c in calls for a in c.args
+    )
+
+
+def _is_worked_with(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether something is done with a weight there, and nothing keeps it under another name."""
+    above, outer = (*reversed(ctx.facts.tree.around(node)), None, None)[:2]
+    if isinstance(above, cst.Arg):
+        name = ctx.facts.callee(outer) if isinstance(outer, cst.Call) else None
+        made = (name or "").startswith(("torch.nn.Parameter", "torch.nn.ParameterList"))
+        return (name or "").startswith(("torch.", "builtins.len")) and not made
+    kept = (cst.Attribute, cst.Subscript, cst.BinaryOperation, cst.UnaryOperation)
+    return isinstance(above, kept)
 
 
 @converts(cst.Assign, values=(cst.Call,), when=lambda ctx: "getattr" in ctx.words)
@@ -30,8 +49,12 @@ def named(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     if not targets.is_weight_by_name(rw.ctx, value):
         return None
-    if not holds_weights(rw.ctx.facts, rw.ctx.frame.info.node.body, target, value):
+    body = rw.ctx.frame.info.node.body
+    if not holds_weights(rw.ctx.facts, body, target, value):
         return None
+    if "setattr" in rw.ctx.words and _is_set(rw.ctx, body, target.value):
+        what = "a weight of a recurrent layer is kept under a second name that is made up"
+        raise Failure(node, "API005", what, "assign it to an attribute by its name")
     return syntax.changed(node, value=rw.rebuild(value))
 
 

@@ -15,6 +15,8 @@ from migrator.convert.children import REGISTERING
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.module_walks import notes_order, reads_table
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
+from migrator.infer import kinds as k
 from rules.definitions import module_file
 
 _READING = frozenset("values items keys get".split())
@@ -29,10 +31,24 @@ def table(rw: Rewriter, node: cst.Attribute) -> Any:
         return None
     if owner.torch_base != "torch.nn.Module" or owner.attribute("_modules") is not None:
         return None
-    if not notes_order(ctx, owner) or not _is_read(ctx, node):
+    if not notes_order(ctx, owner) or not _is_read(ctx, node) or _may_be_none(ctx, owner):
         return None
     helper = ctx.helpers.need(module_file("rules.compat.children"), "child_table")
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(node.value)])
+
+
+def _may_be_none(ctx: Context, owner: ClassInfo) -> bool:
+    """Whether a child may be None, which torch's table has and the port's has not."""
+    kinds = [kind for one in owner.lineage() for kind in one.attributes.values()]
+    if any(isinstance(kind, k.Optional) and isinstance(kind.inner, k.Module) for kind in kinds):
+        return True
+    calls = ctx.source.index.of_type(cst.Call)
+    return any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value in REGISTERING
+        and any(ctx.facts.kind(arg.value) == k.NONE for arg in call.args)
+        for call in calls
+    )
 
 
 def _is_read(ctx: Context, node: cst.Attribute) -> bool:

@@ -16,6 +16,7 @@ from migrator.convert.rewriter import Rewriter
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.evidence import ASKED
+from migrator.views import written_base
 from rules import definitions
 from rules.definitions import module_file
 
@@ -195,7 +196,9 @@ def written(
 ) -> cst.Assign:
     """``x = with_item(x, i, v)``; a Failure where another name for the array is read later."""
     assert isinstance(target, cst.Subscript)
-    if not _is_copied(rw, target):
+    if isinstance(target.value, cst.Subscript):  # an item of an item, which may have other names
+        check_mutation(rw.ctx, node, written_base(target))
+    elif not _is_copied(rw, target):
         check_mutation(rw.ctx, node, target.value)
     return with_item(rw, target, rw.visit(value))
 
