@@ -260,10 +260,8 @@ def in_place_call(rw: Rewriter, node: cst.Call) -> Any:
     function = in_place_function(rw, node)
     if function is None:
         return None
-    try:
-        check_in_place_layer(
-            rw.ctx, node
-        )  # nobody reads the old value: the new one need not replace it
+    try:  # nobody reads the old value: the new one need not replace it
+        check_in_place_layer(rw.ctx, node)
     except Failure:
         if not _surely_in_place(rw, node):
             raise
