@@ -84,7 +84,7 @@ code(
     example=(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.b, self.a = nn.Linear(2, 2), nn.Linear(2, 2)\n\n"
-        "    def forward(self, x: torch.Tensor):\n        return list(self._modules.values())[0](x)"
+        "    def forward(self, x: torch.Tensor):\n        return self._modules.popitem()[1](x)"
     ),
     instead=(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
@@ -146,7 +146,7 @@ code(
     effort=0.25,
     what="isinstance asks for a layer that is a plain function in the output",
     why="Layers without state become functions, which have no class of their own.",
-    example="def f(layer: nn.Module):\n    return isinstance(layer, nn.ReLU)",
+    example="def f(layer: nn.Module):\n    return isinstance(layer, nn.Softmax)",
     instead="def f(layer: nn.Module):\n    return isinstance(layer, nn.Conv2d)",
 )
 

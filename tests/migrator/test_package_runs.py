@@ -158,4 +158,6 @@ def test_an_internal_error_in_a_file_does_not_end_the_run(
     assert (tmp_path / "flax" / "layers.py").read_text().endswith(LAYERS)
     assert "nnx.Module" in (tmp_path / "flax" / "net.py").read_text()
     result = CliRunner().invoke(main, [*command, "--force", "--debug"])
-    assert isinstance(result.exception, KeyError)
+    assert result.exit_code == 2
+    assert "Traceback" in result.output
+    assert "KeyError: 'lost'" in result.output

@@ -461,14 +461,14 @@ def test_a_package_is_importable_where_files_are_missing(tmp_path: Path) -> None
 
 def test_a_class_that_does_not_convert_raises_when_it_is_used(tmp_path: Path) -> None:
     files = {
-        "layers.py": LAYERS + "\n\nclass Pool(nn.LPPool2d):\n    pass\n",
+        "layers.py": LAYERS + "\n\nclass Pool(nn.CosineSimilarity):\n    pass\n",
         "api.py": "from .layers import Pool, pool\n\n\ndef f(x):\n    return Pool(2, 2)(x)\n",
     }
     found = convert(tmp_path, files, name="flaxed")
-    assert any("API001 a class that derives from torch.nn.LPPool2d" in t for t in blocking(found))
-    assert "# class Pool(nn.LPPool2d):\n#     pass\nclass Pool:" in code(found, "layers.py")
+    assert any("API001 a class that derives from torch.nn.CosineSimilarity" in t for t in blocking(found))
+    assert "# class Pool(nn.CosineSimilarity):\n#     pass\nclass Pool:" in code(found, "layers.py")
     module = UserCode(tmp_path / "out").load(tmp_path / "out/flaxed/api.py")
-    with pytest.raises(NotImplementedError, match=r"^Pool: pkg/layers.py:33: API001 .*LPPool2d"):
+    with pytest.raises(NotImplementedError, match=r"^Pool: pkg/layers.py:33: API001 .*CosineSimilarity"):
         module.f(np.ones(3), rngs=None)
 
 
