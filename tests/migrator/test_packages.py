@@ -465,10 +465,14 @@ def test_a_class_that_does_not_convert_raises_when_it_is_used(tmp_path: Path) ->
         "api.py": "from .layers import Pool, pool\n\n\ndef f(x):\n    return Pool(2, 2)(x)\n",
     }
     found = convert(tmp_path, files, name="flaxed")
-    assert any("API001 a class that derives from torch.nn.CosineSimilarity" in t for t in blocking(found))
+    assert any(
+        "API001 a class that derives from torch.nn.CosineSimilarity" in t for t in blocking(found)
+    )
     assert "# class Pool(nn.CosineSimilarity):\n#     pass\nclass Pool:" in code(found, "layers.py")
     module = UserCode(tmp_path / "out").load(tmp_path / "out/flaxed/api.py")
-    with pytest.raises(NotImplementedError, match=r"^Pool: pkg/layers.py:33: API001 .*CosineSimilarity"):
+    with pytest.raises(
+        NotImplementedError, match=r"^Pool: pkg/layers.py:33: API001 .*CosineSimilarity"
+    ):
         module.f(np.ones(3), rngs=None)
 
 
