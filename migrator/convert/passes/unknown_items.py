@@ -99,9 +99,13 @@ def _is_given(rw: Rewriter, target: cst.Subscript) -> bool:
 
 def _is_an_array_s(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression) -> bool:
     """``y[:, 0] = v``, and ``y[0] = v`` of a ``y`` that is computed: ``y = batch["x"] * 2``, no list or dict."""
+    from migrator.convert.passes.freezing import forward_reaches
+
     ctx, frame, root = rw.ctx, rw.ctx.frame, target.value
     if frame is None or not isinstance(ctx.kind(root), k.Unknown):
         return False
+    if frame.info.owner is not None and not forward_reaches(ctx, frame.info):
+        return False  # what a module is built from is numpy's or scipy's as often
     while isinstance(root, cst.Subscript) and isinstance(ctx.kind(root.value), k.Unknown):
         root = root.value
     if not isinstance(root, cst.Name) or _holds_numpy(ctx, root.value):
