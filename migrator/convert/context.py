@@ -115,8 +115,9 @@ class Context:
         """Names for what a mask selects, which are only asked where something is written through the same mask."""
         self.looked_into: set[str] = set()
         """Local names whose values are being looked into for methods."""
+        self.bounded: set[cst.CSTNode] | None = None
+        """Targets of writes within bounds that tensors hold."""
         self.pointers: Any = None
-        self.bounded: Any = None
         """Places to write from on that tensors hold."""
         self.places: Any = None
         """Selections by a mask that are nothing but places to write a number to."""

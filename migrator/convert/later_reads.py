@@ -11,6 +11,7 @@ from migrator.convert.context import Context
 from migrator.convert.memory import Aliases
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.items import spread
 
 _ATTRIBUTES = frozenset("shape dtype device ndim is_cuda requires_grad layout".split())
 _METHODS = frozenset(
@@ -121,22 +122,12 @@ def may_be_tensors(ctx: Context, info: FunctionInfo) -> set[str]:
 
     if not forward_reaches(ctx, info):
         return set()
-    tree, body = ctx.facts.tree, info.node.body
-    flows = [
-        (target.target, one.value)
-        for one in tree.within(body, cst.Assign)
-        for target in one.targets
-    ]
-    flows += [(one.target, one.iter) for one in tree.within(body, cst.For, cst.CompFor)]
-    flows += [(one.target, one.value) for one in tree.within(body, cst.AugAssign)]
-    found = {name for name in info.params if name not in ("self", "cls")}
-    size = -1
-    while size != len(found):
-        size = len(found)
-        for target, value in flows:
-            kind = ctx.kind(value)
-            if not isinstance(kind, k.Tensor) and k.scalar_type(kind) is not None:
-                continue  # a size, a text
-            if isinstance(kind, k.Tensor) or not found.isdisjoint(syntax.names(value)):
-                found |= set(syntax.names(target))
-    return found
+
+    def comes_of(value: cst.BaseExpression, found: set[str]) -> bool:
+        kind = ctx.kind(value)
+        if isinstance(kind, k.Tensor):
+            return True
+        sized = k.scalar_type(kind) is not None  # a size, a text
+        return not sized and not found.isdisjoint(syntax.names(value))
+
+    return spread(ctx.facts.tree, info, comes_of)

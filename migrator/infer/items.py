@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+
 import libcst as cst
 
+from migrator.assignments import bound
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts, FunctionInfo
 from migrator.tree import Tree
 
 _MATHEMATICS = frozenset(
     "abs exp log log2 log10 sqrt rsqrt square sum mean prod any all argmax argmin amax amin norm cumsum cumprod softmax "
-    "log_softmax sigmoid tanh relu clamp matmul bmm mm logsumexp".split()
+    "log_softmax sigmoid tanh relu clamp logsumexp".split()
 )
 """Methods of tensors that no number, list, dict or text has, and that arrays of numpy have, if at all, as they are."""
 _PLAIN = frozenset({"max", "min"})
 """Those that mean the same without an argument."""
+_AXES = (cst.Integer, cst.Float, cst.UnaryOperation, cst.Tuple, cst.List)
+"""What these are handed by place: axes, an exponent, bounds."""
 _HANDING = frozenset({"zip", "enumerate", "reversed", "list", "tuple", "iter", "next"})
 
 
@@ -28,42 +33,42 @@ def is_of_items(facts: Facts, info: FunctionInfo | None, call: cst.Call) -> bool
     name = func.attr.value
     if name not in _MATHEMATICS and not (name in _PLAIN and not call.args):
         return False
-    if any(isinstance(a.value, (cst.Name, cst.Attribute)) and a.keyword is None for a in call.args):
-        return False  # ``block.norm(x)``: a method of something else
+    if not all(isinstance(a.value, _AXES) or a.keyword is not None for a in call.args):
+        return False  # ``block.norm(x)``, ``logger.log("loss")``: a method of something else
     return _comes_of(func.value, items(facts.tree, info)) and not isinstance(func.value, cst.Call)
 
 
 def items(tree: Tree, info: FunctionInfo) -> frozenset[str]:
     """The names of a function that stand for its arguments, parts of them, or what is computed of those."""
     if info.items is None:
-        given = {name for name in info.params if name not in ("self", "cls")}
-        flows = [
-            (target.target, one.value)
-            for one in tree.within(info.node.body, cst.Assign)
-            for target in one.targets
-        ]
-        flows += [
-            (one.target, one.iter) for one in tree.within(info.node.body, cst.For, cst.CompFor)
-        ]
-        size = -1
-        while size != len(given):
-            size = len(given)
-            for target, value in flows:
-                if _comes_of(value, given):
-                    given |= _bound(target)
-        info.items = frozenset(given)
+        info.items = frozenset(spread(tree, info, _comes_of))
     return info.items
 
 
-def _bound(target: cst.CSTNode) -> set[str]:
-    if isinstance(target, cst.Name):
-        return {target.value}
-    if isinstance(target, (cst.Tuple, cst.List)):
-        return {name for one in target.elements for name in _bound(one.value)}
-    return set()
+def spread(
+    tree: Tree, info: FunctionInfo, comes_of: Callable[[cst.BaseExpression, set[str]], bool]
+) -> set[str]:
+    """The names of a function that its arguments reach: those of what ``comes_of`` says comes of such names."""
+    flows: list[tuple[cst.BaseExpression, cst.BaseExpression]] = [
+        (target.target, one.value)
+        for one in tree.within(info.node.body, cst.Assign)
+        for target in one.targets
+    ]
+    flows += [(one.target, one.iter) for one in tree.within(info.node.body, cst.For, cst.CompFor)]
+    flows += [(one.target, one.value) for one in tree.within(info.node.body, cst.AugAssign)]
+    found = {name for name in info.params if name not in ("self", "cls")}
+    size = -1
+    while size != len(found):
+        size = len(found)
+        for target, value in flows:
+            if comes_of(value, found):
+                while isinstance(target, cst.Subscript):  # put into what a name stands for
+                    target = target.value
+                found |= set(bound(target))
+    return found
 
 
-def _comes_of(node: cst.CSTNode, given: frozenset[str] | set[str]) -> bool:
+def _comes_of(node: cst.CSTNode, given: Collection[str]) -> bool:
     """Whether an expression is made of arguments by indices and arithmetic alone: attributes may be anything."""
     if isinstance(node, cst.Name):
         return node.value in given

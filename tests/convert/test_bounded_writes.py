@@ -55,6 +55,31 @@ def test_rows_are_written_up_to_a_length(line: str, hint: str) -> None:
     np.testing.assert_allclose(slope, leaf.grad, 1e-6)
 
 
+OF_A_METHOD = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = 2.0
+
+    def mask(self, x, lengths):
+        m = torch.zeros(x.size(0), x.size(1))
+        for i, n in enumerate(lengths):
+            m[i, :n] = 1
+        return m
+
+    def forward(self, x, lengths):
+        return x * self.mask(x, lengths) * self.scale
+"""
+
+
+def test_a_method_that_makes_the_mask() -> None:
+    model, port, code = both(OF_A_METHOD)
+    assert "set_within(" in code
+    x, lengths = torch.linspace(-1, 1, 12).reshape(3, 4), torch.tensor([2, 4, 1])
+    arrays = jnp.asarray(x.numpy()), jnp.asarray(lengths.numpy())
+    np.testing.assert_allclose(nnx.jit(lambda m, *a: m(*a))(port, *arrays), model(x, lengths))
+
+
 def test_what_is_read_within_such_bounds_has_no_shape() -> None:
     source = ROWS.format(line="y[i, :n] = x[i, :n]", hint=": torch.Tensor")
     assert "DYN003" in rules_of(source)

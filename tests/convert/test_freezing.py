@@ -162,3 +162,8 @@ def test_a_function_that_freezes_what_it_is_handed() -> None:
     assert (
         rules_of(HANDED.format("x.T")) == []
     )  # a value: torch's line changes nothing of what is trained
+
+
+def test_a_function_whose_calls_do_not_show_what_it_is_handed() -> None:
+    for call in ("list(map(scaled, [self.w], [x]))[0]", "scaled(*(self.w, x))"):
+        assert "API001" in rules_of(HANDED.replace("scaled({}, x)", call))

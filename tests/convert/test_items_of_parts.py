@@ -164,6 +164,25 @@ def test_what_hangs_on_sizes_and_lists_in_an_argument(lines: str) -> None:
     jax.tree.map(lambda one, two: np.testing.assert_allclose(one, two, rtol=1e-6), got, want)
 
 
+def test_a_place_that_a_call_finds_is_looked_for_once() -> None:
+    assert "MUT002" in rules_of(forward("x[next(iter('a'))][:, 0] = 1.0; return x['a']"))
+
+
+class Logger:
+    """What has a method of the name of one of tensors."""
+
+    def log(self, *args: Any) -> float:
+        return float(len(args))
+
+
+def test_a_method_of_an_item_that_is_handed_a_text() -> None:
+    model, port, code = both(forward("return x['a'] * x['logger'].log('loss', 1)"))
+    assert "x['logger'].log('loss', 1)" in code
+    a = torch.ones(3, 4)
+    given = {"logger": Logger(), "a": jnp.asarray(a.numpy())}
+    np.testing.assert_array_equal(port(given), model({**given, "a": a}))
+
+
 CARTESIAN = """
 import numpy as np
 

@@ -5,54 +5,41 @@ What is read within such bounds has no static shape; a number that is written th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.passes.freezing import forward_reaches
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
+from migrator.infer.items import items
 from rules.definitions import module_file
 
 
-@dataclass
-class Bounded:
-    """The writes of a file within bounds that are values of tensors.
-
-    Attributes:
-      writes: their targets.
-    """
-
-    writes: set[cst.CSTNode] = field(default_factory=set)
-
-
-def bounded(ctx: Context) -> Bounded:
-    """The writes of a file, looked for once; what was said against their bounds is taken back."""
+def bounded(ctx: Context) -> set[cst.CSTNode]:
+    """The targets of a file's writes within bounds that are values of tensors, looked for once; what was said against
+    their bounds is taken back."""
     if ctx.bounded is None:
-        ctx.bounded = Bounded()
+        ctx.bounded = set()
         tree = ctx.source.index
         for node in [n for n, (rule, _, _) in ctx.blocked.items() if rule in ("DYN003", "DYN004")]:
             around = tree.around(node) if tree.has(node) else ()
             part = node if isinstance(node, cst.Slice) else next(iter(around[-1:]), None)
             target = next((n for n in reversed(around) if isinstance(n, cst.Subscript)), None)
             if isinstance(part, cst.Slice) and target is not None:
-                _note(ctx, node, part, target, ctx.bounded)
-    found: Bounded = ctx.bounded
-    return found
+                if _is_bounded(ctx, node, part, target):
+                    ctx.bounded.add(target)
+                    del ctx.blocked[node]
+    return ctx.bounded
 
 
-def _note(
-    ctx: Context, node: cst.CSTNode, part: cst.Slice, target: cst.Subscript, found: Bounded
-) -> None:
-    if not _is_written(ctx, target):
-        return
-    if not all(e.slice is part or _is_plain(ctx, e) for e in target.slice) or part.step is not None:
-        return
-    if isinstance(node, cst.Call) and _taken_out(ctx, node) is node:
-        return
-    found.writes.add(target)
-    del ctx.blocked[node]
+def _is_bounded(ctx: Context, node: cst.CSTNode, part: cst.Slice, target: cst.Subscript) -> bool:
+    """Whether a number is written there, within one slice of which something was said (``node``)."""
+    if not _is_written(ctx, target) or part.step is not None:
+        return False
+    if not all(e.slice is part or _is_plain(ctx, e) for e in target.slice):
+        return False
+    return not isinstance(node, cst.Call) or _taken_out(ctx, node) is not node
 
 
 def _is_written(ctx: Context, target: cst.Subscript) -> bool:
@@ -121,7 +108,7 @@ def within_bounds(
       original: what is written, in the source; None of zero_().
     """
     ctx = rw.ctx
-    if target not in bounded(ctx).writes and not _may_be_bounded(ctx, target, original):
+    if target not in bounded(ctx) and not _may_be_bounded(ctx, target, original):
         return None
     slices = []
     for element in target.slice:
@@ -157,31 +144,12 @@ def _may_be_bounded(
             bounds += [element.slice.lower, element.slice.upper]
     taken_out = [_taken_out(ctx, one) for one in bounds if one is not None]
     unknown = [one for one in taken_out if isinstance(ctx.kind(one), k.Unknown)]
-    taken = _of_arguments(ctx) if unknown else set()
-    return any(_comes_of(ctx, one, taken) for one in unknown)
-
-
-def _comes_of(ctx: Context, bound: cst.BaseExpression, taken: set[str]) -> bool:
-    """``n - 1`` of a name that a loop takes out of an argument, ``lengths[i]`` of an argument."""
-    if not taken.isdisjoint(syntax.names(bound)):
-        return True
-    params = ctx.frame.info.params if ctx.frame is not None else ()
+    info = ctx.frame.info
+    if not unknown or not forward_reaches(ctx, info):
+        return False
+    given = items(ctx.facts.tree, info)
     return any(
-        isinstance(one, cst.Subscript)
-        and isinstance(one.value, cst.Name)
-        and one.value.value in params
-        for one in syntax.walk(bound)
+        not given.isdisjoint(syntax.names(one))
+        and not (isinstance(one, cst.Name) and one.value in info.params)  # as a rule a number
+        for one in unknown
     )
-
-
-def _of_arguments(ctx: Context) -> set[str]:
-    """The names that loops of a forward pass take out of its arguments."""
-    found: set[str] = set()
-    frame = ctx.frame
-    if frame is None or frame.info.short != "forward":
-        return found
-    for loop in ctx.facts.tree.within(frame.info.node.body, cst.For):
-        given = syntax.names(loop.iter)
-        if any(name in given for name in frame.info.params):
-            found |= set(syntax.names(loop.target))
-    return found

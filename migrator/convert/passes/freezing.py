@@ -208,10 +208,11 @@ def _is_input(rw: Rewriter, name: str) -> bool:
     info = frame.info
     if info.short == "forward":
         return True
-    given = []
-    for call in ctx.source.index.of_type(cst.Call):
-        if isinstance(call.func, (cst.Name, cst.Attribute)) and _last(call.func) == info.short:
-            given += [item.value for key, item in bound_arguments(call, info) if key == name]
+    calls = [one for one in ctx.source.index.of_type(cst.Call) if _last(one.func) == info.short]
+    if not calls or any(item.star for call in calls for item in call.args):
+        return False  # what it is handed stands elsewhere
+    bound = [pair for call in calls for pair in bound_arguments(call, info)]
+    given = [item.value for key, item in bound if key == name]
     return all(
         (isinstance(ctx.facts.kind(one), k.Tensor) and not targets.is_variable(ctx, one))
         or (isinstance(one, cst.Subscript) and isinstance(ctx.facts.kind(one), k.Unknown))

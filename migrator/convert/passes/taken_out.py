@@ -30,10 +30,11 @@ def extreme(rw: Rewriter, node: cst.Call) -> Any:
         return None
     if not chosen(node, ctx.source.index.around(node), ctx.kind, callee):
         return None
-    args = [cst.Arg(rw.visit(one)) for one in sides]
+    given = sides
     sides = bound_once(sides, ctx.source.index.around(node), callee)
     if ctx.concrete and any(taken_from(one, callee) is not None for one in sides):
         return None
+    args = [cst.Arg(rw.visit(one)) for one in given]
     largest = callee(node) == "builtins.max"
     if all(is_whole(one, ctx.kind, callee) for one in sides):  # nothing to differentiate, no NaN
         ctx.helpers.use("jnp")

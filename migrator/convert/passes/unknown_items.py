@@ -89,8 +89,7 @@ def _is_given(rw: Rewriter, target: cst.Subscript) -> bool:
         return False
     if isinstance(index, cst.Index) and k.scalar_type(rw.ctx.kind(index.value)) == "str":
         return False
-    every = rw.ctx.facts.tree.within(frame.info.node.body, cst.Assign)
-    given = [v for a in every for t in a.targets for v in _assigned(t.target, a.value, name.value)]
+    given = _values(rw.ctx, name.value)
     return any(
         isinstance(value, cst.Call) and (rw.ctx.facts.callee(value) or "") in rw.ctx.facts.names
         for value in given
@@ -117,9 +116,7 @@ def _is_an_array_s(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpressio
         return False
     if isinstance(index, cst.Index) and k.scalar_type(ctx.kind(index.value)) == "str":
         return False
-    every = ctx.facts.tree.within(frame.info.node.body, cst.Assign)
-    given = [v for a in every for t in a.targets for v in _assigned(t.target, a.value, root.value)]
-    return any(_computes(ctx, one) for one in given)
+    return any(_computes(ctx, one) for one in _values(ctx, root.value))
 
 
 def _holds_numpy(ctx: Context, name: str) -> bool:
@@ -170,6 +167,13 @@ def _computes(ctx: Context, node: cst.CSTNode) -> bool:
 _OF_CONTAINERS = frozenset(name for one in (list, dict, set, str) for name in dir(one))
 
 
+def _values(ctx: Context, name: str) -> list[cst.BaseExpression]:
+    """What a function gives a name, wherever it does."""
+    assert ctx.frame is not None
+    lines = ctx.facts.tree.within(ctx.frame.info.node.body, cst.Assign)
+    return [v for a in lines for t in a.targets for v in _assigned(t.target, a.value, name)]
+
+
 def _assigned(
     target: cst.BaseExpression, value: cst.BaseExpression, name: str
 ) -> Iterator[cst.BaseExpression]:
@@ -201,10 +205,20 @@ def written(
     """``x = with_item(x, i, v)``; a Failure where another name for the array is read later."""
     assert isinstance(target, cst.Subscript)
     if isinstance(target.value, cst.Subscript):  # an item of an item, which may have other names
+        _check_once(node, target.value)
         check_mutation(rw.ctx, node, written_base(target))
     elif not _is_copied(rw, target):
         check_mutation(rw.ctx, node, target.value)
     return with_item(rw, target, rw.visit(value))
+
+
+def _check_once(node: cst.CSTNode, target: cst.Subscript) -> None:
+    """Raise a Failure where what is read and written would be found by a call that runs twice."""
+    if any(isinstance(part, (cst.Call, cst.NamedExpr)) for part in syntax.walk(target)):
+        what = (
+            "the index is computed by a call, and only a run tells whether an array is written to"
+        )
+        raise Failure(node, "MUT002", what, "give the index a name first")
 
 
 def added_to(rw: Rewriter, node: cst.AugAssign, target: cst.Subscript) -> cst.Assign:
@@ -213,15 +227,7 @@ def added_to(rw: Rewriter, node: cst.AugAssign, target: cst.Subscript) -> cst.As
     Raises:
       Failure: the index would be computed twice, by a call.
     """
-    if any(
-        isinstance(part, (cst.Call, cst.NamedExpr))
-        for one in target.slice
-        for part in syntax.walk(one)
-    ):
-        what = (
-            "the index is computed by a call, and only a run tells whether an array is written to"
-        )
-        raise Failure(node, "MUT002", what, "give the index a name first")
+    _check_once(node, target)
     whole = cst.parse_expression(f"a {syntax.code(node.operator).strip()[:-1]} b")
     assert isinstance(whole, cst.BinaryOperation)
     right = syntax.fitted(whole, "right", node.value)
@@ -286,6 +292,5 @@ def _is_a_mask(ctx: Context, node: cst.BaseExpression, depth: int) -> bool:
         return _is_a_mask(ctx, node.left, depth) or _is_a_mask(ctx, node.right, depth)
     if not isinstance(node, cst.Name) or ctx.frame is None or depth > 3:
         return False
-    every = ctx.facts.tree.within(ctx.frame.info.node.body, cst.Assign)
-    given = [v for a in every for t in a.targets for v in _assigned(t.target, a.value, node.value)]
+    given = _values(ctx, node.value)
     return bool(given) and all(_is_a_mask(ctx, one, depth + 1) for one in given)
