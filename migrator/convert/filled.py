@@ -30,11 +30,10 @@ def filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
             for value in _values(node, name, own):
                 given = _given(ctx, method, value) if isinstance(value, cst.Name) else ()
                 if any(makes_numpy(ctx, one) for one in (value, *given)):
-                    return NUMPY
+                    return k.NUMPY
     return None
 
 
-NUMPY = k.Other("numpy.ndarray")
 _ARRAYS = frozenset(
     f"numpy.{name}"
     for name in (

@@ -73,7 +73,8 @@ def set_within(x: jax.Array, index, value) -> jax.Array:
     if Ellipsis in index:
         at = index.index(Ellipsis)
         index = (*index[:at], *[slice(None)] * (x.ndim - len(index) + 1), *index[at + 1 :])
-    part = x[tuple(slice(None) if isinstance(one, slice) else one for one in index)]
+    rows = tuple(slice(None) if isinstance(one, slice) else one for one in index)
+    part = x[rows]
     here, axes = True, -part.ndim
     for one in index:
         if isinstance(one, slice):
@@ -86,7 +87,7 @@ def set_within(x: jax.Array, index, value) -> jax.Array:
                     here &= places >= bound if sign > 0 else places < bound
             axes += 1
     value = jnp.where(here, jnp.asarray(value).astype(x.dtype), part)
-    return x.at[tuple(slice(None) if isinstance(one, slice) else one for one in index)].set(value)
+    return x.at[rows].set(value)
 
 
 def first_nonzero(x: jax.Array, size: int, fill_value: int = -1) -> jax.Array:

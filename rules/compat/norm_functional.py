@@ -65,6 +65,11 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return _normalize(x, mean, var, weight, bias, eps, 1).astype(input.dtype)
 
 
+def _move(stat, value, momentum):
+    """A running statistic, a Variable, towards the value of a batch."""
+    stat[...] = ((1 - momentum) * stat[...] + momentum * value).astype(stat.dtype)
+
+
 def batch_norm_with_update(
     input,
     running_mean,
@@ -81,9 +86,8 @@ def batch_norm_with_update(
     if training:
         x = lax.stop_gradient(_wide(input))
         axes, count = (0, *range(2, x.ndim)), x.size // x.shape[1]
-        pairs = (running_mean, x.mean(axes)), (running_var, x.var(axes) * count / (count - 1))
-        for stat, value in pairs:
-            stat[...] = ((1 - momentum) * stat[...] + momentum * value).astype(stat.dtype)
+        _move(running_mean, x.mean(axes), momentum)
+        _move(running_var, x.var(axes) * count / (count - 1), momentum)
     return batch_norm(input, running_mean[...], running_var[...], weight, bias, training, eps)
 
 
@@ -120,9 +124,8 @@ def instance_norm_with_update(
     if use_input_stats:
         x = lax.stop_gradient(_wide(input))
         axes, count = tuple(range(2, x.ndim)), math.prod(x.shape[2:])
-        var = x.var(axes).mean(0) * count / (count - 1)
-        for stat, value in ((running_mean, x.mean((0, *axes))), (running_var, var)):
-            stat[...] = ((1 - momentum) * stat[...] + momentum * value).astype(stat.dtype)
+        _move(running_mean, x.mean((0, *axes)), momentum)
+        _move(running_var, x.var(axes).mean(0) * count / (count - 1), momentum)
     return instance_norm(
         input, running_mean[...], running_var[...], weight, bias, use_input_stats, eps
     )

@@ -19,7 +19,7 @@ from migrator.convert.kept import either_or
 from migrator.convert.own_state import property_of
 from migrator.convert.passes.first_kept import is_constant
 from migrator.convert.passes.held import assigned, is_called, is_function
-from migrator.convert.passes.host_arrays import NUMPY_ARRAY, is_host_array
+from migrator.convert.passes.host_arrays import is_host_array
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
@@ -285,12 +285,12 @@ def _is_data(rw: Rewriter, value: cst.BaseExpression) -> bool:
 
 def _is_array_after(ctx: Context, owner: ClassInfo, name: str, value: cst.BaseExpression) -> bool:
     """``self.size = size; self.size = np.asarray(self.size)``: an array of numpy, which Flax takes for data as well."""
-    if ctx.facts.kind(value) != NUMPY_ARRAY:
+    if ctx.facts.kind(value) != k.NUMPY:
         return False
     if any(name in base.attributes for base in owner.lineage()[1:]):
         return True
     before = [v for v in assigned(ctx, owner, name) if v is not value]
-    return any(ctx.facts.kind(v) != NUMPY_ARRAY for v in before) or _assigns(ctx, owner, name)
+    return any(ctx.facts.kind(v) != k.NUMPY for v in before) or _assigns(ctx, owner, name)
 
 
 def _may_be_static(ctx: Context, owner: ClassInfo, name: str, value: cst.BaseExpression) -> bool:

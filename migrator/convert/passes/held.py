@@ -19,7 +19,7 @@ from migrator.convert.containing import (
     plainly_kept,
 )
 from migrator.convert.context import Context, Failure
-from migrator.convert.filled import NUMPY, filled, makes_numpy
+from migrator.convert.filled import filled, makes_numpy
 from migrator.convert.kept import either_or
 from migrator.convert.nested_layers import becomes_function, nests_layers
 from migrator.convert.passes import targets
@@ -117,7 +117,7 @@ def _declared(rw: Rewriter, node: cst.Assign, inside: k.Kind) -> cst.Assign:
     """``self.tables = {}`` that the constructor fills with arrays; what they stand in must show them to Flax."""
     if holds_parameter(inside):
         raise _not_registered(node)
-    numpy = inside == NUMPY
+    numpy = inside == k.NUMPY
     if not isinstance(inside, k.Tensor) and not numpy:
         raise nested(node)
     rw.ctx.helpers.use("nnx")

@@ -15,8 +15,6 @@ from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 
-NUMPY_ARRAY = k.Other("numpy.ndarray")
-
 
 @converts(cst.Assign, targets=(cst.Attribute,))
 def kept(rw: Rewriter, node: cst.Assign) -> Any:
@@ -53,7 +51,7 @@ def read(rw: Rewriter, node: cst.Attribute) -> Any:
 def numbers(rw: Rewriter, node: cst.Call) -> Any:
     """``torch.IntTensor([n])`` that only carries sizes → ``np.array([n])``, whose values jit knows."""
     callee = rw.ctx.facts.callee(node)
-    if callee not in ("torch.IntTensor", "torch.LongTensor") or rw.ctx.kind(node) != NUMPY_ARRAY:
+    if callee not in ("torch.IntTensor", "torch.LongTensor") or rw.ctx.kind(node) != k.NUMPY:
         return None
     rw.ctx.helpers.use("np")
     return syntax.with_args(cst.Call(syntax.parse("np.array")), [rw.visit(a) for a in node.args])
@@ -96,7 +94,7 @@ def _is_array(kind: k.Kind) -> bool:
         return bool(kind.items) and all(map(_is_array, kind.items))
     if isinstance(kind, k.Mapping):
         return _is_array(kind.value)
-    return kind == NUMPY_ARRAY
+    return kind == k.NUMPY
 
 
 def _may_be_array(ctx: Context, info: ClassInfo, name: str) -> bool:
