@@ -73,11 +73,9 @@ class Aliases:
         self._storing: dict[cst.CSTNode, list[cst.Call | cst.NamedExpr]] = {}
         state: State = {}
         params = info.node.params
-        for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+        stars = [s for s in (params.star_arg, params.star_kwarg) if isinstance(s, cst.Param)]
+        for param in (*params.posonly_params, *params.params, *params.kwonly_params, *stars):
             state[param.name.value] = frozenset({f"param:{param.name.value}"})
-        for star in (params.star_arg, params.star_kwarg):
-            if isinstance(star, cst.Param):
-                state[star.name.value] = frozenset({f"param:{star.name.value}"})
         self.after = self._block(info.node.body, state, ())
 
     # --- the walk -------------------------------------------------------------------------------------------------
@@ -155,7 +153,7 @@ class Aliases:
         self._note(node, [node], state, loops)
         if isinstance(node, cst.FunctionDef):  # it holds what it reads
             state[node.name.value] = self._held(node, state)
-            self._closures.setdefault(node.name.value, set())
+            self._closures.setdefault(node.name.value, set()).update(syntax.names(node.body))
         return state
 
     def _bind_round(
@@ -562,7 +560,9 @@ class Aliases:
     def _reads(self) -> list[frozenset[str]]:
         """The names that each statement reads, in order."""
         found = [frozenset().union(*map(syntax.reads, parts)) for _, parts, _ in self.order]
-        return [one.union(*(self._closures.get(name, ()) for name in one)) for one in found]
+        for _ in self._closures:  # functions that call functions
+            found = [one.union(*(self._closures.get(n, ()) for n in one)) for one in found]
+        return found
 
 
 def aliases(ctx: Context, info: FunctionInfo) -> Aliases:

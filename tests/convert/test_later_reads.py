@@ -43,6 +43,8 @@ SEEN = (
     "e = x * 2\ny = e\ny += 1\nz = e.type_as(x)\ne = y * 2\nreturn e + z",
     "e = x * 1\nf = lambda: e * 2\ny = e\ny += 1\nreturn f() + y",
     "e = x * 1\nfs = [lambda z: e * z]\ny = e.view(-1)\ny.mul_(3)\nreturn fs[0](x).view(-1) + y",
+    "y = x * 1\ndef f():\n    return e * 2\ne = y\ny.add_(1)\nreturn f()",
+    "y = x * 1\nf = lambda: g() * 2\ng = lambda: e\ne = y\ny.add_(1)\nreturn f() + 1",
     "e = x * 1\nf = lambda: e * 2\ny = e\ny += 1\nz = f()\ne = y * 2\nreturn z + y + e",
 )
 
