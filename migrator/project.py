@@ -186,9 +186,11 @@ def convert_files(
       options: ``jobs``, ``cache`` and ``strict`` of ``convert_path``; ``observed``: module → what a run showed there.
     """
     from migrator.package.helpers import helper_modules
+    from migrator.package.kept_imports import check_imports
     from migrator.package.members import named_directories
 
     project, done = _project_outcomes(files, "convert", out, track, **options)
+    check_imports(project, done)
     conversion = Conversion(helpers=helper_modules(project, list(done.values())))
     if len(files) > 1 and named_directories(project.members):
         named = files[0].path.resolve().parents[len(files[0].name.parts) - 1]

@@ -13,7 +13,7 @@ import migrator.plain  # noqa: F401  (before libcst)
 from migrator import syntax
 from migrator.convert.assemble import assemble, with_helpers, without_imports
 from migrator.convert.context import Context
-from migrator.convert.layout import parses, wrapped
+from migrator.convert.layout import parsed_names, wrapped
 from migrator.convert.leftovers import check_leftovers
 from migrator.convert.own_imports import by_own_imports
 from migrator.convert.passes import load
@@ -145,7 +145,8 @@ def _rewritten(source: Source, ctx: Context) -> ConvertResult:
             own, made = fewer, ""
     if not made:
         made = wrapped(own, source.text)
-        if not parses(made):
+        parses, ctx.names_made = parsed_names(made)
+        if not parses:
             made = own
             ast.parse(made)  # what the passes made always parses: an error here is ours
     code = with_helpers(made, helpers)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from symtable import SymbolTable
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -77,6 +78,8 @@ class Context:
         self.words = used_names(source.index)
         """Every name and name of an attribute that the file holds."""
         self.helpers = Helpers(self.words, bound_in_file(source.index))
+        self.names_made: SymbolTable | None = None
+        """The names of what the file has become."""
         self.plan = plan if plan is not None else RngPlan(facts)
         self.blocked: dict[cst.CSTNode, tuple[str, str, str]] = {}
         self.dropped: set[cst.CSTNode] = set()

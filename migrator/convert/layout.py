@@ -29,18 +29,27 @@ def wrapped(code: str, source: str) -> str:
     return "\n".join(lines)
 
 
-def parses(code: str) -> bool:
-    """Whether Python's own parser takes the code. Its table of names costs half of Python objects for its tree."""
+def parsed_names(code: str) -> tuple[bool, symtable.SymbolTable | None]:
+    """Whether Python's own parser takes the code, and its names: half the cost of Python objects for its tree."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            symtable.symtable(code, "<converted>", "exec")
+            return True, symtable.symtable(code, "<converted>", "exec")
     except (SyntaxError, ValueError):
         try:  # such as a return outside a function, which the source may hold as well
             ast.parse(code)
         except (SyntaxError, ValueError):
-            return False
-    return True
+            return False, None
+    return True, None
+
+
+def bound_at_top(table: symtable.SymbolTable | None) -> list[str] | None:
+    """The names that the top of a file binds; None without a table."""
+    if table is None:
+        return None
+    return sorted(
+        one.get_name() for one in table.get_symbols() if one.is_assigned() or one.is_imported()
+    )
 
 
 def _in_strings(code: str) -> set[int]:

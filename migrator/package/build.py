@@ -62,6 +62,7 @@ class Outcome:
 
     ``helpers`` are the rule definitions it imports from the shared module: file below ``rules/``, name, and
     whether it is used as a factory. ``digest`` is that of its summary, empty where nobody reads it and none is made.
+    ``names`` are what the top of the code binds, None where that was not looked for.
     """
 
     module: str
@@ -70,6 +71,7 @@ class Outcome:
     complete: bool
     helpers: list[tuple[str, str, bool]] = field(default_factory=list)
     digest: str = ""
+    names: list[str] | None = None
 
     def to_dict(self) -> Data:
         """JSON-ready."""
@@ -191,6 +193,7 @@ def read_elsewhere(table: Table) -> frozenset[str]:
 
 def _converted(sources: Sequence[Any], link: Link, setting: Setting, store: Store) -> list[Outcome]:
     from migrator.convert import convert_together
+    from migrator.convert.layout import bound_at_top
     from migrator.findings import ordered
 
     found = []
@@ -212,6 +215,7 @@ def _converted(sources: Sequence[Any], link: Link, setting: Setting, store: Stor
                 result.complete,
                 sorted(used),
                 digest,
+                bound_at_top(ctx.names_made) if len(setting.scans) > 1 else None,
             )
         )
     for _, ctx in made:  # they share what they know: not before the last is summed up

@@ -203,7 +203,24 @@ class Link:
         if not heads:
             return True
         found = [self.table.path(importer, one, path) for one in heads]
-        return all(one is None or one.kind != "own" for one in found)
+        return all(
+            one is None or one.kind != "own" or self._is_handed_through(one) for one in found
+        )
+
+    def _is_handed_through(self, found: Symbol) -> bool:
+        """Whether a file has a name by imports from outside alone, what it does where they fail aside.
+
+        ``try: from torch import _assert`` with a definition of its own below is torch's, if that import is known.
+        """
+        scan = self.table.scans[found.module]
+        several = scan.bindings.get(found.name, [])
+        imports = [self.table.imported(found.module, one) for one in several if one is not None]
+        outside = [one.module for one in imports if one is not None and one.kind == "outside"]
+        if not outside or len(outside) != len(imports):
+            return False
+        if None not in several:
+            return True
+        return found.name in scan.fallbacks and self._own(found) in map(symbol, outside)
 
     def _imported(self, importer: str, name: str) -> list[Symbol]:
         """What the imports of a name in a file bring of the project."""
@@ -227,14 +244,19 @@ class Link:
             return k.Namespace(found.module)
         if found.kind == "outside":
             return symbol(found.module)
+        kind = self._own(found)
+        if found.module not in self.together:
+            self._require(facts, kind)
+        return kind
+
+    def _own(self, found: Symbol) -> k.Kind:
+        """The kind that a file of the project gives a name at its top."""
         if found.module in self.together:
             return self.envs.get(found.module, {}).get(found.name, k.UNKNOWN)
         if found.module not in self.table.scans:
             return k.UNKNOWN
         data = self.summary(found.module)["env"].get(found.name)
-        kind: k.Kind = decode(data) if data is not None else k.UNKNOWN
-        self._require(facts, kind)
-        return kind
+        return decode(data) if data is not None else k.UNKNOWN
 
     def _require(self, facts: Facts, kind: Any) -> None:
         for name in referenced(kind):

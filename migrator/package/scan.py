@@ -31,6 +31,7 @@ class Scan:
 
     Attributes:
       bindings: top-level name → what it may be bound to; None stands for a definition or value of its own.
+      fallbacks: those of them that are bound anew only where their import fails.
       stars: modules of ``from module import *``.
       exports: what ``__all__`` lists, None where there is none or it is computed.
       inner: imports inside functions and classes.
@@ -44,6 +45,7 @@ class Scan:
     """
 
     bindings: dict[str, list[Import | None]] = field(default_factory=dict)
+    fallbacks: list[str] = field(default_factory=list)
     stars: list[Import] = field(default_factory=list)
     exports: list[str] | None = None
     inner: list[tuple[str, Import]] = field(default_factory=list)
@@ -88,6 +90,7 @@ def scan(text: str) -> Scan:
     except (SyntaxError, ValueError, RecursionError):
         return found
     _statements(tree.body, found, True)
+    found.fallbacks = sorted(_fallbacks(tree.body, found))
     bound = {name for name, _ in found.imports()}
     defined = {name for name, several in found.bindings.items() if None in several}
     words = set(_WORD.findall(text))
@@ -116,6 +119,21 @@ def _statements(body: Iterable[ast.stmt], found: Scan, top: bool) -> None:
                 _statements(getattr(node, name, ()), found, top)
             for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
                 _statements(part.body, found, top)
+
+
+def _fallbacks(body: Iterable[ast.stmt], found: Scan) -> Iterator[str]:
+    """The names that nothing binds but an import within ``try`` and what handles that it fails."""
+    for node in body:
+        if not isinstance(node, ast.Try):
+            continue
+        apart = [Scan(), Scan()]
+        _statements(node.body, apart[0], True)
+        for handler in node.handlers:
+            _statements(handler.body, apart[1], True)
+        tried, instead = (one.bindings for one in apart)
+        for name in tried.keys() & instead.keys():
+            if found.bindings[name] == tried[name] + instead[name] and None not in tried[name]:
+                yield name
 
 
 def _imported(node: ast.Import | ast.ImportFrom, found: Scan, top: bool) -> None:

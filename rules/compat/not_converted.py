@@ -16,9 +16,16 @@ class NotConverted:
         raise NotImplementedError(self._why)
 
     __getattr__ = __getitem__ = __iter__ = __len__ = __contains__ = __enter__ = __call__
-    __bool__ = __eq__ = __ne__ = __hash__ = __str__ = __format__ = __call__
+    __bool__ = __eq__ = __ne__ = __str__ = __format__ = __call__
     __instancecheck__ = __subclasscheck__ = __call__
     __isabstractmethod__ = False  # what Python asks of every attribute of a class
+
+    def __hash__(self):
+        """A class may be put into a set, where Python looks for it by identity; of a value, equal ones would count."""
+        name = self._why.partition(":")[0]
+        if name.isidentifier() and name[0].isupper() and not name.isupper():
+            return hash(name)
+        raise NotImplementedError(self._why)
 
     def __setitem__(self, key, value):
         """A table may be added to as a file is imported; who reads it is told."""

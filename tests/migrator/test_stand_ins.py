@@ -227,6 +227,19 @@ def test_no_question_gets_a_wrong_answer() -> None:
             cls()
 
 
+def test_a_class_may_be_put_into_a_set_and_is_found_there_by_identity() -> None:
+    stub: Any = NotConverted("FrozenNorm: net.py:3: API004 why")
+    again: Any = NotConverted("FrozenNorm: other.py:9: API004 why")
+    types = {dict, stub}
+    assert stub in types
+    assert list not in types
+    with pytest.raises(NotImplementedError, match="FrozenNorm"):
+        assert again in types  # it may be the same one
+    for name in ("MODE", "mode"):
+        with pytest.raises(NotImplementedError, match="why"):
+            hash(NotConverted(f"{name}: net.py:3: API004 why"))
+
+
 def test_a_statement_that_does_more_than_to_bind_names_stays(tmp_path: Path) -> None:
     source = (
         "import torch\nfrom torch import nn\n\nSEEN = []\n\n\ndef note(x):\n    SEEN.append(x)\n"

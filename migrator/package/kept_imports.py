@@ -1,0 +1,95 @@
+"""Whether the converted files still have what others of them import: the last look at a package.
+
+What is torch's is written out where it is used, and the names that stood for it go, with their imports. A file that would
+import such a name all the same could not be loaded: nothing that is wrong here may be called converted.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+
+from migrator.findings import Finding, ordered
+from migrator.package.build import Outcome
+from migrator.package.run import Project
+from migrator.package.scan import Import
+
+_ADVICE = "import it from where it is defined, or write it by hand"
+
+
+def check_imports(project: Project, done: Mapping[str, Outcome]) -> None:
+    """Report imports of names that the converted file does not bind, and mark them in the code."""
+    paths = {member.module: member.path for member in project.members}
+    for module, outcome in done.items():
+        gone = sorted(set(_gone(project, done, module)), key=repr)
+        if gone:
+            _report(outcome, project.texts[module], paths[module], gone)
+
+
+def _gone(project: Project, done: Mapping[str, Outcome], module: str) -> Iterator[Import]:
+    """The imports of a file's source whose name the converted file that they lead to does not bind."""
+    table = project.table
+    for _, one in table.scans[module].imports():
+        target = table.absolute(module, one.module, one.level)
+        if one.name is None or target is None or table.resolve(target, one.name) is None:
+            continue  # a name that the source does not have either is reported by itself
+        if target in done and not _has(project, done, target, one.name, set()):
+            yield one
+
+
+def _has(
+    project: Project, done: Mapping[str, Outcome], module: str, name: str, seen: set[str]
+) -> bool:
+    """Whether a converted file has a name, by a star import perhaps; so is taken what is not known."""
+    outcome, table = done.get(module), project.table
+    if outcome is None or outcome.names is None or {name, "__getattr__"} & set(outcome.names):
+        return True
+    if table.is_module(f"{module}.{name}") or re.search(rf"\bglobal\b.*\b{name}\b", outcome.code):
+        return True
+    seen.add(module)
+    for star in table.scans[module].stars:
+        source = table.absolute(module, star.module, star.level)
+        if source is None or not table.is_module(source):
+            continue  # torch's are gone; what another library brings is not asked of this file
+        if source not in seen and _has(project, done, source, name, seen):
+            return True
+    return False
+
+
+def _report(outcome: Outcome, text: str, path: str, gone: Iterable[Import]) -> None:
+    """Note each such import that the converted file has, and write the reason above it."""
+    lines = outcome.code.splitlines(keepends=True)
+    places = [(node, one) for one in gone for node in _imports(outcome.code, one)]
+    for node, one in sorted(places, key=lambda place: place[0].lineno, reverse=True):
+        what = f"{one.name} of {'.' * one.level}{one.module} is not in its converted file"
+        own = next(iter(_imports(text, one)), node)
+        end = (own.end_lineno or own.lineno, (own.end_col_offset or own.col_offset) + 1)
+        place = (own.lineno, own.col_offset + 1, *end, path)
+        snippet = text.splitlines()[own.lineno - 1]
+        finding = Finding(
+            "API004", what, "error", *place, _ADVICE, snippet, effort=0.5, blocks=True
+        )
+        outcome.findings = ordered([*outcome.findings, finding])
+        indent = " " * node.col_offset
+        lines.insert(node.lineno - 1, f"{indent}# TODO(migrate): API004 {what}; {_ADVICE}\n")
+    if places:
+        outcome.code, outcome.complete = "".join(lines), False
+
+
+def _imports(code: str, wanted: Import) -> Iterator[ast.ImportFrom]:
+    """The statements that import a name; a package that has another name in the output says so by dots."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or wanted.name not in [a.name for a in node.names]:
+            continue
+        module = node.module or ""
+        same = (module, node.level) == (wanted.module, wanted.level)
+        if same or (node.level and wanted.module.endswith(module)):
+            yield node
