@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from migrator.convert import convert_source
 from migrator.usercode import UserCode
-from tests.convert.tools import check
+from tests.convert.tools import HEADER, check
 from tests.migrator.test_packages import blocking, code, convert
 
 MAKERS = {
@@ -107,3 +108,76 @@ class M(nn.Module):
 """
     )
     assert "rngs=" not in made.split("class M")[0].split("ACTS")[1]
+
+
+DECORATED = """
+import functools
+
+
+class Net(nn.Module):
+    def __init__(self, n: int = 4):
+        super().__init__()
+        self.fc = nn.Linear(n, 4)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+def handle(**old):
+    def outer(builder: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+        @functools.wraps(builder)
+        def inner(*args: Any, **kwargs: Any) -> nn.Module:
+            for name in old.values():
+                kwargs.pop(name, None)
+            return builder(*args, **kwargs)
+
+        return inner
+
+    return outer
+
+
+@handle(weights="pretrained")
+def net18(*, progress: bool = True, **kwargs) -> Net:
+    return Net(**kwargs)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = net18(progress=False)
+        self.b = net18(n=4, pretrained=True)
+
+    def forward(self, x):
+        return self.b(self.a(x))
+"""
+
+
+def test_what_hands_all_its_keywords_on_hands_rngs_on_as_well() -> None:
+    made = check("from typing import Any, Callable\n" + DECORATED)
+    assert "def inner(*args: Any, **kwargs: Any)" in made
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        """
+def with_norm(builder: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    def make(*args, **kwargs) -> nn.Module:
+        return nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 4), builder(*args, **kwargs))
+
+    return make
+""",
+        """
+def with_norm(builder: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    def make(*args):
+        return builder(*args)
+
+    return make
+""",
+    ],
+)
+def test_a_decorator_that_would_lose_rngs_is_reported(decorator: str) -> None:
+    source = f"from typing import Callable\n{decorator}\n\n@with_norm\ndef net(n: int):\n    return nn.Linear(n, 4)\n"
+    result = convert_source(HEADER + source)
+    assert [one.rule for one in result.findings if one.blocks].count("API005") >= 1
+    assert not result.complete

@@ -14,6 +14,7 @@ from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.first_kept import with_declarations
 from migrator.convert.passes.foreign import lives_on_torch
 from migrator.convert.passes.layer_classes import as_torch, constructor, mixed_in, needs_signature
+from migrator.convert.passes.making_functions import check_decorator
 from migrator.convert.passes.redrawing import replaced_reset
 from migrator.convert.returned_data import is_returned_data, registered
 from migrator.convert.rewriter import Rewriter, converts
@@ -55,6 +56,8 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     named = [base for base in node.bases if not _is_protocol(ctx, info, base)]
     bases = [_base(rw, base) for base in named if not _is_dataset(rw, base)]
     keywords = [rw.visit(keyword) for keyword in node.keywords]
+    for one in node.decorators:
+        check_decorator(ctx, one)
     decorators = [rw.visit(d) for d in node.decorators]
     ctx.classes.append(info)
     frames, ctx.frames = ctx.frames, []

@@ -13,7 +13,7 @@ from migrator.convert.own_modes import NAME, besides, sets_mode, with_base
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
 from migrator.convert.passes.initializers import returned_parameters
-from migrator.convert.passes.making_functions import for_callers
+from migrator.convert.passes.making_functions import check_decorator, for_callers
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.convert.stateless import as_static, is_stateless
 from migrator.convert.untracked import is_another_name
@@ -111,6 +111,7 @@ def _decorators(rw: Rewriter, node: cst.FunctionDef) -> tuple[list[cst.Decorator
     info = rw.ctx.facts.functions.get(node)
     gradient = info is not None and info.owner is not None and info.owner.gradient
     for decorator in node.decorators:
+        check_decorator(rw.ctx, decorator)
         inner = decorator.decorator
         target = inner.func if isinstance(inner, cst.Call) else inner
         name = rw.ctx.facts.qualified_name(target) or ""

@@ -8,10 +8,11 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import is_handed_on
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.facts import FunctionInfo
+from migrator.source import dotted
 
 
 @converts(cst.Lambda)
@@ -42,7 +43,38 @@ def for_callers(
         return params
     if not is_handed_on(ctx, info):
         return params
-    return _with_optional(ctx, params, body)
+    made = _with_optional(ctx, params, body)
+    if made is not params:
+        _check_all_handed_on(made, body, info.node)
+    return made
+
+
+def _check_all_handed_on(params: cst.Parameters, body: cst.CSTNode, node: cst.FunctionDef) -> None:
+    """A function that takes ``rngs`` for itself has to give it to what it hands its keywords on to."""
+    every = params.star_kwarg.name.value if params.star_kwarg is not None else None
+    for call in syntax.walk(body) if every is not None else ():
+        if not isinstance(call, cst.Call) or any(_keyword(a) == "rngs" for a in call.args):
+            continue
+        if any(a.star == "**" and dotted(a.value) == every for a in call.args):
+            what = f"{node.name.value} makes layers, and hands all its keywords on as well"
+            advice = f"write `rngs` out: take it beside **{every}, and hand it to {syntax.code(call.func)}"
+            raise Failure(node, "API005", what, advice)
+
+
+def _keyword(argument: cst.Arg) -> str:
+    return argument.keyword.value if argument.keyword is not None else ""
+
+
+def check_decorator(ctx: Context, decorator: cst.Decorator) -> None:
+    """A function that takes ``rngs`` decorates nothing by its name alone: Python hands it what it decorates only."""
+    kind = ctx.facts.kinds.get(decorator.decorator)
+    info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is not None and ctx.plan.how(info) == "param":
+        what = f"{info.short} makes modules, and no decorator is handed a generator"
+        advice = (
+            f"call it below the definition, with `rngs`: `name = {info.short}(name, rngs=rngs)`"
+        )
+        raise Failure(decorator, "API005", what, advice)
 
 
 def _is_called(ctx: Context, node: cst.Lambda) -> bool:
@@ -65,6 +97,10 @@ def _with_optional(ctx: Context, params: cst.Parameters, body: cst.CSTNode) -> c
     if any(p.name.value == "rngs" for p in every):
         return params
     used = "rngs" in syntax.names(body)
+    if params.star_kwarg is not None and not used:
+        return (
+            params  # it is among these, and goes where they go: ``return builder(*args, **kwargs)``
+        )
     if used and not ctx.frames:
         ctx.rngs_by_definitions = True  # a default is computed where the function stands
     space = cst.SimpleWhitespace("")
