@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import libcst as cst
@@ -26,12 +27,16 @@ def is_detached(node: cst.CSTNode) -> bool:
     return isinstance(func, cst.Attribute) and func.attr.value == "detach"
 
 
-def written_base(node: cst.CSTNode) -> Any:
-    """What a write to ``x``, ``x[i]``, ``x[i][j]``, ``x.view(n)``, ``x.data`` or ``x.detach()`` changes: ``x``, ``self.x``."""
+def written_base(node: cst.CSTNode, owns: Callable[[cst.CSTNode], bool] | None = None) -> Any:
+    """What a write to ``x``, ``x[i]``, ``x[i][j]``, ``x.view(n)``, ``x.data`` or ``x.detach()`` changes: ``x``, ``self.x``.
+
+    Args:
+      owns: whether what a method is asked of is a module: ``self.squeeze(x)`` calls a layer of that name.
+    """
     while True:
         node = undressed(node)
         inner = node.value if isinstance(node, cst.Subscript) else viewed(node)
-        if inner is None:
+        if inner is None or (owns is not None and isinstance(node, cst.Call) and owns(inner)):
             return node
         node = inner
 

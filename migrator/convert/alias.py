@@ -19,9 +19,9 @@ from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
 
-def root_name(node: cst.CSTNode) -> cst.Name | None:
+def root_name(node: cst.CSTNode, ctx: Context | None = None) -> cst.Name | None:
     """The name at the root of ``x``, ``x[i]``, ``x[i][j]``, ``x.data``; None for other targets."""
-    base = views.written_base(node)
+    base = views.written_base(node, ctx.is_module if ctx is not None else None)
     return base if isinstance(base, cst.Name) else None
 
 
@@ -35,9 +35,9 @@ def check_mutation(
     """
     if ctx.frame is None or not ctx.statements:
         return
-    name = root_name(target)
+    name = root_name(target, ctx)
     if name is None:
-        attribute = views.written_base(target)
+        attribute = views.written_base(target, ctx.is_module)
         if isinstance(attribute, cst.Attribute):
             _check_attribute(ctx, node, syntax.code(attribute))
         return
@@ -500,7 +500,7 @@ def check_in_place_layer(ctx: Context, node: cst.Call) -> None:
     """``relu(x, inplace=True)``: the result replaces x, which must not be read as it was."""
     if not node.args or not ctx.statements:
         return
-    name = root_name(node.args[0].value)
+    name = root_name(node.args[0].value, ctx)
     if name is None:
         if isinstance(node.args[0].value, cst.Call):  # which may hand on what it is handed
             check_temporary(ctx, node, node.args[0].value)

@@ -320,6 +320,10 @@ class Context:
     def _hidden_at_top(self) -> frozenset[str]:
         return hidden_at_top(self.source.index, self.facts.dead)
 
+    def is_module(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a module: what has the name of a tensor's method there is a layer or its own."""
+        return isinstance(self.kind(node), k.Module)
+
     def is_self(self, node: cst.CSTNode) -> bool:
         """Whether an expression is the instance a method works on."""
         if not isinstance(node, cst.Name) or not self.frames:

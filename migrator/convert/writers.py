@@ -375,10 +375,10 @@ def target_of(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     """What a node writes to in place."""
     if isinstance(node, cst.AugAssign):
         plain = k.scalar_type(ctx.kind(node.target)) is not None
-        return None if plain else views.written_base(node.target)
+        return None if plain else views.written_base(node.target, ctx.is_module)
     if isinstance(node, cst.Assign):
         subscripts = [t.target for t in node.targets if isinstance(t.target, cst.Subscript)]
-        return views.written_base(subscripts[0]) if subscripts else None
+        return views.written_base(subscripts[0], ctx.is_module) if subscripts else None
     if not isinstance(node, cst.Call) or (
         not node.args and not isinstance(node.func, cst.Attribute)
     ):
@@ -386,7 +386,7 @@ def target_of(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     if isinstance(node.func, cst.Attribute):
         name = node.func.attr.value
         if name.endswith("_") and not name.endswith("__"):
-            return views.written_base(node.func.value)
+            return views.written_base(node.func.value, ctx.is_module)
     called = ctx.facts.callee(node) or ""
     kind = ctx.kind(node.func)
     own = ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import check, loaded, rules_of
+from tests.convert.tools import check, convert, loaded, rules_of
 
 LINES = {
     "x.view(-1)[::2] = 0": "x = x.reshape(-1).at[::2].set(0).reshape(x.shape)",
@@ -129,3 +129,32 @@ def test_buffers_weights_and_the_loss_of_barlow_twins() -> None:
     kernel = port.fc.kernel[...]
     np.testing.assert_allclose(np.diagonal(kernel)[1:], want[1:])
     np.testing.assert_allclose(kernel[0], 0.5)
+
+
+FIRE = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.squeeze = nn.Linear(4, 4)
+        self.select = nn.Linear(4, 4)
+        self.act = nn.ReLU(inplace=True)
+
+    def view(self, x):
+        return x * 2
+
+    def forward(self, x):
+        x = self.act(self.squeeze(x))
+        y = self.act(self.view(x))
+        z = self.select(x)
+        return torch.cat([F.relu_(self.select(y)).mul_(2), z.mul_(3), self.squeeze(x).add_(1)], 1)
+"""
+
+
+def test_a_layer_with_the_name_of_a_view_is_a_layer() -> None:
+    check(FIRE)
+
+
+@pytest.mark.parametrize("layer", ["Identity()", "Dropout(0.5)", "Flatten(0)"])
+def test_a_layer_with_the_name_of_a_view_may_hand_on_what_it_is_handed(layer: str) -> None:
+    source = FIRE.replace("self.select = nn.Linear(4, 4)", f"self.select = nn.{layer}")
+    assert not convert(source).complete
