@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from typing import TypeGuard
 
@@ -86,9 +87,11 @@ class Aliases:
         )
         if len(statements) > 1:
             self._runs |= runs(self.ctx, statements)
+        dead, given = body in self.ctx.facts.dead, copy(self.given)
         for statement in statements:
             state = self._statement(statement, state, loops)
-        return state
+        self.given = given if dead else self.given
+        return {} if dead else state
 
     def _note(
         self,
@@ -394,7 +397,7 @@ class Aliases:
         if isinstance(node, cst.Name):
             return state.get(node.value, frozenset())
         if isinstance(node, cst.Attribute):
-            if node.attr.value in VIEWS or not self._is_object(node.value):
+            if node.attr.value in VIEWS or isinstance(self.ctx.kind(node.value), k.Tensor):
                 return self.memory(node.value, state)
             read = property_of(self.ctx, node)
             if read is not None:
@@ -447,7 +450,7 @@ class Aliases:
             both = together([self.memory(node.left, state), self.memory(node.right, state)])
             if isinstance(node.operator, cst.Multiply) and len(both) > 1:  # [x] * 3
                 both |= {TWICE}
-            if boxes(both) and self._is_object(node):  # feats + [x]
+            if boxes(both) and not isinstance(self.ctx.kind(node), k.Tensor):  # feats + [x]
                 return both
         return self._new()
 
@@ -457,9 +460,6 @@ class Aliases:
             return self._new()
         facts = aliases(self.ctx, info) if info.settled is None else None
         return returned_state(self.ctx, info, facts, node)
-
-    def _is_object(self, node: cst.CSTNode) -> bool:
-        return not isinstance(self.ctx.kind(node), k.Tensor)
 
     def _new(self) -> frozenset[str]:
         self._fresh += 1
