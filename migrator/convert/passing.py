@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from migrator.convert.context import Context
 from migrator.convert.sharing import VIEWS, inplace_argument, operands, run_layer
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
+from migrator.source import dotted
 
 _PASSING_LAYERS = frozenset(
     "Identity Flatten Unflatten Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout "
@@ -36,13 +40,70 @@ def _may_pass(ctx: Context, node: cst.Call, cls: str) -> bool:
 
 def _all_pass(ctx: Context, sequential: k.Module) -> bool:
     children = [child for name, child in sequential.args if name.isdigit()]
-    return all(passes(ctx, child) for child in children or [sequential.item])
+    own = ctx.facts.classes.get(sequential.cls)
+    added = () if own is None else _added(ctx, own)
+    return all(passes(ctx, child) for child in [*(children or [sequential.item]), *added])
+
+
+def _added(ctx: Context, own: ClassInfo) -> Iterator[k.Kind]:
+    """What the constructor of a class derived from Sequential adds in any case, and nothing takes out again."""
+    init = own.method("__init__")
+    if init is None or init.settled is not None:
+        return
+    for line in init.node.body.body:
+        if not isinstance(line, cst.SimpleStatementLine):
+            if ctx.facts.tree.within(line, cst.Return):
+                return
+            continue
+        for small in line.body:
+            child = _child(small)
+            kind = ctx.kind(child[1]) if child is not None else None
+            if child is None or not isinstance(kind, k.Module):
+                continue
+            name, later = child[0], own.attribute(child[0])
+            if not _is_deleted(ctx, name) and (later is None or isinstance(later, k.Module)):
+                yield later or kind
+
+
+def _child(small: cst.CSTNode) -> tuple[str, cst.BaseExpression] | None:
+    """The name of a child and the child: ``self.add_module("c", conv)``, ``self.append(conv)``, ``self.c = conv``."""
+    if isinstance(small, cst.Assign) and len(small.targets) == 1:
+        target = small.targets[0].target
+        if isinstance(target, cst.Attribute) and dotted(target.value) == "self":
+            return target.attr.value, small.value
+        return None
+    call = small.value if isinstance(small, cst.Expr) else None
+    if not isinstance(call, cst.Call) or any(a.keyword or a.star for a in call.args):
+        return None
+    given = [argument.value for argument in call.args]
+    if dotted(call.func) == "self.append" and len(given) == 1:
+        return "", given[0]
+    named = dotted(call.func) in ("self.add_module", "self.register_module") and len(given) == 2
+    if not named or not isinstance(given[0], cst.SimpleString):
+        return None
+    return str(given[0].evaluated_value), given[1]
+
+
+def _is_deleted(ctx: Context, name: str) -> bool:
+    """Whether the file may take a child out of some Sequential: ``del seq.bn``, ``seq.pop(0)``."""
+    taken = [n.target for n in ctx.facts.tree.of_type(cst.Del)]
+    taken += [
+        n.func
+        for n in ctx.facts.tree.of_type(cst.Call)
+        if isinstance(n.func, cst.Attribute) and n.func.attr.value in ("pop", "clear", "delattr")
+    ]
+    for one in taken:
+        if not name or not isinstance(one, cst.Attribute) or one.attr.value in (name, "pop"):
+            return True
+    return False
 
 
 def passes(ctx: Context, kind: object) -> bool:
     """Whether a layer of a Sequential may return memory of its input."""
-    if not isinstance(kind, k.Module) or kind.cls == "torch.nn.Module":
-        return not isinstance(kind, k.Module)
+    if not isinstance(kind, k.Module):
+        return True
+    if kind.cls == "torch.nn.Module":  # of one of several classes, or of any
+        return any(passes(ctx, one) for one in kind.among or (None,))
     own = ctx.facts.classes.get(kind.cls)
     if own is not None and (forward := own.method("forward")) is not None:
         from migrator.convert.memory import returns_argument
