@@ -85,17 +85,31 @@ def _child(small: cst.CSTNode) -> tuple[str, cst.BaseExpression] | None:
 
 
 def _is_deleted(ctx: Context, name: str) -> bool:
-    """Whether the file may take a child out of some Sequential: ``del seq.bn``, ``seq.pop(0)``."""
-    taken = [n.target for n in ctx.facts.tree.of_type(cst.Del)]
-    taken += [
-        n.func
-        for n in ctx.facts.tree.of_type(cst.Call)
-        if isinstance(n.func, cst.Attribute) and n.func.attr.value in ("pop", "clear", "delattr")
-    ]
-    for one in taken:
-        if not name or not isinstance(one, cst.Attribute) or one.attr.value in (name, "pop"):
+    """Whether the file may take a child out of some Sequential: ``del seq.bn``, ``seq.pop(0)``, ``delattr(m, n)``."""
+    for one in ctx.facts.tree.of_type(cst.Del):
+        if not isinstance(one.target, cst.Attribute):
+            if not isinstance(one.target, cst.Subscript) or _may_be_module(ctx, one.target.value):
+                return True
+        elif not name or one.target.attr.value == name:
             return True
-    return False
+    return any(_takes_out(ctx, call, name) for call in ctx.facts.tree.of_type(cst.Call))
+
+
+def _takes_out(ctx: Context, call: cst.Call, name: str) -> bool:
+    if isinstance(call.func, cst.Name) and call.func.value == "delattr" and len(call.args) == 2:
+        word = call.args[1].value
+        return not isinstance(word, cst.SimpleString) or word.evaluated_value == name
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("pop", "clear"):
+        return False
+    owner = call.func.value
+    if isinstance(owner, cst.Attribute) and owner.attr.value == "_modules":
+        return True
+    text = bool(call.args) and isinstance(call.args[0].value, cst.SimpleString)
+    return call.func.attr.value == "pop" and not text and _may_be_module(ctx, owner)
+
+
+def _may_be_module(ctx: Context, node: cst.CSTNode) -> bool:
+    return isinstance(ctx.kind(node), (k.Module, k.Unknown, k.Optional))
 
 
 def passes(ctx: Context, kind: object) -> bool:

@@ -11,6 +11,8 @@ BLOCKS = {
     "names": 'super().__init__()\nself.add_module("c", nn.Linear(4, 4))\nself.add_module("bn", nn.LayerNorm(4))',
     "appended": "super().__init__()\nself.append(nn.Linear(4, 4))\nself.append(nn.LayerNorm(4))",
     "attributes": "super().__init__()\nself.conv = nn.Linear(4, 4)\nself.bn = nn.LayerNorm(4)",
+    "beside others": 'super().__init__()\nrates = {"a": 1}\nrates.pop("a")\nself.add_module("c", nn.Linear(4, 4))\n'
+    "found = [1, 2]\ndel found[0]",
     "one of them": 'super().__init__()\nif wide:\n    self.add_module("d", nn.Dropout(0.1))\n'
     'self.add_module("c", nn.Linear(4, 4))',
 }
@@ -18,6 +20,9 @@ HANDING_ON = {
     "nothing of its own": 'super().__init__()\nself.add_module("i", nn.Identity())',
     "perhaps": 'super().__init__()\nif wide:\n    self.add_module("c", nn.Linear(4, 4))\nself.i = nn.Identity()',
     "taken out": 'super().__init__()\nself.add_module("c", nn.Linear(4, 4))\ndel self.c',
+    "popped": "super().__init__()\nself.append(nn.Linear(4, 4))\nself.pop(0)",
+    "by its name": 'super().__init__()\nself.add_module("c", nn.Linear(4, 4))\ndelattr(self, "c")',
+    "by its table": 'super().__init__()\nself.add_module("c", nn.Linear(4, 4))\nself._modules.pop("c")',
     "left before": "super().__init__()\nif wide:\n    return\nself.append(nn.Linear(4, 4))",
 }
 NET = """
