@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import convert, loaded, rules_of
+from tests.convert.tools import check, convert, loaded, rules_of
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,20 @@ def test_one_in_a_mask() -> None:
 def test_other_results(made: str) -> None:
     source = f"def f(x: torch.Tensor, n: int, make):\n    return {made} + 1\n"
     assert "MUT002" in rules_of(source)
+
+
+def test_a_branch_that_never_runs_hands_nothing_on() -> None:
+    check(
+        """
+def halved(x):
+    if torch.jit.is_scripting():
+        return x
+    return x / 2
+
+class M(nn.Module):
+    def forward(self, x):
+        y = halved(x)
+        y += 1
+        return x * y
+"""
+    )
