@@ -129,8 +129,23 @@ class Construction(Python):
             item = self._children(args) if info.torch_base in CONTAINERS else None
             if init is not None and info.torch_base in CONTAINERS:
                 item = info.statics.get("<item>", k.Module())
+            elif isinstance(item, k.Module):
+                self._holds(info, item)
+                if info.torch_base == "torch.nn.Sequential":
+                    begins = begins_in_place(self.facts, self.function, self._call_node, args)
+                    return k.Module(info.name, item, begins)
             return k.Module(info.name, item)
         return k.Other(info.name)
+
+    @staticmethod
+    def _holds(info: ClassInfo, item: k.Module) -> None:
+        """Note the children of a container of the file without a constructor, for the methods that run them."""
+        known = info.statics.get("<item>", k.UNKNOWN)
+        made = k.joined([known, item])
+        if made != known:
+            info.statics["<item>"] = made
+            for method in info.methods.values():
+                method.dirty = True
 
     @staticmethod
     def _children(args: Args) -> k.Kind:
