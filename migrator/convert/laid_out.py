@@ -142,7 +142,7 @@ def _paired(walk: cst.BaseExpression, target: cst.BaseExpression, name: str) -> 
             if walk.func.value == "enumerate" and isinstance(target, cst.Tuple):
                 inner = target.elements[-1].value
             return _paired(walk.args[0].value, inner, name)
-    return cst.ensure_type(walk, cst.BaseExpression)
+    return walk
 
 
 def _walks(walk: cst.BaseExpression, target: cst.BaseExpression, name: str) -> bool:

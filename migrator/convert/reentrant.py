@@ -97,15 +97,12 @@ class _Asked:
             call = line.value
             if not isinstance(call, cst.Call):
                 continue
-            func = call.func.value if isinstance(call.func, cst.Attribute) else None
             if any(name in syntax.names(one) for one in call.args):
                 return True
-            if (
-                func is not None
-                and name in syntax.names(func)
-                and call.func.attr.value.endswith("_")
-            ):  # type: ignore[attr-defined]
-                return True
+            func = call.func
+            if isinstance(func, cst.Attribute) and name in syntax.names(func.value):
+                if func.attr.value.endswith("_"):
+                    return True
         return False
 
     def _off(self, value: cst.CSTNode) -> bool:

@@ -28,6 +28,8 @@ CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict
 class Construction(Python):
     """Adds constructors, and calls of modules."""
 
+    _call_node: cst.CSTNode | None
+
     def call_own(self, info: FunctionInfo, args: Args, bound: k.Kind | None) -> k.Kind:
         """The kind of the result of calling a function of the project."""
         raise NotImplementedError
@@ -132,7 +134,8 @@ class Construction(Python):
             elif isinstance(item, k.Module):
                 self._holds(info, item)
                 if info.torch_base == "torch.nn.Sequential":
-                    begins = begins_in_place(self.facts, self.function, self._call_node, args)
+                    node = self._call_node if isinstance(self._call_node, cst.Call) else None
+                    begins = begins_in_place(self.facts, self.function, node, args)
                     return k.Module(info.name, item, begins)
             return k.Module(info.name, item)
         return k.Other(info.name)

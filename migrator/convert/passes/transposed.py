@@ -119,20 +119,18 @@ def _is_made_of_walked(ctx: Context, node: cst.Subscript) -> bool:
         if isinstance(value, cst.BinaryOperation):
             value = value.left
             continue
-        named = value.func if isinstance(value, cst.Call) else value
-        if not isinstance(named, cst.Attribute) or named.attr.value.rstrip("_") not in _ELEMENTWISE:
+        func = value.func if isinstance(value, cst.Call) else value
+        if not isinstance(func, cst.Attribute) or func.attr.value.rstrip("_") not in _ELEMENTWISE:
             return False
-        torchs = isinstance(value, cst.Call) and (ctx.facts.callee(value) or "").startswith(
-            "torch."
-        )
-        value = value.args[0].value if torchs and value.args else named.value  # type: ignore[attr-defined]
+        call = value if isinstance(value, cst.Call) else None
+        torchs = call is not None and (ctx.facts.callee(call) or "").startswith("torch.")
+        value = call.args[0].value if torchs and call is not None and call.args else func.value
     if isinstance(value, cst.Subscript) and isinstance(value.value, cst.Name):
         return is_collected(ctx, value.value)
     named = isinstance(value, cst.Name) and value.value in syntax.names(made.for_in.target)
-    listed = isinstance(walk, cst.Call) and isinstance(walk.func, cst.Attribute)
-    if named and listed and walk.func.attr.value in ("items", "values"):  # type: ignore[attr-defined]
-        inner = walk.func.value  # type: ignore[attr-defined]
-        return isinstance(inner, cst.Name) and is_collected(ctx, inner)
+    asked = walk.func if isinstance(walk, cst.Call) else None
+    if named and isinstance(asked, cst.Attribute) and asked.attr.value in ("items", "values"):
+        return isinstance(asked.value, cst.Name) and is_collected(ctx, asked.value)
     return named and (
         is_walk(ctx, walk) or (isinstance(walk, cst.Name) and is_collected(ctx, walk))
     )
