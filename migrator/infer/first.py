@@ -54,7 +54,7 @@ def first_in_place(
         return False
     if isinstance(value, cst.List) and value.elements:
         return k.in_place(facts.kind(_entry(value.elements[0].value)))
-    if isinstance(value, cst.Name) and function is not None and _is_rest(function, value):
+    if isinstance(value, cst.Name) and function is not None and is_rest(function, value):
         told = set(function.begins.values())
         return told.pop() if len(told) == 1 else None
     if isinstance(value, cst.Name) and function is not None and node is not None:
@@ -67,10 +67,12 @@ def first_in_place(
     return None
 
 
-def _is_rest(function: FunctionInfo, name: cst.Name) -> bool:
+def is_rest(function: FunctionInfo, name: cst.BaseExpression) -> bool:
     """Whether a name is that of ``*layers``, which the function does not give another meaning."""
     star = function.node.params.star_arg
-    if not isinstance(star, cst.Param) or star.name.value != name.value:
+    if not isinstance(star, cst.Param) or not isinstance(name, cst.Name):
+        return False
+    if star.name.value != name.value:
         return False
     bound = [
         syntax.names(one.target)

@@ -97,6 +97,21 @@ def test_children_of_a_container_are_seen(init: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "init", ["pass", "def __init__(self, *layers):\n        super().__init__(*layers)"]
+)
+@pytest.mark.parametrize("begins", [True, False])
+def test_what_a_container_of_the_file_begins_with(init: str, begins: bool) -> None:
+    layers = (
+        "nn.ReLU(inplace=True), nn.Linear(4, 4)" if begins else "nn.Linear(4, 4), nn.ReLU(True)"
+    )
+    source = f"class Many(nn.Sequential):\n    {init}\n" + KEPT.replace("LAYERS", "()")
+    source = source.replace("KEEP", f"Many({layers})").replace("RUN", "self.layers(x) + x")
+    assert ("MUT002" in rules_of(source)) is begins
+    if not begins:
+        check(source)
+
+
+@pytest.mark.parametrize(
     ("layers", "keep", "run"),
     [
         (SECOND, "nn.Sequential(*layers)", "self.layers(x) + x"),
