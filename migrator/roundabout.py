@@ -36,13 +36,14 @@ def straightened(tree: cst.Module, text: str) -> cst.Module:
     if not identities and not methods and not texts and not tables:
         return tree
     stored = _stored(tree) if tables else []
+    brought = _imported(tree) if tables else frozenset()
 
     def visit(node: cst.CSTNode) -> cst.CSTNode:
         made = syntax.rebuild(node, visit)
         if tables and isinstance(made, cst.Subscript) and not any(node is one for one in stored):
-            return _child(made) or made
+            return _child(made, brought) or made
         if tables and isinstance(made, cst.Assign):
-            return _child_given(made) or made
+            return _child_given(made, brought) or made
         if isinstance(made, cst.Comparison) and identities:
             return _asked(made) or made
         if isinstance(made, cst.Expr) and texts:
@@ -67,29 +68,47 @@ def _stored(tree: cst.Module) -> list[cst.CSTNode]:
     return found
 
 
-def _child(node: cst.Subscript) -> cst.Call | None:
+def _imported(tree: cst.Module) -> frozenset[str]:
+    """The names that imports bring: what has a table of that name there is a registry of classes, and no module."""
+    found: set[str] = set()
+    for node in syntax.walk(tree):
+        if isinstance(node, (cst.Import, cst.ImportFrom)) and not isinstance(
+            node.names, cst.ImportStar
+        ):
+            found |= {n for one in node.names for n in syntax.names(one)}
+    return frozenset(found)
+
+
+def _child(node: cst.Subscript, brought: frozenset[str]) -> cst.Call | None:
     """``getattr(net, name)`` for ``net._modules[name]``."""
-    held = _entry(node)
+    held = _entry(node, brought)
     if held is None:
         return None
     call = cst.Call(cst.Name("getattr"), lpar=node.lpar, rpar=node.rpar)
     return syntax.with_args(call, [cst.Arg(one) for one in held])
 
 
-def _child_given(node: cst.Assign) -> cst.Expr | None:
+def _child_given(node: cst.Assign, brought: frozenset[str]) -> cst.Expr | None:
     """``setattr(net, name, layer)`` for ``net._modules[name] = layer``."""
     target = node.targets[0].target
-    held = _entry(target) if isinstance(target, cst.Subscript) else None
+    held = _entry(target, brought) if isinstance(target, cst.Subscript) else None
     if held is None or len(node.targets) != 1:
         return None
     args = [cst.Arg(one) for one in (*held, node.value)]
     return cst.Expr(syntax.with_args(cst.Call(cst.Name("setattr")), args), node.semicolon)
 
 
-def _entry(node: cst.Subscript) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+def _entry(
+    node: cst.Subscript, brought: frozenset[str]
+) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
     table = node.value
     index = node.slice[0].slice if len(node.slice) == 1 else None
     if not isinstance(table, cst.Attribute) or table.attr.value != "_modules":
+        return None
+    root = table.value
+    while isinstance(root, cst.Attribute):
+        root = root.value
+    if isinstance(root, cst.Name) and root.value in brought:
         return None
     return (table.value, index.value) if isinstance(index, cst.Index) else None
 

@@ -496,6 +496,31 @@ def statement_of(facts: Aliases, call: cst.CSTNode) -> cst.CSTNode | None:
     return None
 
 
+def _runs_again(ctx: Context, node: cst.CSTNode, name: str) -> bool:
+    """``[layer(x) for layer in layers]``: whether one expression makes a call again, with a name of outside it."""
+    for around in reversed(ctx.source.index.around(node)):
+        if isinstance(around, cst.BaseStatement | cst.BaseSmallStatement):
+            return False
+        if isinstance(around, cst.Lambda) and name in _parameters(around):
+            return False
+        if isinstance(around, cst.BaseComp):
+            if name in _bound_by(around.for_in):
+                return False
+            if not ctx.source.index.holds(around.for_in.iter, node):
+                return True
+    return False
+
+
+def _bound_by(loop: cst.CompFor) -> set[str]:
+    inner = _bound_by(loop.inner_for_in) if loop.inner_for_in is not None else set()
+    return inner | set(syntax.names(loop.target))
+
+
+def _parameters(node: cst.Lambda) -> set[str]:
+    params = node.params
+    return {p.name.value for p in (*params.posonly_params, *params.params, *params.kwonly_params)}
+
+
 def check_in_place_layer(ctx: Context, node: cst.Call) -> None:
     """``relu(x, inplace=True)``: the result replaces x, which must not be read as it was."""
     if not node.args or not ctx.statements:
@@ -512,6 +537,7 @@ def check_in_place_layer(ctx: Context, node: cst.Call) -> None:
     statement = ctx.statements[-1]
     facts = aliases(ctx, frame.info)
     again = reads_in(statement.node, name.value) > syntax.names(node).get(name.value, 0)
+    again = again or _runs_again(ctx, node, name.value)
     later = statement.target != name.value and name.value in facts.read_after(statement.node)
     if again or later:
         raise Failure(

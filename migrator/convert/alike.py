@@ -108,9 +108,17 @@ def _is_drawn(ctx: Context, line: cst.CSTNode, name: str) -> bool:
         never = asked == {"torch.nn.Linear"} and any(_asks_for_bias(one, name) for one in others)
         return never and line.orelse is None
     small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else 0
+    if syntax.is_docstring(line) or isinstance(small, cst.Pass):
+        return True
+    return draws(ctx, line, name)
+
+
+def draws(ctx: Context, line: cst.CSTNode, name: str) -> bool:
+    """Whether a line gives the whole weight of a layer new values, which do not rest on it."""
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else 0
     call = small.value if isinstance(small, cst.Expr) else None
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
-        return syntax.is_docstring(line) or isinstance(small, cst.Pass)
+        return False
     weights = (f"{name}.weight", f"{name}.weight.data")
     args = list(call.args)
     if (ctx.facts.callee(call) or "").startswith("torch.nn.init."):

@@ -206,6 +206,8 @@ class Context:
         """Function body → the local names that hold a new parameter."""
         self.by_axes: dict[cst.CSTNode, tuple[str, cst.CSTNode] | None] = {}
         """Body of a loop over parameters → what goes by their axes, and where."""
+        self.axes_asked: set[tuple[object, ...]] = set()
+        """Functions, with the parameters that are being asked about: whether they go by the axes of these."""
         self.stood_in: dict[str, tuple[str, str]] = {}
         """Names at the top of the file that raise in the output, with rule and message."""
         self.libraries: frozenset[str] | None = None

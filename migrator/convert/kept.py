@@ -12,6 +12,7 @@ from migrator.convert.parts import holds_layers, is_plain, whole
 from migrator.convert.passing import makes_new
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.construction import PARAMETERS
 
 Kept = tuple[str, str, str]
 """Parameter of the constructor, attribute that keeps it (empty: not known), "param", "buffer" or "plain"."""
@@ -77,6 +78,7 @@ def _keeping(ctx: Context, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpressi
     given: cst.BaseExpression | None = None
     if isinstance(node, cst.Assign):
         target, given = node.targets[0].target, node.value
+        yield from _unpacked(target, given)
     elif isinstance(node, cst.AnnAssign):
         target, given = node.target, node.value
     if isinstance(target, cst.Attribute) and given is not None:
@@ -91,10 +93,29 @@ def _keeping(ctx: Context, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpressi
         told = str(kind.value) if isinstance(kind, k.Const) else ""
         if value is not None:
             yield value, told, "buffer" if "buffer" in _method(node) else "param"
+    if ctx.facts.callee(node) == "builtins.setattr" and len(node.args) == 3:
+        if not isinstance(ctx.facts.kind(node.args[1].value), k.Const):
+            yield node.args[2].value, "", "plain"
+    if ctx.facts.callee(node) in PARAMETERS:
+        for item in node.args:  # nn.ParameterList([w])
+            yield item.value, "", "param"
     init = constructor(ctx, node)
     if init is not None:
         for item, attribute, how in handed_on(ctx, node, init):
             yield item.value, attribute, how
+
+
+def _unpacked(
+    target: cst.BaseExpression, given: cst.BaseExpression
+) -> Iterator[tuple[cst.BaseExpression, str, str]]:
+    """``self.w, self.b = w, b``, ``self.w, self.b = weights``: what each attribute is given, or a part of it."""
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        return
+    values = given.elements if isinstance(given, (cst.Tuple, cst.List)) else ()
+    apart = len(values) == len(target.elements)
+    for i, one in enumerate(target.elements):
+        if isinstance(one.value, cst.Attribute):
+            yield values[i].value if apart else given, one.value.attr.value, "plain"
 
 
 def handed_on(

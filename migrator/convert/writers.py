@@ -14,6 +14,7 @@ from migrator.convert.passing import passes
 from migrator.convert.sharing import inplace_argument
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.first import is_rest
 from migrator.infer.python import PARTIAL
 
 
@@ -226,6 +227,8 @@ def _begins_in_place(ctx: Context, info: ClassInfo | None) -> bool:
     for node in ctx.source.index.within(init.node.body, cst.Call) if init is not None else ():
         name = getattr(node.func, "attr", node.func)
         if isinstance(name, cst.Name) and name.value in _HANDING and node.args:
+            if init is not None and is_rest(init, node.args[0].value):  # super().__init__(*layers)
+                return any(begins is not False for begins in init.begins.values())
             first = ctx.kind(node.args[-1 if name.value == "add_module" else 0].value)
             if isinstance(first, k.Module):
                 return k.in_place(first) is not False

@@ -33,6 +33,7 @@ from migrator.infer.python import (
     widen,
 )
 from migrator.infer.signatures import Args, moves_new_parameter, of_integers, signature_fits
+from migrator.infer.starred import hand_on
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION, tensor_only
 from migrator.infer.tables import CREATING, note_lookup
@@ -535,6 +536,7 @@ class Calls(ModuleMethods):
         if info.has_receiver and queue:
             if bound is not None or "classmethod" in info.decorators:
                 del queue[: info.receivers]
+        hand_on(self.facts, self.function, info, self._call_node, args, len(queue))
         keywords = {p.name.value for p in (*params.params, *params.kwonly_params)}
         for keyword, kind in args:
             name = None

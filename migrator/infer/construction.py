@@ -28,6 +28,8 @@ CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict
 class Construction(Python):
     """Adds constructors, and calls of modules."""
 
+    _call_node: cst.CSTNode | None
+
     def call_own(self, info: FunctionInfo, args: Args, bound: k.Kind | None) -> k.Kind:
         """The kind of the result of calling a function of the project."""
         raise NotImplementedError
@@ -129,8 +131,24 @@ class Construction(Python):
             item = self._children(args) if info.torch_base in CONTAINERS else None
             if init is not None and info.torch_base in CONTAINERS:
                 item = info.statics.get("<item>", k.Module())
+            elif isinstance(item, k.Module):
+                self._holds(info, item)
+                if info.torch_base == "torch.nn.Sequential":
+                    node = self._call_node if isinstance(self._call_node, cst.Call) else None
+                    begins = begins_in_place(self.facts, self.function, node, args)
+                    return k.Module(info.name, item, begins)
             return k.Module(info.name, item)
         return k.Other(info.name)
+
+    @staticmethod
+    def _holds(info: ClassInfo, item: k.Module) -> None:
+        """Note the children of a container of the file without a constructor, for the methods that run them."""
+        known = info.statics.get("<item>", k.UNKNOWN)
+        made = k.joined([known, item])
+        if made != known:
+            info.statics["<item>"] = made
+            for method in info.methods.values():
+                method.dirty = True
 
     @staticmethod
     def _children(args: Args) -> k.Kind:

@@ -20,6 +20,7 @@ from migrator.infer.evidence import (
 from migrator.infer.expressions import Env
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.python import widen
+from migrator.infer.starred import layers_of
 from migrator.infer.statements import Statements
 from migrator.infer.symbols import AUTOGRAD, LAYERS, starred, symbol
 from migrator.source import dotted
@@ -248,7 +249,8 @@ class Definitions(Statements):
             self.facts.kinds[param.name] = kind
         if isinstance(params.star_arg, cst.Param):
             item = k.TENSOR if forward and not params.star_arg.annotation else k.UNKNOWN
-            self.env[params.star_arg.name.value] = k.Sequence(item, "tuple")
+            layers = None if forward else layers_of(info)
+            self.env[params.star_arg.name.value] = k.Sequence(layers or item, "tuple")
         if params.star_kwarg is not None:
             self.env[params.star_kwarg.name.value] = k.Mapping()
 

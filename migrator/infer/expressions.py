@@ -191,6 +191,8 @@ class Expressions:
                 key = self.eval(element.key)
                 if isinstance(key, k.Const):
                     items.append((key.value, kind))
+            else:  # {**layers}
+                kind = kind.value if isinstance(kind, k.Mapping) else k.UNKNOWN
             value = kind if value is None else k.join(value, kind)
         known = tuple(items) if len(items) == len(node.elements) else ()
         return k.Mapping(value if value is not None else k.UNKNOWN, known)

@@ -156,6 +156,8 @@ class FunctionInfo:
     sites: dict[str, k.Kind] = field(default_factory=dict)
     handed: dict[str, dict[cst.CSTNode | None, k.Kind]] = field(default_factory=dict)
     """Parameter → call → the kind that the call hands to it."""
+    begins: dict[cst.CSTNode | None, bool | None] = field(default_factory=dict)
+    """Call → whether the first of the layers that it hands to ``*layers`` works in place."""
     evidence: dict[str, k.Kind] = field(default_factory=dict)
     """What the calls a parameter is handed to say about it."""
     returns: k.Kind | None = None

@@ -23,34 +23,63 @@ def begins_in_place(
     """The ``inplace`` argument of the kind of a container made by a call: that of its first child."""
     if not args:
         return ()
-    keyword, first = args[0]
     value = node.args[0].value if node is not None and node.args else None
+    return flag(first_in_place(facts, function, node, value, args[0]))
+
+
+def first_in_place(
+    facts: Facts,
+    function: FunctionInfo | None,
+    node: cst.Call | None,
+    value: cst.BaseExpression | None,
+    arg: tuple[str | None, k.Kind],
+) -> bool | None:
+    """Whether the first layer of what is handed to a call works in place: a layer, or several in a list or a dict."""
+    keyword, first = arg
     if isinstance(value, cst.Call) and len(value.args) == 1 and isinstance(first, k.Mapping):
         value = value.args[0].value
     if isinstance(value, cst.Dict) and value.elements:  # OrderedDict({"relu": nn.ReLU()})
-        return flag(k.in_place(facts.kind(value.elements[0].value)) if _all_new(value) else None)
+        return k.in_place(facts.kind(value.elements[0].value)) if _all_new(value) else None
     if isinstance(first, k.Mapping) and first.items:
-        return flag(k.in_place(first.items[0][1]))
+        return k.in_place(first.items[0][1])
     if keyword is None and isinstance(first, k.Module):
-        return flag(k.in_place(first))
+        return k.in_place(first)
     if isinstance(first, k.Tuple) and first.items:
-        return flag(k.in_place(first.items[0]))
+        return k.in_place(first.items[0])
     item = first.value if isinstance(first, k.Mapping) else k.element(first)
     if isinstance(item, k.Tuple) and item.items:  # OrderedDict([("relu", nn.ReLU())])
         item = item.items[-1]
     filled = isinstance(first, k.Mapping) and isinstance(value, cst.Name) and function is not None
     if k.in_place(item) is False and not (filled and _makes_in_place(facts, function)):
-        return ()
+        return False
     if isinstance(value, cst.List) and value.elements:
-        return flag(k.in_place(facts.kind(_entry(value.elements[0].value))))
+        return k.in_place(facts.kind(_entry(value.elements[0].value)))
+    if isinstance(value, cst.Name) and function is not None and is_rest(function, value):
+        told = set(function.begins.values())
+        return told.pop() if len(told) == 1 else None
     if isinstance(value, cst.Name) and function is not None and node is not None:
         firsts = Beginnings(facts, function, value.value, node).found
         found = {_begins(facts.kind(_entry(one))) for one in firsts if one is not None}
         if found and not any(
             one is None or isinstance(facts.kind(_entry(one)), k.Unknown) for one in firsts
         ):
-            return flag(found.pop() if len(found) == 1 else None)
-    return flag(None)
+            return found.pop() if len(found) == 1 else None
+    return None
+
+
+def is_rest(function: FunctionInfo, name: cst.BaseExpression) -> bool:
+    """Whether a name is that of ``*layers``, which the function does not give another meaning."""
+    star = function.node.params.star_arg
+    if not isinstance(star, cst.Param) or not isinstance(name, cst.Name):
+        return False
+    if star.name.value != name.value:
+        return False
+    bound = [
+        syntax.names(one.target)
+        for one in syntax.walk(function.node.body)
+        if isinstance(one, cst.AssignTarget)
+    ]
+    return not any(name.value in one for one in bound)
 
 
 def _makes_in_place(facts: Facts, function: FunctionInfo | None) -> bool:

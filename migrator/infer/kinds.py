@@ -377,6 +377,15 @@ def without_role(kind: Kind) -> Kind:
     return replace(kind, role="") if isinstance(kind, Tensor) and kind.role else kind
 
 
+def value_of(kind: Kind) -> Kind:
+    """A kind without the role of a registered attribute, inside Optional and tuples too."""
+    if isinstance(kind, Optional):
+        return Optional(value_of(kind.inner))
+    if isinstance(kind, Tuple):
+        return Tuple(tuple(value_of(i) for i in kind.items), kind.fields)
+    return without_role(kind)
+
+
 def loosened(kind: Kind) -> Kind:
     """A kind without rank and dtype."""
     if isinstance(kind, Tensor):

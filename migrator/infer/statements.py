@@ -21,7 +21,7 @@ from migrator.infer.python import is_self, widen
 from migrator.infer.recurrent import holds_weights
 from migrator.infer.static import leaves, truth
 from migrator.infer.symbols import of_torch
-from migrator.infer.tied import kept_whole
+from migrator.infer.tied import in_turn, kept_whole
 from migrator.source import dotted
 
 
@@ -115,6 +115,10 @@ class Statements(Narrowing):
 
     def do_Assign(self, node: cst.Assign) -> None:
         kind = self.eval(node.value)
+        if in_turn(node) and any(self._is_kept_whole(e.value) for e in node.value.elements):  # type: ignore[attr-defined]
+            for to, one in zip(node.targets[0].target.elements, node.value.elements, strict=True):  # type: ignore[attr-defined]
+                self.do_Assign(cst.Assign([cst.AssignTarget(to.value)], one.value))
+            return
         for target in node.targets:
             if type(node.value) is cst.Tuple and type(target.target) is cst.Tuple:
                 kind = self._spread(node.value, kind, len(target.target.elements))
@@ -123,7 +127,7 @@ class Statements(Narrowing):
                 target.target
             )
             weight = plain and k.is_parameter(kind) and self._names_weight(target.target, node)
-            bound = _value(kind) if plain and not weight else self.held(node.value, kind)
+            bound = k.value_of(kind) if plain and not weight else self.held(node.value, kind)
             if (
                 type(target.target) is cst.Attribute
                 and self._is_kept_whole(node.value)
@@ -585,15 +589,6 @@ def _either(name: str, first: Env, second: Env) -> k.Kind:
         if (empty in first) != (empty in second):
             return b if empty in first else a
     return k.join(a, b)
-
-
-def _value(kind: k.Kind) -> k.Kind:
-    """A kind without the role of a registered attribute, inside Optional and tuples too."""
-    if isinstance(kind, k.Optional):
-        return k.Optional(_value(kind.inner))
-    if isinstance(kind, k.Tuple):
-        return k.Tuple(tuple(_value(i) for i in kind.items), kind.fields)
-    return k.without_role(kind)
 
 
 def void(_: object) -> None:

@@ -35,8 +35,8 @@ def _found(facts: Facts, function: cst.FunctionDef) -> frozenset[str]:
     names = {p.name.value for p in params if p.default is None or _is_none(p.default)}
     kept = set()
     for line in tree.within(function.body, cst.Assign, cst.AnnAssign):
-        if type(line.value) is cst.Name and line.value.value in names:
-            kept.add(line.value.value)
+        values = [e.value for e in line.value.elements] if in_turn(line) else [line.value]
+        kept |= {one.value for one in values if type(one) is cst.Name and one.value in names}
     for call in tree.within(function.body, cst.Call):
         if _builds(facts, call):
             given = (a.value for a in call.args)
@@ -46,6 +46,20 @@ def _found(facts: Facts, function: cst.FunctionDef) -> frozenset[str]:
             if node.value in kept and not _only_keeps(facts, node):
                 kept.discard(node.value)
     return frozenset(kept)
+
+
+def in_turn(line: cst.CSTNode) -> bool:
+    """``self.weight, self.bias = weight, bias``: each attribute gets its own value."""
+    if not isinstance(line, cst.Assign) or len(line.targets) != 1:
+        return False
+    target, value = line.targets[0].target, line.value
+    if not isinstance(target, cst.Tuple) or not isinstance(value, cst.Tuple):
+        return False
+    both = [*target.elements, *value.elements]
+    if any(isinstance(one, cst.StarredElement) for one in both):
+        return False
+    named = all(isinstance(one.value, cst.Attribute) for one in target.elements)
+    return named and len(target.elements) == len(value.elements)
 
 
 def _is_none(node: cst.CSTNode) -> bool:
@@ -72,6 +86,8 @@ def _only_keeps(facts: Facts, node: cst.Name) -> bool:
     above, outer = around[-1], around[-2]
     if isinstance(above, cst.Assign):  # self.weight = weight, self.fc.weight = weight
         return len(above.targets) == 1 and isinstance(above.targets[0].target, cst.Attribute)
+    if isinstance(above, cst.Element):
+        return in_turn(around[-3])
     if isinstance(above, cst.AnnAssign):
         return above.value is node and isinstance(above.target, cst.Attribute)
     if isinstance(above, cst.Attribute):

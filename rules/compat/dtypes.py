@@ -25,3 +25,8 @@ def as_key(dtype):
 def dtype_name(dtype):
     """What torch calls a dtype: ``torch.float32``."""
     return "None" if dtype is None else f"torch.{jnp.dtype(dtype)}"
+
+
+def size_name(shape):
+    """A shape as torch writes it: ``torch.Size([2, 3])``."""
+    return f"torch.Size({list(shape)})"

@@ -77,3 +77,51 @@ def test_what_does_not_go_by_its_axes(lines: str) -> None:
 )
 def test_pairs_of_a_name_and_a_parameter(asked: str, found: bool) -> None:
     assert ("API006" in rules_of(f"def f(model: nn.Module):\n    return {asked}\n")) is found
+
+
+RETURNED = """
+def f(m):
+    return {value}
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 3)
+        self.b = nn.Linear(3, 2)
+        {lines}
+    def forward(self, x):
+        return self.b(self.a(x)) * getattr(self, "k", 1)
+"""
+DICTS = ("{n: p for n, p in m.named_parameters()}", "dict(m.named_parameters())")
+LISTS = ("[p for p in m.parameters()]", "list(m.parameters())")
+
+
+@pytest.mark.parametrize("value", DICTS)
+def test_a_dict_that_a_function_returns(value: str) -> None:
+    for lines in (
+        "self.k = f(self)['a.weight'].shape[0]",
+        "d = f(self); self.k = d['a.weight'].size(0)",
+        "for n, p in f(self).items(): self.k = p.shape[0]",
+    ):
+        assert "API006" in rules_of(RETURNED.format(value=value, lines=lines))
+    lines = "d = f(self); d['a.weight'].data[0] = 1."
+    assert "MUT001" in rules_of(RETURNED.format(value=value, lines=lines))
+
+
+@pytest.mark.parametrize("value", LISTS)
+def test_a_list_that_a_function_returns(value: str) -> None:
+    for lines in ("w, *rest = f(self); self.k = w.shape[0]", "self.k = f(self)[0].size(1)"):
+        assert "API006" in rules_of(RETURNED.format(value=value, lines=lines))
+    check(RETURNED.format(value=value, lines="self.k = sum(p.numel() for p in f(self))"))
+
+
+def test_one_that_a_function_returns() -> None:
+    value = "next(m.parameters())"
+    assert "API006" in rules_of(RETURNED.format(value=value, lines="self.k = f(self).shape[0]"))
+    check(RETURNED.format(value=value, lines="self.k = f(self).numel()"))
+
+
+def test_the_variables_themselves_are_written() -> None:
+    lines = "for p in f(self): nn.init.constant_(p, 0.5)"
+    check(RETURNED.format(value=LISTS[1], lines=lines))
+    assert "MUT001" in rules_of(RETURNED.format(value=LISTS[0], lines=lines))

@@ -113,3 +113,49 @@ def test_a_device_and_a_dtype_in_one_text() -> None:
     source = 'def f(x: torch.Tensor):\n    return f"{x.device.type} {x.dtype}"\n'
     theirs, ours, _ = loaded(source)
     assert ours["f"](jnp.ones(2)) == theirs["f"](torch.ones(2)) == "cpu torch.float32"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "str(x.shape)",
+        "repr(x.size())",
+        'f"{x.shape}"',
+        'f"{x.shape!r} {x.dtype!r} {str(x.shape)}"',
+        "f'{x.shape[:1]}'",
+        '"%s" % x.dtype',
+        '"%s-%s" % (x.shape[1:], x.dtype)',
+        '"{} {a}".format(x.dtype, a=x.shape)',
+        'str(tuple(x.shape)) + "%d" % x.shape[0]',
+    ],
+)
+def test_texts_that_something_goes_by(text: str) -> None:
+    theirs, ours, _ = loaded(f"def f(x: torch.Tensor):\n    return {text}\n")
+    assert ours["f"](jnp.ones((2, 3))) == theirs["f"](torch.ones(2, 3))
+
+
+def test_shapes_that_are_told_to_people_stay() -> None:
+    source = (
+        'def f(x: torch.Tensor):\n    print("got " + str(x.shape), f"{x.shape}", "%s" % x.dtype)\n'
+    )
+    code = convert(source).code
+    assert 'print("got " + str(x.shape), f"{x.shape}", "%s" % x.dtype)' in code
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "len(set([x.dtype, y.dtype, torch.float32]))",
+        "len(set(some))",
+        "len(frozenset(some))",
+        "x.dtype in set(some)",
+        "dict([(torch.float32, 2), (torch.float16, 3)])[x.dtype]",
+        "dict(zip([torch.float32, torch.float16], [2, 3]))[x.dtype]",
+        "dict(zip(some, [2, 2]))[x.dtype]",
+        "dict((d, 2) for d in some)[x.dtype]",
+    ],
+)
+def test_members_and_keys_of_lists(value: str) -> None:
+    lines = "y = x.half()\n    some = [x.dtype, torch.float32]\n"
+    theirs, ours, _ = loaded(f"def f(x: torch.Tensor):\n    {lines}    return {value}\n")
+    assert ours["f"](jnp.ones(2)) == theirs["f"](torch.ones(2))

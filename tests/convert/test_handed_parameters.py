@@ -193,3 +193,55 @@ def test_a_layer_that_gets_another_weight(order: str) -> None:
         same_twice(source)
     else:
         assert "MUT001" in rules_of(source)
+
+
+IN_TURN = """
+class Head(nn.Module):
+    def __init__(self, weight, scale):
+        super().__init__()
+        self.weight, self.scale = weight, scale
+
+    def forward(self, x):
+        return F.linear(x, self.weight) * self.scale
+"""
+
+
+def test_two_that_are_kept_in_turn() -> None:
+    made = "Head(self.embed.weight, scale=nn.Parameter(torch.zeros(7)))"
+    same_twice(
+        IN_TURN + MODEL.replace("MADE", f"{made}\n        nn.init.constant_(self.head.scale, 0.5)")
+    )
+
+
+@pytest.mark.parametrize(
+    ("signature", "line"),
+    [
+        ("*weights", "self.weight = weights[0]"),
+        ("**given", "self.weight = given['weight']"),
+        ("weights", "self.weight, self.size = weights"),
+        ("weight", "self.weight, self.size = weight, weight.sum()"),
+        ("weight", "self.all = nn.ParameterList([weight]); self.weight = self.all[0]"),
+        ("weight", "for name, one in (('weight', weight),):\n            setattr(self, name, one)"),
+    ],
+)
+def test_who_keeps_it_by_another_way(signature: str, line: str) -> None:
+    head = KEPT.replace("weight):", f"{signature}):").replace("self.weight = weight", line)
+    head = head.replace("self.size = weight.size(0)", "self.size = 2")
+    given = {"weights": "(self.embed.weight, 2)", "**given": "weight=self.embed.weight"}
+    made = f"Head({given.get(signature, 'self.embed.weight')})"
+    assert "MUT001" in rules_of(head + MODEL.replace("MADE", made))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "ws = [self.embed.weight]",
+        "ws = []; ws.append(self.embed.weight)",
+        "ws = [torch.ones(2)]; ws += [self.embed.weight]",
+        "ws = [nn.Parameter(torch.ones(2)), *[self.embed.weight]]",
+        "ws = tuple([self.embed.weight])",
+    ],
+)
+def test_a_list_of_them_that_a_container_takes(lines: str) -> None:
+    made = f"nn.Linear(4, 7)\n        {lines}\n        self.all = nn.ParameterList(ws)"
+    assert "API009" in rules_of(MODEL.replace("MADE", made))

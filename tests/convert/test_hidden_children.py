@@ -52,3 +52,44 @@ def test_what_a_class_that_derives_from_it_has_hides_the_layer_as_well() -> None
     source = HEAD + "class M(nn.Module):\n" + BODY.format(line="self.act = nn.ReLU()")
     assert "API007" in rules_of(source + heir)
     assert rules_of(source) == []
+
+
+GIVEN = """
+class M(nn.Module):
+    act = None
+
+    def __init__(self, act=None):
+        super().__init__()
+        self.act = act
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.l(x)
+        return {used}
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = M({given})
+        {line}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "line", "used"),
+    [
+        ("", "pass", "x if self.act is None else self.act(x)"),
+        ("nn.ReLU()", "pass", "x if self.act is None else self.act(x)"),
+        ("None", "self.inner.act = nn.ReLU()", "x * 2 if self.act is None else x"),
+    ],
+)
+def test_what_is_handed_in_may_be_a_layer(given: str, line: str, used: str) -> None:
+    assert "API007" in rules_of(GIVEN.format(given=given, line=line, used=used))
+
+
+@pytest.mark.parametrize("given", ["None", "1", "F.relu"])
+def test_what_is_handed_in_is_no_layer(given: str) -> None:
+    called = "x if self.act is None else self.act(x)"
+    used = called if given == "F.relu" else "x * 2 if self.act is None else x"
+    assert not rules_of(GIVEN.format(given=given, line="pass", used=used))

@@ -73,3 +73,16 @@ class M(nn.Module):
 def test_numbers_where_a_list_of_parameters_may_be(learned: bool) -> None:
     theirs, ours, _ = loaded(CHOSEN)
     same(*pair(theirs, ours, f"M({learned})"), X, jit=True)
+
+
+@pytest.mark.parametrize(
+    "index", ["None, True", "True, None, 1", "..., None, True", "None, True, :2"]
+)
+def test_truth_beside_none(index: str) -> None:
+    theirs, ours, _ = loaded(f"def f(x: torch.Tensor):\n    return x[{index}]\n")
+    np.testing.assert_allclose(ours["f"](jnp.asarray(X)), theirs["f"](torch.tensor(X)))
+
+
+@pytest.mark.parametrize("index", ["None, False", "None, True, i", "None, x is None"])
+def test_truth_beside_what_selects(index: str) -> None:
+    assert "API002" in rules_of(_source(f"return x[{index}]"))

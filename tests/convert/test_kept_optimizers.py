@@ -94,3 +94,21 @@ def test_a_seed_that_is_kept(more: str) -> None:
 )
 def test_a_seed_that_is_asked_for(more: str) -> None:
     assert "API001" in rules_of(_source("self.seed = torch.manual_seed(3)", more))
+
+
+@pytest.mark.parametrize(
+    ("asked", "refused"),
+    [
+        ("hasattr(self, 'op' + 't')", True),
+        ("getattr(self, f'o{word}', None)", True),
+        ("getattr(self, word)", True),
+        ("getattr(self, f'layer{word}')", False),
+        ("getattr(self, word + '_layer')", False),
+    ],
+)
+def test_a_name_that_is_put_together(asked: str, refused: bool) -> None:
+    source = _source(
+        "self.opt = optim.Adam(self.parameters(), lr=lr)",
+        f"\n    def ask(self, word):\n        return {asked}\n",
+    )
+    assert ("API001" in rules_of(source)) is refused

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-from tests.convert.tools import check
+from tests.convert.tools import check, compare_gradients, rules_of, under
 
 LISTED = """
 import torch
@@ -75,3 +76,21 @@ class M(nn.Module):
 
 def test_an_item_of_a_list_whose_place_a_tensor_says() -> None:
     check(PICKED)
+
+
+@pytest.mark.parametrize(
+    ("lines", "refused"),
+    [
+        ("y[[0, 0, 2]] *= 2", True),
+        ("y[:, [1, 1]] = x[:, :2]", True),
+        ("i = torch.tensor([0, 0]); y[i] *= x[i]", True),
+        ("y[[0, 2]] *= 2", False),
+        ("y[[0, 0]] = 1.0", False),
+        ("i = torch.tensor([0, 1]); y[i] = x[i] * 2", False),
+    ],
+)
+def test_places_that_are_listed_twice_have_other_gradients(lines: str, refused: bool) -> None:
+    body = under("def f(x: torch.Tensor):\n", f"y = x * 1; {lines}; return y")
+    assert ("MUT002" in rules_of(body)) is refused
+    if not refused:
+        compare_gradients(body, torch.linspace(-1, 1, 12).reshape(3, 4))

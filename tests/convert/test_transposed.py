@@ -131,3 +131,102 @@ def test_an_initialiser_that_goes_by_axes_sees_torchs() -> None:
     ):
         assert abs(np.std(np.asarray(got)) / want.std().item() - 1) < 0.1
     assert not np.asarray(fresh.fc.bias[...]).any()
+
+
+VALUES = """
+def fill(model, values):
+    for (name, p), value in zip(model.named_parameters(), values.values()):
+        p.data.copy_(value)
+
+
+class M(nn.Module):
+    def __init__(self, given=None):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        values = {"fc.weight": torch.arange(16.0).reshape(4, 4), "fc.bias": torch.ones(4)}
+        LINES
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+NAMED = "for name, p in self.named_parameters():\n            "
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        NAMED + "p.data = values[name]",
+        NAMED + "p.data.copy_(values.get(name))",
+        NAMED + "value = values[name].to(p.dtype)\n            p.data.add_(value)",
+        NAMED + "p.data.copy_(given[name])",
+        "for p, value in zip(self.parameters(), list(values.values())):\n            p.data.copy_(value)",
+        "d = dict(self.named_parameters())\n        for name in d:\n            d[name].data = values[name]",
+        "d = dict(self.named_parameters())\n        for name, v in given.items():\n            d[name].data.copy_(v)",
+        "stored = torch.load('w.pt')\n        " + NAMED + "p.data.copy_(stored[name])",
+        "fill(self, values)",
+        "fill(model=self, values=values)",
+    ],
+)
+def test_values_that_lie_as_torch_has_them(lines: str) -> None:
+    assert "API006" in rules_of(VALUES.replace("LINES", lines))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "kept = {n: p.data.clone() for n, p in self.named_parameters()}\n        "
+        + NAMED
+        + "p.data.copy_(kept[name])",
+        "factor = {'fc.weight': 2.0, 'fc.bias': 3.0}\n        "
+        + NAMED
+        + "p.data.mul_(factor[name])",
+        NAMED + "p.data.mul_(0.5 if given is None else given)",
+    ],
+)
+def test_values_that_lie_as_the_parameters_do(lines: str) -> None:
+    source = VALUES[VALUES.index("class M") :]
+    assert not rules_of(source.replace("LINES", lines))
+
+
+@pytest.mark.parametrize(
+    ("body", "by_axes"),
+    [
+        ("return p.sum(0)", True),
+        ("q = p * 2\n    return p.size(0)", True),
+        ("return first(p)", True),
+        ("return p.abs().sum()", False),
+        ("return p.sum(0) if p.dim() == 1 else p.sum()", False),
+    ],
+)
+@pytest.mark.parametrize("call", ["f(p)", "f(n=2, p=p)"])
+def test_functions_that_parameters_are_handed_to(body: str, by_axes: bool, call: str) -> None:
+    source = "def first(w):\n    return w[0]\n\n\n"
+    source += f"def f(p, n=1):\n    {body}\n\n\n"
+    source += f"def g(model):\n    return [{call} for p in model.parameters()]\n"
+    assert ("API006" in rules_of(source)) is by_axes
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.register_buffer(name.replace('.', ''), p.clone().detach().data)",
+        "self.register_parameter(name[-1:], nn.Parameter(p.detach().clone()))",
+        "setattr(self, name[-1:], p.detach().clone())",
+    ],
+)
+def test_copies_that_are_registered_have_the_shapes_of_torch(line: str) -> None:
+    source = "class M(nn.Module):\n    def __init__(self, model):\n        super().__init__()\n"
+    source += f"        for name, p in model.named_parameters():\n            {line}\n"
+    assert "API006" in rules_of(source)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "z = {n: torch.zeros_like(p) for n, p in self.named_parameters()}\n        self.n = z['fc.weight'].shape[0]",
+        "d = dict(self.named_parameters())\n        z = {n: d[n].detach() * 2 for n in d}\n        self.n = z['fc.weight'].size(0)",
+        "z = [p.clone() for p in self.parameters()]\n        self.register_buffer('z', z[0])",
+    ],
+)
+def test_what_is_made_of_a_walk_lies_as_the_parameters_do(lines: str) -> None:
+    assert "API006" in rules_of(VALUES.replace("LINES", lines))

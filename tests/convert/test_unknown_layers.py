@@ -7,6 +7,7 @@ import pytest
 import torch
 from flax import nnx
 
+import migrator
 from tests.convert.tools import convert, loaded
 
 MODEL = """
@@ -141,3 +142,27 @@ class M(nn.Module):
         self.names = [name(m) for m in self.layers] + [name(self.layers), name(self.named)]
 """)
     assert theirs["M"]().names == ours["M"](rngs=nnx.Rngs(0)).names
+
+
+def test_a_layer_of_which_its_function_says_little_has_a_weight() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb = nn.Embedding(5, 4)
+        self.fc = nn.Linear(4, 4)
+        self.apply(self._init)
+
+    def _init(self, m):
+        if hasattr(m, "weight"):
+            nn.init.constant_(m.weight, 0.2)
+        if isinstance(m, nn.Linear):
+            m.reset_parameters()
+
+    def forward(self, x):
+        return self.fc(x) + self.emb.weight.sum()
+"""
+    _, ours, _ = loaded(source)
+    state = migrator.to_state_dict(ours["M"](rngs=nnx.Rngs(0)))
+    np.testing.assert_allclose(state["emb.weight"], 0.2)
+    assert len(np.unique(state["fc.weight"])) > 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.migrator.test_packages import blocking, convert
+from tests.migrator.test_packages import blocking, code, convert
 
 STACK = """
 from torch import nn
@@ -220,3 +220,46 @@ def test_numpy_numbers_that_a_base_in_another_file_keeps(tmp_path: Path) -> None
     x = torch.randn(3, 4)
     got = nnx.jit(lambda m, x: m(x))(ours, x.numpy())
     assert abs(theirs(x).detach().numpy() - got).max() < 1e-5
+
+
+REGISTRY = """
+class Registry:
+    def __init__(self):
+        self._modules = {}
+
+    def register(self, cls):
+        self._modules[cls.__name__] = cls
+        return cls
+
+
+LAYERS = Registry()
+"""
+REGISTERED = """
+from torch import nn
+from .registry import LAYERS
+
+
+@LAYERS.register
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sub = LAYERS._modules["Small"]()
+
+    def forward(self, x):
+        return self.sub(x)
+"""
+
+
+def test_a_table_of_a_registry_of_another_file_is_no_module_s(tmp_path: Path) -> None:
+    found = convert(tmp_path, {"registry.py": REGISTRY, "net.py": REGISTERED})
+    assert blocking(found) == []
+    assert 'LAYERS._modules["Small"]' in code(found, "net.py")

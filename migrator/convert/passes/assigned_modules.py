@@ -104,10 +104,13 @@ def check_hidden(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> None:
     name: ``self.act`` goes on being what the class says.
     """
     ctx, name = rw.ctx, target.attr.value
-    owner = ctx.owner
-    if owner is None or owner.torch_base is None or not ctx.is_self(target.value):
+    held = ctx.kind(target.value)
+    owner = ctx.owner if ctx.is_self(target.value) else None
+    if owner is None and isinstance(held, k.Module):
+        owner = ctx.facts.classes.get(held.cls)
+    if owner is None or owner.torch_base is None:
         return
-    if not isinstance(ctx.kind(node.value), k.Module):
+    if not isinstance(ctx.kind(node.value), k.Module) and not _may_be_layer(ctx, node, name):
         return
     classes = [c for c in ctx.facts.classes.values() if name in c.methods or name in c.statics]
     for one in classes:
@@ -119,6 +122,14 @@ def check_hidden(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> None:
                 f"`{name}` is read from the class {one.short}, also after a layer is assigned to it"
             )
             raise Failure(node, "API007", what, "give one of the two another name")
+
+
+def _may_be_layer(ctx: Context, node: cst.Assign, name: str) -> bool:
+    """Whether nothing is known of what is assigned, and it is called under its name, as layers and functions are."""
+    if not isinstance(ctx.kind(node.value), k.Unknown) or is_no_module(ctx, node.value):
+        return False
+    calls = (one.func for one in ctx.source.index.of_type(cst.Call))
+    return any(isinstance(one, cst.Attribute) and one.attr.value == name for one in calls)
 
 
 def _says_what(info: ClassInfo, name: str) -> bool:

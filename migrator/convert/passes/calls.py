@@ -15,6 +15,7 @@ from migrator.convert.passes.fresh_results import fresh_out
 from migrator.convert.passes.makers import unknown_builder
 from migrator.convert.passes.places import is_place
 from migrator.convert.passes.targets import current
+from migrator.convert.reentrant import never_tracked
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.surroundings import told
 from migrator.convert.untracked import has_gradient, stopped
@@ -170,6 +171,11 @@ def _has_no_gradient(rw: Rewriter, node: cst.Call, made: cst.BaseExpression) -> 
         return False
     kinds = [rw.ctx.kind(one) for one in given]
     whole = [isinstance(one, k.Tensor) and one.dtype in ("int", "bool") for one in kinds]
+    info = rw.ctx.frame.info if rw.ctx.frame is not None else None
+    run = rw.ctx.kind(node.args[0].value)
+    if isinstance(run, k.Module) and run.cls in ("torch.nn.Embedding", "torch.nn.EmbeddingBag"):
+        return True  # of indices
+    whole = [w or never_tracked(rw.ctx, one, info) for w, one in zip(whole, given, strict=True)]
     return all(w or not has_gradient(rw.ctx, one) for w, one in zip(whole, args, strict=True))
 
 

@@ -16,6 +16,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.passes.transposed import ADVICE, as_in_torch, offence
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.sharing import VIEWS
+from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
 _WALKS = ("parameters", "named_parameters")
@@ -24,34 +25,132 @@ _KEEPING = frozenset("iter list tuple enumerate zip".split())
 _ONE = frozenset(("next", "max", "min"))
 
 
+def _asked(ctx: Context) -> bool:
+    return not ctx.words.isdisjoint(_WALKS)
+
+
 @converts(cst.Call, named=_WALKS)
 def picked(rw: Rewriter, node: cst.Call) -> None:
     """Raise a Failure where a parameter that is picked out of a walk is written, or used by its axes."""
-    ctx, func, tree = rw.ctx, node.func, rw.ctx.facts.tree
-    if not isinstance(func, cst.Attribute) or func.attr.value not in _WALKS or not tree.has(node):
+    ctx, func = rw.ctx, node.func
+    known = isinstance(func, cst.Attribute) and ctx.facts.tree.has(node)
+    if not known or not isinstance(func, cst.Attribute) or func.attr.value not in _WALKS:
         return
     calls, whole = _around(ctx, node)
-    pairs = func.attr.value == "named_parameters"
+    _check(ctx, calls, whole, func.attr.value == "named_parameters", ctx.kind(func.value))
+
+
+@converts(cst.Call, when=_asked)
+def handed_back(rw: Rewriter, node: cst.Call) -> None:
+    """Raise a Failure for the same with what a function of the file returns: ``return list(net.parameters())``."""
+    ctx = rw.ctx
+    info = ctx.facts.names.get(ctx.facts.callee(node) or "")
+    if (
+        not isinstance(info, FunctionInfo)
+        or info.settled is not None
+        or not ctx.facts.tree.has(node)
+    ):
+        return
+    walk = _returned(ctx, info)
+    if walk is None:
+        return
+    looped = isinstance(ctx.facts.tree.parent(node), (cst.For, cst.CompFor))
+    values = isinstance(
+        walk, _COMPREHENSIONS
+    )  # of the parameters, where a call gives them themselves
+    _check(ctx, [node], node, False, k.UNKNOWN, _word(walk) in _ONE, values or not looped)
+    parent = ctx.facts.tree.parent(node)
+    target = parent.targets[0].target if isinstance(parent, cst.Assign) else None
+    where = ctx.frame.info.node.body if ctx.frame is not None else ctx.source.tree
+    for one in [node, *(_reads(ctx, where, target.value) if isinstance(target, cst.Name) else ())]:
+        above = ctx.facts.tree.parent(one)
+        asked = above.attr.value if isinstance(above, cst.Attribute) else ""
+        if asked in ("items", "values"):  # of a dict of parameters by their names
+            walked = ctx.facts.tree.parent(above)
+            _check(ctx, [node], walked, asked == "items", k.UNKNOWN, writes=values)
+        elif isinstance(above, (cst.For, cst.CompFor)) and one is not node:
+            _check(ctx, [node], one, False, k.UNKNOWN, writes=values)
+
+
+_COMPREHENSIONS = (cst.ListComp, cst.DictComp, cst.SetComp, cst.GeneratorExp)
+
+
+def _returned(ctx: Context, info: FunctionInfo) -> cst.BaseExpression | None:
+    """The expression by which a function returns the parameters of a module, or one of them; their names aside."""
+    tree = ctx.facts.tree
+    for line in tree.within(info.node.body, cst.Return):
+        value = line.value
+        if isinstance(value, cst.Name):
+            given = [
+                one.value
+                for one in tree.within(info.node.body, cst.Assign)
+                if any(
+                    isinstance(t.target, cst.Name) and t.target.value == value.value
+                    for t in one.targets
+                )
+            ]
+            value = given[0] if len(given) == 1 else None
+        for call in tree.within(value, cst.Call) if value is not None else ():
+            func = call.func
+            if not isinstance(func, cst.Attribute) or func.attr.value not in _WALKS:
+                continue
+            if _hands_out(ctx, value, call):
+                return value
+    return None
+
+
+def _hands_out(ctx: Context, value: cst.CSTNode, walk: cst.CSTNode) -> bool:
+    """Whether a value is a walk, a list or dict of its parameters as they are, or one that is picked out of it."""
+    node: cst.CSTNode = walk
+    while node is not value:
+        parent = ctx.facts.tree.parent(node)
+        if isinstance(parent, cst.CompFor):
+            made = ctx.facts.tree.parent(parent)
+            kept = made.value if isinstance(made, cst.DictComp) else getattr(made, "elt", None)
+            if not isinstance(kept, cst.Name) or kept.value not in syntax.names(parent.target):
+                return False
+            parent = made
+        elif isinstance(parent, cst.Call):
+            if _word(parent) not in _PICKING | _KEEPING | {"dict"}:
+                return False
+        elif not isinstance(parent, cst.Arg):
+            return False
+        node = parent
+    return True
+
+
+def _check(
+    ctx: Context,
+    calls: list[cst.Call],
+    whole: cst.CSTNode,
+    pairs: bool,
+    of: k.Kind,
+    one: bool = False,
+    writes: bool = True,
+) -> None:
+    """Raise a Failure where a parameter of a module is written or used by its axes that is one of what calls give."""
+    tree = ctx.facts.tree
     names = dict(_named(ctx, whole, bool(calls), pairs))
     for call in calls:
         for item in call.args:
             if isinstance(item.value, cst.Lambda):
                 names |= {p.name.value: item.value.body for p in item.value.params.params}
-    same = as_in_torch(ctx, ctx.kind(func.value))
+    same = as_in_torch(ctx, of)
     uses: list[cst.CSTNode | None] = []
     for name, where in names.items():
         uses += _reads(ctx, where, name)
-    if calls and _word(calls[-1]) not in _ONE and isinstance(tree.parent(whole), cst.Assign):
+    one = one or (bool(calls) and _word(calls[-1]) in _ONE)
+    if calls and not one and isinstance(tree.parent(whole), cst.Assign):
         target = tree.parent(whole).targets[0].target
         if isinstance(target, cst.Name):  # a list of parameters
-            uses = [_entry(ctx, one) for one in uses if one is not None]
-    if calls and _word(calls[-1]) in _ONE:
+            uses = [_entry(ctx, use) for use in uses if use is not None]
+    if one:
         uses.append(calls[-1])
     elif calls:
         uses.append(_entry(ctx, calls[-1]))
-    found = [one for one in uses if one is not None]
-    for use in filter(None, (_second(ctx, one) for one in found) if pairs else found):
-        if _is_written(ctx, use):
+    found = [use for use in uses if use is not None]
+    for use in filter(None, (_second(ctx, use) for use in found) if pairs else found):
+        if writes and _is_written(ctx, use):
             what = "a parameter that is picked out of others is written, which changes no layer of the output"
             raise Failure(
                 use, "MUT001", what, "write to the parameters of each layer by their names"
@@ -91,8 +190,8 @@ def _around(ctx: Context, node: cst.CSTNode) -> tuple[list[cst.Call], cst.CSTNod
     return (calls, node) if any(_word(one) in _PICKING for one in calls) else ([], node)
 
 
-def _word(call: cst.Call) -> str:
-    func = call.func
+def _word(call: cst.CSTNode) -> str:
+    func = call.func if isinstance(call, cst.Call) else None
     last = func.attr if isinstance(func, cst.Attribute) else func
     return last.value if isinstance(last, cst.Name) else ""
 

@@ -23,6 +23,29 @@ from rules.flags._masked import LOSSES, masked_loss, masked_select
 
 
 @converts(cst.Subscript)
+def truth_beside_none(rw: Rewriter, node: cst.Subscript) -> Any:
+    """``x[None, True]`` → ``x[None, None]``: torch makes an axis of one of it, which JAX puts elsewhere beside None."""
+    parts = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
+    kinds = [rw.ctx.kind(one) for one in parts]
+    if k.NONE not in kinds or not isinstance(rw.ctx.kind(node.value), (k.Tensor, k.Unknown)):
+        return None
+    truths = [one for one, kind in zip(parts, kinds, strict=True) if k.scalar_type(kind) == "bool"]
+    if not truths:
+        return None
+    several = any(isinstance(one, (k.Tensor, k.Sequence, k.Unknown)) for one in kinds)
+    if several or not all(map(syntax.is_true, truths)):
+        what = "a truth value beside None and what selects in an index"
+        raise Failure(node, "API002", what, "write `None` for True")
+    slices = [
+        syntax.changed(e, slice=cst.Index(cst.Name("None")))
+        if isinstance(e.slice, cst.Index) and syntax.is_true(e.slice.value)
+        else e
+        for e in node.slice
+    ]
+    return rw.visit(syntax.changed(node, slice=slices))
+
+
+@converts(cst.Subscript)
 def subscript(rw: Rewriter, node: cst.Subscript) -> Any:
     """Read an item."""
     ctx = rw.ctx

@@ -14,6 +14,7 @@ from migrator.convert.passes.bounded_writes import within_bounds
 from migrator.convert.passes.indexing import check_bytes, convert_slices
 from migrator.convert.passes.leading import may_lead
 from migrator.convert.passes.pointers import from_pointer
+from migrator.convert.passes.repeated_places import check_repeated
 from migrator.convert.passes.selected_places import places
 from migrator.convert.passes.shifts import shifted
 from migrator.convert.rewriter import Rewriter
@@ -62,6 +63,7 @@ def set_items(
     original: cst.BaseExpression | None = None,
 ) -> list[cst.BaseSmallStatement]:
     """``x[i] = value`` as ``x = x.at[i].set(value)``, ``x[mask] = v`` as ``x = jnp.where(mask, v, x)``."""
+    check_repeated(rw.ctx, target, original)
     mask = _mask(rw, target)
     if mask is not None:
         return targets.assign(rw, target.value, _masked(rw, target, mask, value, original))
@@ -388,6 +390,7 @@ def same_rank(rw: Rewriter, base: cst.BaseExpression, mask: cst.BaseExpression) 
 
 def update_items(rw: Rewriter, target: cst.Subscript, node: cst.AugAssign) -> Any:
     """``x[i] += v``; with an index tensor torch counts duplicates once, ``.at[].add`` each time."""
+    check_repeated(rw.ctx, target, target)
     operator = type(node.operator).__name__
     value = rw.visit(node.value)
     mask = _mask(rw, target)

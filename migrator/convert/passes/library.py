@@ -80,7 +80,40 @@ def asked_by_text(ctx: Context, name: str) -> bool:
     """Whether a text may name an attribute: in a file that never asks for one so, it is the key of a dict, say."""
     if ctx.words.isdisjoint(_BY_TEXT):
         return False
-    return f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text
+    if f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text:
+        return True
+    for call in ctx.source.index.of_type(cst.Call):
+        if isinstance(call.func, cst.Name) and call.func.value in _BY_TEXT and len(call.args) > 1:
+            held, asked = call.args[0].value, call.args[1].value
+            own = isinstance(held, cst.Name) and held.value == "self"
+            if (own or isinstance(ctx.kind(held), k.Module)) and _may_say(ctx, asked, name):
+                return True
+    return False
+
+
+def _may_say(ctx: Context, text: cst.BaseExpression, name: str) -> bool:
+    """Whether a text that is put together may be a name: ``"op" + "t"``, ``f"{kind}_optimizer"``."""
+    kind = ctx.kind(text)
+    if isinstance(kind, k.Const):
+        return kind.value == name
+    parts: list[cst.CSTNode] = [text]
+    if isinstance(text, cst.FormattedString):
+        parts = [text.parts[0], text.parts[-1]] if text.parts else []
+    elif isinstance(text, cst.BinaryOperation) and isinstance(text.operator, cst.Add):
+        parts = [text.left, text.right]
+        while isinstance(parts[0], cst.BinaryOperation):
+            parts[0] = parts[0].left
+    said = [_said(one) for one in parts]
+    if not said:
+        return not name
+    lead, end = said[0] or "", said[-1] or ""
+    return name.startswith(lead) and name.endswith(end) and len(name) >= max(len(lead), len(end))
+
+
+def _said(part: cst.CSTNode) -> str | None:
+    if isinstance(part, cst.FormattedStringText):
+        return part.value
+    return str(part.evaluated_value) if isinstance(part, cst.SimpleString) else None
 
 
 def _computes(ctx: Context) -> bool:

@@ -206,10 +206,11 @@ def _collects(ctx: Context, value: cst.Call) -> bool:
     inner = value.args[0].value
     if isinstance(inner, cst.Call) and ctx.facts.callee(inner) == "builtins.filter":
         inner = inner.args[-1].value
-    return _is_walk(ctx, inner)
+    return is_walk(ctx, inner)
 
 
-def _is_walk(ctx: Context, node: cst.CSTNode) -> bool:
+def is_walk(ctx: Context, node: cst.CSTNode) -> bool:
+    """``m.parameters()``, ``m.named_buffers()``."""
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return False
     item = k.element(ctx.kind(node))
@@ -229,7 +230,7 @@ def _walks(ctx: Context, node: cst.BaseExpression) -> bool:
     if isinstance(target, cst.Tuple):
         target = target.elements[-1].value
     named = isinstance(target, cst.Name) and target.value == element.value
-    return named and _is_walk(ctx, loop.iter)
+    return named and is_walk(ctx, loop.iter)
 
 
 def _is_reader(ctx: Context, name: cst.Name) -> bool:

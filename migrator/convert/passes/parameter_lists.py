@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
@@ -122,10 +123,60 @@ def _check_walked(ctx: Context, values: cst.BaseExpression) -> None:
     """Raise a Failure for the parameters of a module as they come: a Linear's are transposed in Flax."""
     collected = isinstance(values, (cst.Name, cst.Call)) and is_collected(ctx, values)
     walks = ctx.facts.tree.within(values, cst.Call)
+    if isinstance(values, cst.Name) and any(
+        _is_of_layer(ctx, one) for one in _put_into(ctx, values)
+    ):
+        raise _stored_otherwise(values)
     if collected or any(
         isinstance(one.func, cst.Attribute) and one.func.attr.value in WALKS for one in walks
     ):
         raise _stored_otherwise(values)
+
+
+def _put_into(ctx: Context, name: cst.Name) -> Iterator[cst.BaseExpression]:
+    """What a function puts into a local list or dict: in a display, by ``append`` and its like, or under a key."""
+    body = ctx.frame.info.node.body if ctx.frame is not None else ctx.source.tree
+    for node in ctx.facts.tree.within(body, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Call):
+        if isinstance(node, cst.Call):
+            func = node.func
+            if isinstance(func, cst.Attribute) and func.attr.value in _GROWING:
+                if isinstance(func.value, cst.Name) and func.value.value == name.value:
+                    yield from (inner for arg in node.args for inner in elements(arg.value))
+            continue
+        places = [one.target for one in (node.targets if isinstance(node, cst.Assign) else [node])]
+        places = [one.value if isinstance(one, cst.Subscript) else one for one in places]
+        named = any(isinstance(one, cst.Name) and one.value == name.value for one in places)
+        if named and node.value is not None:
+            yield from elements(node.value)
+
+
+_DISPLAYS = (cst.List, cst.ListComp, cst.Tuple)
+_MAKING = frozenset("list tuple dict OrderedDict".split())
+
+
+def elements(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What a value holds that is written out, or the value itself."""
+    if isinstance(value, (cst.List, cst.Tuple, cst.Dict, cst.Set)):
+        for one in value.elements:
+            yield from elements(one.value)
+    elif isinstance(value, (cst.ListComp, cst.GeneratorExp, cst.DictComp)):
+        yield from elements(value.value if isinstance(value, cst.DictComp) else value.elt)
+    elif isinstance(value, cst.IfExp):
+        yield from (*elements(value.body), *elements(value.orelse))
+    elif isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
+        sides = (value.left, value.right)
+        parts = sides if any(isinstance(one, _DISPLAYS) for one in sides) else ()
+        yield from (inner for one in parts for inner in elements(one))
+    elif isinstance(value, cst.Call) and syntax.code(value.func) in _MAKING:
+        yield from (inner for arg in value.args for inner in elements(arg.value))
+    else:
+        yield value
+
+
+def _is_of_layer(ctx: Context, value: cst.BaseExpression) -> bool:
+    """Whether a value is a parameter that is kept elsewhere: ``self.fc.weight``, which the list would only copy."""
+    named = isinstance(value, (cst.Attribute, cst.Subscript))
+    return named and not targets.makes_parameter(ctx, value) and targets.is_variable(ctx, value)
 
 
 def _stored_otherwise(node: cst.CSTNode) -> Failure:

@@ -10,8 +10,10 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
+from migrator.convert.passes.tied_arguments import is_kept_whole
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.tied import in_turn
 
 _SEQUENCES = (cst.Tuple, cst.List)
 
@@ -24,6 +26,8 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     places = [one.target for one in node.targets]
     if not any(_is_written(rw, place) for place in places):
         return None
+    if in_turn(node) and _keeps_arguments(rw, node):
+        return _visited(rw, node, _pairs(node) or ())
     if len(places) > 1:
         return _chained(rw, node) if not _holds_item(rw, places) else None
     if _holds_item(rw, places):
@@ -35,6 +39,15 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     target = _named(rw, places[0], later)
     made = rw.visit(syntax.changed(node, targets=[cst.AssignTarget(target)]))
     return [*(made if isinstance(made, list) else [made]), *_visited(rw, node, later)]
+
+
+def _keeps_arguments(rw: Rewriter, node: cst.Assign) -> bool:
+    """``self.weight, self.bias = weight, bias`` of parameters that a constructor is handed: the Variables themselves."""
+    values = [e.value for e in node.value.elements] if isinstance(node.value, cst.Tuple) else []
+    info = rw.ctx.frame.info if rw.ctx.frame is not None else None
+    return info is not None and any(
+        isinstance(one, cst.Name) and is_kept_whole(rw.ctx, info, one) for one in values
+    )
 
 
 @converts(cst.Assign, targets=(cst.Tuple,))

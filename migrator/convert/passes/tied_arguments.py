@@ -16,6 +16,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.kept import constructor, handed_on
 from migrator.convert.kept import kept as what_is_kept
 from migrator.convert.passes import targets
+from migrator.convert.passes.parameter_lists import elements
 from migrator.convert.passes.tying import is_linear, with_weight
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
@@ -32,6 +33,7 @@ def handed(rw: Rewriter, node: cst.Call) -> None:
     if init is None:
         return
     _check_handed_on(rw.ctx, node, init)
+    _check_followed(rw.ctx, node, init)
     if not any(map(k.is_parameter, init.params.values())):
         return
     for name, item in bound_arguments(node, init):
@@ -39,6 +41,17 @@ def handed(rw: Rewriter, node: cst.Call) -> None:
             _check(rw.ctx, node, item.value)
     if any(item.star for item in node.args):
         raise Failure(node, "MUT001", _REASON, "hand it over by its name, and not with * or **")
+
+
+def _check_followed(ctx: Context, node: cst.Call, init: FunctionInfo) -> None:
+    """Raise a Failure for parameters in a tuple, or that become one of ``*weights``: who keeps them is not looked for."""
+    named = {id(item) for name, item in bound_arguments(node, init) if name in init.params}
+    for item in node.args:
+        inside = list(elements(item.value))
+        if id(item) in named and inside == [item.value]:
+            continue
+        if any(targets.names_variable(ctx, one) for one in inside):
+            raise Failure(node, "MUT001", _REASON, "hand it over by its name, and not with others")
 
 
 def _check_handed_on(ctx: Context, call: cst.Call, init: FunctionInfo) -> None:

@@ -11,7 +11,8 @@ import libcst as cst
 
 from migrator import syntax, views
 from migrator.convert.context import Context, Failure
-from migrator.infer import ClassInfo
+from migrator.convert.laid_out import is_laid_out
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.construction import CONTAINERS
 from rules import definitions
@@ -83,7 +84,13 @@ def _entries_by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst
 
     for node in ctx.facts.tree.within(body, cst.Subscript, cst.Call):
         kind = ctx.kind(node)
-        if not isinstance(kind, k.Tensor) or kind.role != "param":
+        if not isinstance(kind, k.Tensor):
+            continue
+        if kind.role != "param":
+            if isinstance(node, cst.Subscript) and _is_made_of_walked(ctx, node):
+                found = offence(ctx, node)
+                if found is not None and not _other_rank(ctx, node):
+                    yield syntax.code(node), found
             continue
         holder: cst.CSTNode = node
         if isinstance(node, cst.Subscript):
@@ -95,6 +102,38 @@ def _entries_by_axes(ctx: Context, body: cst.CSTNode) -> Iterator[tuple[str, cst
             found = offence(ctx, node)
             if found is not None and not _other_rank(ctx, node):
                 yield syntax.code(node), found
+
+
+def _is_made_of_walked(ctx: Context, node: cst.Subscript) -> bool:
+    """``z[name]`` of ``z = {n: torch.zeros_like(p) for n, p in m.named_parameters()}``, laid out as the parameter is."""
+    from migrator.convert.passes.listed_parameters import given, is_collected, is_walk
+
+    if not isinstance(node.value, cst.Name) or not isinstance(node.slice[0].slice, cst.Index):
+        return False
+    made = given(ctx, node.value)
+    if not isinstance(made, (cst.ListComp, cst.DictComp)):
+        return False
+    walk = made.for_in.iter
+    value = made.elt if isinstance(made, cst.ListComp) else made.value
+    while isinstance(value, (cst.Attribute, cst.Call, cst.BinaryOperation)):
+        if isinstance(value, cst.BinaryOperation):
+            value = value.left
+            continue
+        func = value.func if isinstance(value, cst.Call) else value
+        if not isinstance(func, cst.Attribute) or func.attr.value.rstrip("_") not in _ELEMENTWISE:
+            return False
+        call = value if isinstance(value, cst.Call) else None
+        torchs = call is not None and (ctx.facts.callee(call) or "").startswith("torch.")
+        value = call.args[0].value if torchs and call is not None and call.args else func.value
+    if isinstance(value, cst.Subscript) and isinstance(value.value, cst.Name):
+        return is_collected(ctx, value.value)
+    named = isinstance(value, cst.Name) and value.value in syntax.names(made.for_in.target)
+    asked = walk.func if isinstance(walk, cst.Call) else None
+    if named and isinstance(asked, cst.Attribute) and asked.attr.value in ("items", "values"):
+        return isinstance(asked.value, cst.Name) and is_collected(ctx, asked.value)
+    return named and (
+        is_walk(ctx, walk) or (isinstance(walk, cst.Name) and is_collected(ctx, walk))
+    )
 
 
 def as_in_torch(ctx: Context, kind: k.Kind, seen: frozenset[str] = frozenset()) -> bool:
@@ -157,7 +196,8 @@ def offence(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
             called = isinstance(outer, cst.Call) and outer.func is parent
             after: cst.CSTNode = outer if called and isinstance(outer, cst.Call) else parent
             word = parent.attr.value.rstrip("_")
-            if called and any(_is_laid_out(ctx, item.value) for item in outer.args):  # type: ignore[attr-defined]
+            whole = word == "copy"
+            if called and any(_is_laid_out(ctx, one.value, whole) for one in outer.args):  # type: ignore[attr-defined]
                 return after
             if word in _ELEMENTWISE:
                 node = after
@@ -184,7 +224,8 @@ def offence(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
         elif isinstance(parent, cst.AugAssign) and parent.target is node:
             return parent if _is_laid_out(ctx, parent.value) else None
         elif isinstance(parent, cst.AssignTarget):
-            return parent if _is_laid_out(ctx, _parent(ctx, parent).value) else None  # type: ignore[attr-defined]
+            whole = isinstance(parent.target, cst.Attribute)
+            return parent if _is_laid_out(ctx, _parent(ctx, parent).value, whole) else None  # type: ignore[attr-defined]
         elif isinstance(parent, cst.Subscript) and parent.value is node:
             index = syntax.code(parent).removeprefix(syntax.code(parent.value))[1:]
             masks = any(isinstance(ctx.kind(n), k.Tensor) for n in _indices(parent))
@@ -193,30 +234,19 @@ def offence(ctx: Context, node: cst.CSTNode) -> cst.CSTNode | None:
             return None
 
 
-_LAYING_OUT = frozenset(
-    f"torch.{name}"
-    for name in "arange linspace logspace eye tensor as_tensor from_numpy Tensor FloatTensor outer diag tril triu".split()
-)
-"""Functions whose result lies as torch lays it out, unlike a kernel of Flax."""
-
-
-def _is_laid_out(ctx: Context, node: cst.BaseExpression) -> bool:
-    """Whether a tensor is made of numbers that are written out, in torch's layout: ``torch.arange(4.0).view(2, 2)``."""
-    tree = ctx.facts.tree
-    if not tree.has(node):
-        return False
-    for call in tree.within(node, cst.Call):
-        kind = ctx.kind(call)
-        axes = isinstance(kind, k.Tensor) and kind.rank != 0
-        if axes and ctx.facts.callee(call) in _LAYING_OUT:
-            return True
-    return False
+def _is_laid_out(ctx: Context, node: cst.BaseExpression, whole: bool = False) -> bool:
+    return is_laid_out(ctx, node, ctx.frame.info if ctx.frame is not None else None, whole)
 
 
 def _as_argument(ctx: Context, item: cst.Arg) -> cst.CSTNode | None:
     """Whether a torch function that is given a parameter goes by its axes."""
     call = _parent(ctx, item)
     name = ctx.facts.callee(call) if isinstance(call, cst.Call) else None
+    own = ctx.facts.names.get(name or "")
+    if isinstance(call, cst.Call) and (_registers(call) or name == "builtins.setattr"):
+        return call  # as a buffer or parameter of its own, whose shape is torch's
+    if isinstance(own, FunctionInfo) and isinstance(call, cst.Call):
+        return call if _asks_axes(ctx, own, call, item) else None
     if name is None or not name.startswith(("torch.", "Tensor.")) or not isinstance(call, cst.Call):
         return None
     word = name.rpartition(".")[2]
@@ -230,9 +260,41 @@ def _as_argument(ctx: Context, item: cst.Arg) -> cst.CSTNode | None:
         return offence(ctx, call)
     if word in _REDUCTIONS:
         return call if _names_axis(call, 1, word) else None
-    if word in ("cat", "stack", "concat", "Parameter", "is_tensor", "is_grad_enabled", "save"):
+    if word == "Parameter":
+        return offence(ctx, call)
+    if word in ("cat", "stack", "concat", "is_tensor", "is_grad_enabled", "save"):
         return None
     return call if definitions.ops(name) else None
+
+
+def _registers(call: cst.Call) -> bool:
+    name = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    return name in ("register_buffer", "register_parameter")
+
+
+def _asks_axes(ctx: Context, info: FunctionInfo, call: cst.Call, item: cst.Arg) -> bool:
+    """Whether a function of the file goes by the axes of a parameter that it is handed."""
+    from migrator.convert.alias import bound_arguments
+
+    names = {name for name, one in bound_arguments(call, info) if one is item}
+    if info.settled is not None or not names or (info, *names) in ctx.axes_asked:
+        return False
+    ctx.axes_asked.add((info, *names))
+    try:
+        for node in ctx.facts.tree.within(info.node.body, cst.Name):
+            if node.value in names and _is_variable_name(ctx, node):
+                if offence(ctx, node) is not None and not _other_rank(ctx, node):
+                    return True
+    finally:
+        ctx.axes_asked.discard((info, *names))
+    return False
+
+
+def _is_variable_name(ctx: Context, node: cst.Name) -> bool:
+    parent = _parent(ctx, node)
+    if isinstance(parent, cst.Attribute):
+        return parent.value is node
+    return not (isinstance(parent, cst.Arg) and parent.keyword is node)
 
 
 def walked_module(ctx: Context, call: cst.Call) -> cst.BaseExpression | None:

@@ -20,6 +20,7 @@ from migrator.convert.alike import alike
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter
+from migrator.convert.tied_walks import unlike
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.tied import kept_whole
@@ -132,6 +133,10 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
             _REASON,
             "write `self.head.weight = self.embed.weight` of the class's own layers, where the module is built",
         )
+    line = unlike(rw.ctx, owner, node, *pair)
+    if line is not None:
+        what = f"{_REASON}: line {line} may give the Linear other values, which stay in torch"
+        raise Failure(node, "API009", what, "tie them after that, or draw both alike")
     embed = rw.visit(pair[1].value)
     head = cst.Attribute(cst.Name("self"), cst.Name(pair[0]))
     return syntax.changed(node, targets=[syntax.changed(node.targets[0], target=head)], value=embed)

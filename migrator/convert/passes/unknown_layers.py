@@ -71,6 +71,10 @@ def data_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     return made if isinstance(made, cst.Call) else targets.dereferenced(made)
 
 
+_WALKING = frozenset("apply modules named_modules children named_children".split())
+"""What hands layers to functions that may say nothing of what they are given."""
+
+
 @converts(cst.Call, when=lambda ctx: "hasattr" in ctx.words)
 def has_weight(rw: Rewriter, node: cst.Call) -> Any:
     """``hasattr(m, "weight")`` where only a run tells what layer ``m`` is: Flax calls the weight otherwise in some."""
@@ -80,7 +84,8 @@ def has_weight(rw: Rewriter, node: cst.Call) -> Any:
     layer, name = (arg.value for arg in node.args)
     if not isinstance(name, cst.SimpleString) or name.evaluated_value != "weight":
         return None
-    if not k.is_any_module(ctx.kind(layer)):
+    asked = k.is_unknown_module if not ctx.words.isdisjoint(_WALKING) else k.is_any_module
+    if not asked(ctx.kind(layer)):
         return None
     helper = ctx.helpers.need(module_file("rules.compat.initialize"), "has_weight")
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(layer))])
