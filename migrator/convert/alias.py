@@ -15,6 +15,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.later_reads import may_be_tensors, sees_no_values
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
+from migrator.convert.written_back import is_written_back
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -78,6 +79,8 @@ def check_mutation(
     buffer = state_of(ctx, name)
     for one in sorted(memory):  # a set of strings has another order in every process
         if one.startswith("attr:") and not variable and one != buffer:  # else read where it is used
+            if is_written_back(ctx, statement, name, one.removeprefix("attr:")):
+                continue
             raise Failure(
                 node,
                 "MUT001",
