@@ -297,12 +297,25 @@ def replace(
         base = base.value
     if not isinstance(last, cst.Assign) or keeps_form(rw.ctx, base, original):
         return made
+    last = _of_any_dtype(rw, last)
+    made = [*made[:-1], last]
     place = last.targets[0].target
     if not isinstance(place, cst.Subscript) or not place.deep_equals(dereferenced(place.value)):
         return made
     func = cst.Attribute(place.value, cst.Name("set_value"))
     call = syntax.with_args(cst.Call(func), [cst.Arg(syntax.unparenthesized(last.value))])
     return [*made[:-1], cst.Expr(call)]
+
+
+def _of_any_dtype(rw: Rewriter, line: cst.Assign) -> cst.Assign:
+    """``x = with_data(x, value)`` of a whole new value, which keeps its own dtype."""
+    value, file = line.value, module_file("rules.compat.data")
+    if not isinstance(value, cst.Call) or not isinstance(value.func, cst.Name):
+        return line
+    if value.func.value != rw.ctx.helpers.need(file, "with_data"):
+        return line
+    name = cst.Name(rw.ctx.helpers.need(file, "with_new_data"))
+    return syntax.changed(line, value=syntax.changed(value, func=name))
 
 
 _ELEMENTWISE = frozenset(
