@@ -240,3 +240,25 @@ def part(x: torch.Tensor, y: torch.Tensor):
         got = ours[name](jnp.asarray(x.numpy()), jnp.asarray(y.numpy()))
         assert got.dtype == want.dtype
         np.testing.assert_allclose(got, want, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("line", "dtype"),
+    [
+        ("l.weight.data = l.weight.data.half()", "float16"),
+        ("l.weight.data = l.weight.data.to(torch.float16)", "float16"),
+        ("l.weight.data = l.weight.data * 2", "float32"),
+        ("l.weight.data.mul_(2)", "float32"),
+    ],
+)
+def test_new_data_of_a_layer_of_any_class_has_its_own_type(line: str, dtype: str) -> None:
+    lines = f"for l in m.modules():\n        if hasattr(l, 'weight'):\n            {line}"
+    theirs, ours, _ = loaded(DATA.replace("m: M", "m: nn.Module").replace("LINES", lines))
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    theirs["cast"](model)
+    ours["cast"](port)
+    state = migrator.to_state_dict(port)
+    assert state["l.weight"].dtype == dtype
+    for name, one in model.named_parameters():
+        np.testing.assert_array_equal(state[name], one.detach().numpy())

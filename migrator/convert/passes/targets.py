@@ -472,8 +472,22 @@ def found_at_run_time(ctx: Context, target: cst.BaseExpression) -> cst.Attribute
     return None
 
 
-def initialized(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> cst.Expr:
-    """``initialize(m, "weight", lambda w: value)``; the value is written in terms of ``whole``."""
+_CASTS = frozenset("half float double bfloat16 to type type_as".split())
+
+
+def casts(value: cst.BaseExpression) -> bool:
+    """Whether a new value is of another type perhaps: ``m.weight.data.half()``."""
+    func = value.func if isinstance(value, cst.Call) else None
+    return isinstance(func, cst.Attribute) and func.attr.value in _CASTS
+
+
+def initialized(
+    rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression, cast: bool = False
+) -> cst.Expr:
+    """``initialize(m, "weight", lambda w: value)``; the value is written in terms of ``whole``.
+
+    ``cast``: outside of the forward pass it keeps the dtype that it has.
+    """
     from migrator.convert.passes.freezing import in_forward
 
     helper = "overwrite" if in_forward(rw.ctx) else "initialize"
@@ -486,6 +500,8 @@ def initialized(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) 
         cst.Arg(cst.SimpleString(f'"{target.attr.value}"')),
         cst.Arg(function),
     ]
+    if cast and helper == "initialize":
+        args.append(syntax.arg(cst.Name("True"), "dtype"))
     return cst.Expr(syntax.with_args(cst.Call(cst.Name(name)), args))
 
 
