@@ -31,7 +31,9 @@ _LAYERS = frozenset(
 """Layers whose gradient is not computed from their result."""
 _MODULE = "torch.nn.Module"
 _HOOKS = frozenset({"register_forward_hook", "register_module_forward_hook"})
-_ASKED = frozenset("data detach shape size dim ndim numel device dtype type".split())
+_ASKED = frozenset(
+    "data detach shape size dim ndim numel device dtype type requires_grad is_leaf is_cuda".split()
+)
 """What is asked of a tensor without keeping it."""
 
 
