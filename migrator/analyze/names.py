@@ -48,6 +48,7 @@ _BY_PASSES = frozenset(
         "torch.nn.ParameterDict",
         "torch.Tensor",
         "torch.FloatTensor",
+        "torch.DoubleTensor",
         "torch.LongTensor",
         "torch.IntTensor",
         "torch.BoolTensor",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
 from pkgutil import iter_modules
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.analyze.not_taken import is_not_taken
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.source import Source
@@ -236,12 +237,22 @@ class FlagWalk:
                 for flag in flags:
                     result = flag.check(node, self) if flag.check is not None else None
                     if result is not None:
-                        found.append(_found(node, flag, result))
+                        found.append(self._as_taken(node, _found(node, flag, result)))
             if kind is cst.FunctionDef:
                 open_functions.append((ends[index], self.memo))
                 self._functions.append(self.facts.functions.get(node))
                 self.memo = dict(self.memo) if len(self._functions) > 1 else {}
         return found
+
+    def _as_taken(self, node: cst.CSTNode, found: Found) -> Found:
+        """What is found in a branch that no call takes is worth knowing, and in nobody's way."""
+        info = self._functions[-1] if self._functions else None
+        if info is None or not found.blocks or not found.code.startswith("DYN"):
+            return found
+        if not is_not_taken(self.facts, self.source.index, info, node):
+            return found
+        what = f"{found.what}; no call here takes this branch"
+        return replace(found, what=what, severity="info", blocks=False)
 
 
 def _found(node: cst.CSTNode, flag: Flag, result: str | Advice) -> Found:

@@ -14,7 +14,9 @@ from migrator import syntax, views
 from migrator.convert.context import Context, Failure
 from migrator.convert.later_reads import may_be_tensors, sees_no_values
 from migrator.convert.memory import Aliases, aliases
+from migrator.convert.never_asked import is_never_asked, leaves_off, options_on
 from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
+from migrator.convert.written_back import is_written_back
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -78,6 +80,8 @@ def check_mutation(
     buffer = state_of(ctx, name)
     for one in sorted(memory):  # a set of strings has another order in every process
         if one.startswith("attr:") and not variable and one != buffer:  # else read where it is used
+            if is_written_back(ctx, statement, name, one.removeprefix("attr:")):
+                continue
             raise Failure(
                 node,
                 "MUT001",
@@ -311,7 +315,7 @@ def check_calls(ctx: Context, write: Write) -> None:
             f"the gradient `{param}` is changed in place, and others may get the same tensor in torch",
             f"work on a copy (`{param} = {param}.clone()`)",
         )
-    if is_handed_on(ctx, info):
+    if is_handed_on(ctx, info) and not is_never_asked(ctx, info, node):
         raise Failure(
             node,
             "MUT003",
@@ -330,9 +334,12 @@ def check_calls(ctx: Context, write: Write) -> None:
     returned = written_parameters(ctx, info)
     if param in returned and write.root not in ("", param):
         raise _seen(node, param, cst.Name(param), f"who calls {info.short}()")
+    options = options_on(ctx, info, node)
     for call, caller in info.call_sites.items():
         if not isinstance(call, cst.Call):
             continue
+        if any(leaves_off(ctx, info, one, call) for one in options):
+            continue  # it is not written there
         for name, item in bound_arguments(call, info):
             if name != param or not isinstance(ctx.kind(item.value), _HOLDERS):
                 continue

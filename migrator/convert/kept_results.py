@@ -29,7 +29,11 @@ _LAYERS = frozenset(
     "BatchNorm1d BatchNorm2d BatchNorm3d Embedding GELU SiLU".split()
 )
 """Layers whose gradient is not computed from their result."""
-_ASKED = frozenset("data detach shape size dim ndim numel device dtype type".split())
+_MODULE = "torch.nn.Module"
+_HOOKS = frozenset({"register_forward_hook", "register_module_forward_hook"})
+_ASKED = frozenset(
+    "data detach shape size dim ndim numel device dtype type requires_grad is_leaf is_cuda".split()
+)
 """What is asked of a tensor without keeping it."""
 
 
@@ -121,9 +125,12 @@ def _keeps_result(
 
 
 def _own_function(ctx: Context, call: cst.Call) -> FunctionInfo | None:
-    """The function or method of the file that a call certainly runs."""
+    """The function or method of the file that a call certainly runs; of a module, its forward pass."""
     kind = ctx.kind(call.func)
     info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if isinstance(kind, k.Module) and _HOOKS.isdisjoint(ctx.words):
+        made = ctx.facts.classes.get(kind.cls)
+        info = made.method("forward") if made is not None and made.torch_base == _MODULE else None
     if info is None or info.settled is not None or info.decorators or info.generator:
         return None
     heirs = [c for c in ctx.facts.classes.values() if info.owner in c.lineage()]

@@ -10,7 +10,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.assignments import bound
 from migrator.convert.context import Context
-from migrator.infer import FunctionInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.emptied import emptied
 from migrator.source import dotted
@@ -123,7 +123,7 @@ def _emptied(ctx: Context) -> frozenset[str]:
 
 
 def _is_filled_attribute(ctx: Context, info: FunctionInfo, node: cst.Attribute) -> bool:
-    """``self.layers``, which the constructor makes once, of a list that is not empty."""
+    """``self.layers``, which the constructor makes, each time of a list that is not empty."""
     owner, params = info.owner, info.node.params.params
     if owner is None or not params or not isinstance(node.value, cst.Name):
         return False
@@ -137,21 +137,41 @@ def _is_filled_attribute(ctx: Context, info: FunctionInfo, node: cst.Attribute) 
             target = getattr(one, "target", one)
             found = ctx.source.index.within(target, cst.Attribute)
             if any(n.attr.value == node.attr.value for n in found):
+                if target is found[0] and _is_of_others(ctx, owner, target):
+                    continue
                 if target is not found[0] or not isinstance(assign, cst.Assign):
                     return False
                 values.append(assign.value)
-    if len(values) != 1 or not ctx.facts.tree.holds(init.node.body, values[0]):
+    return (
+        bool(values)
+        and all(_is_filled_list(ctx, init, one) for one in values)
+        and node.attr.value not in _emptied(ctx)
+    )
+
+
+def _is_filled_list(ctx: Context, init: FunctionInfo, made: cst.BaseExpression) -> bool:
+    """``nn.ModuleList([…])`` in a constructor, of what is not empty."""
+    if not ctx.facts.tree.holds(init.node.body, made):
         return False
-    made = values[0]
     if not isinstance(made, cst.Call) or len(made.args) != 1 or made.args[0].star:
         return False
     kind = ctx.facts.kind(made)
-    return (
-        isinstance(kind, k.Module)
-        and kind.cls in _LISTS
-        and _is_filled(ctx, init, made.args[0].value)
-        and node.attr.value not in _emptied(ctx)
-    )
+    listed = isinstance(kind, k.Module) and kind.cls in _LISTS
+    return listed and _is_filled(ctx, init, made.args[0].value)
+
+
+def _is_of_others(ctx: Context, owner: ClassInfo, target: cst.Attribute) -> bool:
+    """``self.layers = …`` in a module that no instance of a class is, nor of a class that derives from it."""
+    classes = list(ctx.facts.classes.values())
+    around = [n for n in ctx.facts.tree.around(target) if isinstance(n, cst.FunctionDef)]
+    info = ctx.facts.functions.get(around[-1]) if around else None
+    if info is None or info.owner is None or info.owner.torch_base is None:
+        return False
+    params = info.node.params.params
+    own = isinstance(target.value, cst.Name) and bool(params)
+    if not own or target.value.value != params[0].name.value:  # type: ignore[attr-defined]
+        return False
+    return not any({owner, info.owner} <= set(one.lineage()) for one in classes)
 
 
 def read_in_turns(

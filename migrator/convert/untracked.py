@@ -134,7 +134,7 @@ def has_gradient(ctx: Context, node: cst.CSTNode) -> bool:
             return owner is None or not _is_free(owner.attribute(rest[0]) or k.UNKNOWN)
         return head not in _LIBRARIES and has_gradient(ctx, node.value)
     if isinstance(node, cst.Call):
-        if syntax.code(node.func) in _STOPPING or _is_helper(ctx, node.func, "with_data"):
+        if syntax.code(node.func) in _STOPPING or _is_helper(ctx, node.func):
             return False
         func = node.func.value if isinstance(node.func, cst.Attribute) else None
         parts: list[cst.CSTNode] = [arg.value for arg in node.args]
@@ -147,9 +147,11 @@ def has_gradient(ctx: Context, node: cst.CSTNode) -> bool:
 _STOPPING = ("jax.lax.stop_gradient", "lax.stop_gradient")
 
 
-def _is_helper(ctx: Context, func: cst.CSTNode, name: str) -> bool:
-    file = module_file("rules.compat.data")
-    return isinstance(func, cst.Name) and func.value == ctx.helpers.names.get((file.path, name))
+def _is_helper(ctx: Context, func: cst.CSTNode) -> bool:
+    """Whether a function is one of those that write past a gradient."""
+    path = module_file("rules.compat.data").path
+    names = [ctx.helpers.names.get((path, one)) for one in ("with_data", "with_new_data")]
+    return isinstance(func, cst.Name) and func.value in names
 
 
 def _is_free(kind: k.Kind) -> bool:

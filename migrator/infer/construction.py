@@ -75,7 +75,7 @@ class Construction(Python):
             if self.function is not None and (not rules or any(rule.draws for rule in rules)):
                 self.function.builds = True
             return k.Module(name, None, self._constant_args(name, args))
-        if name in ("torch.Tensor", "torch.FloatTensor"):
+        if name in ("torch.Tensor", "torch.FloatTensor", "torch.DoubleTensor"):
             return k.TENSOR
         if name in ("torch.LongTensor", "torch.IntTensor"):
             host = node is not None and carries_numbers(self.facts, node)

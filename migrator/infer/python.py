@@ -203,9 +203,20 @@ class Python(Attributes):
             if isinstance(self.facts.kind(name), k.Const) or not _alike(texts.pattern(name), shape):
                 continue
             if id(call) not in own or not is_self(holder):
+                if is_self(holder) and self._is_apart(info, call):
+                    continue
                 return None
             found.append(self.facts.kind(value))
         return found
+
+    def _is_apart(self, info: ClassInfo, node: cst.CSTNode) -> bool:
+        """Whether a node stands in a module of which no instance is one of a class, either."""
+        around = [one for one in self.facts.tree.around(node) if isinstance(one, cst.ClassDef)]
+        classes = list(self.facts.classes.values())
+        other = next((c for c in classes if around and c.node is around[-1]), None)
+        if other is None or other.torch_base is None or info.torch_base is None:
+            return False  # a mixin is a part of who knows what
+        return not any({info, other} <= set(one.lineage()) for one in classes)
 
     @staticmethod
     def _python_method(name: str, bound: k.Kind | None) -> k.Kind:

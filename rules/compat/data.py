@@ -20,6 +20,12 @@ def with_data(tensor: jax.Array, data: jax.Array) -> jax.Array:
     return data + jnp.where(jnp.isfinite(tensor), zero, 0)
 
 
+def with_new_data(tensor: jax.Array, data: jax.Array) -> jax.Array:
+    """``tensor.data = data`` of torch where ``data`` may have another dtype: the result has it, and no gradient then."""
+    data = jax.lax.stop_gradient(data)
+    return with_data(tensor, data) if data.dtype == tensor.dtype else data
+
+
 def with_diagonal(x: jax.Array, value, offset=0) -> jax.Array:
     """``x`` with other values on a diagonal of its first two axes: what is written to ``x.diagonal(offset)`` in torch.
 

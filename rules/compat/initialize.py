@@ -95,14 +95,21 @@ def class_name(module):
     return _FUNCTIONS[function.__name__]
 
 
-def initialize(module, name, init):
-    """Give a layer's ``weight`` or ``bias`` the value ``init(array)``; the array has torch's layout."""
+def initialize(module, name, init, dtype=False):
+    """Give a layer's ``weight`` or ``bias`` the value ``init(array)``; the array has torch's layout.
+
+    ``dtype``: the value's own dtype comes with it.
+    """
     stored = next((n for kind, n in _STORED if isinstance(module, kind)), "weight")
     found = getattr(module, stored if name == "weight" else name)
     if not isinstance(found, nnx.Variable):
         return  # a value computed from other parameters keeps nothing that is written to it
     transposed = isinstance(module, nnx.Linear) and name == "weight"
-    found[...] = init(found[...].T).T if transposed else init(found[...])
+    value = init(found[...].T).T if transposed else init(found[...])
+    if dtype:
+        found.set_value(value)
+    else:
+        found[...] = value
 
 
 def overwrite(module, name, change):

@@ -16,11 +16,11 @@ def truncated_division(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def clamp(x: jax.Array, min=None, max=None) -> jax.Array:
-    """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2."""
+    """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2; of NaN it is 0."""
     if min is not None:
-        x = jnp.where(x < min, min, x)
+        x = jnp.where(x >= min, x, jnp.where(x < min, min, lax.stop_gradient(x)))
     if max is not None:
-        x = jnp.where(x > max, max, x)
+        x = jnp.where(x <= max, x, jnp.where(x > max, max, lax.stop_gradient(x)))
     return x
 
 

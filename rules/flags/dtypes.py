@@ -53,9 +53,9 @@ def _method(node: cst.Call, ctx: FlagContext) -> str:
     instead="def f(x: torch.Tensor):\n    return x.sum()",
 )
 def float64(node: Any, ctx: FlagContext) -> str | None:
-    """``torch.float64``, ``torch.double``, ``.double()``."""
+    """``torch.float64``, ``torch.double``, ``.double()``, ``torch.DoubleTensor(…)``."""
     found = (
-        _method(node, ctx) == "double"
+        _method(node, ctx) == "double" or ctx.callee(node) == "torch.DoubleTensor"
         if isinstance(node, cst.Call)
         else _dtype(node, ctx) in ("float64", "double", "complex128", "cdouble")
     )

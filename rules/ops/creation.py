@@ -110,6 +110,30 @@ def LongTensor_of_any(data, *, device=None) -> Tensor["int"]:
     return legacy_tensor(data, jnp.int32)
 
 
+@op("torch.DoubleTensor")
+def DoubleTensor(data: tuple | list | Array, *, device=None) -> Tensor["float"]:
+    """The legacy constructor of a float64 tensor; float32 without x64, as float64 is everywhere."""
+    return jnp.array(data, jnp.float64)
+
+
+@op("torch.DoubleTensor")
+def DoubleTensor_of_nothing(*, device=None) -> Tensor["float"]:
+    """The legacy constructor without a size: one axis of no elements."""
+    return jnp.empty(0, jnp.float64)
+
+
+@op("torch.DoubleTensor", example={"torch.DoubleTensor(2, 3)": "jnp.empty((2, 3), jnp.float64)"})
+def DoubleTensor_of_size(*size: int, device=None) -> Tensor["float"]:
+    """The legacy constructor with sizes."""
+    return jnp.empty(size, jnp.float64)
+
+
+@op("torch.DoubleTensor", general=True)
+def DoubleTensor_of_any(data, *, device=None) -> Tensor["float"]:
+    """The legacy constructor: of a number, which is a size, or of what has the values."""
+    return legacy_tensor(data, jnp.float64)
+
+
 @op("torch.BoolTensor", example={"torch.BoolTensor([True])": "jnp.array([True], jnp.bool_)"})
 def BoolTensor(data: tuple | list | Array, *, device=None) -> Tensor["bool"]:
     """The legacy constructor of a boolean tensor."""

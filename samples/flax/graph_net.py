@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from jax import lax
 
 
 def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
@@ -17,9 +18,9 @@ def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
 
 
 def clamp(x: jax.Array, min=None) -> jax.Array:
-    """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2."""
+    """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2; of NaN it is 0."""
     if min is not None:
-        x = jnp.where(x < min, min, x)
+        x = jnp.where(x >= min, x, jnp.where(x < min, min, lax.stop_gradient(x)))
     return x
 
 

@@ -202,9 +202,9 @@ def nll_loss(input, target, ignore_index=-100):
 
 
 def clamp(x: jax.Array, min=None) -> jax.Array:
-    """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2."""
+    """``x`` bounded to [min, max] (numbers or arrays); the gradient at a bound is 1, in jnp.clip it is 1/2; of NaN it is 0."""
     if min is not None:
-        x = jnp.where(x < min, min, x)
+        x = jnp.where(x >= min, x, jnp.where(x < min, min, lax.stop_gradient(x)))
     return x
 
 

@@ -175,3 +175,90 @@ class M(nn.Module):
         return torch.fft.irfft(self.l(torch.fft.rfft(x, dim=1)), dim=1)
 """
     )
+
+
+DATA = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 3)
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        return x
+
+
+def cast(m: M):
+    LINES
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "dtypes"),
+    [
+        ("m.l.weight.data = m.l.weight.data.half()", "16 32 32"),
+        ("m.l.bias.data = m.l.bias.data.to(torch.float16)", "32 16 32"),
+        ("for p in m.parameters():\n        p.data = p.data.half()", "16 16 16"),
+        ("m.scale.data = m.scale.data.half().float()", "32 32 32"),
+        ("m.scale.data = m.scale.data * 2", "32 32 32"),
+        ("m.scale.data += torch.ones(4).half()", "32 32 32"),
+        ("m.scale.data.copy_(torch.ones(4).half())", "32 32 32"),
+    ],
+)
+def test_new_data_of_a_parameter_has_its_own_type(lines: str, dtypes: str) -> None:
+    theirs, ours, _ = loaded(DATA.replace("LINES", lines))
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    theirs["cast"](model)
+    ours["cast"](port)
+    state = migrator.to_state_dict(port)
+    named = {name: one.detach().numpy() for name, one in model.named_parameters()}
+    found = [str(named[name].dtype)[-2:] for name in ("l.weight", "l.bias", "scale")]
+    assert found == dtypes.split()
+    for name, one in named.items():
+        assert state[name].dtype == one.dtype
+        np.testing.assert_array_equal(state[name], one)
+
+
+def test_new_data_of_a_tensor_has_its_own_type() -> None:
+    source = """
+def whole(x: torch.Tensor, y: torch.Tensor):
+    h = x * 2
+    h.data = y.half()
+    return h
+
+
+def part(x: torch.Tensor, y: torch.Tensor):
+    h = x * 2
+    h.data += y.half()
+    return h
+"""
+    theirs, ours, _ = loaded(source)
+    x, y = torch.linspace(0, 1, 4), torch.linspace(2, 3, 4)
+    for name in ("whole", "part"):
+        want = theirs[name](x, y).numpy()
+        got = ours[name](jnp.asarray(x.numpy()), jnp.asarray(y.numpy()))
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("line", "dtype"),
+    [
+        ("l.weight.data = l.weight.data.half()", "float16"),
+        ("l.weight.data = l.weight.data.to(torch.float16)", "float16"),
+        ("l.weight.data = l.weight.data * 2", "float32"),
+        ("l.weight.data.mul_(2)", "float32"),
+    ],
+)
+def test_new_data_of_a_layer_of_any_class_has_its_own_type(line: str, dtype: str) -> None:
+    lines = f"for l in m.modules():\n        if hasattr(l, 'weight'):\n            {line}"
+    theirs, ours, _ = loaded(DATA.replace("m: M", "m: nn.Module").replace("LINES", lines))
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    theirs["cast"](model)
+    ours["cast"](port)
+    state = migrator.to_state_dict(port)
+    assert state["l.weight"].dtype == dtype
+    for name, one in model.named_parameters():
+        np.testing.assert_array_equal(state[name], one.detach().numpy())

@@ -72,3 +72,63 @@ def test_what_no_gradient_goes_by(body: str) -> None:
 )
 def test_what_one_may_go_by(body: str) -> None:
     assert "MUT002" in rules_of(SOURCE.replace("BODY", body))
+
+
+OWN = """
+class Norm(nn.Module):
+    def __init__(self, n, m):
+        super().__init__()
+        self.linear_layer = nn.Linear(n, m)
+
+    def forward(self, x):
+        LAST
+
+""" + SOURCE.replace("nn.Linear(4, 1)", "Norm(4, 1)").replace(
+    "BODY", "return self.v(torch.tanh(q + memory)).squeeze(-1)"
+)
+"""Tacotron 2: the layer that gives the scores is of the file."""
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "return self.linear_layer(x)",
+        "out = self.linear_layer(x)\n        return out * 2",
+    ],
+)
+def test_a_layer_of_the_file_keeps_nothing(last: str) -> None:
+    module, port, _ = both(OWN.replace("LAST", last))
+    query, memory = torch.linspace(-1, 1, 12).reshape(3, 4), torch.linspace(-2, 1, 60)
+    memory = memory.reshape(3, 5, 4).sin()
+    mask = torch.arange(5)[None] > torch.tensor([[1], [4], [2]])
+    want = module(query, memory, mask)
+    want.pow(2).sum().backward()
+    given = [jnp.asarray(one.numpy()) for one in (query, memory, mask)]
+    grads = nnx.grad(lambda model: (model(*given) ** 2).sum())(port)
+    np.testing.assert_allclose(port(*given), want.detach(), atol=1e-5)
+    slopes = migrator.to_state_dict(grads, like=port)
+    for name, one in module.named_parameters():
+        slope = one.grad if one.grad is not None else torch.zeros_like(one)
+        np.testing.assert_allclose(slopes[name], slope, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("last", "more"),
+    [
+        ("return torch.sigmoid(self.linear_layer(x))", ""),
+        ("return x", ""),
+        ("out = self.linear_layer(x)\n        self.last = torch.exp(out)\n        return out", ""),
+        (
+            "return self.linear_layer(x)",
+            "\nclass Other(Norm):\n    def forward(self, x):\n        return self.linear_layer(x).exp()\n\n",
+        ),
+        (
+            "return self.linear_layer(x)",
+            "\ndef hook(m: nn.Linear, f):\n    m.register_forward_hook(f)\n\n",
+        ),
+    ],
+)
+def test_a_layer_of_the_file_may_keep_what_it_gives(last: str, more: str) -> None:
+    assert "MUT002" in rules_of(
+        OWN.replace("LAST", last).replace("\n\nclass M(", f"\n{more}\nclass M(")
+    )

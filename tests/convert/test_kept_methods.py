@@ -38,6 +38,13 @@ REST = """
     def _plus(self, x):
         return x + self.scale
 
+    @staticmethod
+    def _same(x):
+        return x
+
+    def _bare(self, x):
+        return x
+
     def _choose(self):
         if self.size > 2:
             return self._times
@@ -60,6 +67,9 @@ def _source(line: str, call: str = "self.fn(x)") -> str:
     "line",
     [
         "self.fn = self._times",
+        "if fast:\n            self.fn = self._same\n        else:\n            self.fn = self._times",
+        "self.fn = self._bare if fast else self._times",
+        "fns = {'same': self._same, 'times': self._times}\n        self.fn = fns['times']",
         "self.fn = {'times': self._times, 'plus': self._plus}['times']",
         "self.fn = {'plus': self._plus}.get('times', self._times)",
         "fns = {'times': self._times, 'plus': self._plus}\n        self.fn = fns['times']",
@@ -181,10 +191,35 @@ def test_what_is_read_otherwise_is_a_finding(call: str) -> None:
         "self.parts = nn.ModuleList(map(lambda n: nn.Linear(n, self.size), [1, 2]))",
         "self.numbers = sorted([3, 1], key=lambda n: -n)",
         "self.kept = Kept(torch.relu)",
+        "self.fn = self._same",
+        "self.fn = self._same if self.size > 2 else self._bare",
+        "self.fn = {'same': self._same, 'bare': self._bare}['same']",
     ],
 )
 def test_what_reads_nothing_that_changes_may_be_kept(line: str) -> None:
     assert convert(_source(line, "x")).complete
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.fn = self._same",
+        "self.fn = self._bare if fast else self._same",
+        "fns = {'same': self._same, 'bare': self._bare}\n        self.fn = fns['same']",
+    ],
+)
+def test_functions_that_read_no_module_are_kept_as_they_are(line: str) -> None:
+    model, port, code = both(_source(line, "self.fn(x) * self.scale"))
+    x = torch.linspace(-1, 1, 8).reshape(2, 4)
+    np.testing.assert_allclose(port(jnp.asarray(x.numpy())), model(x).detach().numpy())
+    assert "getattr" not in code
+
+
+def test_kept_methods_are_no_layers_where_all_parts_are_gone_through() -> None:
+    line = "self.fn = self._times\n        for m in self.modules():\n            if isinstance(m, (nn.Linear, nn.ReLU)):\n                m.train()"
+    model, port, _ = both(_source(line))
+    x = torch.linspace(-1, 1, 8).reshape(2, 4)
+    np.testing.assert_allclose(port(jnp.asarray(x.numpy())), model(x).detach().numpy())
 
 
 FUNCTIONS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.convert.tools import check
+from tests.convert.tools import check, rules_of
 
 SOURCE = """
 import torch
@@ -92,3 +92,63 @@ class M(nn.Module):
 
 def test_sequentials_that_a_function_makes() -> None:
     check(MADE)
+
+
+COLLECTED = """
+import torch
+from torch import nn
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        lateral, output = [], []
+        lateral = []
+        for i in range(3):
+            one, other = nn.Linear(4, 4), nn.Linear(4, 4)
+            self.add_module(f"output_{i}", other)
+            if i == 2:
+                lateral.append(None)
+            else:
+                self.add_module(f"lateral_{i}", one)
+                lateral.append(one)
+        LINES
+
+    def forward(self, x):
+        y = x
+        for one in self.lateral:
+            if one is not None:
+                y = one(y) * 2
+        return y + self.output_0(x) + self.output_1(x) + self.output_2(x)
+""".replace("lateral, output = [], []\n        ", "")
+"""The pyramids of detectron2 and of Mask2Former."""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "self.lateral = lateral[::-1]",
+        "self.lateral = lateral",
+        "self.lateral = list(reversed(lateral))",
+        "n = len(lateral)\n        self.lateral = lateral[:n]",
+    ],
+)
+def test_what_a_local_list_collects_is_registered(lines: str) -> None:
+    check(COLLECTED.replace("LINES", lines))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('                self.add_module(f"lateral_{i}", one)\n', ""),
+        ("lateral.append(one)", "lateral.append(nn.Linear(4, 4))"),
+        ("LINES", "lateral.insert(0, nn.Linear(4, 4))\n        LINES"),
+        ("LINES", "lateral += [nn.Linear(4, 4)]\n        LINES"),
+        ("LINES", "lateral[0] = nn.Linear(4, 4)\n        LINES"),
+        ("LINES", "more = lateral\n        more.append(nn.Linear(4, 4))\n        LINES"),
+        ("LINES", "LINES\n        self.lateral.append(nn.Linear(4, 4))"),
+        ("lateral = []", "lateral = [nn.Linear(4, 4)]"),
+    ],
+)
+def test_what_nobody_registers_is_told(old: str, new: str) -> None:
+    source = COLLECTED.replace(old, new).replace("LINES", "self.lateral = lateral[::-1]")
+    assert "API008" in rules_of(source)

@@ -393,6 +393,59 @@ def test_a_list_that_loses_its_layers_may_be_empty(line: str) -> None:
     assert "MUT001" in rules_of(source.replace(made, f"{made}        {line}\n"))
 
 
+OTHERS = """
+class Other(BASE):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.ModuleList([nn.Linear(4, 4) for _ in range(WIDTH)])
+
+    def forward(self, x):
+        return self.first[0](x)
+"""
+
+
+def beside(base: str, after: str = "", width: str = "0") -> str:
+    other = OTHERS.replace("BASE", base).replace("WIDTH", width)
+    return STACKS.replace("LOOP", "one in self.first").replace(
+        "\n\nclass M(", f"\n{other}{after}\n\nclass M("
+    )
+
+
+def test_a_list_of_the_same_name_in_another_class_is_another_list() -> None:
+    model, port, _ = both(beside("nn.Module"))
+    expected = model(X.clone()).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(X.numpy())), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_list_is_made_in_each_branch() -> None:
+    made = "        self.first = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])\n"
+    source = STACKS.replace("LOOP", "one in self.first")
+    branches = f"        if n == 2:\n    {made}        else:\n    {made.replace('4), nn', '4), nn.GELU(), nn')}"
+    model, port, _ = both(source.replace(made, branches))
+    expected = model(X.clone()).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(X.numpy())), expected, rtol=1e-5, atol=1e-6)
+    assert rules_of(
+        source.replace(made, branches.replace("4), nn.GELU(), nn.Linear(4, 4)]", "4)][n:]"))
+    ) == ["MUT001"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        beside("Stack"),  # an heir's list may be empty
+        beside("object"),  # what a mixin of others sets is not known
+        beside("nn.Module", "\n\nclass Of(Other, Stack):\n    pass\n"),
+        beside("nn.Module").replace(
+            "self.stacks[i](x)\n        return",
+            "self.stacks[i](x)\n        self.stacks[0].first = nn.ModuleList()\n        return",
+        ),
+    ],
+    ids=["heir", "mixin", "both", "from outside"],
+)
+def test_a_list_that_another_class_may_set_may_be_empty(source: str) -> None:
+    assert "MUT001" in rules_of(source)
+
+
 def test_what_a_lambda_is_handed_is_its_own() -> None:
     source = """
     def init(layer):

@@ -36,3 +36,58 @@ def test_items_of_an_array_that_are_written_by_its_name_are_a_finding() -> None:
     assert rules_of(
         MODEL.replace("        x = x[:, None]\n", written + "        x = x[:, None]\n")
     ) == ["MUT001"]
+
+
+PARTS = """class Up(nn.Module):
+    def __init__(self, n=2):
+        super().__init__()
+        for i in range(1, n):
+            setattr(self, "proj_" + str(i), nn.Linear(4, 4))
+
+    def forward(self, layers, start, end):
+        for i in range(start + 1, end):
+            layers[i] = getattr(self, "proj_" + str(i - start))(layers[i])
+
+
+class Pyramid(nn.Module):
+    def __init__(self, n=2):
+        super().__init__()
+        for i in range(n - 1):
+            setattr(self, "ida_{}".format(i), Up(n))
+
+    def forward(self, layers):
+        for i in range(len(layers) - 1):
+            ida = getattr(self, "ida_{}".format(i))
+            ida(layers, len(layers) - i - 2, len(layers))
+        return layers[-1]
+
+
+class Heads(BASE):
+    def __init__(self, heads=("hm", "wh")):
+        super().__init__()
+        self.heads = heads
+        for head in heads:
+            setattr(self, head, nn.Linear(4, 4))
+
+
+class M(Heads):
+    def __init__(self):
+        super().__init__()
+        self.up = Pyramid()
+
+    def forward(self, x):
+        layers = [x * 2, x * 3]
+        y = self.up(layers)
+        return sum(getattr(self, head)(y) for head in self.heads) + layers[1]
+"""
+"""CenterNet: its heads are registered under names of which nothing is known, and its pyramid writes to a list."""
+
+
+def test_names_that_another_class_makes_up_are_no_names_of_this_one() -> None:
+    check(PARTS.replace("BASE", "nn.Module"))
+
+
+def test_names_that_an_heir_makes_up_may_be_any() -> None:
+    heir = "\n\nclass Of(Heads, Pyramid):\n    pass\n"
+    assert "MUT003" in rules_of(PARTS.replace("BASE", "nn.Module") + heir)
+    assert "MUT003" in rules_of(PARTS.replace("BASE", "object"))

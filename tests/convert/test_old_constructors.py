@@ -40,6 +40,10 @@ class M(nn.Module):
         "r = x.new([1.0, 2.0])",
         "r = x.new((2, 3))",
         "n = x.size(0); r = x.new(n).zero_()",
+        "r = torch.DoubleTensor(3, 2).fill_(0.5).float()",
+        "r = torch.DoubleTensor([[1.0, 2.0]] * 2); r[0] = 3; r = r.float()",
+        "r = torch.DoubleTensor().float()",
+        "r = torch.cuda.DoubleTensor(2).zero_().float() if x.is_cuda else x.new([2.0])",
     ],
 )
 def test_a_constructor_of_old(line: str) -> None:

@@ -66,6 +66,7 @@ VALUES: dict[str, tuple[str, ...]] = {
         "torch._higher_order_ops.while_loop(lambda a: a.sum() < 50, lambda a: (a * a + 1,), (x,))",
     ),
     "torch.FloatTensor": ("torch.FloatTensor([1, 2, 3]) * v[:3]",),
+    "torch.DoubleTensor": ("torch.DoubleTensor([1, 2, 3]).float() * v[:3]",),
     "torch.IntTensor": ("torch.IntTensor([1, 2, 3])",),
     "torch.adaptive_max_pool1d": ("torch.adaptive_max_pool1d(seq, 5)",),
     "torch.max_pool1d_with_indices": ("torch.max_pool1d_with_indices(seq, 2)",),

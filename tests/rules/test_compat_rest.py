@@ -37,6 +37,7 @@ from rules.compat import (
 )
 from rules.compat.activation_layers import RReLU
 from rules.compat.conv import Conv2d
+from rules.compat.pointwise import clamp
 from tests.rules.agree import agree, array
 from tests.rules.moduledb import definitions
 
@@ -371,3 +372,14 @@ def test_the_gradient_of_a_median_is_shared_by_its_equals(
     np.testing.assert_array_equal(value, theirs.detach().numpy())
     np.testing.assert_array_equal(grad, wanted.numpy())
     assert reduction.median_of_elements(jnp.array([3, 1, 2])) == 2
+
+
+@pytest.mark.parametrize("bounds", [(-0.5, 0.5), (-0.5, None), (None, 0.5)], ids=str)
+def test_the_gradient_of_a_clamped_nan_is_zero(bounds: tuple[float | None, float | None]) -> None:
+    values = np.array([np.nan, -1, -0.5, 0, 0.5, np.inf], np.float32)
+    x = torch.tensor(values, requires_grad=True)
+    want = torch.clamp(x, *bounds)
+    want.sum().backward()
+    got, slopes = clamp(values, *bounds), jax.grad(lambda v: clamp(v, *bounds).sum())(values)
+    np.testing.assert_array_equal(got, want.detach().numpy())
+    np.testing.assert_array_equal(slopes, x.grad.numpy())

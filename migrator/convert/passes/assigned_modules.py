@@ -13,7 +13,11 @@ from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
 from migrator.convert.hints import is_no_module
 from migrator.convert.passes.annotations import layer_class
-from migrator.convert.passes.unregistered import holds_layers_of_any_class, is_registered
+from migrator.convert.passes.unregistered import (
+    holds_layers_of_any_class,
+    is_collected,
+    is_registered,
+)
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -26,7 +30,8 @@ def lists_modules(rw: Rewriter, target: cst.Attribute, kind: k.Kind | None) -> b
     ctx, owner = rw.ctx, rw.ctx.owner
     if not isinstance(kind, k.Sequence) or kind.type != "list" or not ctx.is_self(target.value):
         return False
-    if isinstance(kind.item, k.Module):
+    item = kind.item.inner if isinstance(kind.item, k.Optional) else kind.item
+    if isinstance(item, k.Module):
         return True
     if owner is None or not owner.torch_base or not ctx.in_init:
         return False
@@ -36,12 +41,16 @@ def lists_modules(rw: Rewriter, target: cst.Attribute, kind: k.Kind | None) -> b
 
 def plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Assign:
     """A list of modules: one without names in the state_dict, where other attributes hold them as well."""
-    owner = rw.ctx.owner
-    if owner is None or not rw.ctx.in_init or not is_registered(rw.ctx, owner, target.attr.value):
+    ctx, owner = rw.ctx, rw.ctx.owner
+    registered = owner is not None and (
+        is_registered(ctx, owner, target.attr.value)
+        or is_collected(ctx, owner, target.attr.value, node.value)
+    )
+    if not registered or not ctx.in_init:
         what = "modules in a plain list are not registered: torch neither trains nor saves them"
         advice = "use nn.ModuleList if they are meant to be part of the model"
         raise Failure(node, "API008", what, advice)
-    name = rw.ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
+    name = ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
     value = cst.Call(cst.Name(name), [cst.Arg(rw.visit(node.value))])
     return syntax.changed(node, value=value)
 

@@ -314,7 +314,7 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
 _MAKERS = frozenset(
     f"torch.{name}"
     for name in (
-        "zeros ones full empty rand randn randint randperm arange linspace eye tensor Tensor FloatTensor "
+        "zeros ones full empty rand randn randint randperm arange linspace eye tensor Tensor FloatTensor DoubleTensor "
         "LongTensor ByteTensor BoolTensor IntTensor from_numpy zeros_like ones_like full_like empty_like "
         "rand_like randn_like"
     ).split()

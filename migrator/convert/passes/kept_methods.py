@@ -34,11 +34,14 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
     targets = [one.target for one in node.targets]
     if owner is None or owner.torch_base is None:
         return None
-    if not any(isinstance(one, cst.Attribute) for one in targets) or not _holds(ctx, node.value):
+    if not any(isinstance(one, cst.Attribute) for one in targets):
         return None
-    target = targets[0]
-    if isinstance(target, cst.Attribute) and (owner.name, target.attr.value) in _names(ctx):
-        return syntax.changed(node, value=_named(rw, node.value))
+    target, value = targets[0], node.value
+    if isinstance(target, cst.Attribute) and (_holds(ctx, value) or _is_choice(ctx, value)):
+        if (owner.name, target.attr.value) in kept_by_name(ctx):
+            return syntax.changed(node, value=_named(rw, value))
+    if not _holds(ctx, value):
+        return None
     if isinstance(target, cst.Attribute) and (owner.name, target.attr.value) in _functions(ctx):
         return _handed_the_module(rw, node)
     raise _failure(node)
@@ -73,7 +76,7 @@ def _handed_the_module(rw: Rewriter, node: cst.Assign) -> Any:
 def chosen(rw: Rewriter, node: cst.Attribute) -> Any:
     """``return self._plain`` of a method that chooses what is kept."""
     frame = rw.ctx.frame
-    if frame is None or frame.info.owner is None or _method(rw.ctx, node) is None:
+    if frame is None or frame.info.owner is None or not _is_choice(rw.ctx, node):
         return None
     if not any(node is one for one in _returned(rw.ctx, frame.info)):
         return None
@@ -88,11 +91,11 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
       Failure: a module is built with such a method, which it would keep.
     """
     ctx, func = rw.ctx, node.func
-    if (_names(ctx) or _functions(ctx)) and ctx.owner is not None:
+    if (kept_by_name(ctx) or _functions(ctx)) and ctx.owner is not None:
         kept = func.value if isinstance(func, cst.Subscript) else func
         if isinstance(kept, cst.Attribute) and ctx.is_self(kept.value):
             family = [(one.name, kept.attr.value) for one in _family(ctx, ctx.owner)]
-            if any(one in _names(ctx) for one in family):
+            if any(one in kept_by_name(ctx) for one in family):
                 both = [cst.Arg(kept.value), cst.Arg(rw.visit(func))]
                 made = syntax.with_args(cst.Call(cst.Name("getattr")), both)
                 return syntax.changed(node, func=made, args=[rw.visit(arg) for arg in node.args])
@@ -127,9 +130,12 @@ def _method(ctx: Context, node: cst.CSTNode) -> FunctionInfo | None:
     info = ctx.facts.names.get(kind.name)
     if info is None or info.owner is None or info.owner.torch_base is None:
         return None
-    if {"staticmethod", "classmethod"} & set(info.decorators) or is_stateless(ctx, info):
-        return None
-    return info
+    return None if _is_bare(ctx, info) else info
+
+
+def _is_bare(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a method reads nothing of its module: kept as a value, it belongs to none."""
+    return bool({"staticmethod", "classmethod"} & set(info.decorators)) or is_stateless(ctx, info)
 
 
 def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
@@ -295,8 +301,11 @@ def _is_choice(ctx: Context, node: cst.BaseExpression) -> bool:
         return getter is not None and _is_getter(ctx, getter)
     if not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name):
         return False
-    info = _method(ctx, node)
-    if info is None or node.value.value != "self" or info.short in ("forward", "__call__"):
+    kind = ctx.facts.kind(node)
+    info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is None or info.owner is None or info.owner.torch_base is None:
+        return False
+    if node.value.value != "self" or info.short in ("forward", "__call__"):
         return False
     return ctx.plan.how(info) != "param" and not {"property"} & set(info.decorators)
 
@@ -310,10 +319,29 @@ def _is_kept(ctx: Context, node: cst.BaseExpression) -> bool:
     return _is_choice(ctx, node) or (isinstance(node, cst.Dict) and _is_table(ctx, node))
 
 
+def _reads_module(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether one of the methods that a choice is made of reads its module; the others may be kept as they are."""
+    if isinstance(node, cst.IfExp):
+        return _reads_module(ctx, node.body) or _reads_module(ctx, node.orelse)
+    if isinstance(node, (cst.Dict, cst.List, cst.Tuple)):
+        return any(_reads_module(ctx, one.value) for one in node.elements)
+    if isinstance(node, cst.Subscript):
+        return _reads_module(ctx, node.value)
+    if isinstance(node, cst.Name):
+        table = _table_of(ctx, node)
+        return table is not None and _reads_module(ctx, table)
+    if isinstance(node, cst.Call):
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
+            rest = [one.value for one in node.args[1:]]
+            return any(_reads_module(ctx, one) for one in (node.func.value, *rest))
+        return True  # ``getattr(self, …)``, a method that chooses
+    return _method(ctx, node) is not None
+
+
 def _is_table(ctx: Context, node: cst.BaseExpression) -> bool:
     """Whether a value is a dict of nothing but methods, or a local name of one that is only looked up to be kept."""
     if isinstance(node, cst.Dict):
-        return bool(node.elements) and all(
+        return _reads_module(ctx, node) and all(
             isinstance(one, cst.DictElement) and _is_choice(ctx, one.value) for one in node.elements
         )
     return isinstance(node, cst.Name) and _table_of(ctx, node) is not None
@@ -379,6 +407,8 @@ def _is_getter(ctx: Context, info: FunctionInfo) -> bool:
         return False
     if not all(_is_choice(ctx, value) for value in returned) or not info.call_sites:
         return False
+    if all(_method(ctx, value) is None for value in returned):
+        return False  # of nothing but functions that read no module
     for site in info.call_sites:
         outer = ctx.facts.tree.around(site)[-1] if ctx.facts.tree.has(site) else None
         if not isinstance(outer, cst.Assign) or outer.value is not site:
@@ -394,7 +424,7 @@ def _family(ctx: Context, info: ClassInfo) -> list[ClassInfo]:
     return [*info.lineage(), *(one for one in others if one is not info and info in one.lineage())]
 
 
-def _names(ctx: Context) -> frozenset[tuple[str, str]]:
+def kept_by_name(ctx: Context) -> frozenset[tuple[str, str]]:
     """The classes and attributes that keep nothing but methods of the module, and are only called."""
     if ctx.kept_methods is None:
         given: dict[tuple[str, str], list[cst.Assign]] = {}
@@ -408,7 +438,8 @@ def _names(ctx: Context) -> frozenset[tuple[str, str]]:
         ctx.kept_methods = frozenset(
             (cls, name)
             for (cls, name), nodes in given.items()
-            if _only_called(ctx, ctx.facts.classes[cls], name)
+            if any(_reads_module(ctx, node.value) for node in nodes)
+            and _only_called(ctx, ctx.facts.classes[cls], name)
         )
     return ctx.kept_methods
 

@@ -9,6 +9,7 @@ from migrator.convert.own_modes import sets_mode
 from migrator.convert.passes import transposed
 from migrator.convert.passes.child_walks import keeps_order, lists_them_once
 from migrator.convert.passes.containers import layers_of
+from migrator.convert.passes.kept_methods import kept_by_name
 from migrator.convert.passes.unordered import asks_for_type, in_any_order
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo, FunctionInfo
@@ -145,7 +146,7 @@ def _check_functions(rw: Rewriter, node: cst.Call, receiver: cst.BaseExpression)
     for info in [known] if known is not None else rw.ctx.facts.classes.values():
         for name, kind in info.attributes.items() if info.torch_base else ():
             kind = kind.inner if isinstance(kind, k.Optional) else kind
-            if isinstance(kind, k.Function):
+            if isinstance(kind, k.Function) and (info.name, name) not in kept_by_name(rw.ctx):
                 raise Failure(
                     node,
                     "API007",

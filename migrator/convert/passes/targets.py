@@ -297,12 +297,25 @@ def replace(
         base = base.value
     if not isinstance(last, cst.Assign) or keeps_form(rw.ctx, base, original):
         return made
+    last = _of_any_dtype(rw, last)
+    made = [*made[:-1], last]
     place = last.targets[0].target
     if not isinstance(place, cst.Subscript) or not place.deep_equals(dereferenced(place.value)):
         return made
     func = cst.Attribute(place.value, cst.Name("set_value"))
     call = syntax.with_args(cst.Call(func), [cst.Arg(syntax.unparenthesized(last.value))])
     return [*made[:-1], cst.Expr(call)]
+
+
+def _of_any_dtype(rw: Rewriter, line: cst.Assign) -> cst.Assign:
+    """``x = with_data(x, value)`` of a whole new value, which keeps its own dtype."""
+    value, file = line.value, module_file("rules.compat.data")
+    if not isinstance(value, cst.Call) or not isinstance(value.func, cst.Name):
+        return line
+    if value.func.value != rw.ctx.helpers.need(file, "with_data"):
+        return line
+    name = cst.Name(rw.ctx.helpers.need(file, "with_new_data"))
+    return syntax.changed(line, value=syntax.changed(value, func=name))
 
 
 _ELEMENTWISE = frozenset(
@@ -459,8 +472,22 @@ def found_at_run_time(ctx: Context, target: cst.BaseExpression) -> cst.Attribute
     return None
 
 
-def initialized(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> cst.Expr:
-    """``initialize(m, "weight", lambda w: value)``; the value is written in terms of ``whole``."""
+_CASTS = frozenset("half float double bfloat16 to type type_as".split())
+
+
+def casts(value: cst.BaseExpression) -> bool:
+    """Whether a new value is of another type perhaps: ``m.weight.data.half()``."""
+    func = value.func if isinstance(value, cst.Call) else None
+    return isinstance(func, cst.Attribute) and func.attr.value in _CASTS
+
+
+def initialized(
+    rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression, cast: bool = False
+) -> cst.Expr:
+    """``initialize(m, "weight", lambda w: value)``; the value is written in terms of ``whole``.
+
+    ``cast``: outside of the forward pass it keeps the dtype that it has.
+    """
     from migrator.convert.passes.freezing import in_forward
 
     helper = "overwrite" if in_forward(rw.ctx) else "initialize"
@@ -473,6 +500,8 @@ def initialized(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) 
         cst.Arg(cst.SimpleString(f'"{target.attr.value}"')),
         cst.Arg(function),
     ]
+    if cast and helper == "initialize":
+        args.append(syntax.arg(cst.Name("True"), "dtype"))
     return cst.Expr(syntax.with_args(cst.Call(cst.Name(name)), args))
 
 

@@ -28,7 +28,7 @@ _ELEMENTWISE = frozenset(
 )
 _REDUCTIONS = frozenset(
     "sum mean std var norm max min amax amin prod any all median count_nonzero logsumexp allclose equal dist "
-    "nansum nanmean numel nelement dim ndimension ndim element_size item dtype device is_cuda is_floating_point "
+    "nansum nanmean numel nelement dim ndimension ndim element_size item dtype device is_cuda is_floating_point is_complex "
     "is_leaf layout storage histc unique nuclear_norm vector_norm".split()
 )
 """Over all elements, as long as no dimension is named."""
@@ -380,14 +380,34 @@ def _is_form(ctx: Context, node: cst.CSTNode) -> bool:
         return True
     if isinstance(parent, cst.Attribute):
         return parent.attr.value == "numel"
+    if isinstance(parent, cst.IfExp) and parent.test is not node:
+        return _is_form(ctx, parent)
+    if isinstance(parent, cst.BinaryOperation):  # ``p.size() + (2,)``
+        further = isinstance(parent.operator, cst.Add) and isinstance(parent.right, cst.Tuple)
+        return further and parent.left is node and _is_form(ctx, parent)
     if isinstance(parent, cst.Arg):
         call = _parent(ctx, parent)
+        if isinstance(call, cst.Call) and ctx.facts.callee(call) == "functools.reduce":
+            return _multiplies(ctx, call.args[0].value)
         func = call.func if isinstance(call, cst.Call) else None
         word = func.attr if isinstance(func, cst.Attribute) else func
         if isinstance(word, cst.Name) and word.value in ("list", "tuple"):
             return _is_form(ctx, call)
         return isinstance(word, cst.Name) and word.value in (*_MADE, "prod")
     return False
+
+
+def _multiplies(ctx: Context, function: cst.BaseExpression) -> bool:
+    """``operator.mul``, ``lambda a, b: a * b``: the order is all one to it."""
+    match function:
+        case cst.Lambda(
+            cst.Parameters([cst.Param(cst.Name(one)), cst.Param(cst.Name(other))]),
+            cst.BinaryOperation(cst.Name(left), cst.Multiply(), cst.Name(right)),
+        ):
+            return {one, other} == {left, right}
+    return ctx.facts.qualified_name(function) == "operator.mul" or (
+        syntax.code(function).strip() == "operator.mul" and "operator" in ctx.words
+    )
 
 
 def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:

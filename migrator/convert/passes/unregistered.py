@@ -29,6 +29,64 @@ def is_registered(ctx: Context, owner: ClassInfo, name: str) -> bool:
     return _handed_on(ctx, init.node.body, name)
 
 
+def is_collected(ctx: Context, owner: ClassInfo, name: str, value: cst.BaseExpression) -> bool:
+    """Whether the value of ``self.name`` is a local list of ``__init__``, all of whose modules that makes children.
+
+    ``layers = []``, in a loop ``self.add_module(name, layer)`` and ``layers.append(layer)``, and at last
+    ``self.layers = layers[::-1]``, as feature pyramids do; it may hold None as well.
+    """
+    init, tree = owner.methods.get("__init__"), ctx.facts.tree
+    listed = _copied(ctx, value)
+    if init is None or listed is None or not tree.has(value):
+        return False
+    begun, appended = 0, set[cst.CSTNode]()
+    for block in tree.within(init.node, cst.IndentedBlock):
+        registered = _registered_names(block)
+        for line in block.body:
+            if _appends(line, name):
+                return False
+            match line:
+                case cst.SimpleStatementLine([cst.Assign([target], cst.List([]))]):
+                    begun += _is_name(target.target, listed)
+                    appended.add(target.target)
+                case cst.SimpleStatementLine(
+                    [cst.Expr(cst.Call(cst.Attribute(held, cst.Name("append")), [cst.Arg(one)]))]
+                ) if _is_name(held, listed):
+                    if not isinstance(one, cst.Name) or one.value not in {*registered, "None"}:
+                        return False
+                    appended.add(held)
+    named = [n for n in tree.within(init.node.body, cst.Name) if n.value == listed]
+    others = [n for n in named if n not in appended]
+    return begun == 1 and all(_is_read(ctx, one) for one in others)
+
+
+def _is_name(node: cst.CSTNode, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
+
+
+def _copied(ctx: Context, value: cst.BaseExpression) -> str | None:
+    """``layers`` of ``layers``, ``layers[::-1]`` and ``list(reversed(layers))``."""
+    if isinstance(value, cst.Subscript) and isinstance(value.slice[0].slice, cst.Slice):
+        return _copied(ctx, value.value)
+    if isinstance(value, cst.Call) and len(value.args) == 1:
+        known = ctx.facts.callee(value) in ("builtins.list", "builtins.reversed")
+        return _copied(ctx, value.args[0].value) if known else None
+    return value.value if isinstance(value, cst.Name) else None
+
+
+def _is_read(ctx: Context, name: cst.Name) -> bool:
+    """Whether a list is only read where it is named: ``layers[-1]``, ``len(layers)``, ``self.layers = layers[::-1]``."""
+    *_, outer, parent = ctx.facts.tree.around(name)
+    if isinstance(parent, cst.Attribute):
+        return parent.attr is name  # ``self.layers``
+    if isinstance(parent, cst.Subscript):
+        return not isinstance(outer, (cst.AssignTarget, cst.AugAssign, cst.Del))
+    if isinstance(parent, cst.Arg) and isinstance(outer, cst.Call):
+        return ctx.facts.callee(outer) in ("builtins.list", "builtins.reversed", "builtins.len")
+    given = parent.targets if isinstance(parent, cst.Assign) and parent.value is name else ()
+    return bool(given) and all(isinstance(one.target, cst.Attribute) for one in given)
+
+
 def holds_layers_of_any_class(ctx: Context, owner: ClassInfo, name: str) -> bool:
     """Whether a list surely holds modules, of which nothing else is known: what it holds is made children."""
     init = owner.methods.get("__init__")

@@ -1,0 +1,86 @@
+"""Branches for an argument that no call of a helper gives: CenterNet's ``_gather_feat(feat, ind, mask=None)``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import check, convert, rules_of
+
+SOURCE = """
+def gather(feat, ind, mask=None):
+    feat = feat[ind]
+    if TEST:
+        mask = mask.expand_as(feat)
+        feat = feat[mask]
+    return feat
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        ind = torch.arange(2)
+        return CALL + gather(self.l(x), ind)
+"""
+
+
+def source(test: str = "mask is not None", call: str = "gather(x, ind)", more: str = "") -> str:
+    return SOURCE.replace("TEST", test).replace("CALL", call) + more
+
+
+@pytest.mark.parametrize(
+    "call", ["gather(x, ind)", "gather(x, ind=ind, mask=None)", "gather(x, ind, None)"]
+)
+def test_a_branch_that_no_call_takes_is_told_and_converted(call: str) -> None:
+    check(source(call=call))
+    (finding,) = convert(source(call=call)).findings
+    assert (finding.rule, finding.severity, finding.blocks) == ("DYN001", "info", False)
+    assert "no call here takes this branch" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("test", "call", "more"),
+    [
+        ("mask is not None", "gather(x, ind, x > 0)", ""),
+        ("mask is not None", "gather(x, ind, mask=x > 0)", ""),
+        ("mask is not None", "gather(*[x, ind, x > 0])", ""),
+        ("mask is not None", "gather(x, ind, **{})", ""),
+        ("mask is None or mask.any()", "gather(x, ind)", ""),
+        ("mask is not None", "gather(x, ind)", "\n\nREDUCERS = {'gather': gather}\n"),
+        ("mask is not None", "gather(x, ind)", "\n\ndef other(f=gather):\n    return f\n"),
+    ],
+)
+def test_a_branch_that_some_call_may_take_is_in_the_way(test: str, call: str, more: str) -> None:
+    assert "DYN001" in {f.rule for f in convert(source(test, call, more)).findings if f.blocks}
+
+
+def test_a_helper_that_nobody_calls_may_be_called_by_others() -> None:
+    made = (
+        source()
+        .replace("CALL", "x")
+        .replace(" + gather(self.l(x), ind)", "")
+        .replace("gather(x, ind)", "x")
+    )
+    assert "DYN001" in rules_of(made)
+
+
+def test_an_argument_that_is_given_another_value() -> None:
+    made = source().replace("    feat = feat[ind]\n", "    feat = feat[ind]\n    mask = feat > 0\n")
+    assert "DYN001" in {f.rule for f in convert(made).findings if f.blocks}
+
+
+def test_an_argument_of_the_forward_pass_is_for_its_caller_to_give() -> None:
+    made = """
+    class M(nn.Module):
+        def forward(self, x, mask=None):
+            if mask is not None:
+                x = x[mask]
+            return x
+
+
+    def f(m: M, x: torch.Tensor):
+        return m(x)
+    """
+    assert "DYN001" in {f.rule for f in convert(made).findings if f.blocks}
