@@ -121,7 +121,7 @@ def take_out(sequential, index):
 
 
 class Unregistered(nnx.List):
-    """A list of modules that are children under other names; torch's state_dict does not know the list."""
+    """A list of modules that torch's state_dict does not know: children under other names, or such as keep nothing."""
 
 
 def put_in(sequential, index, layer):

@@ -60,6 +60,11 @@ HEAD = "def f(x: torch.Tensor, y: torch.Tensor, n: int, mask: torch.BoolTensor):
             id="out",
         ),
         pytest.param(["return (x + 1).mul_(y)"], "return (x + 1) * y", id="temporary"),
+        pytest.param(
+            ["return x[0].unsqueeze_(0).transpose_(0, 1) + y"],
+            "return x[0][None].swapaxes(0, 1) + y",
+            id="a part has a shape of its own",
+        ),
     ],
 )
 def test_rewrite(lines: list[str], expected: str) -> None:

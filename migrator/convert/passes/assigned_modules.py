@@ -14,6 +14,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.hints import is_no_module
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.unregistered import holds_layers_of_any_class, is_registered
+from migrator.convert.passes.without_state import keeps_nothing
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -37,13 +38,25 @@ def lists_modules(rw: Rewriter, target: cst.Attribute, kind: k.Kind | None) -> b
 def plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Assign:
     """A list of modules: one without names in the state_dict, where other attributes hold them as well."""
     owner = rw.ctx.owner
-    if owner is None or not rw.ctx.in_init or not is_registered(rw.ctx, owner, target.attr.value):
+    hidden = owner is None or not rw.ctx.in_init
+    if hidden or not (
+        is_registered(rw.ctx, owner, target.attr.value) or _holds_nothing(rw, node.value)  # type: ignore[arg-type]
+    ):
         what = "modules in a plain list are not registered: torch neither trains nor saves them"
         advice = "use nn.ModuleList if they are meant to be part of the model"
         raise Failure(node, "API008", what, advice)
     name = rw.ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
     value = cst.Call(cst.Name(name), [cst.Arg(rw.visit(node.value))])
     return syntax.changed(node, value=value)
+
+
+def _holds_nothing(rw: Rewriter, value: cst.BaseExpression) -> bool:
+    """Whether a list is written out whose modules keep nothing that torch would train, save or switch."""
+    if isinstance(value, cst.List):
+        items = [element.value for element in value.elements]
+    else:
+        items = [value.elt] if isinstance(value, cst.ListComp) else []
+    return bool(items) and all(keeps_nothing(rw.ctx, rw.ctx.kind(item)) for item in items)
 
 
 _SEQUENTIAL = k.Class("torch.nn.Sequential")
