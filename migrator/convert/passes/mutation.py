@@ -306,6 +306,8 @@ def _used_result(
         for one in with_state(rw, target, [line]):
             statement.before.append(cst.SimpleStatementLine([one]))
         return target
+    if only_reshapes_part(rw, node, target):
+        return value()
     if isinstance(target, cst.Call):
         if is_new(rw, target):
             return value()
@@ -315,7 +317,7 @@ def _used_result(
         return value()
     if isinstance(target, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
         return value()
-    if is_part_of_new(rw, target) or only_reshapes_part(rw, node, target):
+    if is_part_of_new(rw, target):
         return value()
     whole = not isinstance(target, cst.Subscript) or isinstance(ctx.kind(target.value), k.Tensor)
     if whole and views.is_assigned_to(ctx.statements[-1].node if ctx.statements else None, target):

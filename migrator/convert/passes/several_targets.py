@@ -10,6 +10,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
+from migrator.convert.passes.view_writes import is_new
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
@@ -30,10 +31,11 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
         return _chained(rw, node) if _are_separate_items(rw, node) else None
     if _holds_item(rw, places):
         pairs = _pairs(node)
-        if pairs is not None:
+        if pairs is not None and not _are_new(rw, node, pairs):
             _check_order(rw, node, pairs)
             return _visited(rw, node, pairs)
-        _check_separate(node)
+        if pairs is None:
+            _check_separate(node)
     later: list[cst.Assign] = []
     target = _named(rw, places[0], later)
     made = rw.visit(syntax.changed(node, targets=[cst.AssignTarget(target)]))
@@ -104,6 +106,14 @@ def _check_order(rw: Rewriter, node: cst.Assign, pairs: list[cst.Assign]) -> Non
         if not written.isdisjoint(_read(rw, one.value)):
             raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
         written |= set(_roots(one.targets[0].target))
+
+
+def _are_new(rw: Rewriter, node: cst.Assign, pairs: list[cst.Assign]) -> bool:
+    """``x[0], x[1] = x[1].clone(), x[0].clone()``: what is written is read before, and copied."""
+    written = set(_roots(node.targets[0].target))
+    swapped = [one.value for one in pairs if not written.isdisjoint(_read(rw, one.value))]
+    later = [one.value for one in pairs[1:]]
+    return any(one in later for one in swapped) and all(is_new(rw, one) for one in swapped)
 
 
 def _are_separate_items(rw: Rewriter, node: cst.Assign) -> bool:

@@ -248,6 +248,13 @@ def is_part_of_new(rw: Rewriter, target: cst.BaseExpression) -> bool:
 _OTHER_SHAPE = frozenset("squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_".split())
 
 
+_OWN_VIEWS = frozenset(
+    "view view_as reshape reshape_as transpose swapaxes swapdims permute movedim moveaxis t unsqueeze squeeze detach "
+    "expand expand_as broadcast_to narrow select unfold diagonal".split()
+)
+"""Methods that give a tensor object of their own, also where it has the same numbers: not ``contiguous`` and ``to``."""
+
+
 def only_reshapes_part(rw: Rewriter, node: cst.BaseExpression, target: cst.BaseExpression) -> bool:
     """``x[t].unsqueeze_(0)``: the part is a tensor object of its own, which alone has another shape then."""
     while node is not target:
@@ -256,6 +263,8 @@ def only_reshapes_part(rw: Rewriter, node: cst.BaseExpression, target: cst.BaseE
         if node.func.attr.value not in _OTHER_SHAPE:
             return False
         node = views.undressed(node.func.value)
+    if isinstance(target, cst.Call):
+        return (rw.ctx.facts.callee(target) or "").removeprefix("Tensor.") in _OWN_VIEWS
     return isinstance(target, cst.Subscript) and isinstance(rw.ctx.kind(target.value), k.Tensor)
 
 
