@@ -207,10 +207,10 @@ def items_of(value):
     return value.layers if names & {"Sequential", "NamedSequential"} else value
 
 
-def slice_of(value, start, stop):
-    """``value[start:stop]``; of a Sequential a Sequential, whose layers keep their names or numbers."""
-    layers = items_of(value)
+def slice_of(value, start, stop, step=None):
+    """``value[start:stop:step]``; of a Sequential a Sequential, whose layers keep their names or numbers."""
+    layers, part = items_of(value), slice(start, stop, step)
     if layers is value:
-        return value[start:stop]
+        return value[part]
     names = getattr(value, "names", None) or [str(i) for i in range(len(layers))]
-    return NamedSequential(zip(names[start:stop], layers[start:stop], strict=True))
+    return NamedSequential(zip(names[part], layers[part], strict=True))
