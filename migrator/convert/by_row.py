@@ -211,7 +211,9 @@ class ByRow:
         inner = ByRow(self.ctx, {params[place]}, set(), set(), self.depth + 1)
         return inner._body(info.node.body.body) is True
 
-    def _body(self, statements: Sequence[cst.BaseStatement | cst.BaseSmallStatement]) -> bool | None:
+    def _body(
+        self, statements: Sequence[cst.BaseStatement | cst.BaseSmallStatement]
+    ) -> bool | None:
         """Whether statements end by giving back rows; None where they go on to what follows."""
         for statement in statements:
             if isinstance(statement, cst.If):

@@ -126,6 +126,8 @@ class Unregistered(nnx.List):
 
 def put_in(sequential, index, layer):
     """``sequential[index] = layer`` of torch, whether the layers have names or not."""
+    # Flax has seen a function or a module here, and holds on to that
+    layer = nnx.data(layer) if isinstance(layer, nnx.Module) else nnx.static(layer)
     if hasattr(sequential, "names"):
         sequential[index] = layer
     else:

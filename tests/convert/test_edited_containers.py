@@ -349,6 +349,10 @@ def test_a_kept_slice_of_a_sequential_keeps_its_names(make: str) -> None:
 
 
 SPREAD = """
+import functools
+import itertools
+
+
 class M(nn.Module):
     def __init__(self):
         super().__init__()
@@ -361,9 +365,12 @@ class M(nn.Module):
         self.seq = nn.Sequential(*layers)
         first, *rest = net[1:]
         self.rest = nn.Sequential(*rest)
+        self.both = nn.Sequential(*itertools.chain(net[:1], self.rest))
+        self.sum = net[1:] + nn.Sequential(nn.ReLU(), nn.Linear(4, 4))
         self.net = net
 
     def forward(self, x):
+        x = functools.reduce(lambda h, layer: layer(h), self.both, self.sum(x))
         for one in [*self.list, self.net[0]]:
             x = one(x)
         first, second = self.net[:2]
@@ -373,3 +380,41 @@ class M(nn.Module):
 
 def test_the_layers_of_a_sequential_one_by_one() -> None:
     check(SPREAD)
+
+
+PUT = """
+def plain():
+    return nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
+
+
+class Back(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = plain()
+
+    def forward(self, x):
+        return self.features(x)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.back = Back()
+        self.back.features[-1] = nn.Identity()
+        self.net = plain()
+        self.net[0] = nn.Identity()
+        self.net[1] = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.net(self.back(x))
+"""
+
+
+def test_a_function_in_the_place_of_a_layer() -> None:
+    check(PUT)
+
+
+@pytest.mark.parametrize("value", ["2 * net", "net * 2", "net + [nn.Linear(4, 4)]"])
+def test_other_operators_of_a_sequential_are_a_finding(value: str) -> None:
+    source = f"def f():\n    net = nn.Sequential(nn.Linear(4, 4))\n    return {value}\n"
+    assert "API007" in rules_of(source)

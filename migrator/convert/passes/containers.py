@@ -23,7 +23,9 @@ NAMES = {
     "torch.nn.ParameterList": "nnx.List",
     "torch.nn.ParameterDict": "nnx.Dict",
 }
-_ITERATING = frozenset("enumerate len zip reversed list iter tuple map".split())
+_ITERATING = frozenset(
+    "enumerate len zip reversed list iter tuple map filter any all sum sorted set".split()
+)
 _EDITING = ("insert", "pop", "__delitem__")
 LIST_METHODS = frozenset("append extend insert pop".split())
 

@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.convert.passes.containers import is_sequential, layers_of
 from migrator.convert.rewriter import Rewriter, converts
 
@@ -45,6 +45,40 @@ def extended(rw: Rewriter, node: cst.Call) -> Any:
         return None
     arg = syntax.changed(only, value=layers_of(rw, only.value))
     return syntax.changed(node, func=rw.visit(func), args=[arg])
+
+
+@converts(cst.Call, when=_has_sequentials)
+def gone_over(rw: Rewriter, node: cst.Call) -> Any:
+    """``functools.reduce(f, net, x)``, ``itertools.chain(a, b)`` → what is in the layers."""
+    name = rw.ctx.facts.qualified_name(node.func) or rw.ctx.facts.callee(node) or ""
+    if name != "functools.reduce" and not name.startswith("itertools."):
+        return None
+    if not any(is_sequential(rw, a.value) and not a.star for a in node.args):
+        return None
+    args = [
+        syntax.changed(a, value=layers_of(rw, a.value)) if not a.star else rw.visit(a)
+        for a in node.args
+    ]
+    return syntax.changed(node, func=rw.visit(node.func), args=args)
+
+
+@converts(cst.BinaryOperation, when=_has_sequentials)
+def joined(rw: Rewriter, node: cst.BinaryOperation) -> Any:
+    """``head + tail`` of two → ``nnx.Sequential(*head.layers, *tail.layers)``, numbered anew as in torch.
+
+    Raises:
+      Failure: what becomes of one that is multiplied, or of one and something else.
+    """
+    sides = (node.left, node.right)
+    of_layers = [is_sequential(rw, one) for one in sides]
+    if not any(of_layers):
+        return None
+    if not all(of_layers) or not isinstance(node.operator, cst.Add):
+        what = "an operator makes another Sequential of one"
+        raise Failure(node, "API007", what, "write down its layers: nn.Sequential(*a, *b)")
+    rw.ctx.helpers.use("nnx")
+    args = [cst.Arg(layers_of(rw, one), star="*") for one in sides]
+    return syntax.with_args(cst.Call(syntax.parse("nnx.Sequential")), args)
 
 
 @converts(cst.Assign, when=_has_sequentials)

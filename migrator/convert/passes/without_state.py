@@ -9,7 +9,15 @@ from migrator.convert.context import Context
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 
-_SIZED = ("AvgPool", "MaxPool", "LPPool", "ZeroPad", "ConstantPad", "ReflectionPad", "ReplicationPad")
+_SIZED = (
+    "AvgPool",
+    "MaxPool",
+    "LPPool",
+    "ZeroPad",
+    "ConstantPad",
+    "ReflectionPad",
+    "ReplicationPad",
+)
 _ADAPTIVE = ("AdaptiveAvgPool", "AdaptiveMaxPool")
 _LAYERS = frozenset(f"torch.nn.{name}{n}d" for name in (*_SIZED, *_ADAPTIVE) for n in (1, 2, 3)) | {
     f"torch.nn.{name}"
@@ -63,6 +71,8 @@ def _is_size(ctx: Context, info: ClassInfo, name: str) -> bool:
         return False
     for call in ctx.source.index.within(init.node.body, cst.Call):
         if ctx.facts.callee(call) in _LAYERS:
-            if any(isinstance(a.value, cst.Name) and a.value.value == given[0].value for a in call.args):
+            if any(
+                isinstance(a.value, cst.Name) and a.value.value == given[0].value for a in call.args
+            ):
                 return True
     return False
