@@ -129,6 +129,8 @@ class T5(nn.Module):
         i, row = 1, torch.zeros(5)
         row[i], i = i + 5, 3
         row[i] = 9
+        H[0], H[1] = H[1].clone(), H[0] * 2
+        G[:, i], X[:, i] = X[:, i].clone(), G[:, i].clone()
         return X, G, H, last, row
 """
 BUILT = {
@@ -169,6 +171,7 @@ def test_the_state_goes_on(name: str) -> None:
         "y[0] = y[1] = y[2] + 1",
         "z[0] = y[1] = z[2]",
         "y[0], z[0] = x[0], g()",
+        "y[0], y[1] = y[1], y[0].clone()",
     ],
 )
 def test_parts_that_are_read_as_well_are_a_finding(line: str) -> None:

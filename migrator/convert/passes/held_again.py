@@ -13,6 +13,7 @@ from migrator.convert.context import Context
 from migrator.convert.passes import targets
 from migrator.convert.passes.assigned_modules import plain_list
 from migrator.convert.passes.held import is_function
+from migrator.convert.passes.own_members import members
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -74,6 +75,11 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
         return None
     if _gathers_children(ctx, node.value):
         raise plainly_kept(node)
+    over = members(ctx, node.value)
+    if over is not None:
+        if not over:
+            raise plainly_kept(node)
+        return _as_unregistered(rw, node)
     parts = list(_parts(ctx, node.value))
     if parts == [node.value]:
         return None
@@ -88,8 +94,13 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
     dicts = [n for n in syntax.walk(node.value) if isinstance(n, (cst.Dict, cst.DictComp, cst.Set))]
     if dicts or not all(_is_own(ctx, part) for part in layers) or isinstance(node.value, cst.Call):
         raise plainly_kept(node)
+    return _as_unregistered(rw, node)
+
+
+def _as_unregistered(rw: Rewriter, node: cst.Assign) -> cst.Assign:
+    """The value as a list, those in it too, that the state_dict does not name."""
     file = module_file("rules.compat.containers")
-    name, lists = (ctx.helpers.need(file, one) for one in ("Unregistered", "nested_list"))
+    name, lists = (rw.ctx.helpers.need(file, one) for one in ("Unregistered", "nested_list"))
     inner = cst.Call(cst.Name(lists), [cst.Arg(rw.visit(node.value))])
     call = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(inner)])
     return syntax.changed(node, value=call)
