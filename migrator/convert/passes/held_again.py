@@ -36,6 +36,10 @@ def listed(rw: Rewriter, node: cst.Assign) -> Any:
         made: Any = cst.List([cst.Element(_reference(rw, part)) for part in parts])
     elif isinstance(value, cst.Dict) and value.elements:
         return _table(rw, node, value)
+    elif isinstance(value, cst.IfExp) and _are_tables(ctx, value):
+        ctx.helpers.use("nnx")
+        call = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(rw.visit(value))])
+        return syntax.changed(node, value=call)
     elif isinstance(value, cst.ListComp) and _is_computed(ctx, value.elt):
         made = rw.visit(value)
     elif isinstance(value, cst.List) and _gathers(ctx, target.attr.value):
@@ -45,6 +49,21 @@ def listed(rw: Rewriter, node: cst.Assign) -> Any:
     name = ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
     call = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(syntax.unparenthesized(made))])
     return syntax.changed(node, value=call)
+
+
+def _are_tables(ctx: Context, value: cst.IfExp) -> bool:
+    """``{"a": self.a} if both else {}``: layers of the module's own on either side, none of them a Variable."""
+    entries: list[cst.BaseDictElement] = []
+    for side in (value.body, value.orelse):
+        if not isinstance(side, cst.Dict):
+            return False
+        entries += side.elements
+    return bool(entries) and all(
+        isinstance(one, cst.DictElement)
+        and _is_own(ctx, one.value)
+        and isinstance(ctx.facts.kind(one.value), k.Module)
+        for one in entries
+    )
 
 
 def _table(rw: Rewriter, node: cst.Assign, value: cst.Dict) -> Any:
