@@ -41,7 +41,9 @@ what runs under `jit`. They are no finding in
 - functions that train, load or save a model, and datasets;
 - methods of a module whose names begin with {_listed(GENERATING)}, with a leading underscore or without, where they loop
   or run under `torch.no_grad()`: programs around their model, which call it again and again and end by what it said.
-  Their branches on values are converted as they stand, and work as long as the method itself is not put under `jit`.
+  Their branches on values are converted as they stand, and work as long as the method itself is not put under `jit`;
+- functions that give back a Python number made of a tensor, `return action.item()`, or a list of such, but for the
+  forward pass: nothing under `jit` can give that.
 
 What such a function calls of the forward pass is traced all the same, and so is it where a traced function calls it."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.analyze.host_results import gives_numbers
 from migrator.analyze.not_taken import is_not_taken
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
@@ -194,6 +195,8 @@ class FlagWalk:
             return False
         callers = [c for c in info.call_sites.values() if c is not None]
         traced = any(self.is_traced(caller) for caller in callers)
+        if not traced and gives_numbers(info, self.facts):
+            return False
         if info.owner is not None and info.owner.torch_base is not None:
             return traced or not _generates(info, self.source)
         if info.owner is not None and _is_dataset(info.owner):

@@ -14,34 +14,12 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.by_row import ByRow, NotByRow
 from migrator.convert.context import Context
 from migrator.convert.counted import asked_count, counting
-from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.source import Source
 from migrator.tree import Tree
-
-_FUNCTIONS = frozenset(
-    f"torch.nn.functional.{name}"
-    for name in "silu gelu relu sigmoid tanh dropout leaky_relu elu softplus relu6 hardswish mish linear".split()
-) | frozenset({"torch.sigmoid", "torch.tanh", "torch.relu"})
-"""What looks at each row by itself, at any finite number."""
-_METHODS = frozenset(
-    "float half bfloat16 to type_as clone contiguous detach sigmoid tanh relu".split()
-)
-_LAYERS = frozenset(
-    f"torch.nn.{name}"
-    for name in "Linear Identity Dropout ReLU GELU SiLU Sigmoid Tanh LeakyReLU ELU Mish Hardswish ReLU6 "
-    "Softplus LayerNorm".split()
-)
-_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply)
-_SHAPES = frozenset({"torch.zeros", "torch.ones"})
-_MOST = 6
-"""Calls of forward passes within one another that are looked into."""
-
-
-class NotByRow(Exception):
-    """Rows are used otherwise."""
 
 
 @dataclass
@@ -365,8 +343,8 @@ class _Region:
         """
         return self._by_row().of(node)
 
-    def _by_row(self) -> _ByRow:
-        return _ByRow(self.ctx, self.rows, self.places, self.numbers)
+    def _by_row(self) -> ByRow:
+        return ByRow(self.ctx, self.rows, self.places, self.numbers)
 
 
 def _read_only(node: cst.BaseStatement) -> str | None:
@@ -379,174 +357,3 @@ def _read_only(node: cst.BaseStatement) -> str | None:
     target = small.targets[0].target
     called = any(isinstance(n, (cst.Call, cst.Await, cst.NamedExpr)) for n in syntax.walk(small))
     return target.value if isinstance(target, cst.Name) and not called else None
-
-
-@dataclass
-class _ByRow:
-    """Expressions over names that have a row for each place."""
-
-    ctx: Context
-    rows: set[str]
-    places: set[str]
-    numbers: set[str]
-    depth: int = 0
-
-    def of(self, node: cst.CSTNode) -> bool:
-        """See ``_Region.by_row``."""
-        if not self.rows & set(syntax.names(node)):
-            return False
-        if isinstance(node, cst.Name):
-            return True
-        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
-            return self.of(node.expression)
-        if isinstance(node, cst.BinaryOperation):
-            left, right = self.of(node.left), self.of(node.right)
-            alone = None if left and right else node.right if left else node.left
-            if isinstance(node.operator, _OPERATORS) and self.is_for_each(alone):
-                return True
-            if isinstance(node.operator, cst.Divide) and left and not right:
-                if self.is_for_each(alone):
-                    return True
-                raise NotByRow
-            if isinstance(node.operator, cst.MatrixMultiply) and left and not right:
-                return True
-        elif isinstance(node, cst.Subscript):
-            return self._item(node)
-        elif isinstance(node, cst.Call):
-            return self._call(node)
-        raise NotByRow
-
-    def is_for_each(self, node: cst.BaseExpression | None) -> bool:
-        """Whether what meets rows is a number or a parameter: another tensor may have just as many rows."""
-        if node is None:
-            return True
-        kind = self.ctx.kind(node)
-        return k.scalar_type(kind) is not None or (isinstance(kind, k.Tensor) and bool(kind.role))
-
-    def indexes(self, node: cst.Subscript) -> bool:
-        """Whether the first of the indices are places, and the others numbers, places or nothing of the kind."""
-        first = node.slice[0].slice
-        if not isinstance(first, cst.Index) or not self.of(first.value):
-            return False
-        if not self.is_place(first.value):
-            return False
-        for element in node.slice[1:]:
-            item = element.slice
-            if not isinstance(item, cst.Index):
-                if self.rows & set(syntax.names(item)):
-                    return False
-            elif self.of(item.value):
-                if not self.is_place(item.value):
-                    return False
-            else:
-                kind = self.ctx.kind(item.value)
-                if k.scalar_type(kind) != "int" and kind != k.NONE:
-                    return False
-        return True
-
-    def is_place(self, node: cst.BaseExpression) -> bool:
-        """Whether rows are whole numbers: by those that are true or not, others would be selected once more."""
-        kind = self.ctx.kind(node)
-        if isinstance(kind, k.Tensor) and kind.dtype is not None:
-            return kind.dtype == "int"
-        if any(isinstance(n, (cst.Subscript, cst.Call)) for n in syntax.walk(node)):
-            return False
-        return self.rows & set(syntax.names(node)) <= self.numbers
-
-    def _item(self, node: cst.Subscript) -> bool:
-        if not self.of(node.value):
-            if self.indexes(node):
-                return True
-            raise NotByRow
-        first, rest = node.slice[0].slice, node.slice[1:]
-        if self.rows & {n for e in node.slice for n in syntax.names(e)}:
-            raise NotByRow
-        if isinstance(first, cst.Slice) and not (first.lower or first.upper or first.step):
-            return True
-        dots = isinstance(first, cst.Index) and isinstance(first.value, cst.Ellipsis)
-        if dots and all(syntax.code(e.slice) == "None" for e in rest):
-            return True
-        raise NotByRow
-
-    def _call(self, node: cst.Call) -> bool:
-        name = self.ctx.facts.callee(node) or ""
-        given = [a.value for a in node.args if not a.star]
-        if len(given) != len(node.args):
-            raise NotByRow
-        if name in _SHAPES and self._counts(given[0]):
-            if not any(self.rows & set(syntax.names(a)) for a in given[1:]):
-                return True
-            raise NotByRow
-        func = node.func
-        if name.startswith("Tensor.") and isinstance(func, cst.Attribute):
-            return self._method(func, name.removeprefix("Tensor."), given)
-        by_row = [self.of(one) for one in given]
-        if not by_row or not by_row[0] or any(by_row[1:]) or self.rows & set(syntax.names(func)):
-            raise NotByRow
-        if name in _FUNCTIONS or (name.endswith("()") and self._layer(self.ctx.kind(func))):
-            return True
-        raise NotByRow
-
-    def _counts(self, node: cst.BaseExpression) -> bool:
-        text = syntax.code(node).replace(" ", "")
-        forms = ("{}.numel()", "{}.shape[0]", "{}.size(0)", "len({})")
-        return any(text == form.format(name) for name in self.places for form in forms)
-
-    def _method(self, func: cst.Attribute, method: str, given: list[cst.BaseExpression]) -> bool:
-        if method in ("reshape", "view"):
-            return self._under_one(func.value, given)
-        if not self.of(func.value) or any(self.of(one) for one in given):
-            raise NotByRow
-        if method == "unsqueeze" and len(given) == 1 and syntax.code(given[0]) in ("-1", "1"):
-            return True
-        if method in _METHODS:
-            return True
-        raise NotByRow
-
-    def _under_one(self, node: cst.BaseExpression, given: list[cst.BaseExpression]) -> bool:
-        """``x[None, idx].reshape(-1, width)``: the axis of one goes again."""
-        if not isinstance(node, cst.Subscript) or len(given) != 2 or len(node.slice) != 2:
-            raise NotByRow
-        first, second = (e.slice for e in node.slice)
-        if isinstance(second, cst.Index) and not self.is_place(second.value):
-            raise NotByRow
-        none = isinstance(first, cst.Index) and syntax.code(first.value) == "None"
-        if not none or not isinstance(second, cst.Index) or syntax.code(given[0]) != "-1":
-            raise NotByRow
-        if self.of(node.value) or self.of(given[1]) or not self.of(second.value):
-            raise NotByRow
-        return True
-
-    def _layer(self, kind: k.Kind) -> bool:
-        """Whether a layer looks at each row by itself."""
-        if not isinstance(kind, k.Module) or self.depth > _MOST:
-            return False
-        if kind.cls == "torch.nn.Sequential":
-            children = [child for name, child in kind.args if name.isdigit()]
-            return bool(children) and all(self._layer(child) for child in children)
-        info = self.ctx.facts.classes.get(kind.cls)
-        if info is None:
-            return bool(kind.cls) and all(one in _LAYERS for one in kind.cls.split("|"))
-        forward = info.method("forward")
-        return forward is not None and self._forward(forward)
-
-    def _forward(self, info: FunctionInfo) -> bool:
-        """Whether a forward pass of one argument gives a row for each."""
-        params = [p.name.value for p in info.node.params.params]
-        if len(params) != 2 or not isinstance(info.node.body, cst.IndentedBlock) or info.settled:
-            return False
-        inner = _ByRow(self.ctx, {params[1]}, set(), set(), self.depth + 1)
-        body = [s for line in info.node.body.body for s in getattr(line, "body", [line])]
-        for small in body:
-            if isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString):
-                continue
-            if isinstance(small, cst.Return) and small is body[-1] and small.value is not None:
-                return inner.of(small.value)
-            if not isinstance(small, cst.Assign) or len(small.targets) != 1:
-                return False
-            target = small.targets[0].target
-            if not isinstance(target, cst.Name):
-                return False
-            change = inner.rows.add if inner.of(small.value) else inner.rows.discard
-            change(target.value)
-        return False

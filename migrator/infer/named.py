@@ -32,6 +32,10 @@ def known_by_name(helper: str) -> tuple[str, str]:
     return what, f"add what else is asked for to {helper}()"
 
 
+_ACTIVATING = re.compile(r"(^|_)(act|activations?|nonlinearity)(_|$)")
+"""The name of a function that returns an activation: ``get_activation_fn``."""
+
+
 def activation_helper(facts: Facts, node: cst.Call) -> str | None:
     """The function of ``rules.compat.by_name`` that finds what is asked for; None where it may be no activation.
 
@@ -56,6 +60,14 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
     parent = around[-1]
     if isinstance(parent, cst.Call) and parent.func is node:
         return helper if len(parent.args) == (space != "torch.nn") else None
+    value: cst.CSTNode = node
+    while isinstance(parent, cst.IfExp) and parent.test is not value:
+        around = around[:-1]  # relu if name == "relu" else getattr(F, name)
+        value, parent = parent, around[-1]
+    if isinstance(parent, cst.Return):
+        made_by = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
+        says = made_by is not None and _ACTIVATING.search(made_by.name.value)
+        return helper if says and space != "torch.nn" else None
     if not isinstance(parent, cst.Assign) or len(parent.targets) != 1:
         return None
     target = parent.targets[0].target

@@ -115,6 +115,8 @@ class Python(Attributes):
             items = [kind for _, kind in args if _ is None]
             if len(items) == 1 or name == "sum":
                 return widen(k.element(items[0])) if items else k.UNKNOWN
+            if node is not None and _compares_with_number(node, items):
+                return k.Scalar("number")
             result = items[0] if items else k.UNKNOWN
             for kind in items[1:]:
                 result = k.join(result, kind)
@@ -275,3 +277,13 @@ def partial_result(name: str) -> k.Kind:
     rules = definitions.ops(name.removeprefix(PARTIAL))
     single = rules and all(rule.returns.startswith("Tensor") for rule in rules)
     return k.TENSOR if single else k.UNKNOWN
+
+
+def _compares_with_number(node: cst.Call, items: list[k.Kind]) -> bool:
+    """``min(n, self.limit)`` of a number and attributes of which nothing is known: Python compares numbers."""
+    if len(items) != len(node.args):
+        return False
+    unknown = [a.value for a, kind in zip(node.args, items, strict=True) if kind == k.UNKNOWN]
+    numbers = [kind for kind in items if k.scalar_type(kind) in ("int", "float", "number")]
+    told = all(isinstance(one, cst.Attribute) for one in unknown)
+    return bool(unknown and numbers) and told and len(unknown) + len(numbers) == len(items)

@@ -121,11 +121,13 @@ def take_out(sequential, index):
 
 
 class Unregistered(nnx.List):
-    """A list of modules that are children under other names; torch's state_dict does not know the list."""
+    """A list of modules that torch's state_dict does not know: children under other names, or such as keep nothing."""
 
 
 def put_in(sequential, index, layer):
     """``sequential[index] = layer`` of torch, whether the layers have names or not."""
+    # Flax has seen a function or a module here, and holds on to that
+    layer = nnx.data(layer) if isinstance(layer, nnx.Module) else nnx.static(layer)
     if hasattr(sequential, "names"):
         sequential[index] = layer
     else:
@@ -207,10 +209,10 @@ def items_of(value):
     return value.layers if names & {"Sequential", "NamedSequential"} else value
 
 
-def slice_of(value, start, stop):
-    """``value[start:stop]``; of a Sequential a Sequential, whose layers keep their names or numbers."""
-    layers = items_of(value)
+def slice_of(value, start, stop, step=None):
+    """``value[start:stop:step]``; of a Sequential a Sequential, whose layers keep their names or numbers."""
+    layers, part = items_of(value), slice(start, stop, step)
     if layers is value:
-        return value[start:stop]
+        return value[part]
     names = getattr(value, "names", None) or [str(i) for i in range(len(layers))]
-    return NamedSequential(zip(names[start:stop], layers[start:stop], strict=True))
+    return NamedSequential(zip(names[part], layers[part], strict=True))

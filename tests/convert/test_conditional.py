@@ -116,6 +116,37 @@ def test_activations_by_name(names: tuple[str, str]) -> None:
     np.testing.assert_allclose(port(X.numpy()), expected, rtol=1e-5, atol=1e-6)
 
 
+RETURNED = """
+def doubled(x):
+    return 2 * x
+
+
+def get_activation_fn(name):
+    return doubled if name == "doubled" else torch.sigmoid if name == "sigmoid" else getattr(F, name)
+
+
+class M(nn.Module):
+    def __init__(self, act="relu"):
+        super().__init__()
+        self.act = get_activation_fn(act)
+        self.last = torch.tanh if act == "tanh" else getattr(F, act)
+
+    def forward(self, x):
+        return self.act(x) + self.last(x)
+"""
+
+
+@pytest.mark.parametrize("name", ["gelu", "sigmoid", "tanh"])
+def test_what_returns_an_activation(name: str) -> None:
+    model, port, _ = both(RETURNED, name)
+    np.testing.assert_allclose(port(X.numpy()), model(X), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["get_loss", "get_fn", "get_action", "exact"])
+def test_what_returns_another_function(name: str) -> None:
+    assert "API001" in rules_of(f"def {name}(name: str):\n    return getattr(F, name)\n")
+
+
 def test_a_name_that_is_no_activation_raises() -> None:
     with pytest.raises(NotImplementedError, match="'softmax' is none of relu"):
         activation("softmax")

@@ -297,3 +297,124 @@ def test_a_sequential_that_a_function_makes(make: str, line: str) -> None:
 @pytest.mark.parametrize("line", ["features.append(nn.Tanh())", "features.insert(0, nn.Tanh())"])
 def test_a_sequential_that_a_function_makes_gains_no_layer(line: str) -> None:
     assert rules_of(MADE.format(make="by_name", line=line)) == ["API007"]
+
+
+SLICED = """
+from collections import OrderedDict
+
+
+def plain():
+    return nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4), nn.Linear(4, 4))
+
+
+def named():
+    return nn.Sequential(OrderedDict(a=nn.Linear(4, 4), b=nn.Tanh(), c=nn.Linear(4, 4), d=nn.Linear(4, 4)))
+
+
+class Enc(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        return self.net(x)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        net = {make}()
+        self.head, self.tail = net[:2], net[2:]
+        self.enc = Enc(net[1:3])
+        self.list = nn.ModuleList([net[:1], net[1:], *net[2:]])
+        self.dict = nn.ModuleDict({"odd": net[1::2], "even": net[::2]})
+        self.seq = nn.Sequential(net[:1], nn.ReLU(), net[3:])
+        self.rest = self.after(net, 2)
+
+    def after(self, net, place):
+        return net[place:]
+
+    def forward(self, x):
+        for one in self.seq:
+            x = one(x)
+        for one in self.head[:1]:
+            x = one(x)
+        return self.tail(self.head(x)) + self.enc(x) + self.list[1](x) + self.dict["odd"](x) + self.rest(x)
+"""
+
+
+@pytest.mark.parametrize("make", ["plain", "named"])
+def test_a_kept_slice_of_a_sequential_keeps_its_names(make: str) -> None:
+    check(SLICED.replace("{make}", make))
+
+
+SPREAD = """
+import functools
+import itertools
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        net = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4), nn.Linear(4, 4))
+        self.list = nn.ModuleList([*net[2:], *net])
+        self.list.extend(net[:1])
+        layers = [*net[:2]]
+        layers += net[2:]
+        layers.extend(net[::2])
+        self.seq = nn.Sequential(*layers)
+        first, *rest = net[1:]
+        self.rest = nn.Sequential(*rest)
+        self.both = nn.Sequential(*itertools.chain(net[:1], self.rest))
+        self.sum = net[1:] + nn.Sequential(nn.ReLU(), nn.Linear(4, 4))
+        self.net = net
+
+    def forward(self, x):
+        x = functools.reduce(lambda h, layer: layer(h), self.both, self.sum(x))
+        for one in [*self.list, self.net[0]]:
+            x = one(x)
+        first, second = self.net[:2]
+        return self.seq(x) + self.rest(x) + second(first(x)) + len(self.net[1:])
+"""
+
+
+def test_the_layers_of_a_sequential_one_by_one() -> None:
+    check(SPREAD)
+
+
+PUT = """
+def plain():
+    return nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
+
+
+class Back(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = plain()
+
+    def forward(self, x):
+        return self.features(x)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.back = Back()
+        self.back.features[-1] = nn.Identity()
+        self.net = plain()
+        self.net[0] = nn.Identity()
+        self.net[1] = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.net(self.back(x))
+"""
+
+
+def test_a_function_in_the_place_of_a_layer() -> None:
+    check(PUT)
+
+
+@pytest.mark.parametrize("value", ["2 * net", "net * 2", "net + [nn.Linear(4, 4)]"])
+def test_other_operators_of_a_sequential_are_a_finding(value: str) -> None:
+    source = f"def f():\n    net = nn.Sequential(nn.Linear(4, 4))\n    return {value}\n"
+    assert "API007" in rules_of(source)

@@ -108,8 +108,30 @@ class P3(nn.Module):
         for i in range(2):
             x = x * getattr(self, f"b{i}") + getattr(self, f"p{i}")
         return x
+
+
+class Z1(nn.Module):
+    def __init__(self, n=2):
+        super().__init__()
+        self.qs = nn.ModuleList([nn.Linear(3, 3) for _ in range(n)])
+        self.ks = nn.ModuleList([nn.Linear(3, 3) for _ in range(n)])
+        self.acts = nn.ModuleList([nn.Tanh(), nn.ReLU()])
+        self.pairs = list(zip(self.qs, self.ks, range(n)))
+        self.last = tuple(self.ks[1:])
+        self.steps = list(enumerate(reversed(self.qs)))
+        self.named = list(zip(("a", "b"), self.acts))
+        self.fc, self.out = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.table = {"fc": self.fc, "out": self.out} if n > 1 else {}
+    def forward(self, x):
+        for q, k, i in self.pairs:
+            x = q(x) + k(x) * i
+        for i, q in self.steps:
+            x = q(x) + i
+        x = self.table["fc"](x)
+        return self.last[0](x) + self.named[0][1](x)
 """
 BUILT = (
+    "Z1()",
     "L1()",
     "L2()",
     "L3()",
@@ -139,7 +161,15 @@ def test_the_same_objects_under_both_names(both: tuple[dict, dict], built: str) 
     assert set(migrator.to_state_dict(port)) == set(state)
 
 
-def test_layers_that_have_no_other_name_are_a_finding() -> None:
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[nn.Linear(3, 3), nn.Linear(3, 3)]",
+        "list(zip(self.known, [nn.Linear(3, 3)]))",
+        "tuple(zip((1, 2), [nn.Linear(3, 3) for _ in range(2)]))",
+    ],
+)
+def test_layers_that_have_no_other_name_are_a_finding(value: str) -> None:
     source = """
 import torch.nn as nn
 
@@ -147,9 +177,11 @@ import torch.nn as nn
 class M(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = [nn.Linear(3, 3), nn.Linear(3, 3)]
+        self.known = nn.ModuleList([nn.Linear(3, 3)])
+        self.layers = {value}
 
     def forward(self, x):
         return self.layers[0](x)
 """
+    source = source.replace("{value}", value)
     assert [f.rule for f in convert_source(source).findings if f.blocks] == ["API008"]

@@ -60,6 +60,16 @@ HEAD = "def f(x: torch.Tensor, y: torch.Tensor, n: int, mask: torch.BoolTensor):
             id="out",
         ),
         pytest.param(["return (x + 1).mul_(y)"], "return (x + 1) * y", id="temporary"),
+        pytest.param(
+            ["return x[0].unsqueeze_(0).transpose_(0, 1) + y"],
+            "return x[0][None].swapaxes(0, 1) + y",
+            id="a part has a shape of its own",
+        ),
+        pytest.param(
+            ["return x.transpose(0, 1).unsqueeze_(0) + y, x"],
+            "return x.swapaxes(0, 1)[None] + y, x",
+            id="a view has a shape of its own",
+        ),
     ],
 )
 def test_rewrite(lines: list[str], expected: str) -> None:
@@ -84,6 +94,11 @@ def test_rewrite(lines: list[str], expected: str) -> None:
             ["z = x + 1", "for row in z:", "    row.add_(1)", "return z"],
             "MUT001",
             id="rows in a loop",
+        ),
+        pytest.param(
+            ["z = x.contiguous().unsqueeze_(0) + y", "return z, x"],
+            "MUT001",
+            id="what may be the tensor itself has another shape",
         ),
         pytest.param(
             ["z = x + 1", "y = F.dropout(z, 0.5, True, n > 1)", "return y + z"],

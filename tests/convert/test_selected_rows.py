@@ -24,6 +24,30 @@ class Expert(nn.Module):
         return self.down(h * self.up(x))
 
 
+def linear(x, weight, bias=None):
+    if weight.element_size() > 1:
+        return F.linear(x, weight, bias)
+    raise NotImplementedError
+
+
+def centred(x, weight):
+    if weight is not None:
+        x = x - x.mean(0)
+    return x
+
+
+class Parallel(nn.Module):
+    def __init__(self, d: int, bias: bool):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(d, d))
+        self.bias = nn.Parameter(torch.ones(d)) if bias else None
+    def forward(self, x):
+        y = linear(x, self.weight)
+        if self.bias is not None:
+            y += self.bias
+        return y
+
+
 class M(nn.Module):
     def __init__(self, d: int = 4, n: int = 5):
         super().__init__()
@@ -33,6 +57,7 @@ class M(nn.Module):
         self.mlps = nn.ModuleList([nn.Sequential(nn.Linear(d, d), nn.GELU()) for _ in range(n)])
         self.norms = nn.ModuleList([nn.BatchNorm1d(d) for _ in range(n)])
         self.held = nn.ModuleList([Expert(d) if i < n else None for i in range(n)])
+        self.parallel = nn.ModuleList([Parallel(d, True) for i in range(n)])
         self.scale = nn.Parameter(torch.full((d,), 1.5))
         self.seen = []
     def forward(self, x):
@@ -95,6 +120,15 @@ slot, rows = torch.where(mask.t())
 state = x[None, rows].reshape(-1, x.shape[-1])
 out.index_add_(0, rows, self.experts[i](state) * weights[rows, slot, None])
 """,
+    "by functions": """
+rows, slot = torch.where(mask)
+out[rows] += self.parallel[i](x[rows]) * weights[rows, slot, None]
+""",
+    "flat": """
+slot, rows = torch.where(mask.t())
+state = flat[rows].reshape(-1, x.shape[-1])
+out.index_add_(0, rows, self.experts[i](state) * weights[rows, slot, None])
+""",
     "one axis": """
 found = mask.any(dim=-1)
 rows = torch.where(found)[0]
@@ -108,8 +142,9 @@ out[rows] += F.linear(x[rows], self.experts[i].up.weight[:4]) * share.unsqueeze(
 def written(body: str) -> str:
     lines = "".join(f"            {line}\n" for line in body.strip("\n").splitlines())
     count = "counts = torch.bincount(chosen.flatten(), minlength=self.n).tolist()"
+    flat = "        flat = x.view(-1, x.shape[-1])\n" if "flat[" in body else ""
     before = f"        {count}\n" if "counts" in body and "bincount" not in body else ""
-    return MODEL.replace("{body}\n", lines).replace("{before}", before)
+    return MODEL.replace("{body}\n", lines).replace("{before}", flat + before)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -154,6 +189,7 @@ OTHERWISE = {
     "a softmax that may be over the rows": "out[rows] += F.softmax(x[rows, 0], dim=-1).unsqueeze(-1)",
     "rows of one another": "out[rows] += x[rows] @ x[rows].t() @ x[rows]",
     "rows turned over": "out[rows] += x[rows].flip(0)",
+    "a function that looks at all rows": "out[rows] += centred(x[rows], self.scale)",
     "no derivative at zero": "out[rows] += x[rows].sqrt()",
     "another tensor of as many rows": "out[rows] += x[rows] * x[:2]",
     "values of as many rows": "out[rows] = x[:2]",

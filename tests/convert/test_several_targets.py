@@ -115,6 +115,23 @@ class T4(nn.Module):
     def forward(self, x):
         self.buf[0], self.buf[1] = x[2].detach(), x[3].detach()
         return x + self.buf
+
+
+class T5(nn.Module):
+    def forward(self, x):
+        f = torch.tanh
+        X, G, H = torch.zeros(3, 4, 4), torch.zeros(3, 4, 4), torch.zeros(4, 4)
+        X[0], G[0] = x, f(x)
+        X[1], G[1] = G[0], f(G[0])
+        H[0, 1:] = H[1:, 0] = 1
+        H[2] = H[3] = last = x[0] * 2
+        H[1, 2] = H[2, 1] = x.sum()
+        i, row = 1, torch.zeros(5)
+        row[i], i = i + 5, 3
+        row[i] = 9
+        H[0], H[1] = H[1].clone(), H[0] * 2
+        G[:, i], X[:, i] = X[:, i].clone(), G[:, i].clone()
+        return X, G, H, last, row
 """
 BUILT = {
     "S1": (2, 4),
@@ -125,6 +142,7 @@ BUILT = {
     "T1": (4, 4),
     "T2": (4, 4),
     "T4": (4, 4),
+    "T5": (4, 4),
 }
 
 
@@ -133,7 +151,7 @@ def test_the_state_goes_on(name: str) -> None:
     theirs, ours, _ = loaded(SOURCE)
     torch.manual_seed(0)
     original = theirs[name]()
-    port = ours[name](rngs=nnx.Rngs(0)) if name not in ("T1", "T2") else ours[name]()
+    port = ours[name](rngs=nnx.Rngs(0)) if name not in ("T1", "T2", "T5") else ours[name]()
     migrator.load_state_dict(port, original.state_dict())
     for seed in range(3):
         x = np.random.default_rng(seed).normal(size=BUILT[name]).astype(np.float32)
@@ -144,11 +162,22 @@ def test_the_state_goes_on(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["y[0], y[1] = y[1], y[0]", "a, y[0] = x[0], a", "y[0], b = y[1] * 2, y"]
+    "line",
+    [
+        "y[0], y[1] = y[1], y[0]",
+        "a, y[0] = x[0], a",
+        "y[0], b = y[1] * 2, y",
+        "y[0], z[0] = z[1], y[0] + 1",
+        "y[0] = y[1] = y[2] + 1",
+        "z[0] = y[1] = z[2]",
+        "y[0], z[0] = x[0], g()",
+        "y[0], y[1] = y[1], y[0].clone()",
+    ],
 )
 def test_parts_that_are_read_as_well_are_a_finding(line: str) -> None:
     """The views of ``y[0], y[1] = y[1], y[0]`` are read after the first write, so that torch swaps nothing."""
     source = (
-        f"import torch\n\n\ndef f(x: torch.Tensor):\n    y = x.clone()\n    {line}\n    return y\n"
+        "import torch\n\n\ndef f(x: torch.Tensor):\n    y, z = x.clone(), x + 1\n"
+        f"    g = lambda: y[1] * 2\n    {line}\n    return y\n"
     )
     assert [f.rule for f in convert_source(source).findings if f.blocks] == ["MUT002"]

@@ -7,6 +7,7 @@ import textwrap
 import libcst as cst
 import pytest
 
+import migrator
 from migrator.infer import infer
 from migrator.infer import kinds as k
 from migrator.source import Source
@@ -252,3 +253,52 @@ def test_functions_of_numpy(value: str, expected: k.Kind) -> None:
         kind_of(f"import numpy as np\ndef f(n: int, names, lows):\n    r = {value}\n", "r")
         == expected
     )
+
+
+LIMITED = """
+import torch
+import torch.nn as nn
+
+
+class Positions(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(1, n, 3))
+
+    def forward(self, length):
+        return self.table[:, :length]
+
+
+class Filter(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.positions = Positions(n)
+
+    def forward(self, x, length, k=None):
+        return x + self.positions(length)
+
+
+class M(nn.Module):
+    def __init__(self, most):
+        super().__init__()
+        self.most = most
+        self.filter = Filter(most)
+
+    def forward(self, x):
+        n = min(x.size(-2), self.most)
+        return self.filter(x[:, :n], n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "open_"),
+    [
+        ("min(x.size(-2), self.most)", False),
+        ("max(1, self.most)", False),
+        ("max(x.mean(), self.most)", True),
+    ],
+)
+def test_a_number_and_what_it_is_compared_with(number: str, open_: bool) -> None:
+    """Where nothing is known of an attribute: Python compares numbers, and a tensor stays one."""
+    source = LIMITED.replace("min(x.size(-2), self.most)", number)
+    assert migrator.convert_source(source).complete is not open_

@@ -60,6 +60,7 @@ ORDER = (
     "initializers",
     "lost_writes",
     "functions",
+    "spread_layers",
     "containers",
     "counted_parameters",
     "loops",

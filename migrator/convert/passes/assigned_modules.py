@@ -18,6 +18,7 @@ from migrator.convert.passes.unregistered import (
     is_collected,
     is_registered,
 )
+from migrator.convert.passes.without_state import keeps_nothing
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -45,6 +46,7 @@ def plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Ass
     registered = owner is not None and (
         is_registered(ctx, owner, target.attr.value)
         or is_collected(ctx, owner, target.attr.value, node.value)
+        or _holds_nothing(rw, node.value)
     )
     if not registered or not ctx.in_init:
         what = "modules in a plain list are not registered: torch neither trains nor saves them"
@@ -53,6 +55,15 @@ def plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Ass
     name = ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
     value = cst.Call(cst.Name(name), [cst.Arg(rw.visit(node.value))])
     return syntax.changed(node, value=value)
+
+
+def _holds_nothing(rw: Rewriter, value: cst.BaseExpression) -> bool:
+    """Whether a list is written out whose modules keep nothing that torch would train, save or switch."""
+    if isinstance(value, cst.List):
+        items = [element.value for element in value.elements]
+    else:
+        items = [value.elt] if isinstance(value, cst.ListComp) else []
+    return bool(items) and all(keeps_nothing(rw.ctx, rw.ctx.kind(item)) for item in items)
 
 
 _SEQUENTIAL = k.Class("torch.nn.Sequential")

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
+from migrator.convert.kept_slices import is_kept, keeps_names
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.construction import PARAMETERS
@@ -22,7 +23,9 @@ NAMES = {
     "torch.nn.ParameterList": "nnx.List",
     "torch.nn.ParameterDict": "nnx.Dict",
 }
-_ITERATING = frozenset("enumerate len zip reversed list iter tuple map".split())
+_ITERATING = frozenset(
+    "enumerate len zip reversed list iter tuple map filter any all sum sorted set".split()
+)
 _EDITING = ("insert", "pop", "__delitem__")
 LIST_METHODS = frozenset("append extend insert pop".split())
 
@@ -413,7 +416,7 @@ def item(rw: Rewriter, node: cst.Subscript) -> Any:
         return None
     if isinstance(parent, cst.AssignTarget) and _names_children(rw, node.value):
         return rw.rebuild(node)
-    if isinstance(parent, cst.Assign) and _begins_later(node):
+    if keeps_names(rw.ctx, node) and is_kept(rw.ctx, node, parent):
         return _slice_of(rw, node)
     layers = cst.Attribute(rw.visit(node.value), cst.Name("layers"))
     made = syntax.changed(node, value=layers, slice=[rw.visit(s) for s in node.slice])
@@ -433,18 +436,12 @@ def _of_some_container(
     return syntax.changed(node, value=items, slice=[rw.visit(one) for one in node.slice])
 
 
-def _begins_later(node: cst.Subscript) -> bool:
-    """``[1:]``: layers that keep their numbers in torch."""
-    part = node.slice[0].slice
-    lower = part.lower if isinstance(part, cst.Slice) and part.step is None else None
-    return lower is not None and syntax.code(lower) != "0"
-
-
 def _slice_of(rw: Rewriter, node: cst.Subscript) -> cst.Call:
     name = rw.ctx.helpers.need(module_file("rules.compat.containers"), "slice_of")
     part = node.slice[0].slice
     assert isinstance(part, cst.Slice)
-    bounds = [rw.visit(one) if one is not None else None for one in (part.lower, part.upper)]
+    given = [part.lower, part.upper, *([part.step] if part.step is not None else [])]
+    bounds = [rw.visit(one) if one is not None else None for one in given]
     args = [cst.Arg(one if one is not None else cst.Name("None")) for one in bounds]
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.value)), *args])
 

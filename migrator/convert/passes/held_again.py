@@ -13,6 +13,7 @@ from migrator.convert.context import Context
 from migrator.convert.passes import targets
 from migrator.convert.passes.assigned_modules import plain_list
 from migrator.convert.passes.held import is_function
+from migrator.convert.passes.own_members import members
 from migrator.convert.passes.unregistered import is_registered
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -35,6 +36,10 @@ def listed(rw: Rewriter, node: cst.Assign) -> Any:
         made: Any = cst.List([cst.Element(_reference(rw, part)) for part in parts])
     elif isinstance(value, cst.Dict) and value.elements:
         return _table(rw, node, value)
+    elif isinstance(value, cst.IfExp) and _are_tables(ctx, value):
+        ctx.helpers.use("nnx")
+        call = syntax.with_args(cst.Call(syntax.parse("nnx.data")), [cst.Arg(rw.visit(value))])
+        return syntax.changed(node, value=call)
     elif isinstance(value, cst.ListComp) and _is_computed(ctx, value.elt):
         made = rw.visit(value)
     elif isinstance(value, cst.List) and _gathers(ctx, target.attr.value):
@@ -44,6 +49,21 @@ def listed(rw: Rewriter, node: cst.Assign) -> Any:
     name = ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
     call = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(syntax.unparenthesized(made))])
     return syntax.changed(node, value=call)
+
+
+def _are_tables(ctx: Context, value: cst.IfExp) -> bool:
+    """``{"a": self.a} if both else {}``: layers of the module's own on either side, none of them a Variable."""
+    entries: list[cst.BaseDictElement] = []
+    for side in (value.body, value.orelse):
+        if not isinstance(side, cst.Dict):
+            return False
+        entries += side.elements
+    return bool(entries) and all(
+        isinstance(one, cst.DictElement)
+        and _is_own(ctx, one.value)
+        and isinstance(ctx.facts.kind(one.value), k.Module)
+        for one in entries
+    )
 
 
 def _table(rw: Rewriter, node: cst.Assign, value: cst.Dict) -> Any:
@@ -74,6 +94,11 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
         return None
     if _gathers_children(ctx, node.value):
         raise plainly_kept(node)
+    over = members(ctx, node.value)
+    if over is not None:
+        if not over:
+            raise plainly_kept(node)
+        return _as_unregistered(rw, node)
     parts = list(_parts(ctx, node.value))
     if parts == [node.value]:
         return None
@@ -88,8 +113,13 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
     dicts = [n for n in syntax.walk(node.value) if isinstance(n, (cst.Dict, cst.DictComp, cst.Set))]
     if dicts or not all(_is_own(ctx, part) for part in layers) or isinstance(node.value, cst.Call):
         raise plainly_kept(node)
+    return _as_unregistered(rw, node)
+
+
+def _as_unregistered(rw: Rewriter, node: cst.Assign) -> cst.Assign:
+    """The value as a list, those in it too, that the state_dict does not name."""
     file = module_file("rules.compat.containers")
-    name, lists = (ctx.helpers.need(file, one) for one in ("Unregistered", "nested_list"))
+    name, lists = (rw.ctx.helpers.need(file, one) for one in ("Unregistered", "nested_list"))
     inner = cst.Call(cst.Name(lists), [cst.Arg(rw.visit(node.value))])
     call = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(inner)])
     return syntax.changed(node, value=call)

@@ -19,7 +19,14 @@ from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets, unknown_items
 from migrator.convert.passes.bounded_writes import fills, within_bounds
 from migrator.convert.passes.state_alias import named_state, with_state
-from migrator.convert.passes.view_writes import is_new, is_view, read_elsewhere, used_view
+from migrator.convert.passes.view_writes import (
+    is_new,
+    is_part_of_new,
+    is_view,
+    only_reshapes_part,
+    read_elsewhere,
+    used_view,
+)
 from migrator.convert.passes.walked import check_written
 from migrator.convert.rewriter import Rewriter, Starting, converts
 from migrator.convert.sharing import inplace_argument
@@ -299,6 +306,8 @@ def _used_result(
         for one in with_state(rw, target, [line]):
             statement.before.append(cst.SimpleStatementLine([one]))
         return target
+    if only_reshapes_part(rw, node, target):
+        return value()
     if isinstance(target, cst.Call):
         if is_new(rw, target):
             return value()
@@ -308,7 +317,7 @@ def _used_result(
         return value()
     if isinstance(target, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
         return value()
-    if _is_part_of_new(rw, target):
+    if is_part_of_new(rw, target):
         return value()
     whole = not isinstance(target, cst.Subscript) or isinstance(ctx.kind(target.value), k.Tensor)
     if whole and views.is_assigned_to(ctx.statements[-1].node if ctx.statements else None, target):
@@ -320,25 +329,6 @@ def _used_result(
         "a tensor is changed in the middle of an expression",
         "give the change a statement of its own",
     )
-
-
-_REDUCING = frozenset(
-    f"{owner}.{name}"
-    for owner in ("torch", "Tensor")
-    for name in "max min sort topk median nanmedian mode kthvalue cummax cummin".split()
-)
-
-
-def _is_part_of_new(rw: Rewriter, target: cst.BaseExpression) -> bool:
-    """``x.max(-1).values``, ``torch.sort(x)[0]``: a tensor that this very expression makes."""
-    inner: cst.BaseExpression | None = None
-    if isinstance(target, cst.Attribute) and target.attr.value in ("values", "indices"):
-        inner = target.value
-    elif isinstance(target, cst.Subscript) and isinstance(rw.ctx.kind(target.value), k.Tuple):
-        inner = target.value
-    if not isinstance(inner, cst.Call) or (rw.ctx.facts.callee(inner) or "") not in _REDUCING:
-        return False
-    return not any(a.keyword is not None and a.keyword.value == "out" for a in inner.args)
 
 
 def _is_last_use(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:

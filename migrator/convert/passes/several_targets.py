@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.tied_arguments import is_kept_whole
+from migrator.convert.passes.view_writes import is_new
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.tied import in_turn
@@ -29,12 +30,16 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     if in_turn(node) and _keeps_arguments(rw, node):
         return _visited(rw, node, _pairs(node) or ())
     if len(places) > 1:
-        return _chained(rw, node) if not _holds_item(rw, places) else None
+        if not _holds_item(rw, places):
+            return _chained(rw, node)
+        return _chained(rw, node) if _are_separate_items(rw, node) else None
     if _holds_item(rw, places):
-        _check_separate(node)
         pairs = _pairs(node)
-        if pairs is not None:
+        if pairs is not None and not _are_new(rw, node, pairs):
+            _check_order(rw, node, pairs)
             return _visited(rw, node, pairs)
+        if pairs is None:
+            _check_separate(node)
     later: list[cst.Assign] = []
     target = _named(rw, places[0], later)
     made = rw.visit(syntax.changed(node, targets=[cst.AssignTarget(target)]))
@@ -107,6 +112,45 @@ def _check_separate(node: cst.Assign) -> None:
         raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
 
 
+def _check_order(rw: Rewriter, node: cst.Assign, pairs: list[cst.Assign]) -> None:
+    """Each part is read after those before it are written, where Python reads all of them first."""
+    written: set[str] = set()
+    for one in pairs:
+        if not written.isdisjoint(_read(rw, one.value)):
+            raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
+        written |= set(_roots(one.targets[0].target))
+
+
+def _are_new(rw: Rewriter, node: cst.Assign, pairs: list[cst.Assign]) -> bool:
+    """``x[0], x[1] = x[1].clone(), x[0].clone()``: what is written is read before, and copied."""
+    written = set(_roots(node.targets[0].target))
+    swapped = [one.value for one in pairs if not written.isdisjoint(_read(rw, one.value))]
+    later = [one.value for one in pairs[1:]]
+    return any(one in later for one in swapped) and all(is_new(rw, one) for one in swapped)
+
+
+def _are_separate_items(rw: Rewriter, node: cst.Assign) -> bool:
+    """``H[:, 0] = H[:, 1] = v``: nothing but parts of tensors, of which the value and the places read nothing."""
+    items = [one.target for one in node.targets]
+    if not all(isinstance(item, cst.Subscript) and _holds_item(rw, [item]) for item in items):
+        return False
+    read = _read(rw, node.value).union(
+        *(syntax.names(part) for item in items for part in item.slice)  # type: ignore[attr-defined]
+    )
+    return read.isdisjoint(name for item in items for name in _roots(item))
+
+
+def _read(rw: Rewriter, value: cst.BaseExpression) -> set[str]:
+    """The names that an expression reads, and those that functions of the same scope read when it calls one."""
+    found = set(syntax.names(value))
+    info = rw.ctx.frame.info if rw.ctx.frame is not None else None
+    if info is not None and any(isinstance(n, cst.Call) for n in syntax.walk(value)):
+        for inner in syntax.walk(info.node.body):
+            if isinstance(inner, (cst.FunctionDef, cst.Lambda)):
+                found |= set(syntax.names(inner.body))
+    return found
+
+
 def _roots(target: cst.BaseExpression) -> Iterator[str]:
     """The names that a target binds or writes to; those of an index are only read."""
     if isinstance(target, _SEQUENCES):
@@ -133,7 +177,7 @@ def _chained(rw: Rewriter, node: cst.Assign) -> list[Any]:
     """``self.a = self.b = v`` → ``a = v`` and one assignment each, from the left as Python does."""
     first: list[cst.Assign] = []
     value = node.value
-    if not isinstance(value, cst.Name):
+    if not isinstance(value, (cst.Name, cst.Integer, cst.Float)):
         value = cst.Name(rw.ctx.unused("value"))
         rw.ctx.facts.kinds[value] = rw.ctx.facts.kind(node.value)
         first = [cst.Assign([cst.AssignTarget(value)], node.value)]

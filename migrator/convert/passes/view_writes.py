@@ -226,6 +226,48 @@ def is_new(rw: Rewriter, node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.BinaryOperation) and isinstance(rw.ctx.kind(node), k.Tensor)
 
 
+_REDUCING = frozenset(
+    f"{owner}.{name}"
+    for owner in ("torch", "Tensor")
+    for name in "max min sort topk median nanmedian mode kthvalue cummax cummin".split()
+)
+
+
+def is_part_of_new(rw: Rewriter, target: cst.BaseExpression) -> bool:
+    """``x.max(-1).values``, ``torch.sort(x)[0]``: a tensor that this very expression makes."""
+    inner: cst.BaseExpression | None = None
+    if isinstance(target, cst.Attribute) and target.attr.value in ("values", "indices"):
+        inner = target.value
+    elif isinstance(target, cst.Subscript) and isinstance(rw.ctx.kind(target.value), k.Tuple):
+        inner = target.value
+    if not isinstance(inner, cst.Call) or (rw.ctx.facts.callee(inner) or "") not in _REDUCING:
+        return False
+    return not any(a.keyword is not None and a.keyword.value == "out" for a in inner.args)
+
+
+_OTHER_SHAPE = frozenset("squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_".split())
+
+
+_OWN_VIEWS = frozenset(
+    "view view_as reshape reshape_as transpose swapaxes swapdims permute movedim moveaxis t unsqueeze squeeze detach "
+    "expand expand_as broadcast_to narrow select unfold diagonal".split()
+)
+"""Methods that give a tensor object of their own, also where it has the same numbers: not ``contiguous`` and ``to``."""
+
+
+def only_reshapes_part(rw: Rewriter, node: cst.BaseExpression, target: cst.BaseExpression) -> bool:
+    """``x[t].unsqueeze_(0)``: the part is a tensor object of its own, which alone has another shape then."""
+    while node is not target:
+        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+            return False
+        if node.func.attr.value not in _OTHER_SHAPE:
+            return False
+        node = views.undressed(node.func.value)
+    if isinstance(target, cst.Call):
+        return (rw.ctx.facts.callee(target) or "").removeprefix("Tensor.") in _OWN_VIEWS
+    return isinstance(target, cst.Subscript) and isinstance(rw.ctx.kind(target.value), k.Tensor)
+
+
 def read_elsewhere(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:
     """Whether a statement reads a name outside of one of its calls."""
     return reads_in(statement, target.value) > syntax.names(call).get(target.value, 0)

@@ -1,0 +1,270 @@
+"""Expressions over names that have a row for each selected place, of which each row is reckoned from the same row alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+
+_FUNCTIONS = frozenset(
+    f"torch.nn.functional.{name}"
+    for name in "silu gelu relu sigmoid tanh dropout leaky_relu elu softplus relu6 hardswish mish linear".split()
+) | frozenset({"torch.sigmoid", "torch.tanh", "torch.relu"})
+"""What looks at each row by itself, at any finite number."""
+_METHODS = frozenset(
+    "float half bfloat16 to type_as clone contiguous detach sigmoid tanh relu".split()
+)
+_LAYERS = frozenset(
+    f"torch.nn.{name}"
+    for name in "Linear Identity Dropout ReLU GELU SiLU Sigmoid Tanh LeakyReLU ELU Mish Hardswish ReLU6 "
+    "Softplus LayerNorm".split()
+)
+_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply)
+_SHAPES = frozenset({"torch.zeros", "torch.ones"})
+_MOST = 6
+"""Calls of forward passes within one another that are looked into."""
+
+
+class NotByRow(Exception):
+    """Rows are used otherwise."""
+
+
+@dataclass
+class ByRow:
+    """Expressions over names that have a row for each place."""
+
+    ctx: Context
+    rows: set[str]
+    places: set[str]
+    numbers: set[str]
+    depth: int = 0
+
+    def of(self, node: cst.CSTNode) -> bool:
+        """See ``_Region.by_row``."""
+        if not self.rows & set(syntax.names(node)):
+            return False
+        if isinstance(node, cst.Name):
+            return True
+        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+            return self.of(node.expression)
+        if isinstance(node, cst.BinaryOperation):
+            left, right = self.of(node.left), self.of(node.right)
+            alone = None if left and right else node.right if left else node.left
+            if isinstance(node.operator, _OPERATORS) and self.is_for_each(alone):
+                return True
+            if isinstance(node.operator, cst.Divide) and left and not right:
+                if self.is_for_each(alone):
+                    return True
+                raise NotByRow
+            if isinstance(node.operator, cst.MatrixMultiply) and left and not right:
+                return True
+        elif isinstance(node, cst.Subscript):
+            return self._item(node)
+        elif isinstance(node, cst.Call):
+            return self._call(node)
+        raise NotByRow
+
+    def is_for_each(self, node: cst.BaseExpression | None) -> bool:
+        """Whether what meets rows is a number or a parameter: another tensor may have just as many rows."""
+        if node is None:
+            return True
+        kind = self.ctx.kind(node)
+        return k.scalar_type(kind) is not None or (isinstance(kind, k.Tensor) and bool(kind.role))
+
+    def indexes(self, node: cst.Subscript) -> bool:
+        """Whether the first of the indices are places, and the others numbers, places or nothing of the kind."""
+        first = node.slice[0].slice
+        if not isinstance(first, cst.Index) or not self.of(first.value):
+            return False
+        if not self.is_place(first.value):
+            return False
+        for element in node.slice[1:]:
+            item = element.slice
+            if not isinstance(item, cst.Index):
+                if self.rows & set(syntax.names(item)):
+                    return False
+            elif self.of(item.value):
+                if not self.is_place(item.value):
+                    return False
+            else:
+                kind = self.ctx.kind(item.value)
+                if k.scalar_type(kind) != "int" and kind != k.NONE:
+                    return False
+        return True
+
+    def is_place(self, node: cst.BaseExpression) -> bool:
+        """Whether rows are whole numbers: by those that are true or not, others would be selected once more."""
+        kind = self.ctx.kind(node)
+        if isinstance(kind, k.Tensor) and kind.dtype is not None:
+            return kind.dtype == "int"
+        if any(isinstance(n, (cst.Subscript, cst.Call)) for n in syntax.walk(node)):
+            return False
+        return self.rows & set(syntax.names(node)) <= self.numbers
+
+    def _item(self, node: cst.Subscript) -> bool:
+        if not self.of(node.value):
+            if self.indexes(node):
+                return True
+            raise NotByRow
+        first, rest = node.slice[0].slice, node.slice[1:]
+        if self.rows & {n for e in node.slice for n in syntax.names(e)}:
+            raise NotByRow
+        if isinstance(first, cst.Slice) and not (first.lower or first.upper or first.step):
+            return True
+        dots = isinstance(first, cst.Index) and isinstance(first.value, cst.Ellipsis)
+        if dots and all(syntax.code(e.slice) == "None" for e in rest):
+            return True
+        raise NotByRow
+
+    def _call(self, node: cst.Call) -> bool:
+        name = self.ctx.facts.callee(node) or ""
+        given = [a.value for a in node.args if not a.star]
+        if len(given) != len(node.args):
+            raise NotByRow
+        if name in _SHAPES and self._counts(given[0]):
+            if not any(self.rows & set(syntax.names(a)) for a in given[1:]):
+                return True
+            raise NotByRow
+        func = node.func
+        if name.startswith("Tensor.") and isinstance(func, cst.Attribute):
+            return self._method(func, name.removeprefix("Tensor."), given)
+        by_row = [self.of(one) for one in given]
+        if not by_row or not by_row[0] or any(by_row[1:]) or self.rows & set(syntax.names(func)):
+            raise NotByRow
+        if name in _FUNCTIONS or (name.endswith("()") and self._layer(self.ctx.kind(func))):
+            return True
+        info = self.ctx.facts.names.get(name)
+        if info is not None and info.owner is None and node.args[0].keyword is None:
+            if self.depth <= _MOST and self._passes(info, 0):
+                return True
+        raise NotByRow
+
+    def _counts(self, node: cst.BaseExpression) -> bool:
+        text = syntax.code(node).replace(" ", "")
+        forms = ("{}.numel()", "{}.shape[0]", "{}.size(0)", "len({})")
+        return any(text == form.format(name) for name in self.places for form in forms)
+
+    def _method(self, func: cst.Attribute, method: str, given: list[cst.BaseExpression]) -> bool:
+        if method in ("reshape", "view"):
+            return self._under_one(func.value, given)
+        if not self.of(func.value) or any(self.of(one) for one in given):
+            raise NotByRow
+        if method == "unsqueeze" and len(given) == 1 and syntax.code(given[0]) in ("-1", "1"):
+            return True
+        if method in _METHODS:
+            return True
+        raise NotByRow
+
+    def _under_one(self, node: cst.BaseExpression, given: list[cst.BaseExpression]) -> bool:
+        """``x[None, idx].reshape(-1, width)``: the axis of one goes again; ``x[idx]`` has none to lose.
+
+        Rows of another width would be of another number, and are not written where these are."""
+        if not isinstance(node, cst.Subscript) or len(given) != 2 or syntax.code(given[0]) != "-1":
+            raise NotByRow
+        kind = self.ctx.kind(node.value)
+        if len(node.slice) == 1 and isinstance(kind, k.Tensor) and kind.rank == 2:
+            if self.of(node) and not self.of(node.value) and not self.of(given[1]):
+                return True
+        if len(node.slice) != 2:
+            raise NotByRow
+        first, second = (e.slice for e in node.slice)
+        if isinstance(second, cst.Index) and not self.is_place(second.value):
+            raise NotByRow
+        none = isinstance(first, cst.Index) and syntax.code(first.value) == "None"
+        if not none or not isinstance(second, cst.Index):
+            raise NotByRow
+        if self.of(node.value) or self.of(given[1]) or not self.of(second.value):
+            raise NotByRow
+        return True
+
+    def _layer(self, kind: k.Kind) -> bool:
+        """Whether a layer looks at each row by itself."""
+        if not isinstance(kind, k.Module) or self.depth > _MOST:
+            return False
+        if kind.cls == "torch.nn.Sequential":
+            children = [child for name, child in kind.args if name.isdigit()]
+            return bool(children) and all(self._layer(child) for child in children)
+        info = self.ctx.facts.classes.get(kind.cls)
+        if info is None:
+            return bool(kind.cls) and all(one in _LAYERS for one in kind.cls.split("|"))
+        forward = info.method("forward")
+        return forward is not None and self._forward(forward)
+
+    def _forward(self, info: FunctionInfo) -> bool:
+        """Whether a forward pass of one argument gives a row for each."""
+        return len(info.node.params.params) == 2 and self._passes(info, 1)
+
+    def _passes(self, info: FunctionInfo, place: int) -> bool:
+        """Whether a function gives a row for each of what its parameter at a place has, whatever the others are."""
+        params = [p.name.value for p in info.node.params.params]
+        if not isinstance(info.node.body, cst.IndentedBlock) or info.settled or info.generator:
+            return False
+        if len(params) <= place or info.decorators:
+            return False
+        inner = ByRow(self.ctx, {params[place]}, set(), set(), self.depth + 1)
+        return inner._body(info.node.body.body) is True
+
+    def _body(
+        self, statements: Sequence[cst.BaseStatement | cst.BaseSmallStatement]
+    ) -> bool | None:
+        """Whether statements end by giving back rows; None where they go on to what follows."""
+        for statement in statements:
+            if isinstance(statement, cst.If):
+                found = self._branches(statement)
+            elif isinstance(statement, cst.SimpleStatementLine):
+                found = self._body(statement.body)
+            else:
+                found = self._small(statement)
+            if found is not None:
+                return found
+        return None
+
+    def _branches(self, node: cst.If) -> bool | None:
+        """``if bias is not None: y += bias``; both ways must leave the same names with rows."""
+        if self.rows & set(syntax.names(node.test)):
+            return False
+        other: Sequence[Any] = ()
+        if isinstance(node.orelse, cst.Else):
+            other = node.orelse.body.body
+        elif node.orelse is not None:
+            other = (node.orelse,)
+        ways = [replace(self, rows=set(self.rows)) for _ in range(2)]
+        first, second = ways[0]._body(node.body.body), ways[1]._body(other)
+        if first is False or second is False:
+            return False
+        going = [way for way, ends in zip(ways, (first, second), strict=True) if ends is None]
+        if not going:
+            return True
+        if any(way.rows != going[0].rows for way in going):
+            return False
+        self.rows = going[0].rows
+        return None
+
+    def _small(self, node: cst.BaseStatement | cst.BaseSmallStatement) -> bool | None:
+        if isinstance(node, cst.Return):
+            return node.value is not None and self.of(node.value)
+        if isinstance(node, cst.Raise):
+            return True
+        if isinstance(node, cst.Pass) or (
+            isinstance(node, cst.Expr) and isinstance(node.value, cst.SimpleString)
+        ):
+            return None
+        if isinstance(node, cst.AugAssign) and isinstance(node.target, cst.Name):
+            operators = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)
+            fits = node.target.value in self.rows and isinstance(node.operator, operators)
+            return None if fits and (self.of(node.value) or self.is_for_each(node.value)) else False
+        if not isinstance(node, cst.Assign) or len(node.targets) != 1:
+            return False
+        target = node.targets[0].target
+        if not isinstance(target, cst.Name):
+            return False
+        change = self.rows.add if self.of(node.value) else self.rows.discard
+        change(target.value)
+        return None

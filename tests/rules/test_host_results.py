@@ -1,0 +1,98 @@
+"""Functions that give back Python numbers made of tensors run on the host: nothing of them is traced."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrator import convert_source
+
+HEAD = """
+import random
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor):
+        return self.fc(x)
+
+"""
+
+
+def found(lines: str) -> list[str]:
+    text = HEAD + "".join(f"    {line}\n" for line in lines.strip().splitlines())
+    return [f.rule for f in convert_source(text).findings if f.blocks]
+
+
+HOST = {
+    "a number": """
+def act(self, x: torch.Tensor):
+    q = self.forward(x)
+    return q.max(1)[1].item()""",
+    "a number or one that is drawn": """
+def act(self, x: torch.Tensor, epsilon):
+    if random.random() > epsilon:
+        action = self(x).argmax().item()
+    else:
+        action = random.randrange(3)
+    return action""",
+    "lists of lists": """
+def decode(self, x: torch.Tensor, mask: torch.Tensor):
+    best = []
+    history = list(x)
+    for score, ends in zip(self(x), mask.long().sum(1)):
+        path = [score.argmax().item()]
+        for step in history[:ends]:
+            path.append(int(step.sum()))
+        path.reverse()
+        best.append(path)
+    return best""",
+    "a number beside a tensor": """
+def act(self, x: torch.Tensor):
+    p = self(x).softmax(-1)
+    a = p[0].argmax()
+    return a.item(), p[0, a].log()""",
+    "what a mask selects": """
+def accuracy(self, x: torch.Tensor, y: torch.Tensor):
+    kept = self(x)[y >= 0]
+    return float((kept.argmax(1) == y[y >= 0]).float().mean())""",
+}
+TRACED = {
+    "a size": """
+def head(self, x: torch.Tensor):
+    n = int((x > 0).sum().item())
+    return self(x)[:n]""",
+    "only a number in the middle": """
+def scaled(self, x: torch.Tensor):
+    if x.max().item() > 3:
+        x = x * 2
+    return self(x)""",
+    "the forward pass calls it": """
+def peak(self, x: torch.Tensor):
+    return x.max().item()
+def forward(self, x: torch.Tensor):
+    return self.fc(x) * self.peak(x)""",
+    "one of two": """
+def peak(self, x: torch.Tensor):
+    top = x.max().item()
+    if top > 3:
+        top = x * 2
+    return top""",
+    "the forward pass itself": """
+def forward(self, x: torch.Tensor):
+    return self.fc(x).max().item()""",
+}
+
+
+@pytest.mark.parametrize("name", HOST)
+def test_numbers_for_python(name: str) -> None:
+    assert found(HOST[name]) == []
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_tensors_go_on(name: str) -> None:
+    assert any(rule.startswith("DYN") for rule in found(TRACED[name]))
