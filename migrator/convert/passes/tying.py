@@ -134,9 +134,13 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
             "write `self.head.weight = self.embed.weight` of the class's own layers, where the module is built",
         )
     line = unlike(rw.ctx, owner, node, *pair)
-    if line is not None:
-        what = f"{_REASON}: line {line} may give the Linear other values, which stay in torch"
-        raise Failure(node, "API009", what, "tie them after that, or draw both alike")
+    if line is not None:  # of the first values alone: whoever loads a state_dict has the same
+        what = (
+            "a Linear and an Embedding share one matrix, whose first values are the embedding's here: line "
+            f"{line} may give the Linear others, which stay in torch"
+        )
+        advice = "tie them after that, draw both alike, or load torch's weights"
+        rw.ctx.report(node, "API009", what, advice, severity="warning", blocks=False)
     embed = rw.visit(pair[1].value)
     head = cst.Attribute(cst.Name("self"), cst.Name(pair[0]))
     return syntax.changed(node, targets=[syntax.changed(node.targets[0], target=head)], value=embed)
