@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -41,8 +42,18 @@ def _may_pass(ctx: Context, node: cst.Call, cls: str) -> bool:
 def _all_pass(ctx: Context, sequential: k.Module) -> bool:
     children = [child for name, child in sequential.args if name.isdigit()]
     own = ctx.facts.classes.get(sequential.cls)
-    added = () if own is None else _added(ctx, own)
-    return all(passes(ctx, child) for child in [*(children or [sequential.item]), *added])
+    added = [] if own is None else list(_added(ctx, own))
+    if children or not _is_of_several(sequential.item):
+        children = children or [sequential.item]
+    else:  # a list that was filled: what is known of it is which classes it holds
+        children = list(sequential.item.among)
+        if not children:
+            return False
+    return all(passes(ctx, child) for child in [*children, *added])
+
+
+def _is_of_several(kind: object) -> TypeGuard[k.Module]:
+    return isinstance(kind, k.Module) and kind.cls == "torch.nn.Module"
 
 
 def _added(ctx: Context, own: ClassInfo) -> Iterator[k.Kind]:
@@ -116,7 +127,7 @@ def passes(ctx: Context, kind: object) -> bool:
     """Whether a layer of a Sequential may return memory of its input."""
     if not isinstance(kind, k.Module):
         return True
-    if kind.cls == "torch.nn.Module":  # of one of several classes, or of any
+    if _is_of_several(kind):  # of one of them, or of any
         return any(passes(ctx, one) for one in kind.among or (None,))
     own = ctx.facts.classes.get(kind.cls)
     if own is not None and (forward := own.method("forward")) is not None:

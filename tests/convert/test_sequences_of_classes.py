@@ -81,3 +81,32 @@ def test_a_layer_that_is_chosen_may_hand_on_its_argument(layer: str) -> None:
 
 def test_a_layer_that_is_chosen_makes_new_values_if_all_do() -> None:
     check(CHOSEN.format(layer="nn.ReLU() if rate > 0 else nn.Tanh()"))
+
+
+def test_a_list_that_was_filled_with_blocks_makes_new_values() -> None:
+    check(
+        """
+def default_conv(n, m):
+    return nn.Linear(n, m)
+
+class Block(nn.Module):
+    def __init__(self, conv, n):
+        super().__init__()
+        self.fc = conv(n, n)
+
+    def forward(self, x):
+        return x + self.fc(x)
+
+class M(nn.Module):
+    def __init__(self, conv=default_conv, depth=2):
+        super().__init__()
+        body = [Block(conv, 4) for _ in range(depth)]
+        body.append(conv(4, 4))
+        self.body = nn.Sequential(*body)
+
+    def forward(self, x):
+        res = self.body(x)
+        res += x
+        return res * x
+"""
+    )
