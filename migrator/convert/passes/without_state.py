@@ -117,3 +117,12 @@ def is_only_read(ctx: Context, name: str) -> bool:
         elif isinstance(above, (cst.Attribute, cst.AugAssign, cst.Assign, cst.Return, cst.Element)):
             return False
     return True
+
+
+def is_put_into(ctx: Context, name: str) -> bool:
+    """Whether another layer takes the place of one in a container: ``self.layers[0] = …``."""
+    for node in ctx.source.index.of_type(cst.Subscript):
+        if isinstance(node.value, cst.Attribute) and node.value.attr.value == name:
+            if isinstance(ctx.facts.tree.parent(node), (cst.AssignTarget, cst.Del)):
+                return True
+    return False
