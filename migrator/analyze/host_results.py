@@ -27,7 +27,23 @@ def gives_numbers(info: FunctionInfo, facts: Facts) -> bool:
     body = info.node.body
     values = [n.value for n in _own(body) if isinstance(n, cst.Return) and n.value is not None]
     parts = [part for value in values for part in _parts(value)]
-    return any(_is_read(part, body, facts, _MOST) for part in parts)
+    read = [part for part in parts if _is_read(part, body, facts, _MOST)]
+    others = [part for part in parts if part not in read]
+    # ``return action.item(), policy.log_prob(action)``: torch differentiates what stands beside the number
+    return bool(read) and (_is_untracked(info) or not any(_may_train(p, facts) for p in others))
+
+
+def _may_train(part: cst.BaseExpression, facts: Facts) -> bool:
+    kind = facts.kind(part)
+    return isinstance(kind, (k.Tensor, k.Unknown)) and getattr(kind, "dtype", "") not in (
+        "int",
+        "bool",
+    )
+
+
+def _is_untracked(info: FunctionInfo) -> bool:
+    """Whether a function computes no gradients, by its decorator."""
+    return any(name in ("no_grad", "inference_mode") for name in info.decorators)
 
 
 def _own(body: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -17,9 +17,18 @@ from migrator.infer import kinds as k
 from migrator.infer.switches import OFF
 
 _MAKING = frozenset(
-    "ones zeros empty full rand randn randint arange linspace eye tensor as_tensor from_numpy "
+    "ones zeros empty full rand randn randint arange linspace eye tensor from_numpy "
     "ones_like zeros_like empty_like full_like rand_like randn_like randint_like".split()
 )
+
+_GIVING_ITSELF = frozenset(
+    "to float double half bfloat16 type type_as cpu cuda contiguous dropout dropout1d dropout2d dropout3d "
+    "alpha_dropout feature_alpha_dropout Identity Dropout Dropout1d Dropout2d Dropout3d AlphaDropout "
+    "FeatureAlphaDropout Sequential as_tensor".split()
+)
+"""What may give back the very tensor that it is handed, with the gradient that this has."""
+_CHECKPOINT = "torch.utils.checkpoint.checkpoint"
+_OPTIONS = frozenset("use_reentrant preserve_rng_state context_fn determinism_check debug".split())
 
 _PLAIN = (k.Scalar, k.Const, k.DType, k.Device, k.Module, k.Class, k.Function)
 
@@ -41,8 +50,10 @@ class _Asked:
     def of(self, node: cst.BaseExpression, info: FunctionInfo | None) -> bool:
         """Whether a value of a function has no gradient."""
         kind = self.ctx.kind(node)
-        if isinstance(kind, k.Tensor) and (kind.role == "buffer" or kind.dtype in ("int", "bool")):
+        if isinstance(kind, k.Tensor) and kind.dtype in ("int", "bool"):
             return True
+        if isinstance(kind, k.Tensor) and kind.role == "buffer":
+            return isinstance(node, cst.Attribute) and not self._is_refilled(node.attr.value)
         if k.is_parameter(kind) or (info, id(node)) in self.seen:
             return False
         self.seen.add((info, id(node)))
@@ -56,6 +67,8 @@ class _Asked:
             )
         if isinstance(node, cst.Subscript):
             return self.of(node.value, info)
+        if isinstance(node, (cst.List, cst.Tuple)):
+            return all(self.of(one.value, info) for one in node.elements)
         if isinstance(node, cst.BinaryOperation):
             return self.of(node.left, info) and self.of(node.right, info)
         if isinstance(node, cst.UnaryOperation):
@@ -74,7 +87,16 @@ class _Asked:
             return True
         if not name.startswith(("torch.", "Tensor.")) or name.endswith("()"):
             return False  # a module, or a function of the file, may have parameters
-        values = [a.value for a in node.args]
+        given = node.args
+        if name == _CHECKPOINT:
+            options = [a for a in given if a.keyword and a.keyword.value in _OPTIONS]
+            reentrant = [a.value for a in options if a.keyword.value == "use_reentrant"]  # type: ignore[union-attr]
+            if any(self.ctx.kind(one) != k.Const(True) for one in reentrant):
+                return False
+            given = [a for a in given[1:] if a not in options]
+        values = [a.value for a in given]
+        if any(isinstance(self.ctx.kind(one), (k.Module, k.Function, k.Class)) for one in values):
+            return False  # it runs what may have parameters
         if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
             values.append(node.func.value)
         return bool(values) and all(self.of(one, info) for one in values)
@@ -86,34 +108,76 @@ class _Asked:
             return False
         last = self._last(name)
         given = list(self._given(name.value, info)) if last is None else [last]
-        free = all(one is not None and (self._off(one) or self.of(one, info)) for one in given)
+        free = all(
+            one is not None and (self._off(one, info) or self.of(one, info)) for one in given
+        )
         if last is not None or (given and name.value not in info.params):
             return free
         return free and self._handed(name.value, info)
 
     def _is_written(self, name: str, info: FunctionInfo) -> bool:
         """``y.add_(x)``, ``y.requires_grad_()``, ``fill(y)``: what may give a tensor a gradient later."""
-        for line in self.tree.within(info.node.body, cst.Expr):
-            call = line.value
-            if not isinstance(call, cst.Call):
-                continue
-            if any(name in syntax.names(one) for one in call.args):
-                return True
+        for call in self.tree.within(info.node.body, cst.Call):
             func = call.func
-            if isinstance(func, cst.Attribute) and name in syntax.names(func.value):
-                if func.attr.value.endswith("_"):
+            if isinstance(func, cst.Attribute) and func.attr.value.endswith("_"):
+                if name in syntax.names(func.value):
                     return True
+            alone = isinstance(self.tree.parent(call), cst.Expr)
+            if alone and any(name in syntax.names(one) for one in call.args):
+                return True
         return False
 
-    def _off(self, value: cst.CSTNode) -> bool:
-        """Whether a value is computed under ``torch.no_grad()``, and no other name of what is there."""
-        if isinstance(value, (cst.Name, cst.Attribute)):
-            return False
-        for around in self.tree.around(value):
-            for item in around.items if isinstance(around, cst.With) else ():
-                if isinstance(item.item, cst.Call) and self.ctx.facts.callee(item.item) in OFF:
-                    return True
+    def _is_refilled(self, name: str) -> bool:
+        """Whether a buffer is assigned or written to where gradients are kept, which then hang on it."""
+        for node in self.ctx.source.index.of_type(cst.Attribute):
+            if node.attr.value != name or self._without(node):
+                continue
+            above = self.tree.parent(node)
+            while isinstance(above, cst.Subscript):
+                above = self.tree.parent(above)
+            if isinstance(above, (cst.AssignTarget, cst.AugAssign, cst.Element)):
+                return True
+            if isinstance(above, cst.Attribute) and above.attr.value.endswith("_"):
+                return True
         return False
+
+    def _without(self, node: cst.CSTNode) -> bool:
+        """Whether a node stands under ``torch.no_grad()``, and under nothing in it that keeps gradients again."""
+        for around in reversed(self.tree.around(node)):
+            for item in around.items if isinstance(around, cst.With) else ():
+                call = item.item
+                name = self.ctx.facts.callee(call) if isinstance(call, cst.Call) else None
+                if isinstance(call, cst.Call) and name in OFF and not call.args:
+                    return True
+                if "grad" in (name or "") or "inference" in (name or ""):
+                    return False
+        return False
+
+    def _off(self, value: cst.BaseExpression, info: FunctionInfo | None) -> bool:
+        """Whether a value is computed under ``torch.no_grad()``, and no other name of what is there."""
+        if not self._without(value):
+            return False
+        if isinstance(value, cst.Call):
+            return not self._gives_itself(value) or self._is_of_free(value, info)
+        return isinstance(value, (cst.BinaryOperation, cst.UnaryOperation, cst.Subscript))
+
+    def _is_of_free(self, call: cst.Call, info: FunctionInfo | None) -> bool:
+        values = [a.value for a in call.args]
+        if (self.ctx.facts.callee(call) or "").startswith("Tensor."):
+            values.append(call.func.value)  # type: ignore[attr-defined]
+        return all(self.of(one, info) for one in values)
+
+    def _gives_itself(self, call: cst.Call) -> bool:
+        """Whether a call may return one of its arguments, as ``x.to(dtype)`` does where there is nothing to do."""
+        name = (self.ctx.facts.callee(call) or "").removesuffix("()")
+        word = name.rpartition(".")[2]
+        own = self.ctx.facts.classes.get(name)
+        made = own.method("forward") if own is not None else self.ctx.facts.names.get(name)
+        if isinstance(made, FunctionInfo):
+            return made.settled is not None or _returns_argument(made)
+        return not name.startswith(("torch.", "Tensor.")) or (
+            word in _GIVING_ITSELF or word.endswith("_")
+        )
 
     def _given(self, name: str, info: FunctionInfo) -> Iterator[cst.BaseExpression | None]:
         """What lines of a function give a name; None for what is not known."""
@@ -144,6 +208,9 @@ class _Asked:
         for around in reversed(self.tree.around(name)):
             if isinstance(around, (cst.For, cst.While, cst.FunctionDef, cst.Lambda)):
                 return None
+            tests = self.tree.within(around.test, cst.NamedExpr) if type(around) is cst.If else ()
+            if any(name.value in syntax.names(one.target) for one in tests):
+                return None
             if isinstance(around, cst.IndentedBlock):
                 body = list(around.body)
                 at = next((i for i, one in enumerate(body) if one is inner), 0)
@@ -156,22 +223,88 @@ class _Asked:
                                 return value
                             continue
                     bound = self.tree.within(
-                        line, cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For
+                        line, cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr
                     )
                     if any(name.value in syntax.names(one.target) for one in bound):
+                        return None
+                    held = [one.asname for one in self.tree.within(line, cst.WithItem)]
+                    if any(one is not None and name.value in syntax.names(one) for one in held):
                         return None
             inner = around
         return None
 
     def _handed(self, name: str, info: FunctionInfo) -> bool:
-        """Whether all calls of a function, which no other file makes, hand it what has no gradient."""
+        """Whether modules of the file alone call a function, each time with what has no gradient.
+
+        What a program calls may be called with anything by another one."""
         from migrator.convert.alias import bound_arguments
 
         if info.shared or not info.call_sites or name not in info.params:
             return False
+        if not self._is_only_called(info):
+            return False
         for call, caller in info.call_sites.items():
+            owner = caller.owner if caller is not None else None
+            if owner is None or owner.torch_base is None:
+                return False
             found = bound_arguments(call, info) if isinstance(call, cst.Call) else []
             given = [item.value for parameter, item in found if parameter == name]
             if len(given) != 1 or not self.of(given[0], caller):
                 return False
         return True
+
+    def _is_only_called(self, info: FunctionInfo) -> bool:
+        """Whether nothing holds a function, or a layer whose forward pass it is, to call it unseen: ``map(self.f, xs)``."""
+        if info.owner is None or info.short not in ("forward", "__call__"):
+            return self._is_nowhere_held(info.short)
+        for call in self.ctx.source.index.of_type(cst.Call):
+            kind = self.ctx.kind(call)
+            made = self.ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None
+            if made is None or info.owner not in made.lineage():
+                continue
+            if self.ctx.facts.callee(call) != made.name:
+                continue
+            above = self.tree.parent(call)
+            targets = above.targets if isinstance(above, cst.Assign) else []
+            if len(targets) != 1 or not isinstance(targets[0].target, cst.Attribute):
+                return False
+            if not self._is_nowhere_held(targets[0].target.attr.value):
+                return False
+        return True
+
+    def _is_nowhere_held(self, name: str) -> bool:
+        for node in self.ctx.source.index.of_type(cst.Attribute, cst.Name):
+            word = node.attr if isinstance(node, cst.Attribute) else node
+            above = self.tree.parent(node)
+            if word.value != name or (isinstance(above, cst.Attribute) and above.attr is node):
+                continue
+            if isinstance(node, cst.Name) and not isinstance(above, (cst.Arg, cst.Element)):
+                continue
+            if isinstance(above, cst.Call) and above.func is node:
+                continue
+            if isinstance(above, (cst.AssignTarget, cst.Attribute)):
+                continue
+            if isinstance(above, cst.Arg) and above.keyword is node:
+                continue
+            return False
+        return True
+
+
+def _returns_argument(info: FunctionInfo) -> bool:
+    """Whether a function returns a parameter that it does not surely give another value before."""
+    body = info.node.body.body
+    lines = [line for line in body if isinstance(line, cst.SimpleStatementLine)]
+    again = {
+        syntax.code(target.target)
+        for line in lines
+        for small in line.body
+        if isinstance(small, cst.Assign)
+        for target in small.targets
+    }
+    for node in syntax.walk(info.node.body):
+        value = node.value if isinstance(node, cst.Return) else None
+        if isinstance(value, (cst.IfExp, cst.BooleanOperation, cst.Tuple)):
+            return True
+        if isinstance(value, cst.Name) and value.value in set(info.params) - again:
+            return True
+    return False

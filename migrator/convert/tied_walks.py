@@ -16,9 +16,11 @@ from migrator.convert.alike import draws
 from migrator.convert.context import Context
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.construction import CONTAINERS
 
 _LINEAR, _EMBEDDING = "torch.nn.Linear", "torch.nn.Embedding"
 _WALKS = frozenset("modules named_modules children named_children".split())
+_IN_TURN = frozenset(f"builtins.{name}" for name in "list tuple enumerate iter".split())
 _HAS = {
     _LINEAR: frozenset("weight bias in_features out_features reset_parameters".split()),
     _EMBEDDING: frozenset(
@@ -56,7 +58,7 @@ def unlike(
         except _Unclear:
             return ctx.source.span(place).line
         drawn = any(whole for _, whole in embedding)
-        if not any(f"{name}." in line or f"({name}" in line for line, _ in linear):
+        if not any(name in syntax.names(cst.parse_module(line)) for line, _ in linear):
             found = found or drawn
             continue
         same = [line for line, _ in linear] == [line for line, _ in embedding]
@@ -106,32 +108,92 @@ def _walks(
         known = isinstance(made, FunctionInfo) and made.settled is None
         names = [p.name.value for p in made.node.params.params][made.receivers :] if known else []  # type: ignore[union-attr]
         yield call, made.node.body.body if names else None, names[0] if names else ""  # type: ignore[union-attr]
-    for loop in ctx.source.index.of_type(cst.For):
-        way, target = loop.iter, loop.target
-        func = way.func if isinstance(way, cst.Call) else None
-        if not isinstance(func, cst.Attribute) or func.attr.value not in _WALKS:
+    for way in ctx.source.index.of_type(cst.Call, cst.Attribute):
+        func = way.func if isinstance(way, cst.Call) else way
+        if not isinstance(func, cst.Attribute) or not _may_be(ctx, info, func.value, way):
             continue
-        if isinstance(target, cst.Tuple):
-            target = target.elements[-1].value
-        if isinstance(target, cst.Name) and _may_be(ctx, info, func.value, loop):
-            yield loop, loop.body.body, target.value
+        if isinstance(way, cst.Call) and func.attr.value in _WALKS:
+            yield _gone_over(ctx, way)
+        elif isinstance(way, cst.Attribute) and func.attr.value == "_modules":
+            yield way, None, ""
+
+
+def _gone_over(
+    ctx: Context, way: cst.Call
+) -> tuple[cst.CSTNode, Sequence[cst.CSTNode] | None, str]:
+    """What goes over ``m.modules()``: a loop, or something that nothing is known of."""
+    inner: cst.CSTNode = way
+    around = list(ctx.facts.tree.around(way))
+    while around:
+        above = around.pop()
+        if isinstance(above, cst.For) and above.iter is inner:
+            target: cst.BaseExpression = above.target
+            while isinstance(target, cst.Tuple):
+                target = target.elements[-1].value
+            if isinstance(target, cst.Name):
+                return above, above.body.body, target.value
+        wrapped = isinstance(above, cst.Call) and ctx.facts.callee(above) in _IN_TURN
+        if not wrapped and not isinstance(above, cst.Arg):
+            break
+        inner = above
+    return way, [] if _only_asks(ctx, way) else None, ""
+
+
+def _only_asks(ctx: Context, way: cst.Call) -> bool:
+    """``any(isinstance(m, nn.Linear) for m in self.modules())``, ``len(list(self.modules()))``: nothing is drawn."""
+    *_, outer, above = ctx.facts.tree.around(way)
+    if isinstance(above, cst.CompFor) and isinstance(outer, (cst.ListComp, cst.GeneratorExp)):
+        calls = ctx.facts.tree.within(outer.elt, cst.Call)
+        return all((ctx.facts.callee(one) or "").startswith("builtins.") for one in calls)
+    text = syntax.code(way)
+    counted = (one for one in ctx.facts.tree.around(way) if isinstance(one, cst.Call))
+    return any(syntax.code(one) in (f"len(list({text}))", f"len({text})") for one in counted)
 
 
 def _may_be(ctx: Context, info: ClassInfo, receiver: cst.BaseExpression, node: cst.CSTNode) -> bool:
     """Whether a walk may go through a model of a class: ``self`` of it, one that is made elsewhere."""
-    if not isinstance(receiver, cst.Name):
-        return False
     kind = ctx.kind(receiver)
-    if receiver.value == "self" and isinstance(kind, k.Module):
+    if isinstance(receiver, cst.Attribute) and isinstance(kind, k.Module):
+        return _may_have(ctx, kind, info)
+    if isinstance(kind, k.Class):
+        return False
+    if isinstance(receiver, cst.Name) and receiver.value == "self" and isinstance(kind, k.Module):
         own = ctx.facts.classes.get(kind.cls)
         return own is None or own is info or info in own.lineage() or _holds(ctx, own, info)
     return isinstance(kind, (k.Module, k.Unknown, k.Optional))
 
 
-def _holds(ctx: Context, owner: ClassInfo, info: ClassInfo) -> bool:
-    """Whether a class makes instances of another one."""
-    short = info.node.name.value
-    return any(short in syntax.names(method.node) for method in owner.methods.values())
+def _may_have(
+    ctx: Context, kind: k.Kind | None, info: ClassInfo, seen: frozenset[str] = frozenset()
+) -> bool:
+    """Whether a layer is, or has in it, an instance of a class: a Linear has not."""
+    if isinstance(kind, (k.Sequence, k.Optional)):
+        kind = kind.item if isinstance(kind, k.Sequence) else kind.inner
+    if not isinstance(kind, k.Module):
+        return False
+    for name in kind.cls.split("|"):
+        own = ctx.facts.classes.get(name)
+        if own is not None and (info in own.lineage() or own in info.lineage()):
+            return True
+        if own is not None and own.name not in seen and _holds(ctx, own, info, seen):
+            return True
+    inner = kind.among if kind.cls == "torch.nn.Module" else (kind.item,)
+    if any(one is not None for one in inner):
+        return any(_may_have(ctx, one, info, seen) for one in inner)
+    return not seen and kind.cls in (*CONTAINERS, "torch.nn.Module")
+
+
+def _holds(
+    ctx: Context, owner: ClassInfo, info: ClassInfo, seen: frozenset[str] = frozenset()
+) -> bool:
+    """Whether a class makes or keeps instances of another one, or of a class that does."""
+    short, seen = info.node.name.value, seen | {owner.name}
+    for one in owner.lineage():
+        if any(short in syntax.names(method.node) for method in one.methods.values()):
+            return True
+        if any(_may_have(ctx, kind, info, seen) for kind in one.attributes.values()):
+            return True
+    return False
 
 
 def _runs_before(ctx: Context, info: ClassInfo, place: cst.CSTNode, tie: cst.CSTNode) -> bool:
@@ -189,7 +251,19 @@ def _comes_last(ctx: Context, info: ClassInfo, head: str, embed: cst.Attribute) 
         for target in ctx.facts.tree.within(statement, cst.AssignTarget)
     ]
     first, other = f"self.{head}", syntax.code(root)
+    if given.count(first) != 1 or not _is_made_there(ctx, init, other):
+        return False  # another module, which comes first, may have it as well
     return first in given and other in given and given.index(first) < given.index(other)
+
+
+def _is_made_there(ctx: Context, init: FunctionInfo, path: str) -> bool:
+    """Whether a constructor assigns what it makes there and then: ``self.embed = nn.Embedding(…)``."""
+    made = [
+        one.value
+        for one in ctx.facts.tree.within(init.node.body, cst.Assign)
+        if any(syntax.code(target.target) == path for target in one.targets)
+    ]
+    return len(made) == 1 and isinstance(made[0], cst.Call)
 
 
 class _Walk:

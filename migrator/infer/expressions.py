@@ -265,6 +265,8 @@ class Expressions:
             return self._tensor_operation(a, b, operator)
         if isinstance(a, k.Tuple) and isinstance(b, k.Tuple) and operator == "Add":
             return k.Tuple(a.items + b.items)
+        if isinstance(a, k.Module) and isinstance(b, k.Module) and operator == "Add":
+            return k.chained(a, b)
         for one, other in ((a, b), (b, a)):
             if isinstance(one, (k.Tuple, k.Sequence)):
                 if isinstance(other, (k.Tuple, k.Sequence)):

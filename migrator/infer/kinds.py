@@ -338,6 +338,17 @@ def in_place(kind: Kind | None) -> bool | None:
     return found if isinstance(found, bool) else None
 
 
+def chained(a: Module, b: Module) -> Kind:
+    """``head + tail`` of two Sequentials: one with the layers of both, numbered anew."""
+    if {a.cls, b.cls} != {"torch.nn.Sequential"}:
+        return UNKNOWN
+    items = [one.item for one in (a, b) if one.item is not None]
+    begins = tuple(one for one in a.args if one[0] == "inplace")
+    if a.item is None:
+        begins = _either_in_place(a, b)
+    return Module(a.cls, joined(items) if len(items) == 2 else None, begins)
+
+
 def _either_in_place(a: Module, b: Module) -> tuple[tuple[str, Any], ...]:
     found = {in_place(a), in_place(b)}
     if found == {False}:

@@ -330,6 +330,11 @@ class M(nn.Module):
         self.dict = nn.ModuleDict({"odd": net[1::2], "even": net[::2]})
         self.seq = nn.Sequential(net[:1], nn.ReLU(), net[3:])
         self.rest = self.after(net, 2)
+        part = net[1:]
+        self.twice = nn.Sequential(net[1:][1:], net[1:][:2], part[:2], part[1:])
+        self.made = nn.ModuleDict({str(i): net[i : i + 2] for i in range(2)})
+        self.more = nn.ModuleList([net[i:] for i in range(3)])
+        self.sum = (net + net[1:] + net)[3:]
 
     def after(self, net, place):
         return net[place:]
@@ -339,7 +344,7 @@ class M(nn.Module):
             x = one(x)
         for one in self.head[:1]:
             x = one(x)
-        return self.tail(self.head(x)) + self.enc(x) + self.list[1](x) + self.dict["odd"](x) + self.rest(x)
+        return self.tail(self.head(x)) + self.enc(x) + self.list[1](x) + self.dict["odd"](x) + self.rest(self.sum(x))
 """
 
 
@@ -367,9 +372,16 @@ class M(nn.Module):
         self.rest = nn.Sequential(*rest)
         self.both = nn.Sequential(*itertools.chain(net[:1], self.rest))
         self.sum = net[1:] + nn.Sequential(nn.ReLU(), nn.Linear(4, 4))
+        self.given = nn.ModuleList(self.go(net))
         self.net = net
 
+    def go(self, net):
+        yield from net
+
     def forward(self, x):
+        x = sum(map(self.net, [x, x])) + sum(itertools.starmap(self.net, [(x,)]))
+        for one in itertools.repeat(self.net, 2):
+            x = one(x)
         x = functools.reduce(lambda h, layer: layer(h), self.both, self.sum(x))
         for one in [*self.list, self.net[0]]:
             x = one(x)
@@ -417,4 +429,31 @@ def test_a_function_in_the_place_of_a_layer() -> None:
 @pytest.mark.parametrize("value", ["2 * net", "net * 2", "net + [nn.Linear(4, 4)]"])
 def test_other_operators_of_a_sequential_are_a_finding(value: str) -> None:
     source = f"def f():\n    net = nn.Sequential(nn.Linear(4, 4))\n    return {value}\n"
+    assert "API007" in rules_of(source)
+
+
+TWICE = """
+class Twice(nn.Sequential):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        net = Twice(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
+        LINES
+
+    def forward(self, x):
+        return self.net(x)
+"""
+
+
+def test_a_slice_has_the_forward_pass_of_its_class() -> None:
+    assert "API007" in rules_of(TWICE.replace("LINES", "self.net = net[1:]"))
+    check(TWICE.replace("LINES", "self.net = nn.Sequential(*net[1:]) + nn.Sequential(*net)"))
+
+
+def test_a_sequential_that_gains_layers_by_an_operator_is_a_finding() -> None:
+    source = "def f():\n    net = nn.Sequential(nn.Linear(4, 4))\n    net += nn.Sequential(nn.ReLU())\n    return net\n"
     assert "API007" in rules_of(source)

@@ -167,6 +167,8 @@ def test_the_same_objects_under_both_names(both: tuple[dict, dict], built: str) 
         "[nn.Linear(3, 3), nn.Linear(3, 3)]",
         "list(zip(self.known, [nn.Linear(3, 3)]))",
         "tuple(zip((1, 2), [nn.Linear(3, 3) for _ in range(2)]))",
+        "list(zip(self.known, range(1)))\n        self.layers.append((nn.Linear(3, 3), 2))",
+        "list(zip(self.known, range(1)))\n        self.known[0] = nn.Linear(3, 3)",
     ],
 )
 def test_layers_that_have_no_other_name_are_a_finding(value: str) -> None:

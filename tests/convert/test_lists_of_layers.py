@@ -141,6 +141,8 @@ def test_what_a_local_list_collects_is_registered(lines: str) -> None:
     [
         ('                self.add_module(f"lateral_{i}", one)\n', ""),
         ("lateral.append(one)", "lateral.append(nn.Linear(4, 4))"),
+        ("lateral.append(one)", "one = nn.Linear(4, 4)\n                lateral.append(one)"),
+        ('f"lateral_{i}"', '"lateral"'),
         ("LINES", "lateral.insert(0, nn.Linear(4, 4))\n        LINES"),
         ("LINES", "lateral += [nn.Linear(4, 4)]\n        LINES"),
         ("LINES", "lateral[0] = nn.Linear(4, 4)\n        LINES"),

@@ -44,6 +44,15 @@ ALIKE = """if isinstance(m, nn.Linear):
 LINEAR = "if isinstance(m, nn.Linear):\n            nn.init.constant_(m.weight, 0.1)"
 EMBEDDING = LINEAR.replace("Linear", "Embedding")
 
+EACH = "for m in WALK:\n            self._init(m)"
+HERE = "for m in WALK:\n            " + ALIKE.replace("\n", "\n    ")
+PUT = """def put(v, m):
+            m.weight.data.fill_(v)
+        if isinstance(m, nn.Linear):
+            put(0.1, m)
+        elif isinstance(m, nn.Embedding):
+            nn.init.constant_(m.weight, 0.2)"""
+
 
 def _told(source: str) -> list[str]:
     """What is said of a source that is converted all the same: its first values alone are others."""
@@ -66,6 +75,13 @@ def _source(layers: tuple[str, ...], lines: tuple[str, ...], body: str) -> str:
         ((EMBED, HEAD), (OTHER, APPLY), ALIKE),
         ((EMBED, HEAD), (TIE, APPLY), EMBEDDING),
         ((EMBED, HEAD), (OTHER, "nn.init.constant_(self.emb.weight, 0.3)"), "pass"),
+        ((HEAD, EMBED), (TIE, HERE.replace("WALK", "list(self.modules())")), "pass"),
+        (
+            (EMBED, HEAD),
+            (TIE, HERE.replace("m in WALK", "i, m in enumerate(self.modules())")),
+            ALIKE,
+        ),
+        ((EMBED, HEAD), (TIE, HERE.replace("m in WALK", "_, m in self.named_modules()")), "pass"),
     ],
 )
 def test_what_stays_is_what_is_done_to_the_embedding(
@@ -87,6 +103,22 @@ def test_what_stays_is_what_is_done_to_the_embedding(
         ((EMBED, HEAD), (APPLY, OTHER), UNLIKE),
         ((EMBED, HEAD), (OTHER,), "pass"),
         ((EMBED.replace(")", ", padding_idx=0)"), HEAD), (TIE, APPLY), ALIKE),
+        ((EMBED, HEAD), (TIE, EACH.replace("WALK", "list(self.modules())")), UNLIKE),
+        ((HEAD, EMBED), (TIE, EACH.replace("WALK", "reversed(list(self.modules()))")), UNLIKE),
+        (
+            (EMBED, HEAD),
+            (TIE, EACH.replace("m in WALK", "i, m in enumerate(self.modules())")),
+            UNLIKE,
+        ),
+        ((EMBED, HEAD), (TIE, EACH.replace("WALK", "self._modules.values()")), UNLIKE),
+        ((EMBED, HEAD), (TIE, "[self._init(m) for m in self.modules()]"), UNLIKE),
+        ((EMBED, HEAD), (TIE, "list(map(self._init, self.modules()))"), UNLIKE),
+        (
+            ("emb = nn.Embedding(5, 4)", "self.l = nn.ModuleList([emb])", HEAD, "self.emb = emb"),
+            (TIE, EACH.replace("WALK", "self.modules()")),
+            UNLIKE,
+        ),
+        ((EMBED, HEAD), (TIE, "self.apply(self._init)"), PUT),
         ((EMBED, HEAD), (TIE, "for m in self.modules():\n            self._init(m)"), UNLIKE),
         (
             (EMBED, HEAD),
@@ -101,9 +133,44 @@ def test_the_linear_may_have_drawn_it(
     assert "API009" in _told(_source(layers, lines, body))
 
 
-def test_a_model_around_it_initialises_it() -> None:
+@pytest.mark.parametrize(
+    ("made", "walk"),
+    [
+        ("Inner()", APPLY),
+        ("Inner()", "self.inner.apply(self._init)"),
+        ("nn.Sequential(nn.Identity(), Inner())", "self.inner.apply(self._init)"),
+        ("Middle(Inner())", APPLY),
+        ("Middle(Inner())", "for m in self.inner.modules():\n            self._init(m)"),
+    ],
+)
+def test_a_model_around_it_initialises_it(made: str, walk: str) -> None:
     inner = _source((EMBED, HEAD), (TIE,), "pass").replace("class M", "class Inner")
-    outer = _source(("self.inner = Inner()",), (APPLY,), UNLIKE).replace(
+    middle = (
+        "\n\nclass Middle(nn.Module):\n    def __init__(self, inner):\n        super().__init__()\n"
+    )
+    middle += (
+        "        self.inner = inner\n\n    def forward(self, x):\n        return self.inner(x)\n"
+    )
+    outer = _source((f"self.inner = {made}",), (walk,), UNLIKE).replace(
         "self.head(x)", "self.inner(x)"
     )
-    assert "API009" in _told(inner + outer)
+    assert "API009" in _told(inner + middle + outer)
+
+
+def test_a_walk_through_other_layers() -> None:
+    inner = _source((EMBED, HEAD), (TIE,), "pass").replace("class M", "class Inner")
+    layers = ("self.inner = Inner()", "self.net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))")
+    outer = _source(layers, ("self.net.apply(self._init)",), UNLIKE)
+    source = inner + outer.replace("self.head(x)", "self.inner(self.net(x))")
+    assert "API009" not in _told(source)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.n = len(list(self.modules()))",
+        "self.n = any(isinstance(m, nn.GRU) for m in self.modules())",
+    ],
+)
+def test_what_only_counts_or_asks(line: str) -> None:
+    assert not _told(_source((EMBED, HEAD), (TIE, line), "pass"))

@@ -41,6 +41,21 @@ class Net(nn.Module):
         return (means * self.layer(x.unsqueeze(-1)).softmax(-1)).sum(-1) + len(list(self.children()))
 """
 
+KEEP = """class Keep(nn.Module):
+    def __init__(self, act):
+        super().__init__()
+        self.act = act
+
+    def forward(self, x):
+        return self.act(x)
+
+
+"""
+NET = """class Net(nn.Module):
+    def __init__(self, kernels=(3, 5)):
+        super().__init__()
+"""
+
 
 def test_lists_of_modules_without_state() -> None:
     theirs, ours, _ = loaded(SOURCE)
@@ -59,7 +74,13 @@ def test_lists_of_modules_without_state() -> None:
         pytest.param("self.avg = nn.AvgPool1d(", "self.d = nn.Dropout()\n        self.avg = nn.AvgPool1d(", id="a mode"),
         pytest.param("self.avg = ", "self.c = nn.BatchNorm1d(3)\n        self.avg = ", id="statistics"),
         pytest.param("return self.avg(x)", "return self.avg(x) if self.training else x", id="asks the mode"),
-        pytest.param("kernel_size=kernel_size", "kernel_size=3", id="what it is given may be a layer"),
+        pytest.param(NET, KEEP + NET.replace(")):", "), act=None):") + "        self.kept = [Keep(act)]\n", id="what it is given may be a layer"),
+        pytest.param("self.avg = ", "for i in range(2):\n            self.add_module(f'fc{i}', nn.Linear(3, 3))\n        self.avg = ", id="children under other names"),
+        pytest.param("self.avg = ", "setattr(self, 'fc', nn.Linear(3, 3))\n        self.avg = ", id="a child by setattr"),
+        pytest.param("return (means", "n = [isinstance(m, Average) for m in self.modules()]\n        return (means", id="asked for by its class"),
+        pytest.param("self.layer = ", "self.pools.append(nn.Linear(8, 8))\n        self.layer = ", id="appended later"),
+        pytest.param("self.layer = ", "pools = self.pools\n        pools.append(nn.Linear(8, 8))\n        self.layer = ", id="appended by another name"),
+        pytest.param("self.layer = ", "self.pools[0] = nn.Linear(8, 8)\n        self.layer = ", id="another one put in"),
         pytest.param("nn.MaxPool1d(3, 1, 1)", "nn.Linear(8, 8)", id="a layer with weights"),
         pytest.param("nn.MaxPool1d(3, 1, 1)", "nn.Dropout(0.1)", id="dropout, which torch never switches off"),
         pytest.param("self.pools = [", "self.pools = []\n        self.pools += [", id="filled later"),

@@ -51,7 +51,8 @@ def decode(self, x: torch.Tensor, mask: torch.Tensor):
         path.reverse()
         best.append(path)
     return best""",
-    "a number beside a tensor": """
+    "a number beside a tensor without a gradient": """
+@torch.no_grad()
 def act(self, x: torch.Tensor):
     p = self(x).softmax(-1)
     a = p[0].argmax()
@@ -62,6 +63,11 @@ def accuracy(self, x: torch.Tensor, y: torch.Tensor):
     return float((kept.argmax(1) == y[y >= 0]).float().mean())""",
 }
 TRACED = {
+    "a number beside what is differentiated": """
+def act(self, x: torch.Tensor):
+    p = self(x).softmax(-1)
+    a = p[0].argmax()
+    return a.item(), p[0, a].log()""",
     "a size": """
 def head(self, x: torch.Tensor):
     n = int((x > 0).sum().item())

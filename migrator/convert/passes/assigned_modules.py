@@ -18,7 +18,7 @@ from migrator.convert.passes.unregistered import (
     is_collected,
     is_registered,
 )
-from migrator.convert.passes.without_state import keeps_nothing
+from migrator.convert.passes.without_state import is_only_read, keeps_nothing
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -45,8 +45,13 @@ def plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Ass
     ctx, owner = rw.ctx, rw.ctx.owner
     registered = owner is not None and (
         is_registered(ctx, owner, target.attr.value)
-        or is_collected(ctx, owner, target.attr.value, node.value)
-        or _holds_nothing(rw, node.value)
+        or (
+            is_only_read(ctx, target.attr.value)
+            and (
+                is_collected(ctx, owner, target.attr.value, node.value)
+                or _holds_nothing(rw, node.value)
+            )
+        )
     )
     if not registered or not ctx.in_init:
         what = "modules in a plain list are not registered: torch neither trains nor saves them"

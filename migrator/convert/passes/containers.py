@@ -24,7 +24,7 @@ NAMES = {
     "torch.nn.ParameterDict": "nnx.Dict",
 }
 _ITERATING = frozenset(
-    "enumerate len zip reversed list iter tuple map filter any all sum sorted set".split()
+    "enumerate len zip reversed list iter tuple map filter any all sorted set".split()
 )
 _EDITING = ("insert", "pop", "__delitem__")
 LIST_METHODS = frozenset("append extend insert pop".split())
@@ -401,6 +401,17 @@ def _returns_tuple(rw: Rewriter, kind: k.Kind) -> bool:
     )
 
 
+def gone_over(rw: Rewriter, node: cst.Call, called: int | None) -> cst.Call:
+    """A call that goes over the layers of what it is handed, but for an argument that it calls or gives back."""
+    args = [
+        rw.visit(one)
+        if place == called or one.star or one.keyword is not None
+        else syntax.changed(one, value=layers_of(rw, one.value))
+        for place, one in enumerate(node.args)
+    ]
+    return syntax.changed(node, func=rw.visit(node.func), args=args)
+
+
 @converts(cst.Subscript)
 def item(rw: Rewriter, node: cst.Subscript) -> Any:
     """``self.net[0]`` → ``self.net.layers[0]``; a slice of a Sequential is a Sequential again."""
@@ -416,7 +427,7 @@ def item(rw: Rewriter, node: cst.Subscript) -> Any:
         return None
     if isinstance(parent, cst.AssignTarget) and _names_children(rw, node.value):
         return rw.rebuild(node)
-    if keeps_names(rw.ctx, node) and is_kept(rw.ctx, node, parent):
+    if is_kept(rw.ctx, node, parent) and keeps_names(rw.ctx, node):
         return _slice_of(rw, node)
     layers = cst.Attribute(rw.visit(node.value), cst.Name("layers"))
     made = syntax.changed(node, value=layers, slice=[rw.visit(s) for s in node.slice])
@@ -536,11 +547,9 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
     listed = _listed(rw, node)
     if listed is not None:
         return listed
-    builtin = type(node.func) is cst.Name and node.func.value in _ITERATING
-    if builtin and any(is_sequential(rw, a.value) for a in node.args):
-        return syntax.changed(
-            node, args=[syntax.changed(a, value=layers_of(rw, a.value)) for a in node.args]
-        )
+    builtin = node.func.value if isinstance(node.func, cst.Name) else ""
+    if builtin in _ITERATING and any(is_sequential(rw, a.value) for a in node.args):
+        return gone_over(rw, node, 0 if builtin in ("map", "filter") else None)
     if isinstance(node.func, cst.Attribute) and is_sequential(rw, node.func.value):
         method = node.func.attr.value
         if method in _FILLING and _names_children(rw, node.func.value):
@@ -555,7 +564,6 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
             raise Failure(node, "API007", what, "add them where the Sequential is made")
         if method in LIST_METHODS:
             _check_numbered(rw, node, node.func.value)
-        if method in LIST_METHODS:
             layers = layers_of(rw, node.func.value)
             return syntax.changed(
                 node,

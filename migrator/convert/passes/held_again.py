@@ -14,7 +14,8 @@ from migrator.convert.passes import targets
 from migrator.convert.passes.assigned_modules import plain_list
 from migrator.convert.passes.held import is_function
 from migrator.convert.passes.own_members import members
-from migrator.convert.passes.unregistered import is_registered
+from migrator.convert.passes.unregistered import is_collected, is_registered
+from migrator.convert.passes.without_state import is_only_read
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -97,6 +98,11 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
     over = members(ctx, node.value)
     if over is not None:
         if not over:
+            if isinstance(target, cst.Attribute) and ctx.owner is not None:
+                if is_collected(ctx, ctx.owner, target.attr.value, node.value):
+                    return plain_list(rw, node, target)
+            raise plainly_kept(node)
+        if isinstance(target, cst.Attribute) and not is_only_read(ctx, target.attr.value):
             raise plainly_kept(node)
         return _as_unregistered(rw, node)
     parts = list(_parts(ctx, node.value))

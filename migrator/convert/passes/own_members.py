@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrator.convert.containing import levels
 from migrator.convert.context import Context
-from migrator.convert.passes.without_state import keeps_nothing
+from migrator.convert.passes.without_state import is_put_into, keeps_nothing
 from migrator.infer import kinds as k
 
 _LISTS = ("builtins.list", "builtins.tuple")
@@ -35,6 +35,7 @@ def _over(ctx: Context, node: cst.BaseExpression) -> bool | None:
     kind = ctx.facts.kind(node)
     if isinstance(node, cst.Attribute) and ctx.is_self(node.value):
         if isinstance(kind, k.Module) and kind.cls in _CONTAINERS and ctx.owner is not None:
-            return not isinstance(ctx.owner.attribute(node.attr.value), k.Optional)
+            optional = isinstance(ctx.owner.attribute(node.attr.value), k.Optional)
+            return not optional and not is_put_into(ctx, node.attr.value)
     held = [one for one in levels(kind) if isinstance(one, k.Module)]
     return None if all(keeps_nothing(ctx, one) for one in held) else False

@@ -8,12 +8,19 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
+from migrator.convert.passes import containers
 from migrator.convert.passes.containers import is_sequential, layers_of
 from migrator.convert.rewriter import Rewriter, converts
 
 
 def _has_sequentials(ctx: Context) -> bool:
     return "Sequential" in ctx.words
+
+
+_CALLING = frozenset({"functools.reduce"}) | frozenset(
+    f"itertools.{name}" for name in "repeat starmap filterfalse takewhile dropwhile".split()
+)
+"""What calls its first argument, or gives back that itself."""
 
 
 @converts(cst.StarredElement, when=_has_sequentials)
@@ -26,11 +33,16 @@ def starred(rw: Rewriter, node: cst.StarredElement) -> Any:
 
 @converts(cst.AugAssign, when=_has_sequentials)
 def added(rw: Rewriter, node: cst.AugAssign) -> Any:
-    """``layers += net[2:]`` of a list → ``layers += net.layers[2:]``."""
+    """``layers += net[2:]`` of a list → ``layers += net.layers[2:]``.
+
+    Raises:
+      Failure: the layers of a Sequential get more.
+    """
     if not isinstance(node.operator, cst.AddAssign) or not is_sequential(rw, node.value):
         return None
     if is_sequential(rw, node.target):
-        return None
+        what = "it is not known whether the children of what gains some here have names"
+        raise Failure(node, "API007", what, "add them where the Sequential is made")
     return syntax.changed(node, target=rw.visit(node.target), value=layers_of(rw, node.value))
 
 
@@ -53,13 +65,21 @@ def gone_over(rw: Rewriter, node: cst.Call) -> Any:
     name = rw.ctx.facts.qualified_name(node.func) or rw.ctx.facts.callee(node) or ""
     if name != "functools.reduce" and not name.startswith("itertools."):
         return None
-    if not any(is_sequential(rw, a.value) and not a.star for a in node.args):
+    called = 1 if name == "itertools.accumulate" else 0 if name in _CALLING else None
+    going = [a for place, a in enumerate(node.args) if place != called and not a.star]
+    if not any(is_sequential(rw, a.value) and a.keyword is None for a in going):
         return None
-    args = [
-        syntax.changed(a, value=layers_of(rw, a.value)) if not a.star else rw.visit(a)
-        for a in node.args
-    ]
-    return syntax.changed(node, func=rw.visit(node.func), args=args)
+    return containers.gone_over(rw, node, called)
+
+
+@converts(cst.From, when=_has_sequentials)
+def given_on(rw: Rewriter, node: cst.From) -> Any:
+    """``yield from net`` → ``yield from net.layers``."""
+    return (
+        syntax.changed(node, item=layers_of(rw, node.item))
+        if is_sequential(rw, node.item)
+        else None
+    )
 
 
 @converts(cst.BinaryOperation, when=_has_sequentials)

@@ -54,10 +54,34 @@ def is_collected(ctx: Context, owner: ClassInfo, name: str, value: cst.BaseExpre
                 ) if _is_name(held, listed):
                     if not isinstance(one, cst.Name) or one.value not in {*registered, "None"}:
                         return False
+                    if one.value != "None" and not _stays(ctx, block, line, one.value):
+                        return False
                     appended.add(held)
     named = [n for n in tree.within(init.node.body, cst.Name) if n.value == listed]
     others = [n for n in named if n not in appended]
     return begun == 1 and all(_is_read(ctx, one) for one in others)
+
+
+def _stays(ctx: Context, block: cst.IndentedBlock, line: cst.CSTNode, name: str) -> bool:
+    """Whether what a line appends is what another line of the block registers, under a name that no other one gets."""
+    lines = list(block.body)
+    places = [
+        i for i, one in enumerate(lines) if name in _registered_names(cst.IndentedBlock([one]))
+    ]
+    if len(places) != 1:
+        return False
+    at = next(i for i, one in enumerate(lines) if one is line)
+    first, last = sorted((places[0], at))
+    for between in lines[first + 1 : last]:
+        targets = ctx.facts.tree.within(between, cst.AssignTarget)
+        if not isinstance(between, cst.SimpleStatementLine) or any(
+            name in syntax.names(one.target) for one in targets
+        ):
+            return False
+    calls = ctx.facts.tree.within(lines[places[0]], cst.Call)
+    given = [a.value for call in calls for a in call.args]
+    again = any(isinstance(one, (cst.For, cst.While)) for one in ctx.facts.tree.around(block))
+    return not again or not any(isinstance(one, cst.SimpleString) for one in given)
 
 
 def _is_name(node: cst.CSTNode, name: str) -> bool:
