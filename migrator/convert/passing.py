@@ -104,14 +104,16 @@ def _takes_layers(ctx: Context) -> bool:
 
 def _taken_from(ctx: Context) -> Iterator[cst.CSTNode]:
     for node in ctx.facts.tree.of_type(cst.Del):
-        many = isinstance(node.target, cst.Tuple)
-        targets = [e.value for e in node.target.elements] if many else [node.target]  # type: ignore[attr-defined]
-        yield from (one.value for one in targets if isinstance(one, cst.Subscript))
+        several = node.target.elements if isinstance(node.target, cst.Tuple) else ()
+        for one in [node.target, *(element.value for element in several)]:
+            if isinstance(one, cst.Subscript):
+                yield one.value
     for call in ctx.facts.tree.of_type(cst.Call) if "pop" in ctx.words else ():
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "pop":
             owner = call.func.value
-            table = isinstance(owner, cst.Attribute) and owner.attr.value == "_modules"
-            yield owner.value if table else owner
+            if isinstance(owner, cst.Attribute) and owner.attr.value == "_modules":
+                owner = owner.value
+            yield owner
 
 
 def _added(ctx: Context, own: ClassInfo) -> Iterator[k.Kind]:
