@@ -135,3 +135,25 @@ def test_an_import_that_fails_with_that_of_another_library(lines: str) -> None:
     theirs, ours, _ = loaded(f"{source}def f(x: torch.Tensor):\n    return silu(x)\n")
     x = torch.linspace(-1, 1, 4)
     assert ours["f"](x.numpy()).tolist() == theirs["f"](x).tolist()
+
+
+@pytest.mark.parametrize(("listed", "blocks"), [('"act", "Blk"', True), ('"Blk"', False)])
+def test_a_star_import_of_a_list_that_names_what_is_gone(
+    tmp_path: Path, listed: str, blocks: bool
+) -> None:
+    files = {
+        "a.py": f"""
+            import torch.nn as nn
+            from torch.nn.functional import relu as act
+
+            __all__ = [{listed}]
+
+
+            class Blk(nn.Linear):
+                pass
+            """,
+        "b.py": """
+            from .a import *
+            """,
+    }
+    assert bool(blocking(convert(tmp_path, files))) is blocks
