@@ -15,6 +15,8 @@ def is_not_taken(facts: Facts, tree: Tree, info: FunctionInfo, node: cst.CSTNode
     """
     if info.outer is not None or info.short in ("forward", "__call__") or not info.call_sites:
         return False
+    if not set(map(str, info.decorators)) <= _PLAIN:
+        return False  # what decorates a function may call it with other arguments
     shared = facts.linked is not None and (
         info.owner is not None or facts.linked.shared(f"{facts.module}.{info.short}")
     )
@@ -22,6 +24,15 @@ def is_not_taken(facts: Facts, tree: Tree, info: FunctionInfo, node: cst.CSTNode
     return any(
         all(_leaves_out(info, one, call) for call in info.call_sites) for one in options
     ) and _is_only_called(tree, info)
+
+
+_PLAIN = {
+    "staticmethod",
+    "classmethod",
+    "torch.no_grad",
+    "torch.inference_mode",
+    "torch.jit.script",
+}
 
 
 def _options(tree: Tree, info: FunctionInfo, node: cst.CSTNode) -> list[str]:
@@ -61,8 +72,9 @@ def _is_set(tree: Tree, info: FunctionInfo, name: str, node: cst.CSTNode) -> boo
         for one in tree.around(node)
         if isinstance(one, (cst.If, cst.IfExp)) and _given(one.test) == name
     ]
-    for one in tree.within(info.node.body, cst.AssignTarget, cst.AugAssign, cst.For, cst.NamedExpr):
-        bound = one.target
+    binding = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.AsName)
+    for one in tree.within(info.node.body, *binding):
+        bound = one.name if isinstance(one, cst.AsName) else one.target
         named = any(isinstance(part, cst.Name) and part.value == name for part in tree.below(bound))
         if named and not any(tree.holds(each.body, one) for each in branch):
             return True
@@ -73,7 +85,8 @@ def _leaves_out(info: FunctionInfo, option: str, call: cst.CSTNode) -> bool:
     """Whether a call leaves an argument out, or gives None for it."""
     if not isinstance(call, cst.Call) or any(one.star for one in call.args):
         return False
-    names = [one.name.value for one in info.node.params.params]
+    params = info.node.params
+    names = [one.name.value for one in (*params.posonly_params, *params.params)]
     if info.owner is not None and "staticmethod" not in info.decorators:
         names = names[1:]
     positional = [one.value for one in call.args if one.keyword is None]

@@ -142,6 +142,10 @@ class Context:
         """Those of them that a function reads."""
         self.kept_methods: frozenset[tuple[str, str]] | None = None
         """Classes and attributes that keep methods of the module, by their names."""
+        self.replaced: frozenset[str] | None = None
+        """Names of children in whose place the file may put a layer that returns its input."""
+        self.takes_layers: bool | None = None
+        """Whether it takes layers out of a container."""
         self.kept_functions: frozenset[tuple[str, str]] | None = None
         """Those that keep a function which is handed the module."""
         self.stateless: dict[FunctionInfo, bool] = {}

@@ -34,14 +34,22 @@ def makes_new(ctx: Context, node: cst.Call, name: str) -> bool:
 def _may_pass(ctx: Context, node: cst.Call, cls: str) -> bool:
     """Whether a layer may return memory of its input: a Sequential does only if all of its children may."""
     if cls != "Sequential":
-        return cls in _PASSING_LAYERS
+        kept = isinstance(node.func, cst.Attribute) and node.func.attr.value
+        return cls in _PASSING_LAYERS or (bool(kept) and is_replaced(ctx, {str(kept)}))
     kind = ctx.kind(node.func)
     return _all_pass(ctx, kind) if isinstance(kind, k.Module) else True
 
 
 def _all_pass(ctx: Context, sequential: k.Module) -> bool:
+    names = {name for name, child in sequential.args if isinstance(child, k.Kind)}
     children = [child for name, child in sequential.args if name.isdigit()]
     own = ctx.facts.classes.get(sequential.cls)
+    if own is not None or not children:
+        names |= {""}
+    if is_replaced(ctx, names):
+        return True
+    if _takes_layers(ctx):  # what is left may be one of them alone
+        return any(passes(ctx, child) for child in children or [sequential.item])
     added = [] if own is None else list(_added(ctx, own))
     if children or not _is_of_several(sequential.item):
         children = children or [sequential.item]
@@ -54,6 +62,73 @@ def _all_pass(ctx: Context, sequential: k.Module) -> bool:
 
 def _is_of_several(kind: object) -> TypeGuard[k.Module]:
     return isinstance(kind, k.Module) and kind.cls == "torch.nn.Module"
+
+
+_NUMBERED, _ANY = "#", ""
+
+
+def is_replaced(ctx: Context, names: set[str]) -> bool:
+    """Whether the file may put a layer that returns its input in the place of a child of one of these names.
+
+    ``seq[0] = nn.Identity()``, ``setattr(net, name, nn.Identity())``; "" is a name that is not known.
+    """
+    if ctx.replaced is None:
+        ctx.replaced = (
+            frozenset()
+        )  # what takes a place may be a Sequential, which is asked the same
+        ctx.replaced = frozenset(_replaced(ctx))
+    asked = names | {_NUMBERED for name in names if name.isdigit()}
+    return _ANY in ctx.replaced or bool(ctx.replaced and (_ANY in names or asked & ctx.replaced))
+
+
+def _replaced(ctx: Context) -> Iterator[str]:
+    tree = ctx.facts.tree
+    for node in tree.of_type(cst.Assign):
+        for one in node.targets:
+            target = one.target
+            if isinstance(target, cst.Subscript) and _may_be_module(ctx, target.value):
+                if _surely_passes(ctx, node.value):
+                    yield _NUMBERED
+    for call in tree.of_type(cst.Call) if "setattr" in ctx.words else ():
+        if dotted(call.func) != "setattr" or len(call.args) != 3:
+            continue
+        owner, name, value = (one.value for one in call.args)
+        if _may_be_module(ctx, owner) and _surely_passes(ctx, value):
+            text = name.evaluated_value if isinstance(name, cst.SimpleString) else _ANY
+            yield str(text)
+
+
+def _surely_passes(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a value is a layer of torch that may return its input, be it one of several.
+
+    One of the file's own is not asked: what its forward pass returns may be what is being found out.
+    """
+    kind = ctx.kind(node)
+    if not isinstance(kind, k.Module):
+        return False
+    every = kind.among if _is_of_several(kind) else (kind,)
+    return any(passes(ctx, one) for one in every if one.cls not in ctx.facts.classes)
+
+
+def _takes_layers(ctx: Context) -> bool:
+    """Whether the file takes layers out of a container, so that those behind them have other numbers."""
+    if ctx.takes_layers is None:
+        ctx.takes_layers = any(isinstance(ctx.kind(one), k.Module) for one in _taken_from(ctx))
+    return ctx.takes_layers
+
+
+def _taken_from(ctx: Context) -> Iterator[cst.CSTNode]:
+    for node in ctx.facts.tree.of_type(cst.Del):
+        several = node.target.elements if isinstance(node.target, cst.Tuple) else ()
+        for one in [node.target, *(element.value for element in several)]:
+            if isinstance(one, cst.Subscript):
+                yield one.value
+    for call in ctx.facts.tree.of_type(cst.Call) if "pop" in ctx.words else ():
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "pop":
+            owner = call.func.value
+            if isinstance(owner, cst.Attribute) and owner.attr.value == "_modules":
+                owner = owner.value
+            yield owner
 
 
 def _added(ctx: Context, own: ClassInfo) -> Iterator[k.Kind]:

@@ -106,8 +106,10 @@ def _looks(ctx: Context, line: cst.CSTNode, attribute: str) -> bool:
 def _is_harmless(ctx: Context, call: cst.Call) -> bool:
     """Whether a call reads what it is given alone: a function of torch, or what a tensor has a method of that name for."""
     name = ctx.facts.callee(call)
-    if name is not None:
-        return name.startswith(_HARMLESS)
+    if any(ctx.is_module(one.value) for one in call.args):
+        return False
+    if name is not None:  # "torch.nn.Linear()" is the call of a layer, which reads its parameters
+        return name.startswith(_HARMLESS) and not name.endswith("()")
     return isinstance(call.func, cst.Attribute) and bool(
         definitions.ops(f"Tensor.{call.func.attr.value}")
     )

@@ -11,6 +11,7 @@ import libcst as cst
 from migrator.infer import kinds as k
 from migrator.infer.annotations import instance
 from migrator.infer.facts import ClassInfo, Facts, FunctionInfo
+from migrator.infer.first import sliced_layers
 from migrator.infer.observed import completed
 from migrator.infer.static import present, truth
 from migrator.syntax import literal
@@ -494,7 +495,7 @@ class Expressions:
             if isinstance(only, k.Const) and only.value in dict(value.args):
                 child = dict(value.args)[only.value]
                 return child if isinstance(child, k.Kind) else value.item
-            return value if sliced else value.item
+            return sliced_layers(self.facts, value, node.slice[0].slice) if sliced else value.item
         if isinstance(value, k.Class):
             return value
         return self.own_item(value, only, node)

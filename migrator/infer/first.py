@@ -136,6 +136,24 @@ def flag(in_place: bool | None) -> Args:
     return (("inplace", True if in_place else "maybe"),)
 
 
+def sliced_layers(facts: Facts, value: k.Module, node: cst.BaseSlice) -> k.Module:
+    """The kind of ``net[1:]``: what it begins with is another layer than ``net`` does."""
+    children = [child for name, child in value.args if name.isdigit()]
+    others = tuple(one for one in value.args if one[0] != "inplace" and not one[0].isdigit())
+    if not isinstance(node, cst.Slice):
+        return value
+    bounds = [facts.kind(one) if one else k.NONE for one in (node.lower, node.upper, node.step)]
+    known = [one.value for one in bounds if isinstance(one, k.Const)]
+    if children and len(known) == len(bounds):
+        left = children[slice(*known)]
+        if left:
+            kept = tuple((str(i), child) for i, child in enumerate(left))
+            return k.Module(value.cls, value.item, (*others, *flag(k.in_place(left[0])), *kept))
+    begins = known[:1] in ([None], [0]) and node.step is None
+    first = k.in_place(value if begins else value.item)
+    return k.Module(value.cls, value.item, (*others, *flag(first)))
+
+
 def grown(receiver: k.Module, item: k.Kind, joined: k.Kind) -> k.Module:
     """The kind of a container to which a child was added: its first child stays the first."""
     empty = receiver.item is None or isinstance(receiver.item, k.Unknown)

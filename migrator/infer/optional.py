@@ -6,6 +6,7 @@ What is built on torch has no counterpart under JAX, so the way the author wrote
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -33,6 +34,24 @@ def fallback(facts: Facts, node: cst.Try) -> cst.ExceptHandler | None:
 def missing_library(facts: Facts, node: cst.Try) -> str:
     """The library that a ``try`` with a fallback imports."""
     return _missing(facts, node.body.body) or ""
+
+
+def imports_another(body: cst.BaseSuite) -> bool:
+    """Whether a ``try`` imports of a library beside torch, NumPy and Python's own: all of it fails where that is missing."""
+    for line in body.body:
+        for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            modules: list[cst.BaseExpression | None] = []
+            if isinstance(small, cst.Import):
+                modules += [one.name for one in small.names]
+            elif isinstance(small, cst.ImportFrom) and not small.relative:
+                modules.append(small.module)
+            roots = [(dotted(one) or "").partition(".")[0] for one in modules if one is not None]
+            if any(r not in sys.stdlib_module_names and r not in _AT_HAND for r in roots):
+                return True
+    return False
+
+
+_AT_HAND = ("torch", "numpy")
 
 
 def settled(facts: Facts) -> dict[str, object]:

@@ -16,7 +16,7 @@ from migrator.infer.construction import CONTAINERS, PARAMETERS
 from migrator.infer.expressions import Env, Handlers
 from migrator.infer.facts import ClassInfo
 from migrator.infer.narrowing import Narrowing
-from migrator.infer.optional import fallback
+from migrator.infer.optional import fallback, imports_another
 from migrator.infer.python import is_self, widen
 from migrator.infer.recurrent import holds_weights
 from migrator.infer.static import leaves, truth
@@ -552,6 +552,7 @@ class Statements(Narrowing):
             branches.append(self._branch(start, partial(self.statement, handler.body)))
         # An import that fails binds None or a flag in its handler: the first branch is the one that runs.
         self._merge(branches)
+        may_fail = imports_another(node.body)
         for name, kind in branches[0][0].items():
             if not isinstance(kind, (k.Namespace, k.Class, k.Function)):
                 continue
@@ -559,7 +560,7 @@ class Statements(Narrowing):
             instead = any(o != kind and isinstance(o, (k.Class, k.Function)) for o in others)
             if (
                 not instead
-                or of_torch(kind.name)
+                or (of_torch(kind.name) and not may_fail)
                 or kind.name in (*self.facts.classes, *self.facts.names)
             ):
                 self.env[name] = kind

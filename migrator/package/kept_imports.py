@@ -10,6 +10,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from migrator.findings import Finding, ordered
 from migrator.package.build import Outcome
@@ -37,6 +38,20 @@ def _gone(project: Project, done: Mapping[str, Outcome], module: str) -> Iterato
             continue  # a name that the source does not have either is reported by itself
         if target in done and not _has(project, done, target, one.name, set()):
             yield one
+    for star in table.scans[module].stars:
+        target = table.absolute(module, star.module, star.level)
+        if target is None or target not in done:
+            continue
+        listed = table.scans[target].exports or ()
+        for name in listed:  # Python looks for each of them, whether it is used or not
+            kept = re.search(rf"""["']{name}["']""", done[target].code)
+            if (
+                kept
+                and table.resolve(target, name)
+                and not _has(project, done, target, name, set())
+            ):
+                yield replace(star, name="*")
+                break
 
 
 def _has(
@@ -63,7 +78,8 @@ def _report(outcome: Outcome, text: str, path: str, gone: Iterable[Import]) -> N
     lines = outcome.code.splitlines(keepends=True)
     places = [(node, one) for one in gone for node in _imports(outcome.code, one)]
     for node, one in sorted(places, key=lambda place: place[0].lineno, reverse=True):
-        what = f"{one.name} of {'.' * one.level}{one.module} is not in its converted file"
+        named = "what __all__ lists" if one.name == "*" else one.name
+        what = f"{named} of {'.' * one.level}{one.module} is not in its converted file"
         own = next(iter(_imports(text, one)), node)
         end = (own.end_lineno or own.lineno, (own.end_col_offset or own.col_offset) + 1)
         place = (own.lineno, own.col_offset + 1, *end, path)

@@ -73,3 +73,24 @@ class M(nn.Module):
         return {line}
 """
     assert "API011" in rules_of(source)
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        ("KINDS = {nn.Linear, nn.Conv2d}", "type(m) in self.KINDS"),
+        ("KINDS = (nn.Linear, nn.Conv2d)", "type(m) in self.KINDS"),
+        ("KINDS = {nn.Linear: 1, nn.Conv2d: 2}", "self.KINDS.get(type(m), 0)"),
+        ("KINDS: set = frozenset([nn.Linear, nn.Tanh])", "type(m) in M.KINDS"),
+        ("KINDS = None", "type(m) in kinds"),
+    ],
+)
+def test_classes_that_a_class_or_a_default_lists(table: str, line: str) -> None:
+    source = f"""
+class M(nn.Module):
+    {table}
+
+    def value(self, m, kinds=frozenset([nn.Linear, nn.Conv2d])):
+        return {line}
+"""
+    assert "API011" in rules_of(source)

@@ -15,7 +15,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves
 
 from migrator.convert.sharing import VIEWS
-from tests.convert.tools import X, both, convert, rules_of
+from tests.convert.tools import X, both, check, convert, rules_of
 
 CLASS = """
 def pair(x, y):
@@ -473,3 +473,87 @@ BUMP = "def bump(h, x):\n    h += x\n    return h\n\n\ndef twice(b, x):\n    q =
 def test_an_argument_that_is_written_by_a_function_of_a_function(line: str, safe: bool) -> None:
     source = f"{BUMP}\n\nclass M(nn.Module):\n    def forward(self, x, y):\n        {line}\n"
     assert rules_of(source) == ([] if safe else ["MUT003"])
+
+
+WRITTEN = """
+class Own(nn.Sequential):
+    def __init__(self):
+        super().__init__()
+        self.c = nn.Linear(4, 4)
+
+
+class Listed(nn.Sequential):
+    def __init__(self, *layers):
+        super().__init__(nn.Linear(4, 4))
+
+
+def strip(net: nn.Module):
+    for name, child in net.named_children():
+        if isinstance(child, nn.Linear):
+            setattr(net, name, NEW)
+
+
+def first(net: nn.Sequential):
+    net[0] = NEW
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.s = MADE
+        self.t = nn.Linear(4, 4)
+        EDIT
+
+    def forward(self, x):
+        h = x * 2
+        y = CALL
+        y += 1
+        return y + h
+"""
+PLAIN = "nn.Sequential(nn.Linear(4, 4))"
+
+
+def _edited(
+    edit: str, made: str = PLAIN, new: str = "nn.Identity()", call: str = "self.s(h)"
+) -> str:
+    source = WRITTEN.replace("EDIT", edit).replace("MADE", made).replace("CALL", call)
+    for name in ("strip", "first"):
+        if f"{name}(" not in edit:
+            at = source.index(f"def {name}(")
+            source = source[:at] + source[source.index("\n\n\n", at) + 3 :]
+    return source.replace("NEW", new)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        _edited("setattr(self.s, '0', nn.Identity())"),
+        _edited("self.s._modules['0'] = nn.Identity()"),
+        _edited("self.s[0] = nn.Identity()"),
+        _edited("first(self.s)"),
+        _edited("strip(self.s)"),
+        _edited("strip(self)", call="self.t(h)"),
+        _edited("strip(self.s)", "Own()"),
+        _edited("self.s._modules['c'] = nn.Identity()", "Own()"),
+        _edited("self.s[0] = nn.Identity()", "Listed()"),
+        _edited("del self.s[0]", "nn.Sequential(nn.Linear(4, 4), nn.Identity())"),
+        _edited("self.s.pop(0)", "nn.Sequential(nn.Linear(4, 4), nn.Identity())"),
+        _edited("pass", "nn.Sequential(nn.Linear(4, 4), nn.Identity())[1:]"),
+    ],
+)
+def test_a_layer_whose_place_another_takes_gives_new_memory_no_more(source: str) -> None:
+    assert "MUT001" in rules_of(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        _edited("first(self.s)", new="nn.Linear(4, 4, bias=False)"),
+        _edited("strip(self)", new="nn.Linear(4, 4, bias=False)"),
+        _edited("setattr(self, 'u', nn.Identity())"),
+        _edited("del self.s[0]", "nn.Sequential(nn.Linear(4, 4), nn.ReLU())"),
+        _edited("pass", "nn.Sequential(nn.Identity(), nn.Linear(4, 4))[1:]"),
+    ],
+)
+def test_a_layer_whose_place_a_layer_with_new_results_takes(source: str) -> None:
+    check(source)

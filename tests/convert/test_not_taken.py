@@ -71,6 +71,20 @@ def test_an_argument_that_is_given_another_value() -> None:
     assert "DYN001" in {f.rule for f in convert(made).findings if f.blocks}
 
 
+def test_an_argument_that_a_decorator_gives_or_a_with_binds() -> None:
+    given = "def deco(f):\n    def inner(x, ind):\n        return f(x, ind, x > 0)\n    return inner\n\n\n@deco\n"
+    made = source().replace("def gather", f"{given}def gather", 1)
+    assert "DYN001" in {f.rule for f in convert(made).findings if f.blocks}
+    bound = "    feat = feat[ind]\n    with giving(feat) as mask:\n        pass\n"
+    made = source().replace("    feat = feat[ind]\n", bound)
+    assert "DYN001" in {f.rule for f in convert(made).findings if f.blocks}
+
+
+def test_an_argument_behind_one_that_has_no_name() -> None:
+    made = source(call="gather(x, None, x > 0)").replace("feat, ind, mask", "feat, /, ind, mask")
+    assert "DYN001" in {f.rule for f in convert(made).findings if f.blocks}
+
+
 def test_an_argument_of_the_forward_pass_is_for_its_caller_to_give() -> None:
     made = """
     class M(nn.Module):

@@ -85,3 +85,21 @@ def test_a_view_of_one_weight() -> None:
     source = "def f(n: int):\n    l = nn.Linear(n, n)\n    w = l.weight.detach()\n    {}\n    return w.sum()\n"
     assert "MUT001" in rules_of(source.format("l.weight.data.mul_(0.5)"))
     assert "MUT001" not in rules_of(source.format("m = w * 2"))
+
+
+@pytest.mark.parametrize("value", ["self.c", "self.c.data"])
+def test_data_that_is_another_buffer_is_shared(value: str) -> None:
+    source = f"""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.zeros(4))
+        self.register_buffer("c", torch.ones(4))
+
+    def forward(self, x):
+        self.b.data = {value}
+        self.c.add_(1)
+        return x * self.b
+"""
+    assert "MUT001" in rules_of(source)
+    check(source.replace(f"data = {value}", f"data = {value} * 2"))

@@ -122,3 +122,58 @@ def test_what_a_container_of_the_file_begins_with(init: str, begins: bool) -> No
 )
 def test_what_nobody_sees_is_converted(layers: str, keep: str, run: str) -> None:
     check(_source(layers, keep, run))
+
+
+HEIRS = """
+class Act(nn.Module):
+    def forward(self, x):
+        return F.relu(x, inplace=True)
+
+
+class Many(nn.Sequential):
+    def __init__(self, *layers):
+        BODY
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = Many(LAYERS)
+
+    def forward(self, x):
+        h = x * 2
+        return self.layers(h) + h
+"""
+HANDED = "super().__init__(*layers)"
+
+
+@pytest.mark.parametrize(
+    ("body", "layers", "begins"),
+    [
+        (HANDED, "nn.Identity(), nn.ReLU(inplace=True)", True),
+        (HANDED, "nn.Identity(), nn.Linear(4, 4), nn.ReLU(inplace=True)", False),
+        (HANDED, "nn.Sequential(nn.Dropout(0.1), nn.ReLU(True)), nn.Linear(4, 4)", True),
+        (HANDED, "Act(), nn.Linear(4, 4)", True),
+        (HANDED, "nn.Linear(4, 4), Act()", False),
+        (f"{HANDED}\n        self.append(nn.ReLU(inplace=True))", "", True),
+        (f"{HANDED}\n        self.append(nn.ReLU(inplace=True))", "nn.Linear(4, 4)", False),
+        ("super().__init__(*reversed(layers))", "nn.Linear(4, 4), nn.ReLU(inplace=True)", True),
+        ("super().__init__(*reversed(layers))", "nn.Linear(4, 4), nn.ReLU()", False),
+        (
+            "layers = layers[::-1]\n        super().__init__(*layers)",
+            "nn.Linear(4, 4), nn.ReLU(inplace=True)",
+            True,
+        ),
+    ],
+)
+def test_what_an_heir_of_a_container_hands_on(body: str, layers: str, begins: bool) -> None:
+    source = HEIRS.replace("BODY", body).replace("LAYERS", layers)
+    assert ("MUT002" in rules_of(source)) is begins
+    if not begins:
+        check(source)
+
+
+@pytest.mark.parametrize("part", ["[1:]", "[:1]", "[:2]", "[2:]", "[::2]", "[1:2]"])
+def test_what_a_slice_begins_with(part: str) -> None:
+    source = HEIRS.replace("BODY", HANDED).replace("Many(LAYERS)", f"nn.Sequential(LAYERS){part}")
+    check(source.replace("LAYERS", "nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Linear(4, 4)"))

@@ -80,6 +80,14 @@ def test_what_is_written_is_the_new_value(first: float) -> None:
             "mi.bias.view(m.na, -1)",
             f"b.data[:, 1] += 1\nself.kept = self(torch.ones(1, 3, 1, 1))\n{BACK}",
         ),
+        (
+            "mi.bias.view(m.na, -1)",
+            f"b.data[:, 1] += 1\nself.kept = mi(torch.ones(1, 3, 1, 1)).sum()\n{BACK}",
+        ),
+        (
+            "mi.bias.view(m.na, -1)",
+            f"b.data[:, 1] += 1\nself.kept = nn.Sequential(mi)(torch.ones(1, 3, 1, 1))\n{BACK}",
+        ),
         ("mi.bias.view(m.na, -1)", f"b.data[:, 1] += 1\nif s > 8:\n    continue\n{BACK}"),
         ("mi.bias.view(m.na, -1)", f"b.data[:, 1] += 1\nif s > 8:\n    {BACK}"),
         ("mi.bias.view(m.na, -1)", f"b.data[:, 1] += 1\nmi = m.m[0]\n{BACK}"),

@@ -9,6 +9,7 @@ import torch
 
 from migrator.package.link import Link
 from migrator.usercode import UserCode
+from tests.convert.tools import loaded
 from tests.migrator.test_packages import blocking, code, convert
 
 HANDED = {
@@ -123,3 +124,36 @@ def test_names_by_stars_submodules_and_globals_are_there(tmp_path: Path) -> None
     }
     found = convert(tmp_path, files)
     assert not [one for one in found.findings if "is not in its converted file" in one.message]
+
+
+@pytest.mark.parametrize(
+    "lines", ["{own}\n    import no_such_thing", "import no_such_thing\n    {own}"]
+)
+def test_an_import_that_fails_with_that_of_another_library(lines: str) -> None:
+    own = lines.format(own="from torch.nn.functional import silu")
+    source = f"try:\n    {own}\nexcept ImportError:\n    def silu(x):\n        return x * 3\n\n\n"
+    theirs, ours, _ = loaded(f"{source}def f(x: torch.Tensor):\n    return silu(x)\n")
+    x = torch.linspace(-1, 1, 4)
+    assert ours["f"](x.numpy()).tolist() == theirs["f"](x).tolist()
+
+
+@pytest.mark.parametrize(("listed", "blocks"), [('"act", "Blk"', True), ('"Blk"', False)])
+def test_a_star_import_of_a_list_that_names_what_is_gone(
+    tmp_path: Path, listed: str, blocks: bool
+) -> None:
+    files = {
+        "a.py": f"""
+            import torch.nn as nn
+            from torch.nn.functional import relu as act
+
+            __all__ = [{listed}]
+
+
+            class Blk(nn.Linear):
+                pass
+            """,
+        "b.py": """
+            from .a import *
+            """,
+    }
+    assert bool(blocking(convert(tmp_path, files))) is blocks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
@@ -212,10 +213,12 @@ def class_as_key(rw: Rewriter, node: cst.Call | cst.Subscript) -> Any:
 
 def _check_table(rw: Rewriter, node: cst.BaseExpression, table: cst.BaseExpression) -> None:
     """A class that is looked for in a container of torch's classes that is written elsewhere."""
-    for item in rw.ctx.source.index.of_type(cst.Assign):
-        value, names = item.value, [dotted(target.target) for target in item.targets]
-        if isinstance(table, (cst.Name, cst.Attribute)) and dotted(table) not in names:
+    wanted = _last(table) if isinstance(table, (cst.Name, cst.Attribute)) else ""
+    for names, value in _bound(rw):
+        if wanted and wanted not in names:
             continue
+        if isinstance(value, cst.Call) and len(value.args) == 1:  # frozenset([nn.Linear])
+            value = value.args[0].value
         keys: list[Any] = []
         if isinstance(value, cst.Dict):
             keys = [e.key for e in value.elements if isinstance(e, cst.DictElement)]
@@ -228,6 +231,24 @@ def _check_table(rw: Rewriter, node: cst.BaseExpression, table: cst.BaseExpressi
                 "a class is looked for among torch's, whose layers have other classes in the output",
                 "write isinstance tests, one for each class",
             )
+
+
+def _bound(rw: Rewriter) -> Iterator[tuple[list[str], cst.BaseExpression]]:
+    """The values that names and attributes of the file get, by default too, each with the last part of the names."""
+    index = rw.ctx.source.index
+    for one in index.of_type(cst.Assign):
+        yield [_last(target.target) for target in one.targets], one.value
+    for two in index.of_type(cst.AnnAssign):
+        if two.value is not None:
+            yield [_last(two.target)], two.value
+    for three in index.of_type(cst.Param):
+        if three.default is not None:
+            yield [three.name.value], three.default
+
+
+def _last(node: cst.BaseExpression) -> str:
+    """``KINDS`` of ``KINDS`` and ``self.KINDS``."""
+    return (dotted(node) or "").rpartition(".")[2]
 
 
 def _is_identity(rw: Rewriter, node: cst.Call) -> cst.Call:

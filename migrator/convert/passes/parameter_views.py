@@ -56,7 +56,7 @@ def kept(rw: Rewriter, node: cst.CSTNode) -> None:
     if ctx.frame is None or not ctx.statements:
         return
     for holder, value in _kept(ctx, node):
-        shown = _shown(ctx, value)
+        shown = _shown(ctx, value) or _whole_data(ctx, node)
         if shown is None:
             continue
         if isinstance(holder, cst.Name):
@@ -145,6 +145,15 @@ def _view(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
             break
     variable = isinstance(node, (cst.Name, cst.Attribute)) and is_variable(ctx.kind(node))
     return whole if variable and bare and isinstance(whole, cst.BaseExpression) else None
+
+
+def _whole_data(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """``other`` of ``self.mean.data = self.other``: from now on the two share memory."""
+    if not isinstance(node, cst.Assign) or not is_variable(ctx.kind(node.value)):
+        return None
+    datas = [t.target for t in node.targets if isinstance(t.target, cst.Attribute)]
+    given = any(t.attr.value == "data" and is_variable(ctx.kind(t.value)) for t in datas)
+    return node.value if given and isinstance(node.value, (cst.Name, cst.Attribute)) else None
 
 
 def _is_itself(node: cst.CSTNode, shown: cst.BaseExpression) -> bool:
