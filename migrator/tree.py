@@ -10,7 +10,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator.syntax import lister, walk
+from migrator.syntax import lister, names, walk
 
 
 class Tree:
@@ -128,6 +128,28 @@ class Tree:
         places = self._attributes.get(name, [])
         first, last = bisect_left(places, start), bisect_left(places, self.ends[start])
         return [self.nodes[place] for place in places[first:last]]
+
+    @cached_property
+    def _names(self) -> dict[str, list[int]]:
+        """The places of the names that are read or bound, by their text."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for index in self._by_type.get(cst.Name, ()):
+            node, parent = self.nodes[index], self.nodes[self.parents[index]]
+            kind = type(parent)
+            if (kind is cst.Attribute and parent.attr is node) or (
+                kind is cst.Arg and parent.keyword is node
+            ):
+                continue
+            found[node.value].append(index)
+        return found
+
+    def naming(self, node: cst.CSTNode, name: str) -> bool:
+        """Whether a name is read or bound in a node (the names of attributes and keywords left out)."""
+        start = self._index.get(id(node))
+        if start is None:  # a node of another tree
+            return name in names(node)
+        places = self._names.get(name, [])
+        return bisect_left(places, start) < bisect_left(places, self.ends[start])
 
     def has(self, node: cst.CSTNode) -> bool:
         """Whether a node is one of the tree, not made since."""

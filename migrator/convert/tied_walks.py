@@ -20,6 +20,7 @@ from migrator.infer.construction import CONTAINERS
 
 _LINEAR, _EMBEDDING = "torch.nn.Linear", "torch.nn.Embedding"
 _WALKS = frozenset("modules named_modules children named_children".split())
+_TABLES = frozenset(["_modules"])
 _IN_TURN = frozenset(f"builtins.{name}" for name in "list tuple enumerate iter".split())
 _HAS = {
     _LINEAR: frozenset("weight bias in_features out_features reset_parameters".split()),
@@ -110,12 +111,12 @@ def _walks(
         yield call, made.node.body.body if names else None, names[0] if names else ""  # type: ignore[union-attr]
     for way in ctx.source.index.of_type(cst.Call, cst.Attribute):
         func = way.func if isinstance(way, cst.Call) else way
-        if not isinstance(func, cst.Attribute) or not _may_be(ctx, info, func.value, way):
+        if not isinstance(func, cst.Attribute):
             continue
-        if isinstance(way, cst.Call) and func.attr.value in _WALKS:
-            yield _gone_over(ctx, way)
-        elif isinstance(way, cst.Attribute) and func.attr.value == "_modules":
-            yield way, None, ""
+        wanted = _WALKS if isinstance(way, cst.Call) else _TABLES
+        if func.attr.value not in wanted or not _may_be(ctx, info, func.value, way):
+            continue
+        yield _gone_over(ctx, way) if isinstance(way, cst.Call) else (way, None, "")
 
 
 def _gone_over(
@@ -189,7 +190,8 @@ def _holds(
     """Whether a class makes or keeps instances of another one, or of a class that does."""
     short, seen = info.node.name.value, seen | {owner.name}
     for one in owner.lineage():
-        if any(short in syntax.names(method.node) for method in one.methods.values()):
+        tree = ctx.facts.tree
+        if any(tree.naming(method.node, short) for method in one.methods.values()):
             return True
         if any(_may_have(ctx, kind, info, seen) for kind in one.attributes.values()):
             return True

@@ -182,7 +182,7 @@ def _check_metaclass(ctx: Context, info: ClassInfo) -> None:
 def _check_mixed_in(ctx: Context, info: ClassInfo) -> None:
     """torch's layers and nn.Module hand on to the next constructor; those of Flax end there."""
     init = info.methods.get("__init__")
-    if init is not None and "super" not in syntax.names(init.node):
+    if init is not None and not ctx.facts.tree.naming(init.node, "super"):
         return
     for one in mixed_in(info):
         if one.method("__init__") is not None or needs_constructor(ctx, one):
