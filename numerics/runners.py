@@ -25,7 +25,7 @@ from numerics.randomness import Draw, Recorder, Replayer, replaying
 from numerics.rounding import AsFloat32, Float64, RoundingNoise
 from numerics.sharding import Placement
 from numerics.states import put
-from numerics.tree import dtype_name, flatten, tensors
+from numerics.tree import dtype_name, flatten, leaf_names, tensors
 
 Load = Callable[[nnx.Module, Mapping[str, Any]], Any]
 Dump = Callable[..., Mapping[str, Any]]
@@ -354,24 +354,13 @@ class FlaxRunner:
         """Put torch's numbers into the port."""
         self._load(self.module, state_dict)
 
-    def run(
-        self,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        *,
-        train: bool,
-        grad: bool,
-        cotangents: Mapping[str, np.ndarray] | None = None,
-        draws: Sequence[Draw] = (),
-    ) -> Run:
-        """One compiled call; the module keeps the state it had before.
+    def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], **how: Any) -> Run:
+        """One compiled call, as of ``start``; the module keeps the state it had before.
 
         Raises:
-          ReplayMismatch: the port's draws do not line up with ``draws``.
+          ReplayMismatch: the port's draws do not line up with those given.
         """
-        return self.start(
-            args, kwargs, train=train, grad=grad, cotangents=cotangents, draws=draws
-        )()
+        return self.start(args, kwargs, **how)()
 
     def start(
         self,
@@ -426,6 +415,27 @@ class FlaxRunner:
             )
         self.compiles = compiles
         return found
+
+    def beside(self, module: nnx.Module) -> FlaxRunner:
+        """A runner of another module of the same kind."""
+        return FlaxRunner(module, self._load, self._dump, self._rest)
+
+    def once(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        like: Run,
+        *,
+        train: bool,
+        grad: bool,
+        inputs: bool,
+    ) -> Run:
+        """One call in this thread, under JAX's settings as they are, with ``like``'s draws and cotangents."""
+        static, graphdef, operands = self._prepared(args, kwargs, train, grad, like.draws)
+        call = jax.jit(self._traced(replace(static, inputs=inputs), graphdef, noted=False))
+        values = [draw.value for draw in like.draws]
+        outputs, gradients, after = call(*operands, dict(like.cotangents), values)
+        return self._collect(outputs, gradients, after, operands[2], leaf_names(args, kwargs))
 
     def _prepared(
         self, args: Any, kwargs: Any, train: bool, grad: bool, draws: Sequence[Draw]
@@ -577,17 +587,3 @@ def _causes(found: Sequence[str]) -> str:
 def is_float(value: Any) -> bool:
     """Whether an array can be differentiated by."""
     return bool(jnp.issubdtype(value.dtype, jnp.floating))
-
-
-def leaf_names(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
-    """Names of the call's leaves in the order jax.tree flattens them, as the torch side names them."""
-
-    def walk(value: Any, name: str) -> list[str]:
-        if isinstance(value, dict):
-            return [n for key in sorted(value) for n in walk(value[key], f"{name}.{key}")]
-        if isinstance(value, tuple | list):
-            return [n for i, part in enumerate(value) for n in walk(part, f"{name}[{i}]")]
-        return [name]
-
-    names = [n for i, arg in enumerate(args) for n in walk(arg, f"input {i}")]
-    return names + [n for key in sorted(kwargs) for n in walk(kwargs[key], f"input {key}")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,3 +86,17 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, torch.Tensor]]:
     elif isinstance(value, dict):
         for key, part in value.items():
             yield from _leaves(part, f"{name}.{key}")
+
+
+def leaf_names(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+    """Names of the call's leaves in the order jax.tree flattens them, as the torch side names them."""
+
+    def walk(value: Any, name: str) -> list[str]:
+        if isinstance(value, dict):
+            return [n for key in sorted(value) for n in walk(value[key], f"{name}.{key}")]
+        if isinstance(value, tuple | list):
+            return [n for i, part in enumerate(value) for n in walk(part, f"{name}[{i}]")]
+        return [name]
+
+    names = [n for i, arg in enumerate(args) for n in walk(arg, f"input {i}")]
+    return names + [n for key in sorted(kwargs) for n in walk(kwargs[key], f"input {key}")]
