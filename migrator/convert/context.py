@@ -167,6 +167,8 @@ class Context:
         self.emptied: frozenset[str] | None = None
         """Names of lists that the project may take something out of."""
         self.named_classes: dict[ClassInfo, bool] = {}
+        self.refilled: frozenset[str] | None = None
+        """Buffers that are filled with what has a gradient, once they are asked for."""
         self.made_variables: dict[FunctionInfo, list[Any]] = {}
         """Constructor → the parameters and buffers it makes, and the memory they are made of."""
         self.variables: dict[FunctionInfo, list[cst.Attribute]] = {}
