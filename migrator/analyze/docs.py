@@ -42,8 +42,9 @@ what runs under `jit`. They are no finding in
 - methods of a module whose names begin with {_listed(GENERATING)}, with a leading underscore or without, where they loop
   or run under `torch.no_grad()`: programs around their model, which call it again and again and end by what it said.
   Their branches on values are converted as they stand, and work as long as the method itself is not put under `jit`;
-- functions that give back a Python number made of a tensor, `return action.item()`, or a list of such, but for the
-  forward pass: nothing under `jit` can give that.
+- functions that give back nothing but Python numbers, `return action.item()`, or lists of such, read from the tensors or
+  the module that they are given, but for the forward pass: nothing under `jit` can give that. One that gives back a tensor
+  beside the number is traced, and so is one that reads a tensor of its own making, `torch.linspace(0, 1, n).tolist()`.
 
 What such a function calls of the forward pass is traced all the same, and so is it where a traced function calls it."""
 

@@ -15,13 +15,25 @@ from migrator.infer import kinds as k
 
 _READING = frozenset(["Tensor.item", "Tensor.tolist", "Tensor.numpy"])
 _NUMBERS = frozenset(["int", "float", "bool"])
+_MAKING = frozenset(
+    f"torch.{name}"
+    for name in (
+        "arange as_tensor empty eye from_numpy full linspace logspace ones rand randint randn randperm range tensor zeros"
+    ).split()
+)
+"""What makes a tensor of what is none."""
 _APPENDING = frozenset(["append", "extend", "insert"])
 _MOST = 8
 """Names within one another that are looked through."""
 
 
 def gives_numbers(info: FunctionInfo, facts: Facts) -> bool:
-    """Whether a function returns what only a run can tell: a number, or a list of them, or a tuple with one."""
+    """Whether a function returns numbers that only a run can tell, lists of them, or tuples of nothing but numbers.
+
+    One that gives back a tensor beside them, ``return action.item(), policy.log_prob(action)``, goes on in what is traced;
+    and of what is read from a tensor that it makes of its own sizes, ``torch.linspace(0, 1, n).tolist()``, a version
+    that is traced can be written.
+    """
     if info.short in ("forward", "__call__") or info.generator:
         return False
     body = info.node.body
@@ -29,21 +41,52 @@ def gives_numbers(info: FunctionInfo, facts: Facts) -> bool:
     parts = [part for value in values for part in _parts(value)]
     read = [part for part in parts if _is_read(part, body, facts, _MOST)]
     others = [part for part in parts if part not in read]
-    # ``return action.item(), policy.log_prob(action)``: torch differentiates what stands beside the number
-    return bool(read) and (_is_untracked(info) or not any(_may_train(p, facts) for p in others))
+    plain = all(_is_plain(part, facts) or facts.kind(part) == k.NONE for part in others)
+    return bool(read) and plain and any(_is_handed(part, info, facts) for part in read)
 
 
-def _may_train(part: cst.BaseExpression, facts: Facts) -> bool:
-    kind = facts.kind(part)
-    return isinstance(kind, (k.Tensor, k.Unknown)) and getattr(kind, "dtype", "") not in (
-        "int",
-        "bool",
-    )
+def _is_handed(part: cst.BaseExpression, info: FunctionInfo, facts: Facts) -> bool:
+    """Whether what is read comes from an argument that may be a tensor, or from the module."""
+    handed = {name for name, kind in info.params.items() if k.scalar_type(kind) is None}
+    handed |= {p.name.value for p in info.node.params.params[: info.receivers]}
+    seen: set[str] = set()
+    waiting = _sources(part, facts)
+    while waiting:
+        name = waiting.pop()
+        if name in handed:
+            return True
+        if name not in seen:
+            seen.add(name)
+            for node in _bound_to(name, info.node.body):
+                waiting |= _sources(node, facts)
+    return False
 
 
-def _is_untracked(info: FunctionInfo) -> bool:
-    """Whether a function computes no gradients, by its decorator."""
-    return any(name in ("no_grad", "inference_mode") for name in info.decorators)
+def _sources(node: cst.CSTNode, facts: Facts) -> set[str]:
+    """The names that an expression takes its tensors from; not those that say how large a new one is."""
+    if isinstance(node, cst.Name):
+        return {node.value}
+    if isinstance(node, cst.Attribute):
+        return _sources(node.value, facts)
+    if isinstance(node, cst.Arg):
+        return _sources(node.value, facts)
+    if isinstance(node, cst.Call) and facts.callee(node) in _MAKING:
+        return set()
+    return {name for child in syntax.children(node) for name in _sources(child, facts)}
+
+
+def _bound_to(name: str, body: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What a name of a function gets its values from, by whatever statement."""
+    yield from _given(name, body)
+    for node in _own(body):
+        if isinstance(node, cst.For) and name in syntax.names(node.target):
+            yield node.iter
+        elif isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.NamedExpr)):
+            if name in syntax.names(node.target) and node.value is not None:
+                yield node.value
+        elif isinstance(node, cst.Assign):
+            if any(name in syntax.names(one.target) for one in node.targets):
+                yield node.value
 
 
 def _own(body: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -19,7 +19,7 @@ from migrator.infer import Facts
 from migrator.infer import kinds as k
 from migrator.infer.annotations import says_types
 from migrator.infer.named import activation_helper, known_by_name
-from migrator.infer.optional import doing_without, fallback, idle, missing_library
+from migrator.infer.optional import doing_without, fallback, idle, missing_library, runs_before
 from migrator.infer.recomputing import saves_memory
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.switches import kept
@@ -136,7 +136,7 @@ def _visit(root: cst.CSTNode, facts: Facts, taken: set[cst.CSTNode]) -> Iterator
         if isinstance(node, cst.Try) and (handler := fallback(facts, node)) is not None:
             what, advice = doing_without(missing_library(facts, node))
             yield Found(node.body, "API004", what, advice, "info", 0.0, False)
-            pending.append(handler.body)
+            pending += [handler.body, *runs_before(facts, node)]
             continue
         if isinstance(node, cst.With):
             taken.update(item.item for item in node.items)

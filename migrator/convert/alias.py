@@ -14,11 +14,12 @@ from migrator import syntax, views
 from migrator.convert.context import Context, Failure
 from migrator.convert.later_reads import may_be_tensors, sees_no_values
 from migrator.convert.memory import Aliases, aliases
-from migrator.convert.never_asked import is_never_asked, leaves_off, options_on
+from migrator.convert.never_asked import is_never_asked
 from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
 from migrator.convert.written_back import is_written_back
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.options import leaves_default, options_on
 
 
 def root_name(node: cst.CSTNode, ctx: Context | None = None) -> cst.Name | None:
@@ -334,11 +335,11 @@ def check_calls(ctx: Context, write: Write) -> None:
     returned = written_parameters(ctx, info)
     if param in returned and write.root not in ("", param):
         raise _seen(node, param, cst.Name(param), f"who calls {info.short}()")
-    options = options_on(ctx, info, node)
+    options = options_on(ctx.facts.tree, info, node)
     for call, caller in info.call_sites.items():
         if not isinstance(call, cst.Call):
             continue
-        if any(leaves_off(ctx, info, one, call) for one in options):
+        if any(leaves_default(info, one, call) for one in options):
             continue  # it is not written there
         for name, item in bound_arguments(call, info):
             if name != param or not isinstance(ctx.kind(item.value), _HOLDERS):

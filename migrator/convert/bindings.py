@@ -62,7 +62,9 @@ def bound_at_top(tree: Tree, names: Container[str], dead: Container[cst.CSTNode]
             if name not in names:
                 continue
             around = tree.around(node)
-            if any(type(n) in _SCOPES or n in dead or _is_fallback(tree, n, name) for n in around):
+            if any(
+                type(n) in _SCOPES or n in dead or _is_fallback(tree, n, name, dead) for n in around
+            ):
                 continue
             lines = [n for n in around if type(n) is cst.SimpleStatementLine]
             end = tree.place(node) if own else tree.end(lines[-1] if lines else node)
@@ -80,12 +82,13 @@ def hidden_at_top(tree: Tree, dead: Container[cst.CSTNode]) -> frozenset[str]:
     return frozenset(bound_at_top(tree, PYTHON, dead)) | (imported_by(imports) & PYTHON)
 
 
-def _is_fallback(tree: Tree, node: cst.CSTNode, name: str) -> bool:
-    """Whether a node handles what happens where an import of a name fails."""
+def _is_fallback(tree: Tree, node: cst.CSTNode, name: str, dead: Container[cst.CSTNode]) -> bool:
+    """Whether a node handles what happens where an import of a name fails, which does not."""
     if type(node) is not cst.ExceptHandler:
         return False
     imports = tree.within(tree.parent(node).body, cst.Import, cst.ImportFrom)
-    return name in imported_by(imports)
+    live = [one for one in imports if not any(around in dead for around in tree.around(one))]
+    return name in imported_by(live)
 
 
 def bound_within(tree: Tree, names: Container[str]) -> dict[str, list[tuple[int, int]]]:

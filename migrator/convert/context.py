@@ -142,8 +142,10 @@ class Context:
         """Those of them that a function reads."""
         self.kept_methods: frozenset[tuple[str, str]] | None = None
         """Classes and attributes that keep methods of the module, by their names."""
-        self.replaced: frozenset[str] | None = None
-        """Names of children in whose place the file may put a layer that returns its input."""
+        self.replaced: frozenset[tuple[str, bool]] | None = None
+        """What the names of children may be in whose place the file may put a layer that returns its input.
+
+        Each with whether it may be the child of a Sequential."""
         self.takes_layers: bool | None = None
         """Whether it takes layers out of a container."""
         self.kept_functions: frozenset[tuple[str, str]] | None = None
@@ -167,6 +169,8 @@ class Context:
         self.emptied: frozenset[str] | None = None
         """Names of lists that the project may take something out of."""
         self.named_classes: dict[ClassInfo, bool] = {}
+        self.refilled: frozenset[str] | None = None
+        """Buffers that are filled with what has a gradient, once they are asked for."""
         self.made_variables: dict[FunctionInfo, list[Any]] = {}
         """Constructor → the parameters and buffers it makes, and the memory they are made of."""
         self.variables: dict[FunctionInfo, list[cst.Attribute]] = {}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
-
-_OFF = ("False", "None", "0")
+from migrator.infer.options import leaves_default, options_on
 
 
 def is_never_asked(ctx: Context, info: FunctionInfo, node: cst.CSTNode) -> bool:
@@ -22,51 +22,33 @@ def is_never_asked(ctx: Context, info: FunctionInfo, node: cst.CSTNode) -> bool:
     linked = ctx.facts.linked
     if linked is not None and linked.shared(f"{ctx.facts.module}.{info.short}"):
         return False
-    options = options_on(ctx, info, node)
+    options = options_on(ctx.facts.tree, info, node)
     calls = ctx.facts.tree.of_type(cst.Call) if options else []
-    return any(all(leaves_off(ctx, info, one, call) for call in calls) for one in options)
+    return any(all(_leaves_off(ctx, info, one, call) for call in calls) for one in options)
 
 
-def options_on(ctx: Context, info: FunctionInfo, node: cst.CSTNode) -> list[str]:
-    """The parameters, off by default, that are on wherever a node is run."""
-    tree = ctx.facts.tree
-    if not tree.holds(info.node.body, node):
-        return []
-    params = info.node.params
-    default = {one.name.value: one.default for one in (*params.params, *params.kwonly_params)}
-    given = {
-        target.target.value
-        for line in tree.within(info.node.body, cst.Assign)
-        for target in line.targets
-        if isinstance(target.target, cst.Name)
-    }
-    found = []
-    for one in tree.around(node):
-        if not isinstance(one, (cst.If, cst.IfExp)) or not tree.holds(one.body, node):
-            continue
-        name = one.test.value if isinstance(one.test, cst.Name) else ""
-        value = default.get(name)
-        if isinstance(value, (cst.Name, cst.Integer)) and value.value in _OFF:
-            if name not in given:
-                found.append(name)
-    return found
-
-
-def leaves_off(ctx: Context, info: FunctionInfo, option: str, call: cst.Call) -> bool:
+def _leaves_off(ctx: Context, info: FunctionInfo, option: str, call: cst.Call) -> bool:
     """Whether a call does not give a function an option, should it be called there as a value."""
-    kind = ctx.facts.kind(call.func)
-    if ctx.facts.callee(call) == "functools.partial":
-        return all(one.keyword is None or one.keyword.value != option for one in call.args)
+    kind, callee = ctx.facts.kind(call.func), ctx.facts.callee(call)
+    if callee == "functools.partial":
+        given = syntax.with_args(call, list(call.args[1:]))
+        positional = any(one.keyword is None for one in given.args)
+        return not positional and leaves_default(info, option, given)
+    if callee in _CALLING:
+        return len(call.args) <= _CALLING[callee]
     if isinstance(kind, (k.Class, k.Module)):
         return True  # it is another one
     if isinstance(kind, k.Function) and kind.name and not kind.given:
         if ctx.facts.names.get(kind.name) is not info:
             return True
-    params = [one.name.value for one in info.node.params.params]
-    positional = [one for one in call.args if one.keyword is None and not one.star]
+    params = syntax.parameters(info.node)
+    positional = any(one.keyword is None for one in call.args)
     named = {one.keyword.value for one in call.args if one.keyword is not None}
-    if not positional and params[0] not in named and not any(one.star for one in call.args):
-        return True  # ``act(inplace=True)`` makes a layer: a function has something to work on
-    if any(one.star for one in call.args) or option in named:
-        return False
-    return option not in params or len(positional) <= params.index(option)
+    if not positional and not any(one.star for one in call.args):
+        if params and next(iter(params)) not in named:
+            return True  # ``act(inplace=True)`` makes a layer: a function has something to work on
+    return leaves_default(info, option, call)
+
+
+_CALLING = {"builtins.map": 2, "itertools.starmap": 0}
+"""What calls the functions that it is given, and up to how many arguments it hands them one alone."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Container, Iterator
 from typing import TypeGuard
 
 import libcst as cst
@@ -12,6 +13,7 @@ from migrator.convert.sharing import VIEWS, inplace_argument, operands, run_laye
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.source import dotted
+from migrator.texts import pattern
 
 _PASSING_LAYERS = frozenset(
     "Identity Flatten Unflatten Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout "
@@ -64,38 +66,86 @@ def _is_of_several(kind: object) -> TypeGuard[k.Module]:
     return isinstance(kind, k.Module) and kind.cls == "torch.nn.Module"
 
 
-_NUMBERED, _ANY = "#", ""
-
-
 def is_replaced(ctx: Context, names: set[str]) -> bool:
     """Whether the file may put a layer that returns its input in the place of a child of one of these names.
 
-    ``seq[0] = nn.Identity()``, ``setattr(net, name, nn.Identity())``; "" is a name that is not known.
+    ``seq[0] = nn.Identity()``, ``setattr(net, name, nn.Identity())``; "" is the child of a Sequential whose name is not
+    known.
     """
     if ctx.replaced is None:
         ctx.replaced = (
             frozenset()
         )  # what takes a place may be a Sequential, which is asked the same
         ctx.replaced = frozenset(_replaced(ctx))
-    asked = names | {_NUMBERED for name in names if name.isdigit()}
-    return _ANY in ctx.replaced or bool(ctx.replaced and (_ANY in names or asked & ctx.replaced))
+    if "" in names and any(sequential for _, sequential in ctx.replaced):
+        return True
+    return any(re.fullmatch(made_up, name) for made_up, _ in ctx.replaced for name in names if name)
 
 
-def _replaced(ctx: Context) -> Iterator[str]:
+def _replaced(ctx: Context) -> Iterator[tuple[str, bool]]:
+    """What the names of children may be in whose place one is put, and whether it may be one of a Sequential."""
     tree = ctx.facts.tree
     for node in tree.of_type(cst.Assign):
         for one in node.targets:
             target = one.target
             if isinstance(target, cst.Subscript) and _may_be_module(ctx, target.value):
                 if _surely_passes(ctx, node.value):
-                    yield _NUMBERED
-    for call in tree.of_type(cst.Call) if "setattr" in ctx.words else ():
-        if dotted(call.func) != "setattr" or len(call.args) != 3:
-            continue
-        owner, name, value = (one.value for one in call.args)
-        if _may_be_module(ctx, owner) and _surely_passes(ctx, value):
-            text = name.evaluated_value if isinstance(name, cst.SimpleString) else _ANY
-            yield str(text)
+                    yield _key(ctx, target), True
+            elif isinstance(target, cst.Attribute) and _is_any(ctx, target.value):
+                if _surely_passes(ctx, node.value):
+                    name = target.attr.value
+                    yield re.escape(name), any(name in one for one in _of_sequentials(ctx))
+    for call in tree.of_type(cst.Call) if ctx.words & _PUTTING else ():
+        put = _put(ctx, call)
+        if put is not None and _may_be_module(ctx, put[0]) and _surely_passes(ctx, put[2]):
+            yield pattern(put[1]), _may_be_sequential(ctx, put[0])
+
+
+_PUTTING = frozenset(["setattr", "add_module", "register_module"])
+
+
+def _put(
+    ctx: Context, call: cst.Call
+) -> tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression] | None:
+    """What gets a child by a name, the name and the child; not the ``add_module`` by which a constructor makes its own."""
+    given = [one.value for one in call.args]
+    if dotted(call.func) == "setattr" and len(given) == 3:
+        return given[0], given[1], given[2]
+    func = call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _PUTTING or len(given) != 2:
+        return None
+    around = [one for one in ctx.facts.tree.around(call) if isinstance(one, cst.FunctionDef)]
+    builds = bool(around) and around[-1].name.value == "__init__"
+    return None if builds and dotted(func.value) == "self" else (func.value, given[0], given[1])
+
+
+def _key(ctx: Context, target: cst.Subscript) -> str:
+    """What the key of an entry may be: a number, or a name that is made up."""
+    index = target.slice[0].slice
+    if not isinstance(index, cst.Index) or k.scalar_type(ctx.kind(index.value)) == "int":
+        return r"\d+"
+    return pattern(index.value)
+
+
+def _is_any(ctx: Context, owner: cst.CSTNode) -> bool:
+    """Whether it is not known whose attribute is set: ``for m in self.modules(): m.act = nn.Identity()``."""
+    kind = ctx.kind(owner)
+    return isinstance(kind, k.Unknown) or k.is_any_module(kind)
+
+
+def _of_sequentials(ctx: Context) -> Iterator[Container[str]]:
+    """Names that children of Sequentials may have, beside numbers: of own classes, and those written as texts."""
+    for info in ctx.facts.classes.values():
+        if info.torch_base != "torch.nn.Module":
+            yield info.attributes
+    texts = ctx.facts.tree.of_type(cst.SimpleString)
+    yield {one.raw_value for one in texts if one.raw_value.isidentifier()}
+
+
+def _may_be_sequential(ctx: Context, owner: cst.CSTNode) -> bool:
+    kind = ctx.kind(owner)
+    own = ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None
+    return own is None or own.torch_base != "torch.nn.Module"
 
 
 def _surely_passes(ctx: Context, node: cst.BaseExpression) -> bool:
@@ -113,22 +163,64 @@ def _surely_passes(ctx: Context, node: cst.BaseExpression) -> bool:
 def _takes_layers(ctx: Context) -> bool:
     """Whether the file takes layers out of a container, so that those behind them have other numbers."""
     if ctx.takes_layers is None:
-        ctx.takes_layers = any(isinstance(ctx.kind(one), k.Module) for one in _taken_from(ctx))
+        taken = [one for one, _ in _taken_out(ctx) if isinstance(ctx.kind(one), k.Module)]
+        ctx.takes_layers = any(_may_be_sequential(ctx, one) for one in taken)
     return ctx.takes_layers
 
 
-def _taken_from(ctx: Context) -> Iterator[cst.CSTNode]:
-    for node in ctx.facts.tree.of_type(cst.Del):
+def _is_deleted(ctx: Context, name: str) -> bool:
+    """Whether the file may take a child of a name out of some Sequential; "" is a name that is not known."""
+    return any(
+        not name or re.fullmatch(made_up, name)
+        for owner, made_up in _taken_out(ctx)
+        if _may_be_module(ctx, owner)
+    )
+
+
+_TAKING = frozenset("pop popitem clear remove __delitem__ __delattr__".split())
+
+
+def _taken_out(ctx: Context) -> Iterator[tuple[cst.CSTNode, str]]:
+    """What the file takes children out of, and what their names may be: ``del seq.bn``, ``seq.pop(0)``, ``delattr(m, n)``."""
+    tree = ctx.facts.tree
+    for node in tree.of_type(cst.Del):
         several = node.target.elements if isinstance(node.target, cst.Tuple) else ()
         for one in [node.target, *(element.value for element in several)]:
-            if isinstance(one, cst.Subscript):
-                yield one.value
-    for call in ctx.facts.tree.of_type(cst.Call) if "pop" in ctx.words else ():
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "pop":
-            owner = call.func.value
-            if isinstance(owner, cst.Attribute) and owner.attr.value == "_modules":
-                owner = owner.value
-            yield owner
+            if isinstance(one, cst.Attribute):
+                yield one.value, re.escape(one.attr.value)
+            elif isinstance(one, cst.Subscript):
+                yield _holder(one.value), _key(ctx, one)
+    for call in tree.of_type(cst.Call) if ctx.words & {*_TAKING, "delattr"} else ():
+        func, given = call.func, [one.value for one in call.args]
+        if isinstance(func, cst.Name) and func.value == "delattr" and len(given) == 2:
+            yield given[0], pattern(given[1])
+        elif isinstance(func, cst.Attribute) and func.attr.value in _TAKING:
+            if isinstance(func.value, cst.Name) and func.value.value == "object" and given:
+                yield given[0], ".*"
+                continue
+            if _takes_from(ctx, func, given[:1]):
+                text = given and isinstance(given[0], _TEXTS)
+                yield _holder(func.value), pattern(given[0]) if text else ".*"
+
+
+def _takes_from(ctx: Context, func: cst.Attribute, key: list[cst.BaseExpression]) -> bool:
+    """Whether a method takes something out of a module, and out of no list or table of anything else."""
+    if isinstance(ctx.kind(func.value), k.Module) or _is_table(func.value):
+        return True
+    texts = any(isinstance(one, _TEXTS) for one in key)  # the keys of a table
+    return func.attr.value in ("pop", "__delitem__") and not texts
+
+
+_TEXTS = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
+
+
+def _is_table(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Attribute) and node.attr.value == "_modules"
+
+
+def _holder(node: cst.BaseExpression) -> cst.BaseExpression:
+    """The module whose children a table holds."""
+    return node.value if isinstance(node, cst.Attribute) and _is_table(node) else node
 
 
 def _added(ctx: Context, own: ClassInfo) -> Iterator[k.Kind]:
@@ -168,30 +260,6 @@ def _child(small: cst.CSTNode) -> tuple[str, cst.BaseExpression] | None:
     if not named or not isinstance(given[0], cst.SimpleString):
         return None
     return str(given[0].evaluated_value), given[1]
-
-
-def _is_deleted(ctx: Context, name: str) -> bool:
-    """Whether the file may take a child out of some Sequential: ``del seq.bn``, ``seq.pop(0)``, ``delattr(m, n)``."""
-    for one in ctx.facts.tree.of_type(cst.Del):
-        if not isinstance(one.target, cst.Attribute):
-            if not isinstance(one.target, cst.Subscript) or _may_be_module(ctx, one.target.value):
-                return True
-        elif not name or one.target.attr.value == name:
-            return True
-    return any(_takes_out(ctx, call, name) for call in ctx.facts.tree.of_type(cst.Call))
-
-
-def _takes_out(ctx: Context, call: cst.Call, name: str) -> bool:
-    if isinstance(call.func, cst.Name) and call.func.value == "delattr" and len(call.args) == 2:
-        word = call.args[1].value
-        return not isinstance(word, cst.SimpleString) or word.evaluated_value == name
-    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("pop", "clear"):
-        return False
-    owner = call.func.value
-    if isinstance(owner, cst.Attribute) and owner.attr.value == "_modules":
-        return True
-    text = bool(call.args) and isinstance(call.args[0].value, cst.SimpleString)
-    return call.func.attr.value == "pop" and not text and _may_be_module(ctx, owner)
 
 
 def _may_be_module(ctx: Context, node: cst.CSTNode) -> bool:

@@ -12,9 +12,9 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.refilled import may_have_gradient, runs_without
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.switches import OFF
 
 _MAKING = frozenset(
     "ones zeros empty full rand randn randint arange linspace eye tensor from_numpy "
@@ -42,6 +42,12 @@ def never_tracked(ctx: Context, node: cst.BaseExpression, info: FunctionInfo | N
     return _Asked(ctx).of(node, info)
 
 
+def is_free(ctx: Context, node: cst.BaseExpression, info: FunctionInfo | None) -> bool:
+    """Whether a value of a function surely has no gradient."""
+    asked = _Asked(ctx)
+    return asked.off(node, info) or asked.of(node, info)
+
+
 class _Asked:
     def __init__(self, ctx: Context) -> None:
         self.ctx, self.tree = ctx, ctx.facts.tree
@@ -53,7 +59,8 @@ class _Asked:
         if isinstance(kind, k.Tensor) and kind.dtype in ("int", "bool"):
             return True
         if isinstance(kind, k.Tensor) and kind.role == "buffer":
-            return isinstance(node, cst.Attribute) and not self._is_refilled(node.attr.value)
+            if isinstance(node, cst.Attribute):
+                return not may_have_gradient(self.ctx, node)
         if k.is_parameter(kind) or (info, id(node)) in self.seen:
             return False
         self.seen.add((info, id(node)))
@@ -108,9 +115,7 @@ class _Asked:
             return False
         last = self._last(name)
         given = list(self._given(name.value, info)) if last is None else [last]
-        free = all(
-            one is not None and (self._off(one, info) or self.of(one, info)) for one in given
-        )
+        free = all(one is not None and (self.off(one, info) or self.of(one, info)) for one in given)
         if last is not None or (given and name.value not in info.params):
             return free
         return free and self._handed(name.value, info)
@@ -127,35 +132,9 @@ class _Asked:
                 return True
         return False
 
-    def _is_refilled(self, name: str) -> bool:
-        """Whether a buffer is assigned or written to where gradients are kept, which then hang on it."""
-        for node in self.ctx.source.index.of_type(cst.Attribute):
-            if node.attr.value != name or self._without(node):
-                continue
-            above = self.tree.parent(node)
-            while isinstance(above, cst.Subscript):
-                above = self.tree.parent(above)
-            if isinstance(above, (cst.AssignTarget, cst.AugAssign, cst.Element)):
-                return True
-            if isinstance(above, cst.Attribute) and above.attr.value.endswith("_"):
-                return True
-        return False
-
-    def _without(self, node: cst.CSTNode) -> bool:
-        """Whether a node stands under ``torch.no_grad()``, and under nothing in it that keeps gradients again."""
-        for around in reversed(self.tree.around(node)):
-            for item in around.items if isinstance(around, cst.With) else ():
-                call = item.item
-                name = self.ctx.facts.callee(call) if isinstance(call, cst.Call) else None
-                if isinstance(call, cst.Call) and name in OFF and not call.args:
-                    return True
-                if "grad" in (name or "") or "inference" in (name or ""):
-                    return False
-        return False
-
-    def _off(self, value: cst.BaseExpression, info: FunctionInfo | None) -> bool:
+    def off(self, value: cst.BaseExpression, info: FunctionInfo | None) -> bool:
         """Whether a value is computed under ``torch.no_grad()``, and no other name of what is there."""
-        if not self._without(value):
+        if not runs_without(self.ctx, value):
             return False
         if isinstance(value, cst.Call):
             return not self._gives_itself(value) or self._is_of_free(value, info)

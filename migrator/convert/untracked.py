@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.refilled import may_have_gradient
 from migrator.infer import kinds as k
 from migrator.source import dotted
 from rules.definitions import module_file
@@ -126,12 +127,13 @@ def _is_parameter(ctx: Context, node: cst.BaseExpression) -> bool:
 def has_gradient(ctx: Context, node: cst.CSTNode) -> bool:
     """Whether a value of the output may have a gradient: it is made of more than numbers, buffers and settings."""
     if isinstance(node, cst.Name):
-        return node.value not in _LIBRARIES and not _is_free(ctx.kind(node))
+        return node.value not in _LIBRARIES and not _is_free(ctx, node, ctx.kind(node))
     if isinstance(node, cst.Attribute):
         head, *rest = (dotted(node) or "").split(".")
         if head == "self" and rest:
             owner = ctx.owner
-            return owner is None or not _is_free(owner.attribute(rest[0]) or k.UNKNOWN)
+            own = cst.Attribute(cst.Name(head), cst.Name(rest[0]))
+            return owner is None or not _is_free(ctx, own, owner.attribute(rest[0]) or k.UNKNOWN)
         return head not in _LIBRARIES and has_gradient(ctx, node.value)
     if isinstance(node, cst.Call):
         if syntax.code(node.func) in _STOPPING or _is_helper(ctx, node.func):
@@ -154,10 +156,12 @@ def _is_helper(ctx: Context, func: cst.CSTNode) -> bool:
     return isinstance(func, cst.Name) and func.value in names
 
 
-def _is_free(kind: k.Kind) -> bool:
-    """Whether a value of a kind has no gradient: a buffer, whole numbers, a setting."""
+def _is_free(ctx: Context, node: cst.CSTNode, kind: k.Kind) -> bool:
+    """Whether a value of a kind has no gradient: a buffer that gets none, whole numbers, a setting."""
     if isinstance(kind, k.Optional):
-        return _is_free(kind.inner)
+        return _is_free(ctx, node, kind.inner)
     if isinstance(kind, k.Tensor):
-        return kind.role == "buffer" or kind.dtype in ("int", "bool")
+        if kind.dtype in ("int", "bool"):
+            return True
+        return kind.role == "buffer" and not may_have_gradient(ctx, node)
     return isinstance(kind, (k.Scalar, k.Const, k.DType, k.Device))

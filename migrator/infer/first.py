@@ -149,6 +149,9 @@ def sliced_layers(facts: Facts, value: k.Module, node: cst.BaseSlice) -> k.Modul
         if left:
             kept = tuple((str(i), child) for i, child in enumerate(left))
             return k.Module(value.cls, value.item, (*others, *flag(k.in_place(left[0])), *kept))
+        return k.Module(
+            value.cls, k.Module("torch.nn.Identity"), others
+        )  # it gives what it is given
     begins = known[:1] in ([None], [0]) and node.step is None
     first = k.in_place(value if begins else value.item)
     return k.Module(value.cls, value.item, (*others, *flag(first)))

@@ -9,6 +9,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -16,28 +17,98 @@ from migrator.infer import kinds as k
 from migrator.infer.facts import Facts
 from migrator.infer.without_torch import brought_by, import_is_optional
 from migrator.source import dotted
+from rules.torch_members import importable
+from rules.torch_names import VERSION
 
 _CAUGHT = frozenset("ImportError ModuleNotFoundError Exception BaseException".split())
 
 
+@dataclass(frozen=True)
+class Failing:
+    """What ends the body of a ``try``: an import that fails."""
+
+    missing: str
+    """The library, or the name of torch, that is not there."""
+    at: int
+    """Which line of the body it is; those before it run."""
+    bound: cst.Import | cst.ImportFrom | None = None
+    """The import of the names that the line binds before it fails."""
+
+
 def fallback(facts: Facts, node: cst.Try) -> cst.ExceptHandler | None:
-    """The handler that runs for want of a library; None where the ``try`` is about anything else."""
-    if _missing(facts, node.body.body) is None or node.finalbody is not None:
+    """The handler that runs for want of a library or of a name of torch; None where the ``try`` is about anything else."""
+    if failing(facts, node) is None or node.finalbody is not None:
         return None
     for handler in node.handlers:
         if handler.type is None or _CAUGHT & set(_names(handler.type)):
             raises = bool(facts.tree.within(handler, cst.Raise))
-            return None if raises or handler.name is not None else handler
+            return None if raises or _reads_error(facts, handler) else handler
     return None
 
 
+def _reads_error(facts: Facts, handler: cst.ExceptHandler) -> bool:
+    """Whether ``except ImportError as e`` does anything with it."""
+    if handler.name is None:
+        return False
+    bound = handler.name.name
+    names = facts.tree.within(handler.body, cst.Name)
+    return not isinstance(bound, cst.Name) or any(one.value == bound.value for one in names)
+
+
+def runs_before(facts: Facts, node: cst.Try) -> Sequence[cst.BaseStatement]:
+    """The lines of a ``try`` with a fallback that run before the import which fails."""
+    found = failing(facts, node)
+    body = node.body.body if isinstance(node.body, cst.IndentedBlock) else ()
+    return body[: found.at] if found is not None else ()
+
+
+def without(facts: Facts, node: cst.Try) -> tuple[list[cst.CSTNode], list[cst.CSTNode]]:
+    """What of a ``try`` with a fallback never runs, and what does before the handler."""
+    found, before = failing(facts, node), list(runs_before(facts, node))
+    never: list[cst.CSTNode] = list(node.body.body[len(before) :]) if before else [node.body]
+    never += [node.orelse] if node.orelse is not None else []
+    return never, [*before, *([found.bound] if found and found.bound else [])]
+
+
 def missing_library(facts: Facts, node: cst.Try) -> str:
-    """The library that a ``try`` with a fallback imports."""
-    return _missing(facts, node.body.body) or ""
+    """The library, or the name of torch, that a ``try`` with a fallback does without."""
+    found = failing(facts, node)
+    return found.missing if found is not None else ""
+
+
+def not_there(facts: Facts, node: cst.Import | cst.ImportFrom) -> str | None:
+    """A name that a ``try`` imports and torch does not have, where it is not known what runs then."""
+    absent = _absent(facts, node)
+    tries = [one for one in facts.tree.around(node) if isinstance(one, cst.Try)]
+    inside = any(facts.tree.holds(one.body, node) for one in tries)
+    return absent[0] if absent is not None and inside else None
+
+
+def _absent(facts: Facts, node: cst.Import | cst.ImportFrom) -> tuple[str, int] | None:
+    """The first name that an import does not find in torch, and how many names are found before it."""
+    linked = facts.linked
+    if isinstance(node, cst.Import):
+        names = [(dotted(alias.name) or "", "") for alias in node.names]
+    elif node.relative or node.module is None:
+        return None
+    else:
+        module = dotted(node.module) or ""
+        star = isinstance(node.names, cst.ImportStar)
+        words = [""] if star else [one.evaluated_name for one in node.names]  # type: ignore[union-attr]
+        names = [(module, one) for one in words]
+    for at, (module, name) in enumerate(names):
+        if module.partition(".")[0] != "torch" or importable(module, name) is not False:
+            continue
+        if linked is None or linked.place(facts.module, module, 0, None) == "outside":
+            return f"{module}.{name}".rstrip("."), at
+    return None
 
 
 def imports_another(body: cst.BaseSuite) -> bool:
-    """Whether a ``try`` imports of a library beside torch, NumPy and Python's own: all of it fails where that is missing."""
+    """Whether a ``try`` imports what may not be there: all of it fails then.
+
+    That is a library beside torch, NumPy and Python's own, or a name of torch of which it is not known.
+    """
     for line in body.body:
         for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
             modules: list[cst.BaseExpression | None] = []
@@ -48,10 +119,24 @@ def imports_another(body: cst.BaseSuite) -> bool:
             roots = [(dotted(one) or "").partition(".")[0] for one in modules if one is not None]
             if any(r not in sys.stdlib_module_names and r not in _AT_HAND for r in roots):
                 return True
+            if "torch" in roots and not _all_there(small):
+                return True
     return False
 
 
 _AT_HAND = ("torch", "numpy")
+
+
+def _all_there(node: cst.CSTNode) -> bool:
+    """Whether torch surely has what is imported of it."""
+    if isinstance(node, cst.Import):
+        found = [dotted(alias.name) or "" for alias in node.names]
+        return all(importable(one) for one in found if one.partition(".")[0] == "torch")
+    assert isinstance(node, cst.ImportFrom)
+    module = dotted(node.module) or "" if node.module is not None else ""
+    if isinstance(node.names, cst.ImportStar):
+        return bool(importable(module))
+    return all(importable(module, one.evaluated_name) for one in node.names)
 
 
 def settled(facts: Facts) -> dict[str, object]:
@@ -96,6 +181,22 @@ def _constants(body: cst.BaseSuite) -> Iterator[tuple[str, object]]:
             if isinstance(target, cst.Name) and isinstance(value, cst.Name):
                 if value.value in known:
                     yield target.value, known[value.value]
+
+
+def failing(facts: Facts, node: cst.Try) -> Failing | None:
+    """The import that ends the body of a ``try`` on every way through it."""
+    for at, line in enumerate(node.body.body):
+        library = _missing(facts, [line])
+        if library is not None:
+            return Failing(library, at)
+        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+        if isinstance(small, (cst.Import, cst.ImportFrom)):
+            absent = _absent(facts, small)
+            if absent is None:
+                continue
+            known = small.with_changes(names=small.names[: absent[1]]) if absent[1] else None  # type: ignore[index]
+            return Failing(absent[0], at, known)
+    return None
 
 
 def _missing(facts: Facts, body: object) -> str | None:
@@ -182,6 +283,9 @@ UNUSED = "nothing reads what is imported of {}, which is built on torch: the imp
 
 
 def doing_without(library: str) -> tuple[str, str]:
-    """What a finding says about a library whose absence the program provides for, and its advice."""
+    """What a finding says about a library, or a name of torch, whose absence the program provides for, and its advice."""
+    if library.partition(".")[0] == "torch":
+        what = f"torch {VERSION} has no {library}: the way without it is taken"
+        return what, f"compare with a run of the original under torch {VERSION}"
     what = f"{library} is built on torch: the way without it is taken, as where it is not installed"
     return what, "compare with a run of the original where the library is not installed"

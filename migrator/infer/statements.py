@@ -16,7 +16,7 @@ from migrator.infer.construction import CONTAINERS, PARAMETERS
 from migrator.infer.expressions import Env, Handlers
 from migrator.infer.facts import ClassInfo
 from migrator.infer.narrowing import Narrowing
-from migrator.infer.optional import fallback, imports_another
+from migrator.infer.optional import fallback, imports_another, without
 from migrator.infer.python import is_self, widen
 from migrator.infer.recurrent import holds_weights
 from migrator.infer.static import leaves, truth
@@ -541,9 +541,10 @@ class Statements(Narrowing):
     def do_Try(self, node: cst.Try) -> None:
         handler = fallback(self.facts, node)
         if handler is not None:
-            self._never(node.body)
-            self._never(node.orelse)
-            self.statement(handler.body)
+            never, run = without(self.facts, node)
+            for one in never:
+                self._never(one)
+            self.block([*run, handler.body])
             return
         base = dict(self.env)
         branches = [self._branch(base, lambda: self.statement(node.body))]

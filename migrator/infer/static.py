@@ -15,6 +15,7 @@ from migrator.infer.symbols import TORCH_VERSION, canonical, of_torch
 from migrator.source import dotted
 from migrator.syntax import is_docstring, parameters
 from rules import definitions
+from rules.torch_members import importable
 from rules.torch_names import ROOTS, VERSION, table
 
 _NEVER = frozenset(
@@ -49,7 +50,9 @@ def exists(namespace: str, name: str) -> bool | None:
         return True
     if definitions.ops(full) or definitions.layers(full):
         return True
-    return False if namespace in ROOTS and not name.startswith("_") else None
+    if namespace not in ROOTS or name.startswith("_"):
+        return None
+    return False if importable(namespace, name) is False else None
 
 
 def asked_name(facts: Facts, call: cst.Call) -> tuple[str, str] | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import X, both, rules_of
+from rules.torch_members import importable
+from tests.convert.tools import X, both, loaded, rules_of
 
 RECURRENT = """
 class M(nn.Module):
@@ -174,3 +177,106 @@ class M(nn.Module):
     assert "self.rnn.flatten_parameters" not in code
     x = torch.linspace(-1, 1, 30).reshape(2, 5, 3)
     np.testing.assert_allclose(port(jnp.asarray(x.numpy())), module(x).detach(), atol=1e-6)
+
+
+FAILING = """
+try:
+    BODY
+except ImportError:
+    HANDLER
+
+
+class M(nn.Module):
+    def forward(self, x):
+        return act(x)
+"""
+
+
+def _same(source: str) -> None:
+    theirs, ours, _ = loaded(source)
+    np.testing.assert_allclose(ours["M"]()(X.numpy()), theirs["M"]()(X), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "from torch.nn.functional import gelu as act, not_there_ever",
+        "from torch.nn.functional import not_there_ever, gelu as act",
+        "from torch.nn.functional import gelu as act\n    from torch import not_there_ever",
+        "from torch.nn.functional import gelu as act\n    import torch.not_there_ever",
+        "from torch.nn.functional import gelu as act\n    from torch._six import string_classes",
+        "from torch.nn.functional import _not_there_ever as act",
+    ],
+)
+@pytest.mark.parametrize(
+    "handler",
+    [
+        "from torch.nn.functional import relu as act",
+        "act = torch.sin",
+        "def act(x):\n        return x * 3",
+        "act = lambda x: x - 3",
+    ],
+)
+def test_an_import_fails_as_a_whole_for_want_of_one_name(body: str, handler: str) -> None:
+    _same(FAILING.replace("BODY", body).replace("HANDLER", handler))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "from torch.nn.functional import silu as act, not_there_ever",
+        "from torch.nn.functional import silu as act\n    from torch import not_there_ever",
+        "act = torch.cos\n    from torch import not_there_ever",
+        "def act(x):\n        return x * 3\n    from torch import not_there_ever\n    act = torch.cos",
+    ],
+)
+def test_what_a_try_binds_before_it_fails_stays(body: str) -> None:
+    source = "act = torch.tanh\n" + FAILING.replace("BODY", body).replace("HANDLER", "pass")
+    _same(source)
+
+
+def test_the_last_name_that_is_bound_by_both_ways() -> None:
+    source = """
+try:
+    from torch import not_there_ever, nn
+    KIND = "new"
+except ImportError:
+    from torch.nn import functional as nn
+    KIND = "old"
+
+
+class M(torch.nn.Module):
+    def forward(self, x):
+        return nn.relu(x) if KIND == "old" else x
+"""
+    _same(source)
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        "except ImportError as e:\n    print(e)\n    from torch.nn.functional import relu as act",
+        "except ImportError:\n    from torch.nn.functional import relu as act\nfinally:\n    print('x')",
+        "except AttributeError:\n    act = torch.relu",
+    ],
+)
+def test_a_try_that_fails_into_the_unknown(handler: str) -> None:
+    source = FAILING.replace("except ImportError:\n    HANDLER", handler)
+    failing = "from torch.nn.functional import gelu as act, not_there_ever"
+    assert "API001" in rules_of(source.replace("BODY", failing))
+
+
+def test_names_of_which_nothing_is_known() -> None:
+    source = FAILING.replace("HANDLER", "from torch.nn.functional import relu as act")
+    known = source.replace("BODY", "from torch.nn.functional import gelu as act")
+    assert rules_of(known) == []
+    assert rules_of(known.replace("as act\n", "as act\n    from torch.ao.nn import qat\n", 1))
+
+
+@pytest.mark.parametrize("module", ["torch", "torch.nn", "torch.nn.functional", "torch.utils.data"])
+def test_the_names_of_torch_are_those_of_the_installed_one(module: str) -> None:
+    there = [one for one in dir(import_module(module)) if not one.startswith("__")]
+    assert all(importable(module, name) for name in there)
+    assert importable(module, "not_there_ever") is False
+    assert importable(f"{module}.not_there_ever", "x") is False
+    assert importable("torch.ao.nn", "x") is None

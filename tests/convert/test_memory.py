@@ -539,6 +539,24 @@ def _edited(
         _edited("del self.s[0]", "nn.Sequential(nn.Linear(4, 4), nn.Identity())"),
         _edited("self.s.pop(0)", "nn.Sequential(nn.Linear(4, 4), nn.Identity())"),
         _edited("pass", "nn.Sequential(nn.Linear(4, 4), nn.Identity())[1:]"),
+        _edited("pass", "nn.Sequential(nn.Linear(4, 4))[:0]"),
+        _edited("self.s.add_module('0', nn.Identity())"),
+        _edited("self.s.register_module('0', nn.Identity())"),
+        _edited(
+            "for m in self.modules():\n            if hasattr(m, 'c'):\n                m.c = nn.Identity()",
+            "Own()",
+        ),
+        _edited(
+            "for n in ('', '2'):\n            setattr(self, f't{n}', nn.Identity())",
+            call="self.t(h)",
+        ),
+        _edited("for i in range(1):\n            setattr(self.s, f'{i}', nn.Identity())"),
+        _edited("delattr(self.s, '0')", "nn.Sequential(nn.Linear(4, 4), nn.Identity())"),
+        _edited("self.s.__delitem__(0)", "nn.Sequential(nn.Linear(4, 4), nn.Identity())"),
+        _edited("del self.s._modules['0']", "nn.Sequential(nn.Linear(4, 4), nn.Identity())"),
+        _edited("del self.s.c", "Own()"),
+        _edited("delattr(self.s, 'c')", "Own()"),
+        _edited("self.s._modules.pop('c')", "Own()"),
     ],
 )
 def test_a_layer_whose_place_another_takes_gives_new_memory_no_more(source: str) -> None:
@@ -551,6 +569,20 @@ def test_a_layer_whose_place_another_takes_gives_new_memory_no_more(source: str)
         _edited("first(self.s)", new="nn.Linear(4, 4, bias=False)"),
         _edited("strip(self)", new="nn.Linear(4, 4, bias=False)"),
         _edited("setattr(self, 'u', nn.Identity())"),
+        _edited("for i in range(2):\n            setattr(self, f'drop{i}', nn.Dropout(0.0))"),
+        _edited(
+            "for i in range(2):\n            setattr(self, f'drop{i}', nn.Dropout(0.0))", "Own()"
+        ),
+        _edited(
+            "for i in range(2):\n            setattr(self, f'drop{i}', nn.Dropout(0.0))",
+            call="self.t(h)",
+        ),
+        _edited(
+            "for i in range(2):\n            setattr(self, 'drop%d' % i, nn.Dropout(0.0))",
+            call="self.t(h)",
+        ),
+        _edited("del self.t\n        self.t = 3", "Own()"),
+        _edited("counts = [1]\n        counts.remove(1)\n        del counts", "Own()"),
         _edited("del self.s[0]", "nn.Sequential(nn.Linear(4, 4), nn.ReLU())"),
         _edited("pass", "nn.Sequential(nn.Identity(), nn.Linear(4, 4))[1:]"),
     ],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import both, rules_of
+from tests.convert.tools import both, loaded, rules_of
 
 SOURCE = """
 import functools
@@ -57,6 +57,8 @@ def source(body: str = BODY, call: str = CALL, **others: str) -> str:
         BODY,
         "return x.mul_(x.sigmoid()) if inplace else x.mul(x.sigmoid())",
         "if inplace:\n        x.mul_(2)\n        return x\n    return x * 2",
+        "if not inplace:\n        return x * 2\n    else:\n        return x.mul_(2)",
+        "return x.mul_(2) if inplace and x.dim() > 1 else x * 2",
     ],
 )
 def test_nobody_asks_for_it(body: str) -> None:
@@ -81,9 +83,44 @@ def test_nobody_asks_for_it(body: str) -> None:
         (BODY, CALL, {"inplace: bool = False": "inplace: bool = True"}),
         (BODY, CALL, {"inplace: bool = False": "inplace"}),
         (f"inplace = x.dim() > 1\n    {BODY}", CALL, {}),
+        (f"inplace |= x.dim() > 1\n    {BODY}", CALL, {}),
+        (f"for inplace in (True,):\n        pass\n    {BODY}", CALL, {}),
+        (BODY, "x * list(map(self.gate_fn, [y], [True]))[0] + y", {}),
+        (
+            BODY,
+            CALL,
+            {
+                "gate_fn=hard_sigmoid": "gate_fn=lambda x: functools.partial(hard_sigmoid, x, True)()"
+            },
+        ),
         ("x.add_(3.)\n    return x.clamp_(0., 6.) if inplace else x", CALL, {}),
         ("return x.clone() if inplace else x.add_(3.)", CALL, {}),
     ],
 )
 def test_somebody_may_ask_for_it(body: str, call: str, others: dict[str, str]) -> None:
     assert {r[:3] for r in rules_of(source(body, call, **others))} & {"MUT"}
+
+
+METHOD = """
+class M(nn.Module):
+    def act(self, x, inplace=False):
+        if inplace:
+            x.add_(3.)
+        return x * 2
+
+    def forward(self, x):
+        y = x * 1
+        z = self.act(y, GIVEN)
+        return z + y
+"""
+
+
+@pytest.mark.parametrize("given", ["True", "inplace=True", "x.dim() > 1", "False", "inplace=False"])
+def test_a_method_that_is_asked_for_it(given: str) -> None:
+    made = METHOD.replace("GIVEN", given)
+    if "False" not in given:
+        assert {r[:3] for r in rules_of(made)} == {"MUT"}
+        return
+    theirs, ours, _ = loaded(made)
+    x = torch.linspace(-2, 2, 12).reshape(3, 4)
+    np.testing.assert_allclose(ours["M"]()(jnp.asarray(x.numpy())), theirs["M"]()(x), rtol=1e-6)

@@ -41,6 +41,34 @@ def test_a_branch_that_no_call_takes_is_told_and_converted(call: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("option", "never", "taken"),
+    [
+        ("by=0, mask=None", "by > 0", "by > -1"),
+        ("by='sum', mask=None", "by == 'mean' and x.ndim", "by == 'sum' and x.ndim"),
+        ("by='sum', mask=None", "by in ('mean', 'max')", "by in ('mean', 'sum')"),
+        ("by=False, mask=None", "by", "by or x.ndim"),
+        ("by=True, mask=None", "not by", "by"),
+        ("by=-1, mask=None", "not (by == -1 or by is None)", "not by == -2"),
+        ("by=x.ndim, *, mask=None", "mask is not None and by", "by"),
+    ],
+)
+def test_an_option_of_any_constant_that_no_call_gives(option: str, never: str, taken: str) -> None:
+    made = source(test="TEST").replace("mask=None", option.replace("x.ndim", "len('ab')"), 1)
+    for test, blocks in ((never, False), (taken, True)):
+        found = convert(made.replace("TEST", test.replace("x.ndim", "feat.ndim"))).findings
+        assert [f.blocks for f in found if f.rule == "DYN001"] == [blocks]
+
+
+def test_the_branch_of_an_option_that_is_left_on_is_taken() -> None:
+    made = source().replace(
+        "        mask = mask.expand_as(feat)\n        feat = feat[mask]\n",
+        "        feat = feat * 2\n    else:\n        feat = feat[: int(ind.sum())]\n",
+    )
+    for text, blocks in ((made, True), (made.replace("is not None", "is None"), False)):
+        assert [(f.rule, f.blocks) for f in convert(text).findings] == [("DYN004", blocks)]
+
+
+@pytest.mark.parametrize(
     ("test", "call", "more"),
     [
         ("mask is not None", "gather(x, ind, x > 0)", ""),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -89,6 +91,21 @@ class M(nn.Module):
 """
 
 
+def same_gradients(source: str) -> Any:
+    """The original, of whose parameters those of the conversion have the gradients."""
+    model, port, _ = both(source)
+    (model(X) ** 2).sum().backward()
+
+    def loss(module: nnx.Module) -> jax.Array:
+        return (module(jnp.asarray(X.numpy())) ** 2).sum()
+
+    slopes = migrator.to_state_dict(nnx.jit(nnx.grad(loss))(port), like=port)
+    for name, value in model.named_parameters():
+        want = np.zeros(value.shape) if value.grad is None else value.grad
+        np.testing.assert_allclose(slopes[name], want, rtol=1e-4, atol=1e-5)
+    return model
+
+
 @pytest.mark.parametrize(
     ("call", "cut"),
     [
@@ -121,16 +138,7 @@ class M(nn.Module):
 )
 @pytest.mark.filterwarnings("ignore")
 def test_parameters_have_the_gradients_of_torch(call: str, cut: bool) -> None:
-    model, port, _ = both(SOURCE.replace("{call}", call))
-    (model(X) ** 2).sum().backward()
-
-    def loss(module: nnx.Module) -> jax.Array:
-        return (module(jnp.asarray(X.numpy())) ** 2).sum()
-
-    slopes = migrator.to_state_dict(nnx.jit(nnx.grad(loss))(port), like=port)
-    for name, value in model.named_parameters():
-        want = np.zeros(value.shape) if value.grad is None else value.grad
-        np.testing.assert_allclose(slopes[name], want, rtol=1e-4, atol=1e-5)
+    model = same_gradients(SOURCE.replace("{call}", call))
     layer = model.e if "self.e" in call else model.l
     assert (layer.weight.grad is None) is cut
 
@@ -142,3 +150,75 @@ def test_what_a_program_calls_may_be_handed_anything() -> None:
     slopes = nnx.grad(lambda module: module(jnp.asarray(X.numpy())).sum())(port)
     found = migrator.to_state_dict(slopes, like=port)["l.weight"]
     np.testing.assert_allclose(found, model.l.weight.grad, rtol=1e-4, atol=1e-5)
+
+
+FILLED = """
+from torch.utils.checkpoint import checkpoint
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.s = nn.Linear(4, 4)
+        self.l = nn.Linear(4, 4)
+        self.h = nn.Linear(4, 4)
+        self.register_buffer("b", torch.ones(3, 4))
+        self.register_buffer("c", torch.ones(3, 4))
+
+    def take(self, z):
+        return checkpoint(self.l, z, use_reentrant=True)
+
+    def forward(self, x):
+        y = self.s(x)
+        {lines}
+        return self.h(checkpoint(self.l, {given}, use_reentrant=True))
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "given", "cut"),
+    [
+        ("self.b.copy_(y)", "self.b", False),
+        ("self.b[...] = y", "self.b", False),
+        ("self.b[1:] = y[1:]", "self.b", False),
+        ("self.b[0].copy_(y[0])", "self.b * 2", False),
+        ("self.b = self.b * 0.5 + y", "self.b[0]", False),
+        ("self.b += y", "self.b", False),
+        ("self.b.mul_(0.5).add_(y)", "self.b", False),
+        ("self.b, self.c = y * 2, self.c", "self.b", False),
+        ("self.c, self.b = y * 2, self.c * 1", "self.c", False),
+        ("b = self.b; b.copy_(y)", "self.b", False),
+        ("for b in (self.b, self.c): b.copy_(y)", "self.b", False),
+        ("getattr(self, 'b').copy_(y)", "self.b", False),
+        ("setattr(self, 'b', y)", "self.b", False),
+        ("self.c.copy_(y); self.b.copy_(self.c)", "self.b", False),
+        ("self.b.copy_(y.detach())", "self.b", True),
+        ("self.c.copy_(y)", "self.b", True),
+        ("self.b.data.copy_(y)", "self.b", True),
+        ("self.b.zero_()", "self.b", True),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_buffer_has_the_gradient_of_what_fills_it(lines: str, given: str, cut: bool) -> None:
+    source = FILLED.replace("{lines}", lines)
+    model = same_gradients(source.replace("{given}", given))
+    assert (model.l.weight.grad is None) is cut
+    assert model.s.weight.grad is None or not cut
+    handed = source.replace(
+        "checkpoint(self.l, {given}, use_reentrant=True)", f"self.take({given})"
+    )
+    model = same_gradients(handed)
+    assert (model.l.weight.grad is None) is cut
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "self.b.copy_(y)\n        with torch.no_grad(): self.c.copy_(self.b)",
+        "self.b.copy_(y)\n        self.c.copy_(y)\n        with torch.no_grad(): self.c.mul_(2)",
+        "self.b.copy_(y)\n        self.c.copy_(y)\n        with torch.no_grad(): self.c = self.c * 2",
+    ],
+)
+def test_what_is_written_without_gradients_after_a_buffer_is_filled(lines: str) -> None:
+    source = FILLED.replace("{lines}", lines)
+    same_gradients(source.replace("checkpoint(self.l, {given}, use_reentrant=True)", "self.c"))

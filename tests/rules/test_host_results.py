@@ -51,18 +51,40 @@ def decode(self, x: torch.Tensor, mask: torch.Tensor):
         path.reverse()
         best.append(path)
     return best""",
-    "a number beside a tensor without a gradient": """
+    "several numbers": """
 @torch.no_grad()
 def act(self, x: torch.Tensor):
     p = self(x).softmax(-1)
     a = p[0].argmax()
-    return a.item(), p[0, a].log()""",
+    return a.item(), p[0, a].log().item(), 3""",
     "what a mask selects": """
 def accuracy(self, x: torch.Tensor, y: torch.Tensor):
     kept = self(x)[y >= 0]
     return float((kept.argmax(1) == y[y >= 0]).float().mean())""",
 }
 TRACED = {
+    "a number beside a tensor without a gradient": """
+@torch.no_grad()
+def act(self, x: torch.Tensor):
+    p = self(x).softmax(-1)
+    a = p[0].argmax()
+    return a.item(), p[0, a].log()""",
+    "a number beside a tensor of integers": """
+def act(self, x: torch.Tensor):
+    a = self(x).argmax(-1)
+    return a[0].item(), a""",
+    "a number beside what is not known": """
+def act(self, x: torch.Tensor, y):
+    return self(x).sum().item(), y""",
+    "a number of a tensor of its own": """
+@staticmethod
+def rates(top: float, depth: int):
+    return [x.item() for x in torch.linspace(0, top, depth)]""",
+    "a number of a tensor of its own by another name": """
+def rates(self, depth):
+    steps = torch.arange(depth) / 3
+    last = steps[-1].item()
+    return last""",
     "a number beside what is differentiated": """
 def act(self, x: torch.Tensor):
     p = self(x).softmax(-1)
@@ -92,6 +114,19 @@ def peak(self, x: torch.Tensor):
 def forward(self, x: torch.Tensor):
     return self.fc(x).max().item()""",
 }
+
+
+FREE = {
+    "def rates(top, depth):\n    return [x.item() for x in torch.linspace(0, top, depth)]\n": [
+        "DYN004"
+    ],
+    "def rates(x, depth):\n    steps = torch.arange(depth) * x\n    return steps.tolist()\n": [],
+}
+
+
+@pytest.mark.parametrize("text", FREE)
+def test_numbers_of_own_tensors(text: str) -> None:
+    assert [f.rule for f in convert_source(f"import torch\n\n\n{text}").findings] == FREE[text]
 
 
 @pytest.mark.parametrize("name", HOST)

@@ -12,7 +12,7 @@ from migrator.convert.context import Failure
 from migrator.convert.opening import opened
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import kinds as k
-from migrator.infer.optional import doing_without, fallback, missing_library
+from migrator.infer.optional import doing_without, fallback, missing_library, runs_before
 from migrator.infer.recomputing import saves_memory
 from migrator.infer.static import present, truth, undecided_version
 from migrator.infer.switches import OFF, kept
@@ -329,7 +329,10 @@ def without_library(rw: Rewriter, node: cst.Try) -> Any:
     library = missing_library(rw.ctx.facts, node)
     what, advice = doing_without(library)
     rw.ctx.report(node.body, "API004", what, advice, severity="info", blocks=False)
-    return opened(rw, node, handler.body)
+    before = runs_before(rw.ctx.facts, node)
+    if not before:
+        return opened(rw, node, handler.body)
+    return [*opened(rw, node), *opened(rw, node.with_changes(leading_lines=[]), handler.body)]
 
 
 @converts(cst.Try)

@@ -14,15 +14,17 @@ from migrator.convert.passes.parts_of_timm import from_timm
 from migrator.convert.rewriter import Rewriter, comment, converts
 from migrator.convert.stand_ins import at_import, bound
 from migrator.infer import kinds as k
-from migrator.infer.optional import UNUSED, idle
+from migrator.infer.optional import UNUSED, idle, not_there
 from migrator.infer.symbols import STARRED_TOO, built_on_torch, of_torch, starred
 from migrator.infer.without_torch import brought_by, import_needs_torch, needs_torch
 from migrator.source import dotted
+from rules.torch_names import VERSION
 
 
 @converts(cst.Import)
 def plain_import(rw: Rewriter, node: cst.Import) -> Any:
     """``import torch``, ``import torch.nn as nn`` go; other modules in the same statement stay."""
+    _check_there(rw, node)
     kept = []
     linked = rw.ctx.facts.linked
     instead: list[cst.BaseSmallStatement] = []
@@ -62,6 +64,7 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
         return node
     module = dotted(node.module) or ""
     if of_torch(module):
+        _check_there(rw, node)
         if isinstance(node.names, cst.ImportStar) and not starred(module):
             raise Failure(
                 node,
@@ -80,6 +83,14 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
         _left_out(rw, node, module)
         return []
     return node
+
+
+def _check_there(rw: Rewriter, node: cst.Import | cst.ImportFrom) -> None:
+    """Raise a Failure for an import that fails in a ``try`` of which it is not known what runs then."""
+    missing = not_there(rw.ctx.facts, node)
+    if missing is not None:
+        what = f"torch {VERSION} has no {missing}: what the import fails for runs in its place"
+        raise Failure(node, "API001", what, "write what runs in place of the try")
 
 
 def _of_others(rw: Rewriter, modules: Mapping[str, str]) -> Any:

@@ -432,7 +432,8 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             )
         if inner_known.role == "buffer" and not targets.keeps_form(ctx, target, node.value):
             return _replaced(rw, target, value)
-        return targets.assign(rw, _as_variable(rw, target, inner_known), value)
+        new = None if inner_known.role == "buffer" else False  # it has a gradient of its own
+        return targets.assign(rw, _as_variable(rw, target, inner_known), value, data=new)
     if isinstance(kind, k.Tensor) and targets.registered_by_name(ctx, target):
         if k.is_any_module(ctx.kind(target.value)) and not _makes_variable(rw, node.value):
             return [
@@ -448,12 +449,8 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         if made_by == "torch.nn.Parameter":
             assert isinstance(node.value, cst.Call)
             return _new_weight(rw, target, node.value)
-    if (
-        isinstance(kind, k.Tensor)
-        and not kind.role
-        and ctx.is_self(target.value)
-        and not ctx.in_init
-    ):
+    plain = isinstance(kind, k.Tensor) and not kind.role and ctx.is_self(target.value)
+    if plain and not ctx.in_init:
         if known is not None and ctx.owner is not None and ctx.owner.torch_base:
             ctx.report(
                 node,

@@ -8,6 +8,7 @@ from migrator import syntax, views
 from migrator.convert.context import Context, Failure
 from migrator.convert.kept_results import kept_for_gradient
 from migrator.convert.own_state import property_of
+from migrator.convert.refilled import may_have_gradient
 from migrator.convert.rewriter import Rewriter
 from migrator.convert.untracked import has_gradient, stopped
 from migrator.infer import ClassInfo
@@ -184,7 +185,7 @@ def assign(
       target: the written expression of the original tree.
       value: the new value of the whole target.
       layout_free: the value is the same in a transposed layout (it was made for that shape).
-      data: torch wrote to the tensor's ``data``; None where it wrote no numbers, but another shape.
+      data: torch wrote to the tensor's ``data``; None where it wrote no numbers, but another shape, or made a new tensor.
     """
     ctx = rw.ctx
     if views.is_detached(target):
@@ -395,7 +396,7 @@ def past_gradient(
     frame = ctx.frame
     if data is None or not (data or ctx.no_grad) or not isinstance(kind, k.Tensor):
         return value
-    if kind.role == "buffer":
+    if kind.role == "buffer" and (data or not may_have_gradient(ctx, target)):
         if frame is None or ctx.in_init or not data or not has_gradient(ctx, value):
             return value  # what is written under no_grad is looked after as a statement
         return stopped(rw, value)
