@@ -347,7 +347,7 @@ def verify(
     Imports and runs your code. Status: 0 equal, 1 not equal, 2 could not run.
     """
     from migrator.changed import affected
-    from migrator.quick import chips, seconds, selection, size, verify_each
+    from migrator.quick import chips, seconds, selection, size
     from migrator.report import (
         json,
         progress,
@@ -356,6 +356,7 @@ def verify(
         verify_html,
         verify_junit,
     )
+    from migrator.supervising import verify_each
 
     for report_file in filter(None, (junit, html)):
         verification.check_writable(report_file)
@@ -374,12 +375,12 @@ def verify(
         options |= {"vmap": vmap, "second_order": second_order, "emulate_tpu": emulate_tpu}
         options |= {"mesh": mesh, "lower_for": chips(lower_for), "health": health, "ulps": ulps}
         options |= {"platform": platform, "memory": memory and size(memory) / jobs}
-        found = verify_each(settings, names, jobs, **options)
-        for _ in progress.tracker(quiet)(names, "verify"):
-            reports.append(next(found))
-            if style == "text":
-                for line in verification.lines(reports[-1], names, verbose):
-                    click.echo(line)
+        with verify_each(settings, names, jobs, debug=debug, **options) as found:
+            for _ in progress.tracker(quiet)(names, "verify"):
+                reports.append(next(found))
+                if style == "text":
+                    for line in verification.lines(reports[-1], names, verbose):
+                        click.echo(line)
     if style == "json":
         click.echo(json.document("verify", (), cases=[report.to_dict() for report in reports]))
     elif len(reports) > 1 and not quiet:

@@ -8,15 +8,11 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from migrator.bounded import Ended, bounded
 from migrator.building import PortError, build_flax, require, target_file
 from migrator.changed import reach
 from migrator.config import Case, Config, load_config, parse_case
@@ -24,10 +20,7 @@ from migrator.convention import INIT, INPUTS, MAIN, main_class, missing_inputs, 
 from migrator.errors import UserError
 from migrator.folders import imports_itself
 from migrator.project import File, convert_files, discover, write_text
-from migrator.verifying import select, verify_cases
-
-if TYPE_CHECKING:
-    from numerics.report import Report
+from migrator.verifying import select
 
 DEFAULT_DIM = (2, 5)
 """Range of a named dimension that no ``--dim`` describes."""
@@ -305,52 +298,6 @@ def _converted(source: Path, directory: Path) -> Path:
     for name, text in code.items():
         write_text(directory / name, text)
     return directory / source.relative_to(base)
-
-
-def verify_each(
-    config: Config, names: Sequence[str], jobs: int, **options: Any
-) -> Iterator[Report]:
-    """The reports of cases in their order, ``jobs`` of them at work at a time, each in a process of its own.
-
-    ``options`` are those of ``migrator.verifying.verify_cases``; a case that needs more than ``memory`` bytes is an
-    error, and near that it starts no further example.
-    """
-    limit = options.get("memory")
-    if limit is not None:
-        select(config, names)  # an unknown name is an error of all
-        options["memory"] = _NEARLY * limit
-        work = partial(_verify_bounded, partial(_verify_one, config, options), limit)
-        with ThreadPoolExecutor(jobs) as threads:
-            yield from threads.map(work, names)
-        return
-    work = partial(_verify_one, config, options)
-    if jobs == 1 or len(names) == 1:
-        yield from map(work, names)
-        return
-    pool = ProcessPoolExecutor(min(jobs, len(names)), get_context("spawn"))
-    with pool:
-        try:
-            yield from pool.map(work, names)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-_NEARLY = 0.8
-"""The share of the memory beyond which it is not risked to start another example."""
-
-
-def _verify_bounded(work: Callable[[str], Report], limit: float, name: str) -> Report:
-    try:
-        return bounded(work, name, limit)
-    except Ended as error:
-        from numerics.report import Report
-
-        return Report(name=name, verdict="error", notes=[f"{name}: {error}"])
-
-
-def _verify_one(config: Config, options: Mapping[str, Any], name: str) -> Report:
-    return verify_cases(config, [name], **options)[0]
 
 
 def abstract_port(target: str, init: str) -> Any:

@@ -98,8 +98,12 @@ class LoadedCase:
         return iter((self.torch_module, self.flax_module, self.inputs))
 
 
-def load_case(case: Case | str, config: Config | Path | str | None = None) -> LoadedCase:
-    """Import and build both sides of a case, given by name or as a ``Case``.
+def load_case(
+    case: Case | str,
+    config: Config | Path | str | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> LoadedCase:
+    """Import and build both sides of a case, given by name or as a ``Case``; ``tell`` is called before each step.
 
     Raises:
       UserError: no such case, file, class; or what importing or constructing raised.
@@ -111,8 +115,13 @@ def load_case(case: Case | str, config: Config | Path | str | None = None) -> Lo
     if case.problem is not None:
         raise UserError(case.problem)
     require("torch")
+    tell = tell or (lambda what: None)
     code = UserCode(config.root, target_file(case.torch, config).parent)
-    torch_module, port = build_torch(case, config, code), build_flax(case, config)
+    tell("building the torch module")
+    torch_module = build_torch(case, config, code)
+    tell("building the port")
+    port = build_flax(case, config)
+    tell("the initial values of both sides")
     initial: list[Difference] = []
     try:
         initial, notes = _started(case, config, code, torch_module, port)
@@ -190,7 +199,7 @@ def verify_cases(
 
     Args:
       examples, seed: override what the case says.
-      progress: called with the case's name and what is done with it.
+      progress: called with the case's name and what is done with it, as ``"train outputs and gradients"``.
       platform: where the port runs, ``"tpu"`` or ``"gpu"``; on the CPU unless JAX has been told otherwise.
       lower_for: generations of TPU to compile for; left out with a note where libtpu is not installed.
       settings: more fields of ``numerics.verify.Settings``, for every case.
@@ -204,15 +213,14 @@ def verify_cases(
     device = _libraries(platform) if any(case.expect == "equal" for case in cases) else None
     reports = []
     for case in cases:
-        if progress is not None:
-            progress(case.name, "verifying")
+        tell = partial(progress, case.name) if progress is not None else None
         case = replace(
             case,
             examples=case.examples if examples is None else examples,
             seed=case.seed if seed is None else seed,
         )
         budget = settings.get("budget") or case.budget
-        reports.append(verify_case(case, config, **settings | {"budget": budget}))
+        reports.append(verify_case(case, config, **settings | {"budget": budget, "tell": tell}))
         if device is not None:
             reports[-1].notes.append(f"ran on {device}")
         if lower_for:
@@ -308,7 +316,7 @@ def _verified(case: Case, config: Config, options: Mapping[str, Any]) -> Report:
     from numerics.verify import Settings
 
     try:
-        loaded = load_case(case, config)
+        loaded = load_case(case, config, options.get("tell"))
     except PortError as error:
         return _port_raises(case, error)
     names = ("examples", "shapes", "seed", "train", "grad", "train_steps", "vmap", "second_order")

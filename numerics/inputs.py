@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
+from numerics.example import Example
 from numerics.spec import (
     FLOATS,
     Array,
@@ -34,28 +35,6 @@ are 1e-3 and 10 times normal; ``offset`` has a mean far above its spread (where 
 digits); ``mixed`` spreads magnitudes from 1e-4 to 1e2 inside one array. Integers are uniform in their range;
 ``zeros`` takes the lowest, ``ties`` a few of them, ``large`` includes both ends.
 """
-
-
-@dataclass(frozen=True, order=True)
-class Example:
-    """One run, small enough to print: what to draw rather than what was drawn.
-
-    ``weights`` names a variant of the parameters (see ``numerics.parameters``), ``jitter`` a perturbation of
-    all numbers in the fifth digit that keeps zeros and ties.
-    """
-
-    sizes: tuple[tuple[str, int], ...] = ()
-    profile: str = "normal"
-    seed: int = 0
-    weights: str = "fresh"
-    jitter: int = 0
-
-    def __str__(self) -> str:
-        sizes = ", ".join(f"{name}={size}" for name, size in self.sizes)
-        words = [sizes] if sizes else []
-        return ", ".join(
-            [*words, f"{self.profile} values", f"{self.weights} weights", f"seed {self.seed}"]
-        )
 
 
 def examples(

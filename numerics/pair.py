@@ -60,6 +60,8 @@ class Wanted(Protocol):
     def second_order(self) -> bool: ...
     @property
     def ulps(self) -> bool: ...
+    @property
+    def tell(self) -> Callable[[str], None]: ...
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,7 @@ class Pair:
         failures: list[TorchRaises] = []
         for train, grad in self.modes(example):
             mode = "train" if train else "eval"
+            self.wanted.tell(f"{mode} outputs{' and gradients' if grad else ''} ({example})")
             try:
                 runs = self._runs_shared(example, args, kwargs, train, grad, noise)
             except TorchRaises as error:
@@ -275,6 +278,7 @@ class Pair:
             for name in OPTIMISERS:
                 wanted[f"training with {name}"] = partial(self._trained, name, example, noise)
         for name, compare in wanted.items():
+            self.wanted.tell(f"{name} ({example})")
             try:
                 found = compare()
                 if found:

@@ -1,19 +1,16 @@
-"""What verification found, as data."""
+"""What verification found, as data, which a process that computes nothing can read: neither torch nor jax is loaded."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numerics.compare import Difference
-from numerics.inputs import Example
+from numerics.example import Example
 from numerics.lowering import Lowered
 from numerics.ulps import Histogram
-
-if TYPE_CHECKING:
-    from numerics.statements import Statement
 
 
 @dataclass
@@ -65,6 +62,33 @@ class Check:
     def meaningless(self) -> bool:
         """Whether every tensor of every example was noise in torch itself."""
         return self.examples > 0 and self.tensors > 0 and self.conditioned == 0
+
+
+@dataclass(frozen=True)
+class Value:
+    """One side of a difference: where the variable got its value, and what that looks like."""
+
+    file: str
+    line: int
+    source: str
+    statistics: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The first variable that differs, on both sides."""
+
+    variable: str
+    torch: Value
+    port: Value
+    difference: str
+
+    def __str__(self) -> str:
+        sides = [
+            f"{name:<5} {value.file}:{value.line}: {value.source}  ({value.statistics})"
+            for name, value in (("torch", self.torch), ("port", self.port))
+        ]
+        return "\n".join([f"first value that differs: {self.variable}: {self.difference}", *sides])
 
 
 @dataclass

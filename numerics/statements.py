@@ -26,38 +26,12 @@ from numerics.inputs import materialise
 from numerics.localize import find_slot, leaves
 from numerics.pair import Outcome, Pair
 from numerics.randomness import replaying
+from numerics.report import Statement, Value
 from numerics.runners import TorchMode, run_torch, to_numpy
 
 Key = tuple[str, int]
 """A variable (with the index of a leaf where it holds several) and the how-many-eth value of it."""
 RESULT = "result"
-
-
-@dataclass(frozen=True)
-class Value:
-    """One side of a difference: where the variable got its value, and what that looks like."""
-
-    file: str
-    line: int
-    source: str
-    statistics: str
-
-
-@dataclass(frozen=True)
-class Statement:
-    """The first variable that differs, on both sides."""
-
-    variable: str
-    torch: Value
-    port: Value
-    difference: str
-
-    def __str__(self) -> str:
-        sides = [
-            f"{name:<5} {value.file}:{value.line}: {value.source}  ({value.statistics})"
-            for name, value in (("torch", self.torch), ("port", self.port))
-        ]
-        return "\n".join([f"first value that differs: {self.variable}: {self.difference}", *sides])
 
 
 @dataclass(frozen=True)

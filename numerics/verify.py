@@ -60,6 +60,7 @@ class Settings:
       mesh: spread the port over simulated devices, as ``"data=4,model=2"``.
       ulps: count how many ulps every number is off, too.
       vmap, second_order: compare the port mapped over several calls, and second derivatives, on one example.
+      tell: called with what is computed next (``"train outputs and gradients (B=2, normal values, …)"``).
     """
 
     examples: int = 12
@@ -81,6 +82,7 @@ class Settings:
     ulps: bool = False
     memory: float | None = None
     first: tuple[Example, ...] = ()
+    tell: Callable[[str], None] = field(default=lambda what: None)
 
 
 def as_spec(inputs: Any) -> InputSpec:

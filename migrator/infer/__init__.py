@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from migrator.infer.definitions import Definitions
-from migrator.infer.facts import ClassInfo, Facts, FunctionInfo, Linked
+from migrator.infer.facts import KEEPS_MAKERS, ClassInfo, Facts, FunctionInfo, Linked
 from migrator.infer.observed import Observed
 from migrator.infer.offered import call_model
 from migrator.infer.optional import settled
@@ -36,7 +36,12 @@ def infer_together(
       linked: answers for all other files of the project.
       observed: module → what a run of the original showed there.
     """
-    common = Facts(sources[0].index, linked=linked)
+    keeps = (
+        linked.keeps_makers
+        if linked is not None
+        else any(KEEPS_MAKERS.search(source.text) for source in sources)
+    )
+    common = Facts(sources[0].index, linked=linked, keeps_makers=bool(keeps))
     every = [
         replace(
             common,

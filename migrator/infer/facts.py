@@ -82,6 +82,10 @@ class Linked(Protocol):
         """Whether some file hands classes of modules around, or says that it takes what makes one."""
 
     @property
+    def keeps_makers(self) -> bool:
+        """Whether some file puts classes into tables by decorators, or looks them up by dotted names."""
+
+    @property
     def handed_on(self) -> frozenset[str]:
         """Qualified names of definitions that some file hands on as values."""
 
@@ -112,6 +116,8 @@ class SettledFunction:
     only_trained: frozenset[str] = frozenset()
     stored: frozenset[tuple[str, str]] = frozenset()
     """Parameters, and the attributes that hold their memory once a method has run."""
+    hands_keywords: bool = True
+    """Of a decorator: what it puts in the place of a function is called with all keywords that that one is."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +145,13 @@ HANDS_MAKERS = re.compile(
     r"\b(?:Callable|[Tt]ype)\s*\[|=\s*(?:\w+\.)*(?!True\b|False\b|None\b)[A-Z]\w*[a-z]\w*\s*[,)\n]"
 )
 """Source that hands classes of modules around, which a function that makes a module may stand for."""
+
+KEEPS_MAKERS = re.compile(
+    r"^[ \t]*@(?!torch\b|staticmethod)[\w.]*regist|^[ \t]*[\w.]+\.register(?:_module|_model)?\(\s*[A-Z\"']"
+    r"|\bimport_module\(|\b__import__\(",
+    re.M | re.I,
+)
+"""Source that puts classes into tables by decorators, or looks them up by dotted names: a call may be of any."""
 
 
 @dataclass(eq=False)
@@ -322,6 +335,8 @@ class Facts:
     """The dotted name of the file."""
     linked: Linked | None = None
     """The other files of the project, None for a file that is read alone."""
+    keeps_makers: bool = False
+    """Whether what is called by a name that is looked up may be any class or function of the program."""
     observed: dict[cst.CSTNode, k.Kind] = field(default_factory=dict)
     """What a run of the original showed at places of the file, to be used where inference ends."""
 

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
 from migrator.infer.facts import Facts, FunctionInfo
+from migrator.infer.python import is_self
 from migrator.infer.signatures import Args
 
 CREATING = frozenset("create make build get new".split())
@@ -32,6 +33,8 @@ def note_lookup(facts: Facts, function: FunctionInfo | None, node: cst.Call, arg
     if function is None or passes_on(function, node):
         return
     found = looked_up(facts, function, node.func)
+    if found is None and facts.keeps_makers and _may_be_handed(function):
+        found = LookedUp(anything=True) if is_fetched(facts, function, node.func) else None
     if found is None:
         return
     for entry in found.entries:
@@ -44,14 +47,49 @@ def note_lookup(facts: Facts, function: FunctionInfo | None, node: cst.Call, arg
         function.builds |= not any(isinstance(kind, k.Tensor) for _, kind in args)
 
 
+def _may_be_handed(function: FunctionInfo) -> bool:
+    """Whether who calls a function can hand it a generator: not Python itself, as it does ``__getitem__``."""
+    return not function.short.startswith("__") or function.short in ("__init__", "__new__")
+
+
+def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -> bool:
+    """Whether what is called was fetched from somewhere that keeps classes and functions, which are not known here.
+
+    ``REGISTRY.get(name)``, ``registry[name]``, ``get_obj_from_str(target)``; what a local name was given of these; a
+    function that makes something, of such (``ARCHITECTURES[name].build_model``); what an object of the file's own keeps
+    in an attribute (``self.build_func``).
+    """
+    if isinstance(node, cst.Name):
+        given = [] if node.value in function.params else _every(facts, function, node.value)
+        return any(isinstance(one, (cst.Call, cst.Subscript)) for one in given)
+    if isinstance(node, cst.Attribute):
+        creates = node.attr.value.partition("_")[0] in CREATING
+        if creates and isinstance(facts.kind(node.value), k.Unknown):
+            return is_fetched(facts, function, node.value)
+        plain = function.owner is not None and not function.owner.torch_base
+        return plain and is_self(node.value) and node.attr.value not in function.owner.methods  # type: ignore[union-attr]
+    if isinstance(node, cst.Call):
+        name = facts.callee(node)
+        return name is None or name in (*facts.names, "builtins.getattr")
+    return isinstance(node, cst.Subscript)
+
+
+def _every(facts: Facts, function: FunctionInfo, name: str) -> list[cst.BaseExpression]:
+    """What a function gives a name of its own."""
+    return [
+        node.value
+        for node in facts.tree.within(function.node.body, cst.Assign)
+        if any(_is_name(one.target, name) for one in node.targets)
+    ]
+
+
 def note_kept(facts: Facts, function: FunctionInfo | None, value: cst.BaseExpression) -> None:
     """``layer = layer(*args)``, ``self.add_module(name, layer)``: what a function calls makes a module, which is kept."""
     if function is None:
         return
     values: list[cst.BaseExpression] = [value]
     if isinstance(value, cst.Name):
-        every = facts.tree.within(function.node.body, cst.Assign)
-        values = [a.value for a in every if any(_is_name(t.target, value.value) for t in a.targets)]
+        values = _every(facts, function, value.value)
     for made in values:
         if not isinstance(made, cst.Call) or type(made.func) not in (cst.Name, cst.Subscript):
             continue
@@ -92,11 +130,7 @@ def _given(facts: Facts, function: FunctionInfo, name: str) -> cst.BaseExpressio
     """The one value that a function gives a name of its own."""
     if name in function.params:
         return None
-    values: list[cst.BaseExpression | None] = []
-    for node in facts.tree.within(function.node.body, cst.Assign):
-        targets = [t.target for t in node.targets]
-        if any(isinstance(one, cst.Name) and one.value == name for one in targets):
-            values.append(node.value)
+    values = _every(facts, function, name)
     return values[0] if len(values) == 1 else None
 
 

@@ -263,6 +263,7 @@ class _Schedule:
                     sorted(self.setting.renamed),
                     table.traverses,
                     table.hands_makers,
+                    table.keeps_makers,
                     table.emptied_digest,
                     [sorted(table.in_place(m)) for m in group],
                     [sorted(table.asked(m) & {"*", *table.scans[m].bindings}) for m in group],

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from migrator.infer.emptied import emptied, replaced
-from migrator.infer.facts import ASKS_FOR_MODULES, HANDS_MAKERS
+from migrator.infer.facts import ASKS_FOR_MODULES, HANDS_MAKERS, KEEPS_MAKERS
 from migrator.infer.handing import handed
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -39,6 +39,7 @@ class Scan:
       paths: dotted paths read from a name that an import binds (``layers.DropPath``).
       traverses: the file asks for the children of modules.
       hands_makers: the file hands classes of modules around, or says that it takes what makes one.
+      keeps_makers: the file puts classes into tables by decorators, or looks them up by dotted names.
       emptied: names of attributes that the file may take something out of, or give to objects of other files.
       handed: what works in place and is handed over (``migrator.infer.handing``).
       values: identifiers that stand somewhere without a call bracket: handed on, not only called.
@@ -54,6 +55,7 @@ class Scan:
     values: list[str] = field(default_factory=list)
     traverses: bool = False
     hands_makers: bool = False
+    keeps_makers: bool = False
     emptied: list[str] = field(default_factory=list)
     handed: list[list[str]] = field(default_factory=list)
 
@@ -101,6 +103,7 @@ def scan(text: str) -> Scan:
     found.emptied = sorted(emptied(tree) | replaced(tree))
     found.traverses = ASKS_FOR_MODULES.search(text) is not None
     found.hands_makers = HANDS_MAKERS.search(text) is not None
+    found.keeps_makers = KEEPS_MAKERS.search(text) is not None
     return found
 
 

@@ -26,6 +26,7 @@ from migrator.infer import kinds as k
 from migrator.infer.evidence import reads_training
 from migrator.infer.facts import SettledClass, SettledFunction
 from migrator.infer.recomputing import only_trained
+from migrator.infer.wrapping import hands_keywords
 
 Data = dict[str, Any]
 _KINDS: dict[str, type[k.Kind]] = {
@@ -132,6 +133,7 @@ class ForeignFunction(FunctionInfo):
             tuple((a, b, c) for a, b, c in data["keeps"]),
             frozenset(data["only_trained"]),
             frozenset((a, b) for a, b in data["stored"]),
+            data["hands_keywords"],
         )
         self.dirty = False
 
@@ -249,6 +251,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "reads_training": reads_training(ctx.facts.tree, info.node),
         "keeps": [list(one) for one in kept(ctx, info)] if info.short == "__init__" else [],
         "stored": sorted(map(list, stored_arguments(aliases(ctx, info)))),
+        "hands_keywords": hands_keywords(info.node),
         "updates": sorted(updates(ctx, info)),
         "only_trained": sorted(only_trained(ctx.facts, info)),
         "mutates": sorted(ctx.mutated.get(info, ())),

@@ -315,6 +315,11 @@ class Table:
         """Whether a file of the project hands classes of modules around, or says that it takes what makes one."""
         return any(scan.hands_makers for scan in self.scans.values())
 
+    @cached_property
+    def keeps_makers(self) -> bool:
+        """Whether a file of the project puts classes into tables by decorators, or looks them up by dotted names."""
+        return any(scan.keeps_makers for scan in self.scans.values())
+
     def components(self) -> list[tuple[str, ...]]:
         """The files in the order in which they can be read: what imports one another stands together."""
         graph = {module: sorted(self.dependencies(module)) for module in sorted(self.scans)}

@@ -42,6 +42,15 @@ class M(nn.Module):
             layer = cls(size, size)
             self.add_module("l%d" % k, layer)
             self.layers.append(layer)""",
+        """self.names, self.layers = [], []
+        for k in range(n):
+            layer = cls(size, size)
+            self.add_module("l%d" % k, layer)
+            self.layers.append(layer)""",
+        """self.layers = []
+        for k in range(n):
+            self.layers.append(cls(size, size))
+            self.add_module("l%d" % k, self.layers[-1])""",
         """self.layers = [cls(size, size) for _ in range(n)]
         self.params = nn.ModuleList(self.layers)""",
         """self.layers = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -556,3 +557,42 @@ def test_a_cache_in_no_state_dict_is_compared_after_the_call(project: Path, kept
         assert report.verdict == "equal", str(report)
     else:
         assert report.failure.check == "eval state"
+
+
+def test_a_case_that_ends_its_process_is_told_and_the_others_are_verified(project: Path) -> None:
+    dying = "class Dies(Scale):\n    def forward(self, x):\n        if x.requires_grad:\n            {}\n"
+    kill = "import os; os.kill(os.getpid(), 11)"
+    with (project / "model.py").open("a") as file:
+        file.write(
+            dying.format(kill) + dying.format("raise SystemExit(0)").replace("Dies", "Leaves")
+        )
+    with (project / "ported" / "model.py").open("a") as file:
+        file.write("\nDies = Leaves = Scale\n")
+    table = PROJECT.split("[[tool.migrate.case]]")[1]
+    with (project / "pyproject.toml").open("a") as file:
+        for name in ("Dies", "Leaves", "Again"):
+            one = table.replace('"scale"', f'"{name}"')
+            file.write(
+                "[[tool.migrate.case]]" + one.replace("Scale", name.replace("Again", "Scale"))
+            )
+    command = [
+        sys.executable,
+        "-m",
+        "migrator",
+        "verify",
+        "--junit",
+        "junit.xml",
+        "--format",
+        "json",
+    ]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    verdicts = {case["name"]: case["verdict"] for case in json.loads(done.stdout)["cases"]}
+    assert verdicts == {"scale": "equal", "Dies": "error", "Leaves": "error", "Again": "equal"}
+    dies, leaves = (line for line in done.stderr.splitlines() if line.startswith("migrate: "))
+    assert "Dies: its process was ended by SIGSEGV at eval outputs and gradients (B=" in dies
+    assert "--debug shows" in dies
+    assert "Leaves: its process left with exit status 0 at eval outputs and gradients" in leaves
+    tree = ElementTree.parse(project / "junit.xml").getroot()
+    assert tree.get("errors") == "2"
+    assert "SIGSEGV" in str(tree.find("testsuite[@name='Dies']/testcase/error").attrib)  # type: ignore[union-attr]

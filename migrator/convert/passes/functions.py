@@ -111,7 +111,7 @@ def _decorators(rw: Rewriter, node: cst.FunctionDef) -> tuple[list[cst.Decorator
     info = rw.ctx.facts.functions.get(node)
     gradient = info is not None and info.owner is not None and info.owner.gradient
     for decorator in node.decorators:
-        check_decorator(rw.ctx, decorator)
+        check_decorator(rw.ctx, decorator, info)
         inner = decorator.decorator
         target = inner.func if isinstance(inner, cst.Call) else inner
         name = rw.ctx.facts.qualified_name(target) or ""

@@ -14,7 +14,7 @@ from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
 from migrator.infer.facts import FunctionInfo
 from migrator.infer.named import activation_helper
-from migrator.infer.tables import looked_up
+from migrator.infer.tables import is_fetched, looked_up
 from rules.definitions import module_file
 
 
@@ -44,13 +44,16 @@ def unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     func = node.func
     if isinstance(func, cst.Call) and activation_helper(ctx.facts, func) is not None:
         return None  # what it finds draws nothing while it is made
+    if isinstance(func, cst.Call) and _is_raised(ctx, node):
+        return None  # ``raise type(error)(message)``
     held = isinstance(func, (cst.Subscript, cst.Call)) or (  # REGISTRY[name](dim), get(name)(dim)
         isinstance(func, cst.Name)
         and (func.value in frame.info.params or any(func.value in f.locals for f in ctx.frames))
     )
     own = isinstance(func, cst.Attribute) and ctx.is_self(func.value)  # self.norm_layer(dim)
     own = own and not left_to_heirs(ctx, func.attr.value)  # type: ignore[attr-defined]
-    if not (held or own or _is_field(ctx, func) or _makes_layer(rw, node)):
+    fetched = ctx.facts.keeps_makers and is_fetched(ctx.facts, frame.info, func)
+    if not (held or own or fetched or _is_field(ctx, func) or _makes_layer(rw, node)):
         return None
     if not (ctx.in_init or frame.info.builds or _takes_generator(ctx, frame.info, func)):
         return None
@@ -63,6 +66,10 @@ def unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     return syntax.add_keyword(
         syntax.with_args(cst.Call(cst.Name(build)), args), "rngs", ctx.rngs(node)
     )
+
+
+def _is_raised(ctx: Context, node: cst.Call) -> bool:
+    return ctx.facts.tree.has(node) and isinstance(ctx.facts.tree.around(node)[-1], cst.Raise)
 
 
 def _of_tensors(ctx: Context, node: cst.Call) -> bool:

@@ -12,6 +12,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.facts import FunctionInfo
+from migrator.infer.wrapping import hands_keywords
 from migrator.source import dotted
 
 
@@ -65,9 +66,24 @@ def _keyword(argument: cst.Arg) -> str:
     return argument.keyword.value if argument.keyword is not None else ""
 
 
-def check_decorator(ctx: Context, decorator: cst.Decorator) -> None:
-    """A function that takes ``rngs`` decorates nothing by its name alone: Python hands it what it decorates only."""
-    kind = ctx.facts.kinds.get(decorator.decorator)
+def check_decorator(
+    ctx: Context, decorator: cst.Decorator, decorated: FunctionInfo | None = None
+) -> None:
+    """A function that takes ``rngs`` decorates nothing by its name alone: Python hands it what it decorates only.
+
+    What is decorated takes ``rngs`` where the decorator's function is called with them, and has to be handed them.
+    """
+    inner = decorator.decorator
+    maker = inner.func if isinstance(inner, cst.Call) else inner
+    made = ctx.facts.kinds.get(maker)
+    function = ctx.facts.names.get(made.name) if isinstance(made, k.Function) else None
+    if decorated is not None and function is not None and ctx.plan.how(decorated) == "param":
+        settled = function.settled
+        if not (settled.hands_keywords if settled is not None else hands_keywords(function.node)):
+            what = f"{decorated.short} takes a generator, which {function.short} does not hand on to it"
+            advice = "call what is decorated with all keywords of the call: `rngs` is among them"
+            raise Failure(decorator, "API005", what, advice)
+    kind = ctx.facts.kinds.get(inner)
     info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
     if info is not None and ctx.plan.how(info) == "param":
         what = f"{info.short} makes modules, and no decorator is handed a generator"

@@ -72,10 +72,12 @@ def plain_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
 
 
 def _becomes_data(kind: k.Kind | None) -> bool:
-    """Whether an attribute is a tensor or a module at some time, or a list of such."""
+    """Whether an attribute is a tensor or a module at some time, or a list or a dict of such."""
     inner = kind.inner if isinstance(kind, k.Optional) else kind
     if isinstance(inner, k.Sequence):
         return _becomes_data(inner.item)
+    if isinstance(inner, k.Mapping):
+        return _becomes_data(inner.value)
     return isinstance(inner, (k.Tensor, k.Module, k.Unknown))
 
 
@@ -96,10 +98,11 @@ def _pairs(node: cst.Assign) -> list[cst.Assign] | None:
     target, value = node.targets[0].target, node.value
     if not isinstance(target, cst.Tuple) or not isinstance(value, cst.Tuple):
         return None
-    both = [*target.elements, *value.elements]
     if len(target.elements) != len(value.elements):
         return None
-    if any(isinstance(e, cst.StarredElement) or isinstance(e.value, _SEQUENCES) for e in both):
+    if any(isinstance(e, cst.StarredElement) for e in (*target.elements, *value.elements)):
+        return None
+    if any(isinstance(e.value, _SEQUENCES) for e in target.elements):
         return None
     pairs = zip(target.elements, value.elements, strict=True)
     return [cst.Assign([cst.AssignTarget(to.value)], one.value) for to, one in pairs]  # type: ignore[arg-type]

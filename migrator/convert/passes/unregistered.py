@@ -160,9 +160,32 @@ def _registers_each(loop: cst.For, name: str) -> bool:
 
 
 def _registers_what_it_appends(block: cst.IndentedBlock, name: str) -> bool:
-    """Every module that a block appends to the list is registered in the same block."""
-    appended = [_appends(s, name) for s in block.body]
-    return {a for a in appended if a} <= _registered_names(block)
+    """Every module that a block appends to the list is registered in the same block, or by the next line as the last one."""
+    after = [*block.body[1:], None]
+    appended = {
+        _appends(line, name)
+        for line, following in zip(block.body, after, strict=True)
+        if not _registers_last(following, name)
+    }
+    return appended - {""} <= _registered_names(block)
+
+
+def _registers_last(line: cst.CSTNode | None, name: str) -> bool:
+    """``self.add_module(key, self.name[-1])``."""
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    call = small.value if isinstance(small, cst.Expr) else None
+    func = call.func if isinstance(call, cst.Call) else None
+    if not isinstance(func, cst.Attribute) or not _is_self(func.value):
+        return False
+    last = call.args[-1].value if call.args else None  # type: ignore[union-attr]
+    item = last.slice[0].slice if isinstance(last, cst.Subscript) else None
+    return (
+        func.attr.value in _REGISTERING
+        and isinstance(last, cst.Subscript)
+        and _is_own(last.value, name)
+        and isinstance(item, cst.Index)
+        and syntax.code(item) == "-1"
+    )
 
 
 def _appends(statement: cst.CSTNode, name: str) -> str:
