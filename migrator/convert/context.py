@@ -51,8 +51,8 @@ class Frame:
     locals: frozenset[str]
     no_grad: bool = False
     reads: dict[str, int] = field(default_factory=dict)
-    starts: int = 0
-    """How many functions within it hold what is done once."""
+    starts: set[str] = field(default_factory=set)
+    """The names of the functions within it that hold what is done under a condition."""
 
 
 @dataclass
@@ -83,6 +83,8 @@ class Context:
         self.plan = plan if plan is not None else RngPlan(facts)
         self.blocked: dict[cst.CSTNode, tuple[str, str, str]] = {}
         self.dropped: set[cst.CSTNode] = set()
+        self.moved: set[cst.CSTNode] = set()
+        """Statements that stand in a function made of them, no more where they were."""
         self.classes: list[ClassInfo] = []
         self.frames: list[Frame] = []
         self.in_defaults = False

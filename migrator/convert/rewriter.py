@@ -274,7 +274,7 @@ class Rewriter:
         """Convert a list of statements; each may become several or none."""
         found: list[cst.BaseStatement] = []
         for statement in statements:
-            if statement in self.ctx.facts.dead:
+            if statement in self.ctx.facts.dead or statement in self.ctx.moved:
                 continue
             before, self.pending = self.pending, []
             made = self.statement(statement)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrator.infer.kinds import Kind, Sequence, Tensor, Tuple, scalar_type
 from rules.flags import _lines as lines
-from rules.flags._first import start, starts
+from rules.flags._first import stands_in, start, starts
 from rules.flags._guards import guards, is_guard, last_test
 from rules.flags._numbers import chosen, counts_up, only_computed_with, places
 from rules.registry import Advice, FlagContext, flag
@@ -349,6 +349,7 @@ def _tested_by(node: cst.CSTNode, ctx: FlagContext) -> cst.CSTNode | None:
     "check-on-tensor",
     cst.Assert,
     cst.If,
+    cst.Raise,
     severity="info",
     blocks=False,
     effort=0.0,
@@ -357,8 +358,12 @@ def _tested_by(node: cst.CSTNode, ctx: FlagContext) -> cst.CSTNode | None:
     example="def f(x: torch.Tensor):\n    assert (x > 0).all()\n    return x.log()",
     instead="def f(x: torch.Tensor):\n    assert x.shape[0] > 0\n    return x.log()",
 )
-def check(node: cst.Assert | cst.If, ctx: FlagContext) -> str | None:
+def check(node: cst.Assert | cst.If | cst.Raise, ctx: FlagContext) -> str | None:
     """``assert`` on tensors, ``if not torch.isfinite(x).all(): raise …``, ``assert not y.requires_grad``."""
+    if isinstance(node, cst.Raise):
+        if not ctx.in_forward or not stands_in(node, ctx.parents, ctx.kind):
+            return None
+        return "to keep it, use `jax.experimental.checkify.check`"
     if isinstance(node, cst.Assert) and _asks_autograd(node.test, ctx):
         return "nothing takes its place: in JAX, jax.grad is told what to differentiate by"
     if isinstance(node, cst.If) and not _only_raises(node):

@@ -98,12 +98,65 @@ class Warm(nn.Module):
                 self.mean += 1
         self.steps += 1
         return self.lin(start) - self.mean
+
+
+class Observer(nn.Module):
+    def __init__(self, every=2, late=3):
+        super().__init__()
+        self.every, self.late = every, late
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+        self.register_buffer("largest", torch.tensor(float("-inf")))
+        self.register_buffer("mean", torch.zeros(4))
+        self.register_buffer("weights", torch.zeros(2))
+
+    def forward(self, x):
+        largest = x.detach().abs().max()
+        if torch.isinf(self.largest):
+            self.largest.copy_(largest)
+        else:
+            now = 0.9 * self.largest + 0.1 * largest
+            self.largest.copy_(now)
+        if self.steps.item() % self.every == 0 and self.training:
+            self.mean.lerp_(x.detach().mean(0), 0.5)
+        if self.training and self.steps >= self.late - 1 and self.weights.sum() == 0:
+            self.weights.fill_(2)
+        else:
+            self.weights += 1
+        self.steps += 1
+        return (x - self.mean) / self.largest * self.weights.sum()
+
+
+class Codes(nn.Module):
+    def __init__(self, strict=False):
+        super().__init__()
+        self.strict = strict
+        self.register_buffer("initted", torch.Tensor([False]))
+        self.register_buffer("codes", torch.randn(3, 4))
+        self.register_buffer("calls", torch.tensor(0))
+
+    def init(self, data, scale=2.0):
+        self.calls += 1
+        if not self.training or self.initted:
+            return
+        data = data.reshape(-1, 4)
+        data = data * scale
+        if self.strict:
+            raise ValueError("no codes yet")
+        self.codes.data.copy_(data[:3])
+        self.initted.data.copy_(torch.Tensor([True]))
+
+    def forward(self, x):
+        self.init(x)
+        near = torch.cdist(x, self.codes).argmin(-1)
+        return self.codes[near]
 """
 SHAPES = {
     "ActNorm": ("ActNorm(3)", (2, 3, 4, 4)),
     "ActNorm2": ("ActNorm2(4)", (6, 4)),
     "LSQ": ("LSQ()", (6, 4)),
     "Warm": ("Warm()", (6, 4)),
+    "Observer": ("Observer()", (6, 4)),
+    "Codes": ("Codes()", (6, 4)),
 }
 
 
@@ -175,6 +228,45 @@ class M(nn.Module):
 def test_what_does_more_is_a_finding(line: str) -> None:
     found = [f.rule for f in convert_source(HEAD.format(line=line)).findings if f.blocks]
     assert "DYN002" in found
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "self.done.item() == 0.1",  # float32's 0.1 is not the number that Python compares
+        "self.done.item() < self.limit",
+        "self.done.item() % 1.5 == 0",
+        "self.done == 0 or x.sum() > 0",
+        "self.done == x.mean()",
+    ],
+)
+def test_a_test_that_is_not_of_the_state_alone_is_a_finding(test: str) -> None:
+    source = HEAD.format(line="self.mean += 1").replace("self.done == 0", test)
+    source = source.replace("self.count = 0", "self.limit = 0.1")
+    assert not convert_source(source).complete
+
+
+@pytest.mark.parametrize(
+    ("line", "rest"),
+    [
+        ("self.mean += 1", "else:\n            x = x * 2"),
+        ("self.mean += 1", "else:\n            return x"),
+        ("return", "self.count = 1\n        return x"),
+        ("return", "x = x + 1\n        return x"),
+        ("raise ValueError('late')", "else:\n            self.mean += 1"),
+    ],
+)
+def test_what_its_other_way_does_beside_the_state_is_a_finding(line: str, rest: str) -> None:
+    source = HEAD.format(line=f"{line}\n        {rest}")
+    assert "DYN002" in [f.rule for f in convert_source(source).findings if f.blocks]
+
+
+def test_an_error_under_the_condition_is_left_out_and_told() -> None:
+    found = convert_source(SOURCE)
+    assert found.complete
+    assert [f.line for f in found.findings if f.rule == "TRC011"] == [
+        1 + SOURCE.splitlines().index('            raise ValueError("no codes yet")')
+    ]
 
 
 @pytest.mark.parametrize(
