@@ -7,7 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from flax import nnx
 
+import migrator
 from tests.convert.tools import convert, loaded, rules_of
 
 X = np.linspace(-1, 1.2, 12, dtype=np.float32).reshape(3, 4)
@@ -26,6 +28,10 @@ CONVERTED = {
     "one element": "if x[:1, :1] > 0:\n        x = x + 1\n    return x",
     "a number that is asked": "if x.sum():\n        x = x + 1\n    return x",
     "the same call": "y = x @ x.t()\n    if y.sum() > 0:\n        z = x @ x.t() + y.sum()\n    else:\n        z = x @ x.t()\n    return z",
+    "after what Python tells": "if x.ndim == 2 and x.sum() > 0:\n        x = x * 2\n    return x",
+    "several names after what Python tells": "y = x - 1\n    if x.ndim == 2 and not x.max() > 5:\n        x = x + 1\n        y = y * 2\n    return x, y",
+    "what is read as a number": "if x.sum().item() > 0.5:\n        x = x + 1\n    return x",
+    "a number of Python's": "n = x.shape[0] + 1\n    return x * 2 if x[:1, :1].item() < n else x",
     "where the other way has no value": "if x.min() > 0:\n        x = torch.log(x)\n    return x",
 }
 SOURCE = "def f(x: torch.Tensor):\n    {}\n"
@@ -57,6 +63,10 @@ def test_values_and_gradients(body: str) -> None:
     "body",
     [
         "if x.sum() > 0:\n        x = x[:1]\n    return x",
+        "if x.ndim == 2 and x.sum() > 0:\n        y = x * 2\n    else:\n        y = x\n    return y",
+        "if x.ndim == 2 and x.sum() > 0:\n        return x * 2\n    return x",
+        "if x.sum() > 0 and torch.rand(1) < 0.5:\n        x = x * 2\n    return x",
+        "if x.ndim == 2 and x.sum() > 0:\n        x = x[:1]\n    return x",
         "if x.sum() > 0:\n        x = x.sum()\n    return x",
         "if x.sum() > 0:\n        x = x @ x.t()\n    return x",
         "if x.sum() > 0:\n        x = x > 0\n    return x",
@@ -80,6 +90,47 @@ def test_values_and_gradients(body: str) -> None:
 )
 def test_what_is_not_plain_to_see_is_a_finding(body: str) -> None:
     assert "DYN002" in rules_of(SOURCE.format(body))
+
+
+@pytest.mark.parametrize("test", ["x.sum().item() > 0.1", "x.sum().item() > x.mean().item()"])
+def test_a_number_that_float32_has_not_is_another_in_double_precision(test: str) -> None:
+    assert "DYN004" in rules_of(SOURCE.format(f"if {test}:\n        x = x + 1\n    return x"))
+
+
+GUIDED = """
+class M(nn.Module):
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x, condition):
+        if self.training and torch.rand(1){} < self.p:
+            condition = torch.zeros_like(condition)
+        noise = torch.rand_like(x)
+        return self.fc(x + condition), condition, noise
+"""
+
+
+@pytest.mark.parametrize("read", ["", ".item()"])
+def test_what_is_left_out_by_chance_in_training(read: str) -> None:
+    code = convert(GUIDED.format(read)).code
+    assert "        if not self.deterministic:\n            condition = lax.cond(" in code
+    theirs, ours, _ = loaded(GUIDED.format(read))
+    x = np.ones((2, 4), np.float32)
+    for p, kept in ((0.0, 1.0), (1.0, 0.0)):
+        port = ours["M"](p, rngs=nnx.Rngs(0))
+        run = nnx.jit(lambda module, x: module(x, x))
+        port.eval()
+        assert (run(port, x)[1] == 1).all()
+        port.train()
+        assert (run(port, x)[1] == kept).all()
+        model = theirs["M"](p)
+        assert (model(torch.tensor(x), torch.tensor(x))[1] == kept).all()
+    spec = {"inputs": [np.ones((2, 4), np.float32)] * 2}
+    report = migrator.verify(theirs["M"](0.5), ours["M"](0.5, rngs=nnx.Rngs(0)), **spec)
+    assert report.verdict == "equal", str(report)
+    assert not any("random" in note for note in report.notes)
 
 
 STATEFUL = """

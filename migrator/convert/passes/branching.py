@@ -7,6 +7,7 @@ to see, and where it does nothing but give names new values, or return one.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,29 +20,12 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.passes.skipping import pure_call
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.same_shapes import LAYERS_AS_LARGE, NUMBER, Shapes, meet
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.line_breaks import on_one_line
 from rules import definitions
 
-_ELEMENTWISE = frozenset(
-    "abs neg exp exp2 log log2 log1p log10 sqrt rsqrt relu relu6 sigmoid tanh sin cos tan erf floor ceil round trunc sign "
-    "clamp clip clamp_min clamp_max square pow reciprocal softmax log_softmax gelu silu elu leaky_relu softplus mish "
-    "masked_fill where add sub subtract mul multiply div divide true_divide maximum minimum fmod remainder nan_to_num "
-    "float double long int bool to type_as clone detach contiguous zeros_like ones_like full_like normalize flip roll "
-    "cumsum cumprod logical_not isnan lerp".split()
-)
-"""Functions of torch, and methods, whose result is as large as their arguments together."""
-_LIKE_FIRST = frozenset(
-    "zeros_like ones_like full_like normalize softmax log_softmax flip roll cumsum cumprod to type_as".split()
-)
-"""Those whose result is as large as the first alone."""
-_LAYERS = frozenset(
-    f"torch.nn.{name}"
-    for name in "ReLU ReLU6 GELU SiLU Sigmoid Tanh LeakyReLU ELU Mish Hardswish Softplus Softmax LayerNorm RMSNorm "
-    "GroupNorm Identity".split()
-)
-"""Layers whose output is as large as their input."""
 _DRAWS = frozenset(
     "dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout rrelu gumbel_softmax multinomial "
     "bernoulli poisson normal rand randn randint rand_like randn_like randint_like randperm "
@@ -59,9 +43,6 @@ _OPAQUE = (
     cst.StarredElement,
     cst.StarredDictElement,
 )
-Shape = tuple[str, ...]
-_NUMBER: Shape = ("number",)
-_SCALAR: Shape = ("scalar",)
 
 
 @dataclass
@@ -73,6 +54,8 @@ class Branch:
       given: those names that have a value before, which the branches are handed.
       then, other: the assignment, return or expression that a branch is; None where it has several lines.
       returned: the return that comes after an ``if`` that returns.
+      test: what is asked of a tensor.
+      settled: what is asked of Python before that, ``self.training`` of ``self.training and torch.rand(1) < p``.
     """
 
     names: list[str] = field(default_factory=list)
@@ -81,26 +64,42 @@ class Branch:
     other: cst.CSTNode | None = None
     returns: bool = False
     returned: cst.Return | None = None
+    test: cst.BaseExpression = field(default_factory=lambda: cst.Name("True"))
+    settled: cst.BaseExpression | None = None
 
 
 def branches(ctx: Context) -> dict[cst.CSTNode, Branch]:
     """The branches on a tensor that can be converted, by their node; what was said against them is taken back."""
     if ctx.branches is None:
         ctx.branches = {}
-        wanted = [node for node, why in ctx.blocked.items() if why[0] == "DYN002"]
-        for test in wanted:
-            around = ctx.facts.tree.around(test) if ctx.facts.tree.has(test) else ()
-            node = around[-1] if around else None
-            if not isinstance(node, cst.If | cst.IfExp) or node.test is not test:
+        wanted = [node for node, why in ctx.blocked.items() if why[0] in ("DYN002", "DYN004")]
+        for part in wanted:
+            node, around = _tested(ctx, part)
+            if node is None or node in ctx.branches:
                 continue
             found = _planned(ctx, node, around)
             if found is not None:
                 ctx.branches[node] = found
-                for one in [n for n in ctx.blocked if ctx.facts.tree.holds(test, n) or n is test]:
+                inside = [n for n in ctx.blocked if ctx.facts.tree.holds(node.test, n)]
+                for one in inside:
                     del ctx.blocked[one]
                 if found.returned is not None:
                     ctx.facts.dead.append(_line_of(ctx, found.returned))
     return ctx.branches
+
+
+def _tested(ctx: Context, part: cst.CSTNode) -> tuple[cst.If | cst.IfExp | None, Sequence[Any]]:
+    """The branch that a node is all of the test of, or whose test reads it as a number; and what is around that."""
+    tree = ctx.facts.tree
+    around = tree.around(part) if tree.has(part) else []
+    whole = ctx.blocked[part][0] == "DYN002"
+    while around:
+        node = around.pop()
+        if isinstance(node, cst.If | cst.IfExp) and tree.holds(node.test, part):
+            return (None if whole and node.test is not part else node), [*around, node]
+        if not isinstance(node, cst.Comparison | cst.BooleanOperation) or whole:
+            break
+    return None, ()
 
 
 def _line_of(ctx: Context, node: cst.CSTNode) -> cst.CSTNode:
@@ -120,20 +119,78 @@ def _planned(ctx: Context, node: cst.If | cst.IfExp, around: Sequence[Any]) -> B
         return None
     if any(n is not node.test and not tree.holds(node.test, n) for n in inner):
         return None
-    if any(ctx.blocked[n][0] != "DYN002" for n in inner) or not _is_test(ctx, node.test):
+    settled, test = _parts(ctx, node)
+    known = _read(ctx, test)
+    read = known[0] if known is not None else None
+    if any(ctx.blocked[n][0] != "DYN002" and n is not read for n in inner):
+        return None
+    if not _is_test(ctx, test, alone=True):
         return None
     if any(isinstance(one, cst.Lambda | cst.ListComp | cst.GeneratorExp) for one in around):
         return None
     if isinstance(node, cst.IfExp):
-        shapes = _Shapes(ctx)
+        shapes = Shapes(ctx)
         alike = _alike(ctx, shapes, node.body, shapes, node.orelse)
-        return Branch(then=node.body, other=node.orelse) if alike else None
+        return Branch(then=node.body, other=node.orelse, test=test) if alike else None
     parent = around[-2] if len(around) > 1 else None
     if isinstance(parent, cst.If) or not isinstance(node.body, cst.IndentedBlock):
         return None  # an elif
     if node.orelse is not None and not isinstance(node.orelse, cst.Else):
         return None
-    return _returning(ctx, node, parent) or _assigning(ctx, node, info, parent)
+    found = None if settled is not None else _returning(ctx, node, parent)
+    found = found or _assigning(ctx, node, info, parent)
+    if found is not None:
+        found.test, found.settled = test, settled
+    return found
+
+
+def _parts(
+    ctx: Context, node: cst.If | cst.IfExp
+) -> tuple[cst.BaseExpression | None, cst.BaseExpression]:
+    """What is asked of Python first, and of a tensor then, of ``if self.training and torch.rand(1) < p:``."""
+    test = node.test
+    plain = isinstance(node, cst.If) and node.orelse is None
+    if plain and isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        if k.scalar_type(ctx.facts.kind(test.left)) == "bool":
+            return test.left, test.right
+    return None, test
+
+
+def _read(
+    ctx: Context, test: cst.BaseExpression
+) -> tuple[cst.Call, cst.BaseExpression, str, cst.BaseExpression] | None:
+    """``x.item()``, the tensor, the operator and the number of ``x.item() > 3``, which is the same of the tensor.
+
+    Python compares in double precision: a number that float32 has not is another there. Only of what is drawn does
+    that make no difference.
+    """
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return None
+    call, (told,) = test.left, test.comparisons
+    if not isinstance(call, cst.Call) or ctx.facts.callee(call) != "Tensor.item" or call.args:
+        return None
+    tensor, number = call.func.value, told.comparator  # type: ignore[attr-defined]
+    if not isinstance(told.operator, _ORDERING):
+        return None
+    known = ctx.facts.kind(number)
+    exact = k.scalar_type(known) == "int"
+    exact |= isinstance(number, cst.Float) and _is_short(float(number.value))
+    chance = _draws(ctx, tensor) and not isinstance(known, k.Tensor) and _is_pure(ctx, number)
+    return (call, tensor, told.operator._get_token(), number) if exact or chance else None
+
+
+_ORDERING = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual, cst.Equal)
+
+
+def _is_short(value: float) -> bool:
+    """Whether float32 has a number."""
+    return struct.unpack("f", struct.pack("f", value))[0] == value
+
+
+def _draws(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether an expression is a draw from a continuous range: ``torch.rand(1)``."""
+    drawn = isinstance(node, cst.Call) and ctx.facts.callee(node) in ("torch.rand", "torch.randn")
+    return drawn and _is_pure(ctx, node, draws=True)
 
 
 def _switches_gradients(ctx: Context, info: FunctionInfo) -> bool:
@@ -145,18 +202,22 @@ def _switches_gradients(ctx: Context, info: FunctionInfo) -> bool:
 _SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
 
 
-def _is_test(ctx: Context, test: cst.BaseExpression) -> bool:
+def _is_test(ctx: Context, test: cst.BaseExpression, alone: bool = False) -> bool:
     """Whether a test is a tensor, or made of some by ``and``, ``or`` and ``not``, that changes nothing.
 
-    A name for ``first and mask.any()`` is none: it may hold what comes first, whatever that is."""
+    What is drawn for it is drawn whatever another part says: it must stand ``alone``. A name for ``first and mask.any()`` is none: it may hold what comes first, whatever that is."""
     if isinstance(test, cst.BooleanOperation):
         return _is_test(ctx, test.left) and _is_test(ctx, test.right)
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return _is_test(ctx, test.expression)
+        return _is_test(ctx, test.expression, alone)
+    if alone and (read := _read(ctx, test)) is not None:
+        return _is_pure(ctx, read[1], draws=True)
     kind = ctx.facts.kind(test)
     if isinstance(test, cst.Name) and _is_one_of_several(ctx, test):
         return False
-    return isinstance(kind, k.Tensor) and kind.dtype in (None, "bool") and _is_pure(ctx, test)
+    return (
+        isinstance(kind, k.Tensor) and kind.dtype in (None, "bool") and _is_pure(ctx, test, alone)
+    )
 
 
 def _is_one_of_several(ctx: Context, name: cst.Name) -> bool:
@@ -170,21 +231,31 @@ def _is_one_of_several(ctx: Context, name: cst.Name) -> bool:
     return False
 
 
-def _is_pure(ctx: Context, node: cst.CSTNode) -> bool:
-    """Whether an expression does nothing but compute, and draws nothing."""
+def _is_pure(ctx: Context, node: cst.CSTNode, draws: bool = False) -> bool:
+    """Whether an expression does nothing but compute, and draws nothing unless it may."""
     for one in syntax.walk(node):
         if isinstance(one, _OPAQUE):
             return False
         if isinstance(one, cst.Call):
             name = ctx.facts.callee(one) or ""
             last = name.rpartition(".")[2].removesuffix("()")
-            draws = last in _DRAWS or any(rule.draws for rule in definitions.ops(name))
+            if draws and name in _DRAWN:
+                continue
+            drawn = last in _DRAWS or any(rule.draws for rule in definitions.ops(name))
             kind = ctx.kind(one.func)
-            if isinstance(kind, k.Module) and kind.cls not in _LAYERS and not _is_affine(kind):
+            if (
+                isinstance(kind, k.Module)
+                and kind.cls not in LAYERS_AS_LARGE
+                and not _is_affine(kind)
+            ):
                 return False
-            if draws or not pure_call(ctx, one, set()):
+            if drawn or not pure_call(ctx, one, set()):
                 return False
     return True
+
+
+_DRAWN = frozenset(f"torch.{name}" for name in "rand randn randint bernoulli rand_like".split())
+"""What may be drawn for a test: it changes nothing but the generator."""
 
 
 _AFFINE = frozenset({"torch.nn.Linear", "torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d"})
@@ -207,7 +278,7 @@ def _returning(ctx: Context, node: cst.If, parent: Any) -> Branch | None:
         last = _return_of(rest[0]) if len(rest) == 1 else None
     if last is None or last.value is None:
         return None
-    shapes = _Shapes(ctx)
+    shapes = Shapes(ctx)
     if not _alike(ctx, shapes, then.value, shapes, last.value):
         return None
     after = last if node.orelse is None else None
@@ -244,10 +315,10 @@ def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> B
     everywhere = {name for name, _ in then} & {name for name, _ in other}
     if any(name not in given and name not in everywhere for name in names):
         return None
-    first, second = (_Shapes(ctx, before.kinds).after(one) for one in (then, other))
+    first, second = (Shapes(ctx, before.kinds).after(one) for one in (then, other))
     for name in names:
         shape = first.named(name)
-        if shape is None or shape == _NUMBER or shape != second.named(name):
+        if shape is None or shape == NUMBER or shape != second.named(name):
             return None
         if not first.types_meet(name, second, before.kinds):
             return None
@@ -326,104 +397,11 @@ def _bound_before(ctx: Context, node: cst.CSTNode, info: FunctionInfo) -> _Befor
     return found
 
 
-# --- shapes ------------------------------------------------------------------------------------------------------------
-
-
-class _Shapes:
-    """How large what an expression gives is, told by what it is as large as."""
-
-    def __init__(self, ctx: Context, before: dict[str, k.Kind] | None = None) -> None:
-        self.ctx = ctx
-        self.before = before or {}
-        self.env: dict[str, tuple[Shape | None, k.Kind]] = {}
-
-    def after(self, assignments: Sequence[tuple[str, cst.BaseExpression]]) -> _Shapes:
-        """The names after some assignments."""
-        for name, value in assignments:
-            self.env[name] = self.of(value), self.ctx.facts.kind(value)
-        return self
-
-    def named(self, name: str) -> Shape | None:
-        """The shape of what a name holds."""
-        if name in self.env:
-            return self.env[name][0]
-        kind = self.before.get(name)
-        return _SCALAR if isinstance(kind, k.Tensor) and kind.rank == 0 else ("name", name)
-
-    def types_meet(self, name: str, other: _Shapes, before: dict[str, k.Kind]) -> bool:
-        """Whether a name holds a tensor of one type after both branches."""
-        kinds = [
-            one.env[name][1] if name in one.env else before.get(name, k.TENSOR)
-            for one in (self, other)
-        ]
-        return _meet(*kinds)
-
-    def of(self, node: cst.BaseExpression) -> Shape | None:
-        """The shape of an expression; None where it is not known."""
-        kind = self.ctx.facts.kind(node)
-        if isinstance(node, cst.Name) and node.value in self.env:
-            return self.env[node.value][0]
-        if k.scalar_type(kind) in ("int", "float", "number"):
-            return _NUMBER
-        if isinstance(kind, k.Tensor) and kind.rank == 0:
-            return _SCALAR
-        if isinstance(node, cst.Name):
-            return ("name", node.value) if isinstance(kind, k.Tensor) else None
-        found = self._computed(node)
-        if found is not None or not isinstance(kind, k.Tensor):
-            return found
-        known = self.env.keys() & syntax.names(node).keys()
-        return None if known else ("code", syntax.code(syntax.unparenthesized(node)))
-
-    def _computed(self, node: cst.BaseExpression) -> Shape | None:
-        if isinstance(node, cst.BinaryOperation):
-            if isinstance(node.operator, cst.MatrixMultiply):
-                return None
-            return _together([self.of(node.left), self.of(node.right)])
-        if isinstance(node, cst.UnaryOperation):
-            return self.of(node.expression)
-        if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
-            return _together([self.of(node.left), self.of(node.comparisons[0].comparator)])
-        return self._called(node) if isinstance(node, cst.Call) else None
-
-    def _called(self, node: cst.Call) -> Shape | None:
-        kind, name = self.ctx.kind(node.func), self.ctx.facts.callee(node) or ""
-        if isinstance(kind, k.Module):
-            layer = kind.cls in _LAYERS and len(node.args) == 1
-            return self.of(node.args[0].value) if layer else None
-        last = name.rpartition(".")[2]
-        if last not in _ELEMENTWISE or not name.startswith(("torch.", "Tensor.")):
-            return None
-        given = [a.value for a in node.args]
-        if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
-            given = [node.func.value, *given]
-        if not given:
-            return None
-        return self.of(given[0]) if last in _LIKE_FIRST else _together([self.of(a) for a in given])
-
-
-def _together(shapes: Sequence[Shape | None]) -> Shape | None:
-    """The shape of what is computed element by element; numbers are as large as anything."""
-    if None in shapes:
-        return None
-    whole = {one for one in shapes if one not in (_NUMBER, _SCALAR)}
-    if not whole:
-        return _SCALAR if _SCALAR in shapes else _NUMBER
-    return whole.pop() if len(whole) == 1 else None
-
-
-def _meet(one: k.Kind, other: k.Kind) -> bool:
-    """Whether two kinds are of tensors of one type."""
-    if not isinstance(one, k.Tensor) or not isinstance(other, k.Tensor):
-        return False
-    return one.dtype == other.dtype or {one.dtype, other.dtype} == {None, "float"}
-
-
 def _alike(
     ctx: Context,
-    first: _Shapes,
+    first: Shapes,
     one: cst.BaseExpression,
-    second: _Shapes,
+    second: Shapes,
     other: cst.BaseExpression,
 ) -> bool:
     """Whether two expressions surely give arrays, or tuples of arrays, of the same shapes and types."""
@@ -437,9 +415,9 @@ def _alike(
     if not (_is_pure(ctx, one) and _is_pure(ctx, other)):
         return False
     shape = first.of(one)
-    if shape is None or shape == _NUMBER or shape != second.of(other):
+    if shape is None or shape == NUMBER or shape != second.of(other):
         return False
-    return _meet(ctx.facts.kind(one), ctx.facts.kind(other))
+    return meet(ctx.facts.kind(one), ctx.facts.kind(other))
 
 
 # --- the output --------------------------------------------------------------------------------------------------------
@@ -449,7 +427,7 @@ def _alike(
 def chosen(rw: Rewriter, node: cst.IfExp) -> Any:
     """``a if x.sum() > 0 else b``."""
     found = branches(rw.ctx).get(node)
-    return _cond(rw, node.test, found) if found is not None else None
+    return _cond(rw, found.test, found) if found is not None else None
 
 
 @converts(cst.If, when=lambda ctx: bool(branches(ctx)))
@@ -459,12 +437,18 @@ def branched(rw: Rewriter, node: cst.If) -> Any:
     if found is None:
         return None
     if found.then is None:
-        return _functions(rw, node, found)
-    value = _cond(rw, node.test, found)
-    made: cst.BaseSmallStatement = cst.Return(value)
-    if not found.returns:
-        made = cst.Assign([cst.AssignTarget(cst.Name(found.names[0]))], value)
-    return cst.SimpleStatementLine([made], leading_lines=node.leading_lines)
+        lines = _functions(rw, node, found)
+    else:
+        value = _cond(rw, found.test, found)
+        made: cst.BaseSmallStatement = cst.Return(value)
+        if not found.returns:
+            made = cst.Assign([cst.AssignTarget(cst.Name(found.names[0]))], value)
+        lines = [cst.SimpleStatementLine([made])]
+    if found.settled is not None:
+        test = syntax.unparenthesized(rw.visit(found.settled))
+        lines = [cst.If(test, cst.IndentedBlock(lines))]
+    lines[0] = syntax.changed(lines[0], leading_lines=node.leading_lines)
+    return lines
 
 
 def _cond(rw: Rewriter, test: cst.BaseExpression, found: Branch) -> cst.Call:
@@ -492,6 +476,12 @@ def _asked(rw: Rewriter, test: cst.BaseExpression) -> cst.BaseExpression:
         sides = [_asked(rw, test.left), _asked(rw, test.right)]
     elif isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         name, sides = "logical_not", [_asked(rw, test.expression)]
+    elif (read := _read(rw.ctx, test)) is not None:
+        _, tensor, operator, number = read
+        rw.ctx.helpers.use("jnp")
+        mapping = {"__tensor__": rw.visit(tensor), "__number__": rw.visit(number)}
+        whole = syntax.parse(f"jnp.reshape(__tensor__, ()) {operator} __number__")
+        return syntax.substitute(whole, mapping)
     else:
         kind = rw.ctx.facts.kind(test)
         made = syntax.unparenthesized(rw.visit(test))
@@ -511,7 +501,7 @@ def _functions(rw: Rewriter, node: cst.If, found: Branch) -> list[cst.BaseStatem
     """Both branches as functions of the names they are handed."""
     ctx = rw.ctx
     ctx.helpers.use("lax")
-    asked = _asked(rw, node.test)
+    asked = _asked(rw, found.test)
     params = ", ".join(found.given)
     results = ", ".join(found.names)
     lines: list[cst.BaseStatement] = []
@@ -536,6 +526,4 @@ def _functions(rw: Rewriter, node: cst.If, found: Branch) -> list[cst.BaseStatem
     given = [asked, *map(syntax.parse, arms), *map(cst.Name, found.given)]
     call = syntax.with_args(call, [cst.Arg(one) for one in given])
     assign = cst.Assign([cst.AssignTarget(target)], call)
-    lines.append(cst.SimpleStatementLine([assign]))
-    lines[0] = syntax.changed(lines[0], leading_lines=node.leading_lines)
-    return lines
+    return [*lines, cst.SimpleStatementLine([assign])]
