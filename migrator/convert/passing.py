@@ -163,7 +163,7 @@ def _surely_passes(ctx: Context, node: cst.BaseExpression) -> bool:
 def _takes_layers(ctx: Context) -> bool:
     """Whether the file takes layers out of a container, so that those behind them have other numbers."""
     if ctx.takes_layers is None:
-        taken = [one for one, _ in _taken_out(ctx) if isinstance(ctx.kind(one), k.Module)]
+        taken = [one for one, _ in taken_out(ctx) if isinstance(ctx.kind(one), k.Module)]
         ctx.takes_layers = any(_may_be_sequential(ctx, one) for one in taken)
     return ctx.takes_layers
 
@@ -172,7 +172,7 @@ def _is_deleted(ctx: Context, name: str) -> bool:
     """Whether the file may take a child of a name out of some Sequential; "" is a name that is not known."""
     return any(
         not name or re.fullmatch(made_up, name)
-        for owner, made_up in _taken_out(ctx)
+        for owner, made_up in taken_out(ctx)
         if _may_be_module(ctx, owner)
     )
 
@@ -180,7 +180,7 @@ def _is_deleted(ctx: Context, name: str) -> bool:
 _TAKING = frozenset("pop popitem clear remove __delitem__ __delattr__".split())
 
 
-def _taken_out(ctx: Context) -> Iterator[tuple[cst.CSTNode, str]]:
+def taken_out(ctx: Context) -> Iterator[tuple[cst.CSTNode, str]]:
     """What the file takes children out of, and what their names may be: ``del seq.bn``, ``seq.pop(0)``, ``delattr(m, n)``."""
     tree = ctx.facts.tree
     for node in tree.of_type(cst.Del):

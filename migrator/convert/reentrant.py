@@ -6,13 +6,16 @@ handed has one; what stands in a tuple or a dict it does not look at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Sequence
 
 import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.frozen import has_no_trained
+from migrator.convert.reaching import HANDED, START, Definition, Each, State, reaching
 from migrator.convert.refilled import may_have_gradient, runs_without
+from migrator.convert.untracked import has_gradient
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -30,42 +33,126 @@ _GIVING_ITSELF = frozenset(
 _CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 _OPTIONS = frozenset("use_reentrant preserve_rng_state context_fn determinism_check debug".split())
 
+_DEEPEST = 40
 _PLAIN = (k.Scalar, k.Const, k.DType, k.Device, k.Module, k.Class, k.Function)
 
 
-def never_tracked(ctx: Context, node: cst.BaseExpression, info: FunctionInfo | None) -> bool:
-    """Whether an argument of a checkpointed call is no tensor with a gradient."""
-    if isinstance(node, (cst.Tuple, cst.List, cst.Dict)):
-        return True
-    if isinstance(ctx.kind(node), (k.Tuple, k.Sequence, k.Mapping)):
-        return True
-    return _Asked(ctx).of(node, info)
+def has_none(
+    ctx: Context, node: cst.Call, made: cst.CSTNode, info: FunctionInfo | None
+) -> bool | None:
+    """Whether torch leaves the parameters of a checkpointed call without a gradient; None where it does on some ways.
+
+    The reentrant form, which is the default, has one only where a tensor that it is handed has.
+    """
+    reentrant = is_reentrant(ctx, node)
+    if reentrant is False:
+        return False
+    surely = reentrant or None
+    run = ctx.kind(node.args[0].value)
+    if isinstance(run, k.Module) and run.cls in ("torch.nn.Embedding", "torch.nn.EmbeddingBag"):
+        return surely  # of indices
+    given = [one for one in node.args[1:] if one.keyword is None]
+    if all(_Asked(ctx).argument(one, info) for one in given):
+        return surely
+    args = [a for a in made.args if a.keyword is None] if isinstance(made, cst.Call) else []
+    if len(args) == len(given):
+        pairs = zip(given, args, strict=True)
+        if all(_Asked(ctx).argument(a, info) or not has_gradient(ctx, b.value) for a, b in pairs):
+            return surely
+    return None if all(_Doubt(ctx).argument(one, info) for one in given) else False
+
+
+def is_reentrant(ctx: Context, node: cst.Call) -> bool | None:
+    """Whether a call of checkpoint, or a partial of it, is in the reentrant form; None where an option says so."""
+    flags = [a.value for a in node.args if a.keyword and a.keyword.value == "use_reentrant"]
+    kind = ctx.kind(flags[0]) if flags else k.Const(True)
+    return bool(kind.value) if isinstance(kind, k.Const) and kind.value is not None else None
+
+
+def is_open(ctx: Context, node: cst.Call, info: FunctionInfo | None) -> bool:
+    """Whether what a partial of checkpoint is called with later says whether there are gradients."""
+    given = [one for one in node.args[2:] if one.keyword is None]
+    reentrant = is_reentrant(ctx, node) is not False
+    return reentrant and all(_Asked(ctx).argument(one, info) for one in given)
 
 
 def is_free(ctx: Context, node: cst.BaseExpression, info: FunctionInfo | None) -> bool:
     """Whether a value of a function surely has no gradient."""
-    asked = _Asked(ctx)
-    return asked.off(node, info) or asked.of(node, info)
+    return _Asked(ctx).definition(node, "", info)
 
 
 class _Asked:
+    """Whether values surely have no gradient, whichever way led to them."""
+
+    circular = True
+    """What is said of a value that is made of itself, in a loop: it has no gradient if it begins without one."""
+
+    handed_to_lambda = False
+    """What is said of what a lambda is handed."""
+
     def __init__(self, ctx: Context) -> None:
         self.ctx, self.tree = ctx, ctx.facts.tree
-        self.seen: set[tuple[FunctionInfo | None, int]] = set()
+        self.active: set[tuple[FunctionInfo | None, int]] = set()
+        self.sure = self
+
+    def several(self, answers: Iterable[bool]) -> bool:
+        """The answer for a value that is one of several."""
+        return all(answers)
+
+    def argument(self, item: cst.Arg, info: FunctionInfo | None) -> bool:
+        """Whether an argument of a checkpointed call is no tensor with a gradient; it does not look into containers."""
+        if item.star:
+            return self._starred(item.value, info)
+        if isinstance(item.value, (cst.Tuple, cst.List, cst.Dict)):
+            return True
+        if isinstance(self.ctx.kind(item.value), (k.Tuple, k.Sequence, k.Mapping)):
+            return True
+        return self.definition(item.value, "", info)
+
+    def _starred(self, node: cst.BaseExpression, info: FunctionInfo | None) -> bool:
+        """``*args``: what a function is handed, or a tuple that is written out."""
+        if isinstance(node, (cst.Tuple, cst.List)):
+            return all(self.of(one.value, info) for one in node.elements)
+        if not isinstance(node, cst.Name) or info is None or not self.tree.holds(info.node, node):
+            return False
+        star = info.node.params.star_arg
+        found = self._reaching(node, info)
+        if HANDED in found:
+            return self.handed_to_lambda
+        if found != {START}:
+            lists = [one for one in found if isinstance(one, (cst.Tuple, cst.List))]
+            return len(lists) == len(found) > 0 and self.several(
+                self._starred(one, info) for one in lists
+            )
+        if not isinstance(star, cst.Param) or star.name.value != node.value:
+            return False
+        params = info.node.params
+        before = len((*params.posonly_params, *params.params)) - info.receivers
+        return self._handed(info, lambda call: [a for a in call.args if not a.keyword][before:])
 
     def of(self, node: cst.BaseExpression, info: FunctionInfo | None) -> bool:
         """Whether a value of a function has no gradient."""
         kind = self.ctx.kind(node)
         if isinstance(kind, k.Tensor) and kind.dtype in ("int", "bool"):
             return True
-        if isinstance(kind, k.Tensor) and kind.role == "buffer":
-            if isinstance(node, cst.Attribute):
-                return not may_have_gradient(self.ctx, node)
-        if k.is_parameter(kind) or (info, id(node)) in self.seen:
+        if isinstance(kind, k.Tensor) and kind.role == "buffer" and isinstance(node, cst.Attribute):
+            return not may_have_gradient(self.ctx, node)
+        if k.is_parameter(kind):
             return False
-        self.seen.add((info, id(node)))
         if isinstance(kind, _PLAIN) or syntax.is_number(node):
             return True
+        key = (info, id(node))
+        if key in self.active:
+            return self.circular
+        if len(self.active) > _DEEPEST:
+            return False
+        self.active.add(key)
+        try:
+            return self._made(node, info)
+        finally:
+            self.active.discard(key)
+
+    def _made(self, node: cst.CSTNode, info: FunctionInfo | None) -> bool:
         if isinstance(node, cst.Name):
             return self._named(node, info)
         if isinstance(node, cst.Attribute):
@@ -80,9 +167,15 @@ class _Asked:
             return self.of(node.left, info) and self.of(node.right, info)
         if isinstance(node, cst.UnaryOperation):
             return self.of(node.expression, info)
-        if isinstance(node, cst.Call):
-            return self._called(node, info)
-        return False
+        if isinstance(node, cst.IfExp):
+            return self.several(self.of(one, info) for one in (node.body, node.orelse))
+        if isinstance(node, cst.BooleanOperation):
+            return self.several(self.of(one, info) for one in (node.left, node.right))
+        if isinstance(node, cst.NamedExpr):
+            return self.of(node.value, info)
+        if isinstance(node, cst.AugAssign):
+            return self.of(node.target, info) and self.of(node.value, info)
+        return isinstance(node, cst.Call) and self._called(node, info)
 
     def _called(self, node: cst.Call, info: FunctionInfo | None) -> bool:
         name = self.ctx.facts.callee(node) or ""
@@ -92,45 +185,47 @@ class _Asked:
             return False
         if word in ("detach", "detach_") or (name.startswith("torch.") and word in _MAKING):
             return True
+        values = [a.value for a in node.args]
+        if has_no_trained(self.ctx, node):
+            return bool(values) and self._untrained(values, info)
         if not name.startswith(("torch.", "Tensor.")) or name.endswith("()"):
             return False  # a module, or a function of the file, may have parameters
-        given = node.args
         if name == _CHECKPOINT:
-            options = [a for a in given if a.keyword and a.keyword.value in _OPTIONS]
-            reentrant = [a.value for a in options if a.keyword.value == "use_reentrant"]  # type: ignore[union-attr]
-            if any(self.ctx.kind(one) != k.Const(True) for one in reentrant):
-                return False
-            given = [a for a in given[1:] if a not in options]
-        values = [a.value for a in given]
+            given = [one for one in node.args[1:] if one.keyword is None]
+            return is_reentrant(self.ctx, node) is True and all(
+                self.argument(one, info) for one in given
+            )
         if any(isinstance(self.ctx.kind(one), (k.Module, k.Function, k.Class)) for one in values):
             return False  # it runs what may have parameters
         if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
             values.append(node.func.value)
         return bool(values) and all(self.of(one, info) for one in values)
 
+    def _untrained(self, values: list[cst.BaseExpression], info: FunctionInfo | None) -> bool:
+        """Whether nothing that a layer without trained parameters is handed has a gradient."""
+        return all(self.of(one, info) for one in values)
+
     def _named(self, name: cst.Name, info: FunctionInfo | None) -> bool:
         if info is None or not self.tree.holds(info.node.body, name):
             return False
-        if self._is_written(name.value, info):
-            return False
-        last = self._last(name)
-        given = list(self._given(name.value, info)) if last is None else [last]
-        free = all(one is not None and (self.off(one, info) or self.of(one, info)) for one in given)
-        if last is not None or (given and name.value not in info.params):
-            return free
-        return free and self._handed(name.value, info)
+        found = self._reaching(name, info)
+        return bool(found) and self.several(self.definition(one, name.value, info) for one in found)
 
-    def _is_written(self, name: str, info: FunctionInfo) -> bool:
-        """``y.add_(x)``, ``y.requires_grad_()``, ``fill(y)``: what may give a tensor a gradient later."""
-        for call in self.tree.within(info.node.body, cst.Call):
-            func = call.func
-            if isinstance(func, cst.Attribute) and func.attr.value.endswith("_"):
-                if name in syntax.names(func.value):
-                    return True
-            alone = isinstance(self.tree.parent(call), cst.Expr)
-            if alone and any(name in syntax.names(one) for one in call.args):
-                return True
-        return False
+    def _reaching(self, name: cst.Name, info: FunctionInfo) -> State:
+        sure = self.sure
+        return reaching(self.tree, info.node.body, name, lambda one: sure.definition(one, "", info))
+
+    def definition(self, node: Definition, name: str, info: FunctionInfo | None) -> bool:
+        """Whether what gives a name its value gives it no gradient."""
+        if isinstance(node, Each):
+            return self._each(node.of, info)
+        if isinstance(node, str):
+            if node == HANDED:
+                return self.handed_to_lambda
+            if node != START or info is None or name not in info.params:
+                return False
+            return self._handed(info, lambda call: _given(call, info, name))
+        return self.off(node, info) or self.of(node, info)  # type: ignore[arg-type]
 
     def off(self, value: cst.BaseExpression, info: FunctionInfo | None) -> bool:
         """Whether a value is computed under ``torch.no_grad()``, and no other name of what is there."""
@@ -158,79 +253,58 @@ class _Asked:
             word in _GIVING_ITSELF or word.endswith("_")
         )
 
-    def _given(self, name: str, info: FunctionInfo) -> Iterator[cst.BaseExpression | None]:
-        """What lines of a function give a name; None for what is not known."""
-        for node in self.tree.within(
-            info.node.body,
-            cst.Assign,
-            cst.AnnAssign,
-            cst.AugAssign,
-            cst.For,
-            cst.WithItem,
-            cst.NamedExpr,
-        ):
-            targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else []
-            if isinstance(node, cst.WithItem):
-                targets = [node.asname.name] if node.asname is not None else []
-            elif not isinstance(node, cst.Assign):
-                targets = [node.target]
-            for target in targets:
-                if name in syntax.names(target):
-                    plain = isinstance(target, cst.Name) and isinstance(
-                        node, (cst.Assign, cst.AnnAssign)
-                    )
-                    yield node.value if plain else None
+    def _each(self, node: cst.BaseExpression, info: FunctionInfo | None) -> bool:
+        """Whether the entries of what a loop goes over have no gradient."""
+        if isinstance(node, (cst.Tuple, cst.List)):
+            entries = [one.value for one in node.elements]
+            plain = not any(isinstance(one, cst.StarredElement) for one in node.elements)
+            return plain and self.several(self.definition(one, "", info) for one in entries)
+        if not isinstance(node, cst.Name) or isinstance(self.ctx.kind(node), k.Tensor):
+            return self.of(node, info)
+        if info is None or not self.tree.holds(info.node.body, node):
+            return False
+        found = self._reaching(node, info)
+        if not found or not all(isinstance(one, (cst.Tuple, cst.List)) for one in found):
+            return False
+        return self.several(self._each(one, info) for one in found)  # type: ignore[arg-type]
 
-    def _last(self, name: cst.Name) -> cst.BaseExpression | None:
-        """What the nearest line before a name gives it, where nothing lies between that may give it anything else."""
-        inner: cst.CSTNode = name
-        for around in reversed(self.tree.around(name)):
-            if isinstance(around, (cst.For, cst.While, cst.FunctionDef, cst.Lambda)):
-                return None
-            tests = self.tree.within(around.test, cst.NamedExpr) if type(around) is cst.If else ()
-            if any(name.value in syntax.names(one.target) for one in tests):
-                return None
-            if isinstance(around, cst.IndentedBlock):
-                body = list(around.body)
-                at = next((i for i, one in enumerate(body) if one is inner), 0)
-                for line in reversed(body[:at]):
-                    match line:
-                        case cst.SimpleStatementLine(
-                            [cst.Assign([cst.AssignTarget(cst.Name(to))], value)]
-                        ):
-                            if to == name.value:
-                                return value
-                            continue
-                    bound = self.tree.within(
-                        line, cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr
-                    )
-                    if any(name.value in syntax.names(one.target) for one in bound):
-                        return None
-                    held = [one.asname for one in self.tree.within(line, cst.WithItem)]
-                    if any(one is not None and name.value in syntax.names(one) for one in held):
-                        return None
-            inner = around
-        return None
-
-    def _handed(self, name: str, info: FunctionInfo) -> bool:
+    def _handed(
+        self, info: FunctionInfo, given: Callable[[cst.Call], Sequence[cst.Arg] | None]
+    ) -> bool:
         """Whether modules of the file alone call a function, each time with what has no gradient.
 
         What a program calls may be called with anything by another one."""
-        from migrator.convert.alias import bound_arguments
+        if info.shared or not info.call_sites or not self._is_only_called(info):
+            return self.unknown(info)
+        return self.several(
+            self._is_handed(call, caller, given) for call, caller in info.call_sites.items()
+        )
 
-        if info.shared or not info.call_sites or name not in info.params:
+    def _is_handed(
+        self,
+        call: cst.CSTNode,
+        caller: FunctionInfo | None,
+        given: Callable[[cst.Call], Sequence[cst.Arg] | None],
+    ) -> bool:
+        found = given(call) if isinstance(call, cst.Call) else None
+        if found is None or caller is None:
             return False
-        if not self._is_only_called(info):
-            return False
-        for call, caller in info.call_sites.items():
-            owner = caller.owner if caller is not None else None
-            if owner is None or owner.torch_base is None:
+        if caller.owner is None or caller.owner.torch_base is None:
+            # what a function hands on is what it is handed itself, by a module in the end
+            handed_on = all(
+                isinstance(one.value, cst.Name) and one.value.value in caller.params
+                for one in found
+            )
+            if not handed_on or not caller.call_sites:
                 return False
-            found = bound_arguments(call, info) if isinstance(call, cst.Call) else []
-            given = [item.value for parameter, item in found if parameter == name]
-            if len(given) != 1 or not self.of(given[0], caller):
-                return False
-        return True
+        return all(
+            self._starred(one.value, caller) if one.star else self.definition(one.value, "", caller)
+            for one in found
+        )
+
+    def unknown(self, info: FunctionInfo) -> bool:
+        """The answer for what a function is handed by callers that are not known."""
+        return False
 
     def _is_only_called(self, info: FunctionInfo) -> bool:
         """Whether nothing holds a function, or a layer whose forward pass it is, to call it unseen: ``map(self.f, xs)``."""
@@ -267,6 +341,47 @@ class _Asked:
                 continue
             return False
         return True
+
+
+class _Doubt(_Asked):
+    """Whether values have no gradient on some way that leads to them, and may have one on others."""
+
+    circular = False
+    handed_to_lambda = True
+
+    def __init__(self, ctx: Context) -> None:
+        super().__init__(ctx)
+        self.sure, self.frozen = _Asked(ctx), 0
+
+    def several(self, answers: Iterable[bool]) -> bool:
+        """One is enough."""
+        return any(answers)
+
+    def _untrained(self, values: list[cst.BaseExpression], info: FunctionInfo | None) -> bool:
+        self.frozen += 1
+        try:
+            return super()._untrained(values, info)
+        finally:
+            self.frozen -= 1
+
+    def unknown(self, info: FunctionInfo) -> bool:
+        """What is computed by frozen layers alone has a gradient only where the input of the model is asked for one."""
+        return self.frozen > 0
+
+
+def _given(call: cst.Call, info: FunctionInfo, name: str) -> list[cst.Arg] | None:
+    """What a call gives a parameter: nothing where it leaves it at a constant; None where that is not known."""
+    from migrator.convert.alias import bound_arguments
+
+    given = [item for parameter, item in bound_arguments(call, info) if parameter == name]
+    if len(given) == 1:
+        return given
+    param = syntax.parameters(info.node).get(name)
+    default = param.default if param is not None else None
+    if given or default is None or any(a.star for a in call.args):
+        return None
+    none = isinstance(default, cst.Name) and default.value == "None"
+    return [] if none or syntax.is_number(default) else None
 
 
 def _returns_argument(info: FunctionInfo) -> bool:

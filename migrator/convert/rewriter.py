@@ -329,7 +329,7 @@ class Rewriter:
         small: list[cst.BaseSmallStatement] = []
         for item in node.body:
             self.ctx.statements[-1].target = _single_target(item)
-            made = without_gradient(self, self.visit(item))
+            made = without_gradient(self, self.visit(item), item)
             if _says_nothing(item, made):
                 made = []
             for new in made if isinstance(made, list) else [made]:

@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 _LIBRARIES = frozenset({"jax", "jnp", "lax", "nnx", "np", "math", "optax"})
 
 
-def without_gradient(rw: Rewriter, node: Any) -> Any:
+def without_gradient(rw: Rewriter, node: Any, original: cst.CSTNode) -> Any:
     """``self.mean[...] = jax.lax.stop_gradient(…)`` of a converted statement; any other as it is."""
     if isinstance(node, list):
-        return [without_gradient(rw, one) for one in node]
+        return [without_gradient(rw, one, original) for one in node]
     ctx = rw.ctx
     frame = ctx.frame
     if frame is None or ctx.in_init or not (ctx.no_grad or frame.no_grad):
         return node
+    kept = _kept(rw, original)
+    if kept is not None and isinstance(node, (cst.Assign, cst.AnnAssign, cst.AugAssign)):
+        node = _kept_without(rw, node, kept)
     if isinstance(node, cst.Assign) and len(node.targets) == 1:
         if _is_place(ctx, node.targets[0].target) and has_gradient(ctx, node.value):
             return syntax.changed(node, value=stopped(rw, node.value))
@@ -47,6 +50,52 @@ def without_gradient(rw: Rewriter, node: Any) -> Any:
             value = stopped(rw, call.args[0].value)
             return syntax.changed(node, value=syntax.with_args(call, [cst.Arg(value)]))
     return node
+
+
+def _kept(rw: Rewriter, original: cst.CSTNode) -> cst.BaseExpression | None:
+    """What a statement puts where it outlives the ``with``: in an attribute, or at the end of a list."""
+    match original:
+        case cst.Assign(targets, value) if any(_is_attribute(one.target) for one in targets):
+            return value
+        case cst.AnnAssign(target, _, value) if _is_attribute(target):
+            return value
+        case cst.AugAssign(_, cst.AddAssign(), value) if isinstance(rw.ctx.kind(value), _LISTS):
+            return value
+        case cst.Expr(cst.Call(cst.Name("setattr"), [_, _, given])):
+            return given.value
+    return None
+
+
+_LISTS = (k.Sequence, k.Tuple)
+
+
+def _is_attribute(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Attribute)
+
+
+def _kept_without(
+    rw: Rewriter, node: cst.Assign | cst.AnnAssign | cst.AugAssign, original: cst.BaseExpression
+) -> Any:
+    """``self.last = nnx.data(jax.lax.stop_gradient(…))``"""
+    from migrator.convert.passes.functions import may_hold_tensor
+    from migrator.convert.passes.functions import stopped as stopped_parts
+
+    targets = (
+        [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]
+    )
+    value = node.value
+    if value is None or not may_hold_tensor(rw, original) or not has_gradient(rw.ctx, value):
+        return node
+    if any(isinstance(one, cst.Subscript) for one in targets):
+        return node  # the value of a Variable
+    if isinstance(value, cst.Call) and syntax.code(value.func) in _HOLDING and len(value.args) == 1:
+        inner = stopped_parts(rw, value.args[0].value, original)
+        given = [syntax.changed(value.args[0], value=inner)]
+        return syntax.changed(node, value=syntax.with_args(value, given))
+    return syntax.changed(node, value=stopped_parts(rw, value, original))
+
+
+_HOLDING = ("nnx.data", "nnx.List", "nnx.Dict")
 
 
 def is_another_name(ctx: Context, node: cst.CSTNode) -> bool:
@@ -150,9 +199,16 @@ _STOPPING = ("jax.lax.stop_gradient", "lax.stop_gradient")
 
 
 def _is_helper(ctx: Context, func: cst.CSTNode) -> bool:
-    """Whether a function is one of those that write past a gradient."""
-    path = module_file("rules.compat.data").path
-    names = [ctx.helpers.names.get((path, one)) for one in ("with_data", "with_new_data")]
+    """Whether a function is one of those that write past a gradient, or take it away."""
+    names = [
+        ctx.helpers.names.get((module_file(file).path, one))
+        for file, one in (
+            ("rules.compat.data", "with_data"),
+            ("rules.compat.data", "with_new_data"),
+            ("rules.compat.no_grad", "without_gradient"),
+            ("rules.compat.no_grad", "gradient_if"),
+        )
+    ]
     return isinstance(func, cst.Name) and func.value in names
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import migrator
 from migrator import convert_source
-from tests.convert.tools import loaded, pair, same
+from tests.convert.tools import check, loaded, pair, rules_of, same
 
 SOURCE = """
 import torch
@@ -187,3 +187,61 @@ class M(nn.Module):
 """
     source = source.replace("{value}", value)
     assert [f.rule for f in convert_source(source).findings if f.blocks] == ["API008"]
+
+
+GIVEN_AGAIN = """
+class M(nn.Module):
+    def __init__(self, n=2):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+        self.b = nn.Linear(4, 4)
+        self.a = nn.Linear(4, 4)
+        self.layers = HELD
+        self.layers_each = n
+        LINES
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Other(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList()
+        self.layers.append(nn.Linear(4, 4))
+        self.layers[0] = nn.Linear(4, 4)
+        self.a = nn.Linear(4, 4)
+"""
+
+
+@pytest.mark.parametrize(
+    "held", ["[self.a, self.b]", "(self.a, self.b)", "[getattr(self, one) for one in ('a', 'b')]"]
+)
+@pytest.mark.parametrize(
+    ("lines", "more"),
+    [
+        ("self.a = nn.Linear(4, 4)", ""),
+        ("self.a = self.b", ""),
+        ("if n > 2:\n            self.b = nn.Linear(4, 4)", ""),
+        ("setattr(self, 'a', nn.Linear(4, 4))", ""),
+        ("self.add_module('b', nn.Linear(4, 4))", ""),
+        ("del self.a", ""),
+        ("self.layers[0] = nn.Linear(4, 4)", ""),
+        ("self.n = n", "\n\ndef swap(m: M):\n    m.a = nn.Linear(4, 4)\n"),
+        ("self.n = n", "\n\ndef swap(m):\n    m.a = nn.Linear(4, 4)\n"),
+        (
+            "self.n = n",
+            "\n\nclass N(M):\n    def __init__(self):\n        super().__init__()\n        self.a = self.b\n",
+        ),
+    ],
+)
+def test_a_layer_that_a_list_holds_and_the_module_no_more(held: str, lines: str, more: str) -> None:
+    source = GIVEN_AGAIN.replace("HELD", held).replace("LINES", lines) + more
+    assert "API008" in rules_of(source)
+
+
+@pytest.mark.parametrize("held", ["[self.a, self.b]", "[getattr(self, c) for c in ('a', 'b')]"])
+def test_a_list_whose_layers_the_module_keeps(held: str) -> None:
+    check(GIVEN_AGAIN.replace("HELD", held).replace("LINES", "self.c = nn.Linear(4, 4)"))

@@ -11,6 +11,7 @@ import pytest
 import torch
 from flax import nnx
 
+from tests.convert.test_reentrant_checkpoints import same_gradients
 from tests.convert.tools import convert, function
 
 NET = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(4, 2)\n\n"
@@ -202,3 +203,61 @@ def test_one_of_two_values_with_a_hint_is_no_context() -> None:
         "def f(x: torch.Tensor, n: int):\n    m: int = 2 if n > 3 else n\n    return x * m\n"
     )
     assert made.complete, made.findings
+
+
+KEPT = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.s = nn.Linear(4, 4)
+        self.l = nn.Linear(4, 4)
+        self.none = None
+        self.held = []
+
+    @torch.no_grad()
+    def keep(self, y):
+        self.last = self.l(y)
+
+    @torch.no_grad()
+    def collect(self, y, outs):
+        outs.append(self.l(y))
+
+    def forward(self, x):
+        y = self.s(x)
+        outs, table = [], {}
+        if self.training:
+            with torch.no_grad():
+                LINES
+        return (READ) * y
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "read"),
+    [
+        ("self.last = self.l(y)", "self.last"),
+        ("self.last = self.l(y) if x.ndim == 2 else y", "self.last"),
+        ("self.last = [self.l(y), y]", "self.last[0] + self.last[1]"),
+        ("self.last = {'a': self.l(y)}", "self.last['a']"),
+        ("self.last: torch.Tensor = self.l(y)", "self.last"),
+        ("setattr(self, 'last', self.l(y))", "self.last"),
+        ("self.none = self.l(y)", "self.none"),
+        ("self.last = y", "self.last"),
+        ("self.keep(y)", "self.last"),
+        ("self.collect(y, outs)", "outs[0]"),
+        ("self.held.append(self.l(y))", "self.held.pop()"),
+        ("outs.insert(0, self.l(y))", "outs[0]"),
+        ("outs += [self.l(y), y]", "outs[0] + outs[1]"),
+        ("table.update(a=self.l(y), b=y)", "table['a'] + table['b']"),
+        ("table.setdefault('a', self.l(y))", "table['a']"),
+        ("table['a'] = self.l(y)", "table['a']"),
+        ("if (z := self.l(y)) is not None: pass", "z"),
+        ("for z in [self.l(y)]: pass", "z"),
+    ],
+)
+def test_what_is_kept_from_code_without_gradients_has_none(lines: str, read: str) -> None:
+    source = KEPT.replace("LINES", lines.replace(": pass", ":\n                    pass"))
+    if "z" in read:
+        source = source.replace("        outs, table = [], {}\n", "        z = y\n")
+    model = same_gradients(source.replace("READ", read))
+    assert model.l.weight.grad is None

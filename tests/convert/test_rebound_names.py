@@ -243,3 +243,67 @@ class Net(nn.Module):
         return self.act(self.a(x))
 """
     assert 'self.act = config.get("act")' in migrator.convert_source(text).code
+
+
+REBOUND = """
+import torch
+import torch.nn as nn
+from torch import float32 as kind
+from torch.nn.functional import relu
+
+act = torch.sigmoid
+SCALE = 1
+
+
+class Two(nn.Module):
+    def forward(self, x):
+        return x * 3
+
+
+def setup():
+    LINES
+
+
+def run(x: torch.Tensor):
+    local = torch.sin
+
+    def choose():
+        CHOOSE
+
+    setup()
+    choose()
+    return nn.functional.relu(relu(x)) + act(x).to(kind) * SCALE + local(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "choose"),
+    [
+        ("global relu; relu = torch.tanh", "pass"),
+        ("global relu; relu = lambda x: x * 3", "pass"),
+        ("global relu; from torch.nn.functional import silu as relu", "pass"),
+        ("global relu\n    def relu(x):\n        return x * 3", "pass"),
+        ("global act\n    for act in (torch.tanh, torch.sin):\n        pass", "pass"),
+        ("global nn; nn = torch", "pass"),
+        ("global kind; kind = torch.float64", "pass"),
+        ("globals()['relu'] = torch.tanh", "pass"),
+        ("globals().update(relu=torch.tanh)", "pass"),
+        ("pass", "nonlocal local; local = torch.tanh"),
+    ],
+)
+def test_what_a_function_binds_anew_around_it_is_a_finding(lines: str, choose: str) -> None:
+    text = REBOUND.replace("LINES", lines).replace("CHOOSE", choose)
+    assert "API005" in {f.rule for f in migrator.convert_source(text).findings if f.blocks}
+
+
+@pytest.mark.parametrize("lines", ["global SCALE; SCALE = 5", "global relu", "relu = torch.tanh"])
+def test_numbers_that_a_function_binds_anew(lines: str) -> None:
+    text = REBOUND.replace("LINES", lines).replace("CHOOSE", "nonlocal local")
+    result = migrator.convert_source(text)
+    assert result.complete, result.findings
+    theirs: dict = {}
+    exec(text, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    x = torch.linspace(-1, 1, 5)
+    np.testing.assert_allclose(ours["run"](x.numpy()), theirs["run"](x), atol=1e-6)

@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 
 ORDER = (
+    "rebinding",
     "imports",
     "package_names",
     "constructor_arguments",

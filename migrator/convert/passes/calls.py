@@ -15,10 +15,10 @@ from migrator.convert.passes.fresh_results import fresh_out
 from migrator.convert.passes.makers import unknown_builder
 from migrator.convert.passes.places import is_place
 from migrator.convert.passes.targets import current
-from migrator.convert.reentrant import never_tracked
+from migrator.convert.reentrant import has_none, is_open
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.surroundings import told
-from migrator.convert.untracked import has_gradient, stopped
+from migrator.convert.untracked import stopped
 from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.distributions import DIVERGENCE, comparable, converted, members, result
@@ -160,23 +160,18 @@ def checkpointed(rw: Rewriter, node: cst.Call) -> Any:
 def _has_no_gradient(rw: Rewriter, node: cst.Call, made: cst.BaseExpression) -> bool:
     """Whether torch leaves the parameters of a checkpointed call without a gradient.
 
-    The reentrant form, which is the default, has one only where a tensor that it is handed has."""
-    for one in node.args[1:]:
-        reentrant = one.keyword is not None and one.keyword.value == "use_reentrant"
-        if one.star or (reentrant and rw.ctx.kind(one.value) != k.Const(True)):
-            return False
-    given = [a.value for a in node.args[1:] if a.keyword is None]
-    args = [a.value for a in made.args if a.keyword is None] if isinstance(made, cst.Call) else []
-    if len(args) != len(given):
-        return False
-    kinds = [rw.ctx.kind(one) for one in given]
-    whole = [isinstance(one, k.Tensor) and one.dtype in ("int", "bool") for one in kinds]
-    info = rw.ctx.frame.info if rw.ctx.frame is not None else None
-    run = rw.ctx.kind(node.args[0].value)
-    if isinstance(run, k.Module) and run.cls in ("torch.nn.Embedding", "torch.nn.EmbeddingBag"):
-        return True  # of indices
-    whole = [w or never_tracked(rw.ctx, one, info) for w, one in zip(whole, given, strict=True)]
-    return all(w or not has_gradient(rw.ctx, one) for w, one in zip(whole, args, strict=True))
+    Raises:
+      Failure: it does so on some ways to the call and not on others.
+    """
+    none = has_none(rw.ctx, node, made, rw.ctx.frame.info if rw.ctx.frame is not None else None)
+    if none is None:
+        raise _some_ways(node)
+    return none
+
+
+def _some_ways(node: cst.Call) -> Failure:
+    what = "this reentrant checkpoint gives its parameters no gradient on some ways that lead to it"
+    return Failure(node, "API002", what, "write use_reentrant=False, or detach what it returns")
 
 
 def _left_out(rw: Rewriter, node: cst.Call) -> None:
@@ -202,6 +197,8 @@ def partial_of_torch(rw: Rewriter, node: cst.Call) -> Any:
         return syntax.parse("contextlib.nullcontext")
     if name != "torch.utils.checkpoint.checkpoint" or len(node.args) < 2 or node.args[1].keyword:
         return None
+    if is_open(rw.ctx, node, rw.ctx.frame.info if rw.ctx.frame is not None else None):
+        raise _some_ways(node)
     _left_out(rw, node)
     rest = [
         a for a in node.args[1:] if a.keyword is None or a.keyword.value not in _CHECKPOINT_OPTIONS

@@ -10,6 +10,7 @@ from migrator import syntax, texts
 from migrator.convert import tracking
 from migrator.convert.context import Failure
 from migrator.convert.opening import opened
+from migrator.convert.passes.functions import stopped
 from migrator.convert.rewriter import PASS, Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.optional import doing_without, fallback, missing_library, runs_before
@@ -305,6 +306,8 @@ def for_(rw: Rewriter, node: cst.For) -> Any:
     iterator = node.iter
     try:
         iterator = rw.visit(node.iter)
+        if rw.ctx.no_grad and isinstance(node.iter, (cst.List, cst.Tuple)):
+            iterator = stopped(rw, iterator, node.iter)
     except Failure as failure:
         comment = failure
     orelse = node.orelse

@@ -12,6 +12,7 @@ from migrator.convert.containing import plainly_kept
 from migrator.convert.context import Context
 from migrator.convert.passes import targets
 from migrator.convert.passes.assigned_modules import plain_list
+from migrator.convert.passes.given_again import goes_on
 from migrator.convert.passes.held import is_function
 from migrator.convert.passes.own_members import members
 from migrator.convert.passes.unregistered import is_collected, is_registered
@@ -23,7 +24,20 @@ from rules.definitions import module_file
 
 @converts(cst.Assign, targets=(cst.Attribute,))
 def listed(rw: Rewriter, node: cst.Assign) -> Any:
-    """``self.blocks = Unregistered([…])``, which Flax follows and the state_dict does not name."""
+    """``self.blocks = Unregistered([…])``, which Flax follows and the state_dict does not name.
+
+    Raises:
+      Failure: the module may go on with other layers under the names of those in the list.
+    """
+    target = node.targets[0].target
+    made = _listed(rw, node)
+    if made is not None and isinstance(target, cst.Attribute):
+        if not goes_on(rw.ctx, node, target.attr.value):
+            raise plainly_kept(node)
+    return made
+
+
+def _listed(rw: Rewriter, node: cst.Assign) -> Any:
     ctx, target = rw.ctx, node.targets[0].target
     if len(node.targets) != 1 or not isinstance(target, cst.Attribute) or not ctx.in_init:
         return None

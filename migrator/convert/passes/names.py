@@ -421,22 +421,35 @@ def data_of_something(rw: Rewriter, node: cst.Attribute) -> Any:
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(node.value))])
 
 
-@converts(cst.Expr, named=("append", "extend", "add", "appendleft", "put"), values=(cst.Call,))
+_GATHERING = ("append", "extend", "add", "appendleft", "put", "insert", "update", "setdefault")
+
+
+@converts(cst.Expr, named=_GATHERING, values=(cst.Call,))
 def gathered(rw: Rewriter, node: cst.Expr) -> Any:
     """``outputs.append(model(x))`` under ``no_grad``: what the list is read for later has no gradient either."""
-    call = node.value
-    if not rw.ctx.no_grad or not isinstance(call, cst.Call) or len(call.args) != 1:
+    call, frame = node.value, rw.ctx.frame
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return None
-    if not isinstance(call.func, cst.Attribute) or call.args[0].star:
+    # a list of its own that a function fills is looked after where it returns it
+    outlives = isinstance(call.func.value, cst.Attribute)
+    outlives |= frame is not None and bool(
+        set(syntax.names(call.func.value)) & set(frame.info.params)
+    )
+    if not rw.ctx.no_grad and not (frame is not None and frame.no_grad and outlives):
         return None
-    if call.func.attr.value not in ("append", "extend", "add", "appendleft", "put"):
+    if call.func.attr.value not in _GATHERING or any(one.star for one in call.args):
         return None
-    item = call.args[0]
+    if isinstance(rw.ctx.kind(call.func.value), k.Tensor):
+        return None
     made = rw.visit(call)
-    if not isinstance(made, cst.Call) or len(made.args) != 1 or not may_hold_tensor(rw, item.value):
+    held = [one for one in call.args if may_hold_tensor(rw, one.value)]
+    if not isinstance(made, cst.Call) or len(made.args) != len(call.args) or not held:
         return syntax.changed(node, value=made) if isinstance(made, cst.BaseExpression) else None
-    given = syntax.changed(item, value=stopped(rw, made.args[0].value, item.value))
-    return syntax.changed(node, value=syntax.changed(made, args=[given]))
+    given = [
+        syntax.changed(one, value=stopped(rw, one.value, old.value)) if old in held else one
+        for one, old in zip(made.args, call.args, strict=True)
+    ]
+    return syntax.changed(node, value=syntax.changed(made, args=given))
 
 
 def _shares_unknown(rw: Rewriter, target: cst.BaseExpression, value: cst.BaseExpression) -> bool:

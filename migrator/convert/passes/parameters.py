@@ -21,6 +21,7 @@ from migrator.convert.passes.assigned_modules import (
 )
 from migrator.convert.passes.containers import check_receiver, is_made_sequential, is_sequential
 from migrator.convert.passes.freezing import freezes
+from migrator.convert.passes.functions import stopped
 from migrator.convert.passes.held import (
     after_another,
     given_by_others,
@@ -267,6 +268,7 @@ def read(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
 def named(rw: Rewriter, node: cst.NamedExpr) -> Any:
     """``(w := self.w)``: the name is bound, not read."""
     value = rw.visit(node.value)
+    value = stopped(rw, value, node.value) if rw.ctx.no_grad else value
     return node if value is node.value else syntax.changed(node, value=value)
 
 
