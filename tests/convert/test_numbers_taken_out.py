@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.convert.tools import X, both, rules_of
+from tests.convert.tools import X, both, loaded, rules_of
 
 MODEL = """
 class M(nn.Module):
@@ -57,3 +57,28 @@ def test_what_is_computed_with_stays_an_array_that_has_no_gradient(line: str) ->
 )
 def test_what_needs_the_number_is_a_finding(line: str) -> None:
     assert rules_of(MODEL.replace("LINE", line))
+
+
+NUMPY = """def top(x: torch.Tensor):
+    return x.topk(2)[1].detach().cpu().numpy()
+
+
+class M(nn.Module):
+    def forward(self, x):
+        {forward}
+
+    def act(self, x):
+        return self(x).argmax(-1).numpy()
+"""
+
+
+def test_an_array_that_the_forward_pass_takes_to_numpy_is_a_finding() -> None:
+    assert rules_of(NUMPY.format(forward="return x[top(x[0])]")) == ["TRC007"]
+    assert rules_of(NUMPY.format(forward="return x[torch.as_tensor(x.numpy() > 0)]")) == ["TRC007"]
+
+
+def test_an_array_that_is_taken_out_beside_the_forward_pass() -> None:
+    _, ours, _ = loaded(NUMPY.format(forward="return x * 2"))
+    x = jnp.asarray(X.numpy())
+    np.testing.assert_array_equal(ours["M"]().act(x), [3, 3, 3])
+    np.testing.assert_array_equal(ours["top"](x[1]), [3, 2])
