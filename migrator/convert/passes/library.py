@@ -173,14 +173,14 @@ def loaded(rw: Rewriter, node: cst.Expr | cst.Return | cst.Assign) -> Any:
         raise Failure(reading.place, "API001", reading.what, WEIGHTS)
     advice = advice_for("torch.save") if reading.writes else WEIGHTS
     rw.ctx.report(reading.place, "API001", reading.what, advice, severity="warning", blocks=False)
-    return _raising(_WRITES if reading.writes else _READS)
+    return raising(_WRITES if reading.writes else _READS)
 
 
 _READS = "this reads a torch checkpoint; convert its weights instead"
 _WRITES = "this writes a torch checkpoint; save nnx.state(model) with Orbax instead"
 
 
-def _raising(what: str = _READS) -> cst.Raise:
+def raising(what: str = _READS) -> cst.Raise:
     text = cst.SimpleString(f'"{what}"')
     return cst.Raise(syntax.with_args(cst.Call(cst.Name("NotImplementedError")), [cst.Arg(text)]))
 
@@ -264,6 +264,19 @@ def checkpoint_reader(rw: Rewriter, node: cst.FunctionDef) -> Any:
     info = ctx.facts.functions.get(node)
     if info is None or not _reads_checkpoint(rw, info):
         return None
+    return or_raising(rw, node, info, "reads a torch checkpoint", WEIGHTS, raising())
+
+
+def or_raising(
+    rw: Rewriter,
+    node: cst.FunctionDef,
+    info: FunctionInfo,
+    does: str,
+    advice: str,
+    error: cst.Raise,
+) -> cst.FunctionDef:
+    """A function that is beside the model, which raises where it cannot be converted."""
+    ctx = rw.ctx
     from migrator.convert.passes.functions import function_def, head
 
     before, saved = len(ctx.findings), ctx.helpers.snapshot()
@@ -272,14 +285,14 @@ def checkpoint_reader(rw: Rewriter, node: cst.FunctionDef) -> Any:
         return made
     del ctx.findings[before:]
     ctx.helpers.restore(saved)
-    what = f"{info.short}() reads a torch checkpoint and raises in the converted code"
-    ctx.report(node.name, "API001", what, WEIGHTS, severity="warning", blocks=False)
+    what = f"{info.short}() {does} and raises in the converted code"
+    ctx.report(node.name, "API001", what, advice, severity="warning", blocks=False)
     statements: list[cst.BaseStatement] = []
     first = node.body.body[0] if node.body.body else None
     if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
         if isinstance(first.body[0].value, cst.SimpleString):
             statements.append(first)
-    statements.append(cst.SimpleStatementLine([_raising()]))
+    statements.append(cst.SimpleStatementLine([error]))
     return syntax.changed(head(rw, node, info), body=cst.IndentedBlock(statements))
 
 
