@@ -300,6 +300,8 @@ def _reads_checkpoint(rw: Rewriter, info: FunctionInfo) -> bool:
     """Whether a function does nothing that a converted model needs: it reads a checkpoint, and no more than that.
 
     What builds a model, or belongs to what one computes, has to convert, whatever its parameters are called."""
+    if _is_from_pretrained(rw.ctx, info) or _needs_checkpoint(rw.ctx, info):
+        return True
     if not _CHECKPOINTS & set(info.params) or info.builds:
         return False
     if info.short in ("__init__", "__new__", "forward", "__call__"):
@@ -310,6 +312,27 @@ def _reads_checkpoint(rw: Rewriter, info: FunctionInfo) -> bool:
         return False
     called = (_callee(rw, node) or "" for node in syntax.walk(info.node))
     return "state_dict" in info.params or any(name.endswith(_READERS) for name in called)
+
+
+def _is_from_pretrained(ctx: Context, info: FunctionInfo) -> bool:
+    """A way to get a module beside its constructor, which ends with the weights of a torch model."""
+    beside = {"classmethod", "staticmethod"} & set(info.decorators)
+    if info.short != "from_pretrained" or not beside or info.owner is None:
+        return False
+    return bool(info.owner.torch_base) and not (forward_reaches(ctx, info) or always_built(info))
+
+
+def _needs_checkpoint(ctx: Context, info: FunctionInfo) -> bool:
+    """``def build_model(state_dict)``: nobody calls it who has no checkpoint, and it always reads that."""
+    params = info.node.params
+    wanted = {p.name.value for p in (*params.posonly_params, *params.params) if p.default is None}
+    if not _CHECKPOINTS & wanted or info.owner is not None:
+        return False
+    if forward_reaches(ctx, info) or always_built(info):
+        return False
+    lines = ctx.facts.tree.within(info.node.body, cst.Expr)
+    found = (checkpoint_read(ctx.facts, info, line) for line in lines)
+    return any(one is not None and one.built and not one.writes for one in found)
 
 
 _READERS = ("torch.load", "load_state_dict", "load_file", "load_checkpoint", "safe_open")
