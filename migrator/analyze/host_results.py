@@ -20,14 +20,14 @@ _MOST = 8
 """Names within one another that are looked through."""
 
 
-def gives_numbers(info: FunctionInfo, facts: Facts) -> bool:
+def gives_numbers(info: FunctionInfo, facts: Facts, most: int = _MOST) -> bool:
     """Whether a function returns what only a run can tell: a number, or a list of them, or a tuple with one."""
     if info.short in ("forward", "__call__") or info.generator:
         return False
     body = info.node.body
     values = [n.value for n in _own(body) if isinstance(n, cst.Return) and n.value is not None]
     parts = [part for value in values for part in _parts(value)]
-    read = [part for part in parts if _is_read(part, body, facts, _MOST)]
+    read = [part for part in parts if _is_read(part, body, facts, most)]
     others = [part for part in parts if part not in read]
     # ``return action.item(), policy.log_prob(action)``: torch differentiates what stands beside the number
     return bool(read) and (_is_untracked(info) or not any(_may_train(p, facts) for p in others))
@@ -64,6 +64,9 @@ def _is_read(node: cst.BaseExpression, body: cst.CSTNode, facts: Facts, most: in
     if isinstance(node, cst.Call):
         if facts.callee(node) in _READING:
             return True
+        called = facts.names.get(facts.callee(node) or "")
+        if called is not None and most > 0:
+            return gives_numbers(called, facts, most - 1)
         of_number = isinstance(node.func, cst.Name) and node.func.value in _NUMBERS
         if not of_number or len(node.args) != 1:
             return False
