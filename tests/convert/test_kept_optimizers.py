@@ -166,3 +166,18 @@ def test_a_method_that_does_more_or_is_called_is_a_finding(
     name: str, given: str, more: str
 ) -> None:
     assert "API001" in rules_of(MADE.format(name=name, given=given) + more)
+
+
+@pytest.mark.parametrize(
+    ("base", "refused"), [("", False), ("(nn.Module)", True), (", Config", True)]
+)
+def test_a_setting_by_a_name_that_is_put_together(base: str, refused: bool) -> None:
+    """``setattr(self, key, value)`` of a class that is no module's."""
+    source = MADE.format(name="make", given="opt")
+    if base.startswith(","):
+        source, base = source.replace("(nn.Module)", "(nn.Module, Config)"), ""
+    config = (
+        f"class Config{base}:\n    def set(self, **values):\n"
+        "        for key, value in values.items():\n            setattr(self, key, value)\n\n\n"
+    )
+    assert ("API001" in rules_of(config + source)) is refused

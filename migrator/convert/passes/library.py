@@ -85,10 +85,19 @@ def asked_by_text(ctx: Context, name: str) -> bool:
     for call in ctx.source.index.of_type(cst.Call):
         if isinstance(call.func, cst.Name) and call.func.value in _BY_TEXT and len(call.args) > 1:
             held, asked = call.args[0].value, call.args[1].value
-            own = isinstance(held, cst.Name) and held.value == "self"
+            own = isinstance(held, cst.Name) and held.value == "self" and _of_modules(ctx, call)
             if (own or isinstance(ctx.kind(held), k.Module)) and _may_say(ctx, asked, name):
                 return True
     return False
+
+
+def _of_modules(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether the class around a node is one of modules, or one that they may derive from."""
+    classes = [n for n in ctx.source.index.around(node) if isinstance(n, cst.ClassDef)]
+    info = next((c for c in ctx.facts.classes.values() if classes and c.node is classes[-1]), None)
+    if info is None:
+        return True
+    return any(c.torch_base and info in c.lineage() for c in ctx.facts.classes.values())
 
 
 def _may_say(ctx: Context, text: cst.BaseExpression, name: str) -> bool:
