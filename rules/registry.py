@@ -213,6 +213,10 @@ class FlagContext(Protocol):
     def in_module(self) -> bool:
         """Whether the node lies in a method of an ``nn.Module``."""
 
+    @property
+    def in_model(self) -> bool:
+        """Whether the forward pass of a module comes to the node, itself or through what it calls."""
+
 
 @dataclass(frozen=True)
 class Advice:

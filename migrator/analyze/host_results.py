@@ -27,7 +27,7 @@ _MOST = 8
 """Names within one another that are looked through."""
 
 
-def gives_numbers(info: FunctionInfo, facts: Facts) -> bool:
+def gives_numbers(info: FunctionInfo, facts: Facts, most: int = _MOST) -> bool:
     """Whether a function returns numbers that only a run can tell, lists of them, or tuples of nothing but numbers.
 
     One that gives back a tensor beside them, ``return action.item(), policy.log_prob(action)``, goes on in what is traced;
@@ -39,7 +39,7 @@ def gives_numbers(info: FunctionInfo, facts: Facts) -> bool:
     body = info.node.body
     values = [n.value for n in _own(body) if isinstance(n, cst.Return) and n.value is not None]
     parts = [part for value in values for part in _parts(value)]
-    read = [part for part in parts if _is_read(part, body, facts, _MOST)]
+    read = [part for part in parts if _is_read(part, body, facts, most)]
     others = [part for part in parts if part not in read]
     plain = all(_is_plain(part, facts) or facts.kind(part) == k.NONE for part in others)
     return bool(read) and plain and any(_is_handed(part, info, facts) for part in read)
@@ -91,10 +91,12 @@ def _bound_to(name: str, body: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 def _own(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The nodes of a body but for those of the functions in it."""
-    for child in body.children:
+    waiting = syntax.children(body)[::-1]
+    while waiting:
+        child = waiting.pop()
         yield child
         if not isinstance(child, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
-            yield from _own(child)
+            waiting += reversed(syntax.children(child))
 
 
 def _parts(value: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -107,6 +109,9 @@ def _is_read(node: cst.BaseExpression, body: cst.CSTNode, facts: Facts, most: in
     if isinstance(node, cst.Call):
         if facts.callee(node) in _READING:
             return True
+        called = facts.names.get(facts.callee(node) or "")
+        if isinstance(called, FunctionInfo) and most > 0:
+            return gives_numbers(called, facts, most - 1)
         of_number = isinstance(node.func, cst.Name) and node.func.value in _NUMBERS
         if not of_number or len(node.args) != 1:
             return False

@@ -15,6 +15,7 @@ from migrator.analyze.host_results import gives_numbers
 from migrator.analyze.not_taken import is_not_taken
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.reached import of_forward
 from migrator.source import Source
 from rules.registry import FLAGS, Advice, Flag
 
@@ -58,6 +59,7 @@ _TRAINING_NAMES = frozenset(
 GENERATING = ("generate", "sample", "beam_search", "greedy")
 """How the names of methods begin that draw from a model."""
 _WITHOUT_GRADIENT = frozenset(["no_grad", "inference_mode"])
+_OF_VALUES = ("DYN", "TRC007")
 _LONGEST = 72
 _UNASKED = "?"
 
@@ -179,6 +181,15 @@ class FlagWalk:
             return False
         return self.is_traced(info)
 
+    @property
+    def in_model(self) -> bool:
+        """Whether the forward pass of a module of the file comes to the node."""
+        return self._outermost in self._forward_pass
+
+    @cached_property
+    def _forward_pass(self) -> set[FunctionInfo]:
+        return of_forward(self.facts)
+
     def is_traced(self, info: FunctionInfo) -> bool:
         """Whether a function runs under ``jit`` once converted, as far as the file shows."""
         while info.outer is not None:
@@ -250,7 +261,7 @@ class FlagWalk:
     def _as_taken(self, node: cst.CSTNode, found: Found) -> Found:
         """What is found in a branch that no call takes is worth knowing, and in nobody's way."""
         info = self._functions[-1] if self._functions else None
-        if info is None or not found.blocks or not found.code.startswith("DYN"):
+        if info is None or not found.blocks or not found.code.startswith(_OF_VALUES):
             return found
         if not is_not_taken(self.facts, self.source.index, info, node):
             return found

@@ -6,6 +6,8 @@ nothing that shares the written memory is read afterwards under another name.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -203,9 +205,26 @@ def _check_own(facts: Aliases, node: cst.CSTNode, name: str) -> None:
 
 
 def _read_beside(facts: Aliases, statement: cst.CSTNode, node: cst.CSTNode) -> set[str]:
-    """Names that a statement reads outside of a part of it."""
-    inside = syntax.names(node)
-    return {n for n in facts.before[statement] if reads_in(statement, n) > inside.get(n, 0)}
+    """Names that a statement reads outside of a part of it, where both run."""
+    apart = Counter(syntax.names(node))
+    for other in _instead(statement, node):
+        apart.update(syntax.names(other))
+    return {n for n in facts.before[statement] if reads_in(statement, n) > apart[n]}
+
+
+def _instead(node: cst.CSTNode, part: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """``x`` of ``self.skip(x) if self.skip else x``: what is computed where a part is not."""
+    while node is not part:
+        inner = next((one for one in node.children if _holds(one, part)), None)
+        if inner is None:
+            return
+        if isinstance(node, cst.IfExp) and inner is not node.test:
+            yield node.orelse if inner is node.body else node.body
+        node = inner
+
+
+def _holds(node: cst.CSTNode, part: cst.CSTNode) -> bool:
+    return any(one is part for one in syntax.walk(node))
 
 
 def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:

@@ -23,8 +23,8 @@ _METHODS = frozenset(
 )
 _LAYERS = frozenset(
     f"torch.nn.{name}"
-    for name in "Linear Identity Dropout ReLU GELU SiLU Sigmoid Tanh LeakyReLU ELU Mish Hardswish ReLU6 "
-    "Softplus LayerNorm".split()
+    for name in "Linear Identity Dropout ReLU GELU SiLU Sigmoid Tanh LeakyReLU ELU CELU SELU Mish Hardswish ReLU6 "
+    "Softplus LayerNorm RMSNorm".split()
 )
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply)
 _SHAPES = frozenset({"torch.zeros", "torch.ones"})
@@ -191,6 +191,8 @@ class ByRow:
         if kind.cls == "torch.nn.Sequential":
             children = [child for name, child in kind.args if name.isdigit()]
             return bool(children) and all(self._layer(child) for child in children)
+        if kind.among:
+            return all(self._layer(one) for one in kind.among)
         info = self.ctx.facts.classes.get(kind.cls)
         if info is None:
             return bool(kind.cls) and all(one in _LAYERS for one in kind.cls.split("|"))

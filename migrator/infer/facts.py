@@ -330,6 +330,8 @@ class Facts:
     """Branches that no run of the output takes, by what they ask of torch."""
     settled: dict[str, object] = field(default_factory=dict)
     """Names at the top that say whether a library is there which is built on torch: ``HAS_XFORMERS`` → False."""
+    answering: list[FunctionInfo] = field(default_factory=list)
+    """Functions whose answer is being looked for."""
     module_env: dict[str, k.Kind] = field(default_factory=dict)
     module: str = ""
     """The dotted name of the file."""

@@ -13,7 +13,7 @@ from migrator.infer.facts import Facts
 from migrator.infer.guards import asked_texts
 from migrator.infer.symbols import TORCH_VERSION, canonical, of_torch
 from migrator.source import dotted
-from migrator.syntax import is_docstring, parameters
+from migrator.syntax import is_docstring, names, parameters
 from rules import definitions
 from rules.torch_members import importable
 from rules.torch_names import ROOTS, VERSION, table
@@ -260,6 +260,12 @@ def truth(facts: Facts, test: cst.CSTNode) -> bool | None:
 
 def _of_function(facts: Facts, call: cst.Call) -> bool | None:
     """``is_distributed()``: a function of the file without arguments that returns what is asked of torch."""
+    answer = _answer(facts, call)
+    return answer if isinstance(answer, bool) else None
+
+
+def _answer(facts: Facts, call: cst.Call) -> bool | int | None:
+    """What a function of the file without arguments returns, which may be told by what it asks of torch."""
     name = call.func.value if isinstance(call.func, cst.Name) else ""
     info = facts.names.get(facts.callee(call) or "") if name and not call.args else None
     if info is None or info.short != name or info.decorators or info.params:
@@ -268,19 +274,74 @@ def _of_function(facts: Facts, call: cst.Call) -> bool | None:
     bound = [n for n in facts.tree.of_type(cst.FunctionDef) if n.name.value == name]
     if bound != [info.node] or info.node not in top or name not in facts.module_env:
         return None
-    body = [line for line in info.node.body.body if not is_docstring(line)]
-    line = body[0] if len(body) == 1 else None
-    only = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
-    if (
-        not isinstance(only, cst.Return)
-        or only.value is None
-        or not isinstance(only.value, _ASKING)
-    ):
+    if info in facts.answering:
+        return None  # a function that asks itself
+    facts.answering.append(info)
+    try:
+        return _returned(facts, info.node.body)
+    finally:
+        facts.answering.pop()
+
+
+def _returned(facts: Facts, suite: cst.BaseSuite) -> bool | int | None:
+    """``if not is_available(): return 1`` and ``return world_size()``: what the first return that is reached gives."""
+    for line in suite.body:
+        if is_docstring(line):
+            continue
+        if isinstance(line, cst.If):
+            holds = truth(facts, line.test)
+            taken = line.body if holds else line.orelse
+            if isinstance(taken, cst.Else):
+                taken = taken.body
+            if holds is None or isinstance(taken, cst.If):
+                return None
+            if taken is not None and (leaves(taken) or not isinstance(taken, cst.BaseSuite)):
+                return _returned(facts, taken)
+            if taken is not None:
+                return None
+            continue
+        only = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
+        if not isinstance(only, cst.Return) or only.value is None:
+            return None
+        value = only.value
+        if isinstance(value, cst.Name) and value.value in ("True", "False"):
+            return value.value == "True"
+        number = _number(facts, value)
+        if number is None and isinstance(value, _ASKING):
+            return truth(facts, value)
+        return number
+    return None
+
+
+def _number(facts: Facts, node: cst.BaseExpression) -> int | None:
+    """``1``, ``get_world_size()``, and a name that is given nothing else in its function."""
+    if isinstance(node, cst.Integer):
+        return int(node.value, 0)
+    if isinstance(node, cst.Name):
+        given = _only_value(facts, node)
+        return _number(facts, given) if isinstance(given, cst.Call) else None
+    answer = _answer(facts, node) if isinstance(node, cst.Call) else None
+    return answer if type(answer) is int else None
+
+
+def _only_value(facts: Facts, name: cst.Name) -> cst.BaseExpression | None:
+    """What a local variable is given, where its function binds the name once."""
+    around = facts.tree.around(name) if facts.tree.has(name) else []
+    function = next((n for n in reversed(around) if isinstance(n, cst.FunctionDef)), None)
+    if function is None or name.value in parameters(function):
         return None
-    return truth(facts, only.value)
+    bound = [n for n in facts.tree.within(function.body, *_BINDING) if name.value in names(n)]
+    match [(one, facts.tree.parent(one)) for one in bound]:
+        case [(cst.AssignTarget(cst.Name()), cst.Assign([_], cst.Call() as value))]:
+            return value
+    return None
 
 
 _ASKING = (cst.Call, cst.BooleanOperation, cst.UnaryOperation, cst.Comparison)
+_BINDING: tuple[type[cst.CSTNode], ...] = (
+    *(cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.AsName, cst.ImportAlias),
+    *(cst.For, cst.CompFor, cst.Global, cst.Nonlocal, cst.Del, cst.FunctionDef, cst.ClassDef),
+)
 
 
 def leaves(suite: cst.CSTNode | None) -> bool:
@@ -308,6 +369,10 @@ def _compared(facts: Facts, test: cst.Comparison) -> bool | None:
         return there if there is None or isinstance(target.operator, cst.In) else not there
     order = _ORDERS.get(type(target.operator))
     sides = (test.left, target.comparator)
+    if order is not None and isinstance(target.comparator, cst.Integer):
+        number = _number(facts, test.left)
+        if number is not None and not isinstance(test.left, cst.Integer):
+            return order((number,), (int(target.comparator.value, 0),))
     asks = [facts.kind(side) == TORCH_VERSION for side in sides]
     if order is None or sum(asks) != 1:
         return None

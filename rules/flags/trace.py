@@ -292,7 +292,8 @@ def host_array(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     if name == "Tensor.numpy":
         x = node.func.value if isinstance(node.func, cst.Attribute) else node
         text = f"keep `{ctx.text(x)}` and use jax.numpy, or jax.pure_callback for what exists only in numpy"
-        return Advice(text, blocks=not ops(name))
+        # a function of its own may run on the host, as the definition of .numpy() does
+        return Advice(text, blocks=ctx.in_model or not ops(name))
     if name.startswith("numpy.") and name.count(".") == 1:
         if any(ctx.is_tensor(a.value) for a in node.args if not a.star):
             short = name.removeprefix("numpy.")

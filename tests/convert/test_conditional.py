@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -292,6 +293,74 @@ def test_a_port_has_no_process_group() -> None:
     exec(result.code, names)
     assert names["f"](2.0) == (2.0, False)  # type: ignore[operator]
     assert names["shared"]() is False  # type: ignore[operator]
+
+
+WORLD = """import torch.distributed as dist
+
+
+def is_there():
+    \"\"\"Whether there is a process group.\"\"\"
+    if not dist.is_available():
+        return False
+    if not dist.is_initialized():
+        return False
+    return True
+
+
+def size():
+    if is_there():
+        return dist.get_world_size()
+    else:
+        return 1
+
+
+def rank():
+    if not is_there():
+        return 0
+    return dist.get_rank()
+
+
+def is_main():
+    return rank() == 0
+
+
+def f(x: torch.Tensor, op=dist.ReduceOp.SUM):
+    n = size()
+    {line}
+    dist.all_reduce(x, op=op)
+    return x / n
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if n == 1:\n        return x * 2",
+        "if size() < 2:\n        return x * 2",
+        "if not is_there() or n > 3:\n        return x * 2",
+        "if is_main():\n        return x * 2",
+    ],
+)
+def test_the_size_of_no_process_group_is_what_the_file_says(line: str) -> None:
+    result = convert(WORLD.format(line=line))
+    assert result.complete, result.findings
+    names: dict[str, Any] = {}
+    exec(result.code, names)
+    assert names["f"](2.0) == 4.0
+    assert (names["size"](), names["rank"](), names["is_main"]()) == (1, 0, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if n > 1:\n        return x * 2",
+        "n = n + 1\n    if n == 1:\n        return x * 2",
+        "for n in range(3):\n        if n == 1:\n            return x * 2",
+        "if n in (1, 2):\n        return x * 2",
+    ],
+)
+def test_a_size_that_may_be_another_is_asked_when_it_runs(line: str) -> None:
+    assert "API001" in {f.rule for f in convert(WORLD.format(line=line)).findings if f.blocks}
 
 
 @pytest.mark.parametrize(

@@ -129,8 +129,40 @@ class Z1(nn.Module):
             x = q(x) + i
         x = self.table["fc"](x)
         return self.last[0](x) + self.named[0][1](x)
+
+
+class Y(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+    def forward(self, x):
+        return x * self.scale
+
+
+def made(n):
+    layers, widths = nn.ModuleList(), {}
+    for i in range(n):
+        block = nn.Sequential()
+        layer = {"a": Y(), "b": nn.Linear(3, 3), "c": nn.ReLU()}["abc"[i % 3]]
+        block.add_module(f"layer{i}", layer)
+        layers.append(block)
+    return widths, layers
+
+
+class G1(nn.Module):
+    def __init__(self, n=4):
+        super().__init__()
+        self.widths, self.layers = made(n)
+        self.own = [layer[0] for layer in self.layers if isinstance(layer[0], Y)]
+        self.parts = [layer for layer in self.layers]
+        self.firsts = [layer[0] for layer in self.layers[1:]]
+    def forward(self, x):
+        for layer in self.parts:
+            x = layer(x)
+        return x + self.own[1](x) + self.firsts[0](x)
 """
 BUILT = (
+    "G1()",
     "Z1()",
     "L1()",
     "L2()",
@@ -169,6 +201,9 @@ def test_the_same_objects_under_both_names(both: tuple[dict, dict], built: str) 
         "tuple(zip((1, 2), [nn.Linear(3, 3) for _ in range(2)]))",
         "list(zip(self.known, range(1)))\n        self.layers.append((nn.Linear(3, 3), 2))",
         "list(zip(self.known, range(1)))\n        self.known[0] = nn.Linear(3, 3)",
+        "[x for x in self.known]\n        self.known[0] = nn.Linear(3, 3)",
+        "[x for x in [nn.Linear(3, 3)] if isinstance(x, nn.Linear)]",
+        "[x for x in unknown if isinstance(x, (nn.Linear, nn.Conv2d))]",
     ],
 )
 def test_layers_that_have_no_other_name_are_a_finding(value: str) -> None:

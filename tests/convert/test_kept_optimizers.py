@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from flax import nnx
 
-from tests.convert.tools import check, convert, rules_of
+from tests.convert.tools import check, convert, loaded, rules_of
 
 CLASS = """
 import torch.optim as optim
@@ -112,3 +113,71 @@ def test_a_name_that_is_put_together(asked: str, refused: bool) -> None:
         f"\n    def ask(self, word):\n        return {asked}\n",
     )
     assert ("API001" in rules_of(source)) is refused
+
+
+MADE = """class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.l(x)
+
+    def {name}(self, lr=0.1):
+        \"\"\"What trains it.\"\"\"
+        decay = {{n: p for n, p in self.named_parameters() if p.dim() > 1}}
+        opt = torch.optim.AdamW([{{"params": decay.values()}}], lr=lr)
+        return {given}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("make", "opt"),
+        ("configure_optimizers", "opt"),
+        ("configure_optimizers", "[opt], []"),
+        ("configure_optimizers", "{'optimizer': opt}"),
+    ],
+)
+def test_a_method_that_only_gives_one_raises(name: str, given: str) -> None:
+    source = MADE.format(name=name, given=given)
+    check(source)
+    module = loaded(source)[1]["M"](rngs=nnx.Rngs(0))
+    with pytest.raises(NotImplementedError, match="use optax"):
+        getattr(module, name)()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "more"),
+    [
+        ("make", "opt, 1", ""),
+        ("make", "self", ""),
+        ("make", "opt", "\n\ndef train(net: M):\n    return net.make()\n"),
+        ("make", "opt", "\n\ndef train(net):\n    return getattr(net, 'make')()\n"),
+        (
+            "configure_optimizers",
+            "opt",
+            "\n    def reset(self):\n        return self.configure_optimizers()\n",
+        ),
+    ],
+)
+def test_a_method_that_does_more_or_is_called_is_a_finding(
+    name: str, given: str, more: str
+) -> None:
+    assert "API001" in rules_of(MADE.format(name=name, given=given) + more)
+
+
+@pytest.mark.parametrize(
+    ("base", "refused"), [("", False), ("(nn.Module)", True), (", Config", True)]
+)
+def test_a_setting_by_a_name_that_is_put_together(base: str, refused: bool) -> None:
+    """``setattr(self, key, value)`` of a class that is no module's."""
+    source = MADE.format(name="make", given="opt")
+    if base.startswith(","):
+        source, base = source.replace("(nn.Module)", "(nn.Module, Config)"), ""
+    config = (
+        f"class Config{base}:\n    def set(self, **values):\n"
+        "        for key, value in values.items():\n            setattr(self, key, value)\n\n\n"
+    )
+    assert ("API001" in rules_of(config + source)) is refused

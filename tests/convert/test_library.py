@@ -7,7 +7,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import body, convert, rules_of
+from tests.convert.tools import body, check, convert, loaded, rules_of
 
 HEAD = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
 
@@ -351,3 +351,61 @@ def test_what_is_surely_no_module_is_no_child_of_a_sequential(line: str, complet
         port = ours["M"]("relu", None, None, 3, [1, 2], None, rngs=nnx.Rngs(0))
         assert port(torch.ones(2, 4).numpy()).shape == (2, 4)
         assert set(migrator.to_state_dict(port)) == {"a.weight", "a.bias"}
+
+
+LOADERS = """
+class M(nn.Module):
+    def __init__(self, width: int = 4):
+        super().__init__()
+        self.l = nn.Linear(4, width)
+        {init}
+
+    def forward(self, x):
+        return self.l(x)
+
+    {decorator}
+    def {name}(cls, kind):
+        from transformers import GPT2LMHeadModel
+        theirs = GPT2LMHeadModel.from_pretrained(kind).state_dict()
+        model = M()
+        with torch.no_grad():
+            for key, value in model.state_dict().items():
+                value.copy_(theirs[key])
+        return model
+
+
+def build_model({params}):
+    model = M(width=state_dict["l.weight"].shape[0])
+    {load}
+    return model.eval()
+"""
+LOADER = {
+    "init": "pass",
+    "decorator": "@classmethod",
+    "name": "from_pretrained",
+    "params": "state_dict: dict",
+    "load": "model.load_state_dict(state_dict)",
+}
+
+
+def test_what_only_loads_weights_of_torch_raises() -> None:
+    source = LOADERS.format(**LOADER)
+    check(source)
+    _, ours, code = loaded(source)
+    assert "transformers" not in code
+    for load in (ours["M"].from_pretrained, ours["build_model"]):
+        with pytest.raises(NotImplementedError, match="convert its weights"):
+            load({}, rngs=nnx.Rngs(0))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"name": "made_of"},
+        {"decorator": ""},
+        {"init": "self.again = M.from_pretrained('gpt2') if width > 9 else None"},
+        {"params": "state_dict=None"},
+    ],
+)
+def test_what_may_do_more_than_load_weights_is_a_finding(other: dict[str, str]) -> None:
+    assert rules_of(LOADERS.format(**{**LOADER, **other}))

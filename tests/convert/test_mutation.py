@@ -10,7 +10,7 @@ from flax import nnx
 
 from migrator import convert_source
 from migrator.weights import to_state_dict
-from tests.convert.tools import both, function, loaded, rules_of, same
+from tests.convert.tools import both, check, function, loaded, rules_of, same
 
 HEAD = "def f(x: torch.Tensor, y: torch.Tensor, n: int, mask: torch.BoolTensor):\n"
 
@@ -325,3 +325,36 @@ class M(nn.Module):
     model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
     for name, want in model.state_dict().items():
         np.testing.assert_allclose(to_state_dict(port)[name], want, rtol=1e-6)
+
+
+CHOSEN = """class Skip(nn.Module):
+    def forward(self, x):
+        return x.add_(1)
+
+
+class M(nn.Module):
+    def __init__(self, skip=True):
+        super().__init__()
+        self.skip = Skip() if skip else None
+
+    def forward(self, x):
+        x = x * 2
+        y = x.abs()
+        return {value}
+"""
+
+
+def test_what_is_read_where_nothing_was_written() -> None:
+    check(CHOSEN.format(value="y + (self.skip(x) if self.skip is not None else x)"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "(self.skip(x) if self.skip is not None else x) + x",
+        "(self.skip(x) + x if self.skip is not None else x)",
+        "x * (self.skip(x) if self.skip is not None else y)",
+    ],
+)
+def test_what_is_read_beside_what_is_written(value: str) -> None:
+    assert "MUT003" in rules_of(CHOSEN.format(value=value))

@@ -48,6 +48,18 @@ class Parallel(nn.Module):
         return y
 
 
+ACTS = {"silu": nn.SiLU(), "tanh": nn.Tanh(), "gelu": nn.GELU()}
+
+
+class Chosen(nn.Module):
+    def __init__(self, d: int, act: str):
+        super().__init__()
+        self.up = nn.Linear(d, d)
+        self.act = ACTS[act]
+    def forward(self, x):
+        return self.act(self.up(x))
+
+
 class M(nn.Module):
     def __init__(self, d: int = 4, n: int = 5):
         super().__init__()
@@ -58,6 +70,7 @@ class M(nn.Module):
         self.norms = nn.ModuleList([nn.BatchNorm1d(d) for _ in range(n)])
         self.held = nn.ModuleList([Expert(d) if i < n else None for i in range(n)])
         self.parallel = nn.ModuleList([Parallel(d, True) for i in range(n)])
+        self.chosen = nn.ModuleList([Chosen(d, "tanh") for i in range(n)])
         self.scale = nn.Parameter(torch.full((d,), 1.5))
         self.seen = []
     def forward(self, x):
@@ -119,6 +132,10 @@ if counts[i] > 0:
 slot, rows = torch.where(mask.t())
 state = x[None, rows].reshape(-1, x.shape[-1])
 out.index_add_(0, rows, self.experts[i](state) * weights[rows, slot, None])
+""",
+    "an activation of a table": """
+rows, slot = torch.where(mask)
+out[rows] += self.chosen[i](x[rows]) * weights[rows, slot, None]
 """,
     "by functions": """
 rows, slot = torch.where(mask)

@@ -14,6 +14,7 @@ from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.reached import of_forward
 from rules.definitions import module_file
 
 _NAMES = ("requires_grad", "require_grad")
@@ -324,18 +325,6 @@ def forward_reaches(ctx: Context, function: FunctionInfo) -> bool:
 
 def forward_pass(ctx: Context) -> set[FunctionInfo]:
     """The functions that the forward pass of a module of the file calls, itself or through others."""
-    if ctx.forward_pass is not None:
-        return ctx.forward_pass
-    seen: set[FunctionInfo] = set()
-    queue = [
-        info.methods["forward"]
-        for info in ctx.facts.classes.values()
-        if info.torch_base and "forward" in info.methods
-    ]
-    while queue:
-        one = queue.pop()
-        if one not in seen:
-            seen.add(one)
-            queue.extend(c for c in one.calls if isinstance(c, FunctionInfo))
-    ctx.forward_pass = seen
-    return seen
+    if ctx.forward_pass is None:
+        ctx.forward_pass = of_forward(ctx.facts)
+    return ctx.forward_pass

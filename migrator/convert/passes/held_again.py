@@ -93,6 +93,7 @@ def _table(rw: Rewriter, node: cst.Assign, value: cst.Dict) -> Any:
     return syntax.changed(node, value=call)
 
 
+_DISPLAYS = (cst.List, cst.Tuple, cst.ListComp)
 _MAKERS = frozenset(f"builtins.{name}" for name in ("dict", "list", "tuple", "set"))
 
 
@@ -139,8 +140,9 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
 def _as_unregistered(rw: Rewriter, node: cst.Assign) -> cst.Assign:
     """The value as a list, those in it too, that the state_dict does not name."""
     file = module_file("rules.compat.containers")
-    name, lists = (rw.ctx.helpers.need(file, one) for one in ("Unregistered", "nested_list"))
-    inner = cst.Call(cst.Name(lists), [cst.Arg(rw.visit(node.value))])
+    name, inner = rw.ctx.helpers.need(file, "Unregistered"), rw.visit(node.value)
+    if not isinstance(node.value, cst.ListComp) or isinstance(node.value.elt, _DISPLAYS):
+        inner = cst.Call(cst.Name(rw.ctx.helpers.need(file, "nested_list")), [cst.Arg(inner)])
     call = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(inner)])
     return syntax.changed(node, value=call)
 

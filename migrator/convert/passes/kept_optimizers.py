@@ -7,14 +7,19 @@ from typing import Any
 import libcst as cst
 
 from migrator.convert.context import Context, Failure
-from migrator.convert.passes.library import asked_by_text
+from migrator.convert.passes.freezing import forward_reaches
+from migrator.convert.passes.library import asked_by_text, or_raising, raising
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from rules.elsewhere import advice_for
 
 _OPTIM = "torch.optim."
 _ARGUMENTS = frozenset("parameters named_parameters filter list dict tuple chain float int".split())
 """What is called for the arguments of an optimiser and changes nothing."""
+_OF_LIGHTNING = "configure_optimizers"
+_MODEL = frozenset({"__init__", "__new__", "forward", "__call__"})
+_MAKES = "this makes an optimiser of torch; use optax instead"
 
 
 def _trains(ctx: Context) -> bool:
@@ -34,6 +39,35 @@ def left_out(rw: Rewriter, node: cst.Assign) -> Any:
     what = f"{made} is left out: training is no part of what the model computes"
     ctx.report(node, "API012", what, advice_for(made or _OPTIM), severity="info", blocks=False)
     return []
+
+
+@converts(cst.FunctionDef, when=_trains)
+def made_by_method(rw: Rewriter, node: cst.FunctionDef) -> Any:
+    """``configure_optimizers``: a method that nobody calls and that only gives what trains the module raises."""
+    ctx = rw.ctx
+    info = ctx.facts.functions.get(node)
+    if info is None or info.owner is None or not info.owner.torch_base:
+        return None
+    if info.short in _MODEL or forward_reaches(ctx, info) or not _gives_optimizer(ctx, info):
+        return None
+    if info.call_sites or asked_by_text(ctx, info.short):
+        return None
+    if any(one.attr.value == info.short for one in ctx.source.index.of_type(cst.Attribute)):
+        return None
+    advice = advice_for(_OPTIM)
+    return or_raising(rw, node, info, "makes an optimiser of torch", advice, raising(_MAKES))
+
+
+def _gives_optimizer(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether all that a method gives is an optimiser, or what Lightning takes for that."""
+    if info.generator or not any(
+        _makes_one(ctx, c) for c in ctx.facts.tree.within(info.node.body, cst.Call)
+    ):
+        return False
+    if info.short == _OF_LIGHTNING:
+        return True
+    given = [r.value for r in ctx.facts.tree.within(info.node.body, cst.Return)]
+    return bool(given) and all(one is not None and _optimizer(ctx, one) for one in given)
 
 
 @converts(cst.Attribute, kinds=(k.Other,))

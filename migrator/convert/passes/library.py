@@ -85,10 +85,19 @@ def asked_by_text(ctx: Context, name: str) -> bool:
     for call in ctx.source.index.of_type(cst.Call):
         if isinstance(call.func, cst.Name) and call.func.value in _BY_TEXT and len(call.args) > 1:
             held, asked = call.args[0].value, call.args[1].value
-            own = isinstance(held, cst.Name) and held.value == "self"
+            own = isinstance(held, cst.Name) and held.value == "self" and _of_modules(ctx, call)
             if (own or isinstance(ctx.kind(held), k.Module)) and _may_say(ctx, asked, name):
                 return True
     return False
+
+
+def _of_modules(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether the class around a node is one of modules, or one that they may derive from."""
+    classes = [n for n in ctx.source.index.around(node) if isinstance(n, cst.ClassDef)]
+    info = next((c for c in ctx.facts.classes.values() if classes and c.node is classes[-1]), None)
+    if info is None:
+        return True
+    return any(c.torch_base and info in c.lineage() for c in ctx.facts.classes.values())
 
 
 def _may_say(ctx: Context, text: cst.BaseExpression, name: str) -> bool:
@@ -173,14 +182,14 @@ def loaded(rw: Rewriter, node: cst.Expr | cst.Return | cst.Assign) -> Any:
         raise Failure(reading.place, "API001", reading.what, WEIGHTS)
     advice = advice_for("torch.save") if reading.writes else WEIGHTS
     rw.ctx.report(reading.place, "API001", reading.what, advice, severity="warning", blocks=False)
-    return _raising(_WRITES if reading.writes else _READS)
+    return raising(_WRITES if reading.writes else _READS)
 
 
 _READS = "this reads a torch checkpoint; convert its weights instead"
 _WRITES = "this writes a torch checkpoint; save nnx.state(model) with Orbax instead"
 
 
-def _raising(what: str = _READS) -> cst.Raise:
+def raising(what: str = _READS) -> cst.Raise:
     text = cst.SimpleString(f'"{what}"')
     return cst.Raise(syntax.with_args(cst.Call(cst.Name("NotImplementedError")), [cst.Arg(text)]))
 
@@ -264,6 +273,19 @@ def checkpoint_reader(rw: Rewriter, node: cst.FunctionDef) -> Any:
     info = ctx.facts.functions.get(node)
     if info is None or not _reads_checkpoint(rw, info):
         return None
+    return or_raising(rw, node, info, "reads a torch checkpoint", WEIGHTS, raising())
+
+
+def or_raising(
+    rw: Rewriter,
+    node: cst.FunctionDef,
+    info: FunctionInfo,
+    does: str,
+    advice: str,
+    error: cst.Raise,
+) -> cst.FunctionDef:
+    """A function that is beside the model, which raises where it cannot be converted."""
+    ctx = rw.ctx
     from migrator.convert.passes.functions import function_def, head
 
     before, saved = len(ctx.findings), ctx.helpers.snapshot()
@@ -272,14 +294,14 @@ def checkpoint_reader(rw: Rewriter, node: cst.FunctionDef) -> Any:
         return made
     del ctx.findings[before:]
     ctx.helpers.restore(saved)
-    what = f"{info.short}() reads a torch checkpoint and raises in the converted code"
-    ctx.report(node.name, "API001", what, WEIGHTS, severity="warning", blocks=False)
+    what = f"{info.short}() {does} and raises in the converted code"
+    ctx.report(node.name, "API001", what, advice, severity="warning", blocks=False)
     statements: list[cst.BaseStatement] = []
     first = node.body.body[0] if node.body.body else None
     if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
         if isinstance(first.body[0].value, cst.SimpleString):
             statements.append(first)
-    statements.append(cst.SimpleStatementLine([_raising()]))
+    statements.append(cst.SimpleStatementLine([error]))
     return syntax.changed(head(rw, node, info), body=cst.IndentedBlock(statements))
 
 
@@ -287,6 +309,8 @@ def _reads_checkpoint(rw: Rewriter, info: FunctionInfo) -> bool:
     """Whether a function does nothing that a converted model needs: it reads a checkpoint, and no more than that.
 
     What builds a model, or belongs to what one computes, has to convert, whatever its parameters are called."""
+    if _is_from_pretrained(rw.ctx, info) or _needs_checkpoint(rw.ctx, info):
+        return True
     if not _CHECKPOINTS & set(info.params) or info.builds:
         return False
     if info.short in ("__init__", "__new__", "forward", "__call__"):
@@ -297,6 +321,27 @@ def _reads_checkpoint(rw: Rewriter, info: FunctionInfo) -> bool:
         return False
     called = (_callee(rw, node) or "" for node in syntax.walk(info.node))
     return "state_dict" in info.params or any(name.endswith(_READERS) for name in called)
+
+
+def _is_from_pretrained(ctx: Context, info: FunctionInfo) -> bool:
+    """A way to get a module beside its constructor, which ends with the weights of a torch model."""
+    beside = {"classmethod", "staticmethod"} & set(info.decorators)
+    if info.short != "from_pretrained" or not beside or info.owner is None:
+        return False
+    return bool(info.owner.torch_base) and not (forward_reaches(ctx, info) or always_built(info))
+
+
+def _needs_checkpoint(ctx: Context, info: FunctionInfo) -> bool:
+    """``def build_model(state_dict)``: nobody calls it who has no checkpoint, and it always reads that."""
+    params = info.node.params
+    wanted = {p.name.value for p in (*params.posonly_params, *params.params) if p.default is None}
+    if not _CHECKPOINTS & wanted or info.owner is not None:
+        return False
+    if forward_reaches(ctx, info) or always_built(info):
+        return False
+    lines = ctx.facts.tree.within(info.node.body, cst.Expr)
+    found = (checkpoint_read(ctx.facts, info, line) for line in lines)
+    return any(one is not None and one.built and not one.writes for one in found)
 
 
 _READERS = ("torch.load", "load_state_dict", "load_file", "load_checkpoint", "safe_open")

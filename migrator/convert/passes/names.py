@@ -263,8 +263,8 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     kind = rw.ctx.facts.kind(node)
     if isinstance(kind, k.DType) and kind.name:
         return dtype_of(rw, node, f"torch.{kind.name}")
-    if isinstance(kind, k.Class) and kind.name.startswith(_BACKEND):
-        return cst.SimpleString(f'"{kind.name.removeprefix(_BACKEND)}"')
+    if isinstance(kind, k.Class) and kind.name.startswith(_WORDS):
+        return cst.SimpleString(f'"{kind.name.rpartition(".")[2]}"')
     if isinstance(kind, (k.Function, k.Class)) and kind.name.startswith(("torch.", *LAYERS)):
         return value_of(rw, node, kind)
     if isinstance(kind, k.Function) and kind.name.startswith("Tensor.") and kind.bound is None:
@@ -286,8 +286,8 @@ def torch_symbol(rw: Rewriter, node: cst.Attribute | cst.Name) -> Any:
     return None
 
 
-_BACKEND = "torch.nn.attention.SDPBackend."
-"""The kernels of attention, of which none is chosen in JAX: their names stand for them."""
+_WORDS = ("torch.nn.attention.SDPBackend.", "torch.distributed.ReduceOp.")
+"""Kernels of attention, and what a process group reckons: nothing in JAX is told them, and their names stand for them."""
 
 
 def _constant(rw: Rewriter, node: cst.CSTNode, name: str) -> cst.BaseExpression:

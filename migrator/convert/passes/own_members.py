@@ -19,6 +19,8 @@ def members(ctx: Context, node: cst.BaseExpression) -> bool | None:
 
     None where it is no such list, or goes over no modules.
     """
+    if isinstance(node, cst.ListComp):
+        return _gathered(ctx, node)
     if not isinstance(node, cst.Call) or ctx.facts.callee(node) not in _LISTS:
         return None
     return _over(ctx, node)
@@ -39,3 +41,49 @@ def _over(ctx: Context, node: cst.BaseExpression) -> bool | None:
             return not optional and not is_put_into(ctx, node.attr.value)
     held = [one for one in levels(kind) if isinstance(one, k.Module)]
     return None if all(keeps_nothing(ctx, one) for one in held) else False
+
+
+def _gathered(ctx: Context, node: cst.ListComp) -> bool | None:
+    """``[layer[0] for layer in self.layers if isinstance(layer[0], Head)]``, also where nothing else says what they are."""
+    loop, taken = node.for_in, node.elt
+    while isinstance(taken, cst.Subscript) and len(taken.slice) == 1:
+        item, kind = taken.slice[0].slice, ctx.facts.kind(taken.value)
+        held = isinstance(kind, k.Module) and kind.cls in _CONTAINERS
+        if (
+            not held
+            or not isinstance(item, cst.Index)
+            or k.scalar_type(ctx.facts.kind(item.value)) != "int"
+        ):
+            break
+        taken = taken.value
+    own = loop.inner_for_in is None and isinstance(taken, cst.Name) and _is_name(loop.target, taken)
+    if (
+        own
+        and isinstance(loop.iter, (cst.Attribute, cst.Subscript))
+        and _over(ctx, loop.iter) is not None
+    ):
+        return _over(ctx, loop.iter)
+    asked = any(_is_module(ctx, test.test, node.elt) for test in loop.ifs)
+    kind = ctx.facts.kind(node.elt)
+    return False if asked and not isinstance(kind, k.Module) else None
+
+
+def _is_name(node: cst.CSTNode, name: cst.Name) -> bool:
+    return isinstance(node, cst.Name) and node.value == name.value
+
+
+def _is_module(ctx: Context, test: cst.BaseExpression, item: cst.BaseExpression) -> bool:
+    """``isinstance(item, Head)`` of a class of modules."""
+    if not isinstance(test, cst.Call) or ctx.facts.callee(test) != "builtins.isinstance":
+        return False
+    if len(test.args) != 2 or not test.args[0].value.deep_equals(item):
+        return False
+    classes = test.args[1].value
+    each = [e.value for e in classes.elements] if isinstance(classes, cst.Tuple) else [classes]
+    for one in each:
+        kind = ctx.facts.kind(one)
+        name = kind.name if isinstance(kind, k.Class) else ""
+        info = ctx.facts.classes.get(name)
+        if not name.startswith("torch.nn.") and (info is None or not info.torch_base):
+            return False
+    return bool(each)
