@@ -7,6 +7,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.facts import SettledFunction
 
 
 class RngPlan:
@@ -86,13 +87,23 @@ class RngPlan:
         return settled.how is not None if settled is not None else function in self._needs
 
     @staticmethod
-    def _overridden(function: FunctionInfo) -> str | None:
-        """How the method of another file's class that a method overrides gets at its ``nnx.Rngs``."""
+    def _decided(function: FunctionInfo) -> SettledFunction | None:
+        """What is decided about the method of another file's class that a method overrides."""
         for parent in function.owner.lineage()[1:] if function.owner is not None else ():
             method = parent.methods.get(function.short)
             if method is not None and method.settled is not None:
-                return method.settled.how
+                return method.settled
         return None
+
+    def _overridden(self, function: FunctionInfo) -> str | None:
+        """How the method of another file's class that a method overrides gets at its ``nnx.Rngs``."""
+        decided = self._decided(function)
+        return decided.how if decided is not None else None
+
+    def _is_called_without(self, function: FunctionInfo) -> bool:
+        """Whether a method overrides one of another file, which hands no generator to it: it takes the module's."""
+        decided = self._decided(function) if function.short != "__init__" else None
+        return decided is not None and decided.how is None
 
     @staticmethod
     def _is_method(function: FunctionInfo) -> bool:
@@ -125,6 +136,7 @@ class RngPlan:
             grown = bool(more)
             reached |= more
         later = {f for f in methods if f not in reached or f.short == "forward"}
+        later |= {f for f in reached & self._needs if self._is_called_without(f)}
         later |= self._called_on_anything(
             {f for f in reached & self._needs if f.short != "__init__"}
         )
@@ -195,6 +207,11 @@ class RngPlan:
         if self._is_method(function) and function.owner and function.owner.torch_base:
             return "param" if function in self._init else "self"
         return "param"
+
+    def stores_first(self, info: ClassInfo) -> bool:
+        """Whether what a class inherits from may ask for the stored generator while it is constructed itself."""
+        own = [m for m in info.methods.values() if self.how(m) == "self" and m.short != "forward"]
+        return any(m.short in parent.methods for m in own for parent in info.lineage()[1:])
 
     def stores(self, info: ClassInfo) -> bool:
         """Whether a module must keep its generator for the methods of its forward pass."""
