@@ -215,7 +215,10 @@ class Calls(ModuleMethods):
         if self.function is None or not isinstance(node, cst.Attribute):
             return False
         name, classes = node.attr.value, self.facts.classes.values()
-        own = any(name in info.methods and info.torch_base for info in classes)
+        named = [(info, info.methods[name]) for info in classes if name in info.methods]
+        if any(m.settled is not None and m.settled.how == "param" for _, m in named):
+            return name not in ("__init__", "forward")  # of a class of another file, which draws
+        own = any(info.torch_base for info, _ in named)
         return name == "reset_parameters" or (name in INITIALISING and own)
 
     def _named_class(self, node: cst.BaseExpression) -> bool:

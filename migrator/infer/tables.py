@@ -150,8 +150,11 @@ def _entries(facts: Facts, function: FunctionInfo, table: cst.BaseExpression) ->
         return LookedUp(anything=True) if named is None or _is_program(facts, named) else None
     if isinstance(table, cst.Attribute) and table.attr.value == "__dict__":
         return LookedUp(anything=True) if _is_program(facts, table.value) else None
+    inner = table
+    while isinstance(inner, cst.Subscript):  # ``ENCODERS[name]["encoder"]``
+        inner = inner.value
     filled = isinstance(kind, (k.Mapping, k.Unknown)) and isinstance(
-        table, (cst.Name, cst.Attribute)
+        inner, (cst.Name, cst.Attribute)
     )  # by a decorator perhaps, as in a registry
     creates = function.short.lstrip("_").partition("_")[0] in CREATING
     return LookedUp(anything=True) if filled and creates else None
