@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from migrator import syntax
@@ -41,6 +43,7 @@ class RngPlan:
         self._needs = {f for f in functions if f.draws or f.builds or self._is_init(f)}
         self._needs |= self._perhaps
         self._needs |= {f for f in functions if self._overridden(f) == "param"}
+        self._needs |= {f for f in functions if self._is_left_to_others(f)}
         changed = True
         while changed:
             changed = self._take_around(functions)
@@ -99,6 +102,15 @@ class RngPlan:
         """How the method of another file's class that a method overrides gets at its ``nnx.Rngs``."""
         decided = self._decided(function)
         return decided.how if decided is not None else None
+
+    def _is_left_to_others(self, function: FunctionInfo) -> bool:
+        """``def _build_model(self): raise NotImplementedError`` of a plain class that other files derive from."""
+        owner, linked = function.owner, self.facts.linked
+        if owner is None or owner.torch_base is not None or function.settled is not None:
+            return False
+        if linked is None or not linked.shared(owner.name) or not _BUILDS.match(function.short):
+            return False
+        return syntax.is_left_open(function.node)
 
     def _is_called_without(self, function: FunctionInfo) -> bool:
         """Whether a method overrides one of another file, which hands no generator to it: it takes the module's."""
@@ -220,12 +232,19 @@ class RngPlan:
         return any(self.how(m) == "self" for m in info.methods.values())
 
 
+_BUILDS = re.compile(
+    r"_*(?:build|create|make|get|setup|init)_\w*(?:model|net|module|backbone|encoder|decoder|layer|head|agent|policy)"
+)
+
+
 def _overrides(functions: list[FunctionInfo]) -> list[tuple[FunctionInfo, FunctionInfo]]:
     """Methods of modules with those of the file's base classes that they override; forward passes left out."""
     found = []
     for function in functions:
         owner = function.owner
-        if owner is None or owner.torch_base is None or function.short in ("__init__", "forward"):
+        if owner is None or function.short in ("__init__", "forward"):
+            continue
+        if owner.torch_base is None and function.short.startswith("__"):
             continue
         for parent in owner.lineage()[1:]:
             method = parent.methods.get(function.short)

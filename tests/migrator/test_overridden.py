@@ -11,6 +11,7 @@ from flax import nnx
 
 import migrator
 from migrator.usercode import UserCode
+from tests.convert.tools import convert as convert_one
 from tests.migrator.test_packages import blocking, code, convert
 
 BASE = """
@@ -108,3 +109,94 @@ def test_a_text_that_names_what_a_star_import_brings_of_torch(
 ) -> None:
     found = convert(tmp_path, {"common.py": COMMON, "net.py": PARSED.format(asked=asked)})
     assert ["API013" in one for one in blocking(found)] == [True] * blocks
+
+
+PLAIN = """
+from torch import nn
+from . import first, second
+
+
+class Experiment:
+    def __init__(self, args):
+        self.args = args
+        self.models = {"first": first, "second": second}
+        self.model = self._build_model().to("cpu")
+
+    def _build_model(self):
+        raise NotImplementedError
+        return None
+"""
+FORECAST = """
+from .plain import Experiment
+
+
+class Forecast(Experiment):
+    def __init__(self, args):
+        super(Forecast, self).__init__(args)
+
+    def _build_model(self):
+        return self.models[self.args].Model(4).float()
+
+
+def make():
+    return Forecast("second")
+"""
+MODEL = """
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, {out})
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+
+
+def test_a_plain_class_leaves_its_model_to_those_that_derive_from_it(tmp_path: Path) -> None:
+    models = {"first.py": MODEL.format(out=2), "second.py": MODEL.format(out=3)}
+    files = {"__init__.py": "", "plain.py": PLAIN, "forecast.py": FORECAST, **models}
+    found = convert(tmp_path, files)
+    assert blocking(found) == []
+    ours = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/forecast.py")
+    assert ours.make(rngs=nnx.Rngs(0)).model(np.ones((2, 4), np.float32)).shape == (2, 3)
+
+
+ONE_FILE = """
+class Base:
+    def __init__(self, n):
+        self.body = nn.Linear(n, n)
+        self.head = self.head_of(n)
+
+    def head_of(self, n):
+        return None
+
+
+class Own(Base):
+    def __init__(self, n):
+        super().__init__(n)
+        self.n = n
+
+    def head_of(self, n):
+        return nn.Linear(n, 2)
+
+
+class Inherited(Base):
+    pass
+
+
+def make():
+    return Own(3), Inherited(4)
+"""
+
+
+def test_a_plain_class_hands_its_base_the_generator() -> None:
+    result = convert_one(ONE_FILE)
+    assert result.complete, result.findings
+    ours: dict = {}
+    exec(result.code, ours)
+    own, inherited = ours["make"](rngs=nnx.Rngs(0))
+    assert (own.head.kernel.shape, own.body.kernel.shape) == ((3, 2), (3, 3))
+    assert (inherited.head, inherited.body.kernel.shape) == (None, (4, 4))

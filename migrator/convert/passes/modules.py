@@ -28,9 +28,9 @@ from migrator.convert.signature import plain_class
 from migrator.convert.supers import handed_on, leaves_out, left_out, past
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.calls import INITIALISING
 from migrator.infer.construction import passes_on
 from migrator.infer.symbols import LAYERS
+from migrator.infer.tables import INITIALISING
 from rules import definitions
 from rules.definitions import module_file
 
@@ -285,7 +285,8 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
         return made
     if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Unknown):
-        if ctx.frame is not None and not is_torchs(ctx, node.func):
+        special = node.func.attr.value.startswith("__")
+        if ctx.frame is not None and not special and not is_torchs(ctx, node.func):
             return _initialised(rw, node)
     if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Function):
         if kind.name.startswith("Module."):
