@@ -19,7 +19,7 @@ from migrator.infer.arrays import numpy_result
 from migrator.infer.construction import passes_on
 from migrator.infer.distributions import is_transform, result
 from migrator.infer.einops import einops_result
-from migrator.infer.evidence import adds, other_receiver, tensor_call
+from migrator.infer.evidence import adds, applies, other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.items import is_of_items
 from migrator.infer.module_methods import ModuleMethods
@@ -119,6 +119,8 @@ class Calls(ModuleMethods):
             if proven or self._casts(node) or self._is_computed_with(node):
                 callee = k.Function(f"Tensor.{node.func.attr.value}", k.TENSOR)
                 self.facts.kinds[node.func] = callee
+        if isinstance(callee, k.Unknown) and applies(self.facts, node):
+            callee = self.facts.kinds[node.func] = k.Function("Module.apply", k.Module())
         if unknown and self.function is not None and isinstance(node.func, cst.Attribute):
             self.function.builds |= initialises(self.facts, node.func.attr.value)
         other = other_receiver(node)

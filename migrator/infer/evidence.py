@@ -438,3 +438,13 @@ def adds(facts: Facts, node: cst.Call) -> bool | None:
     if not node.args or not around or not isinstance(around[-1], _USING):
         return False
     return None if any(one.short == "add" for one in facts.names.values()) else True
+
+
+def applies(facts: Facts, node: cst.Call) -> bool:
+    """``net.apply(init)`` of something unknown: a module's, where a function of the program is handed over that returns nothing."""
+    func, args = node.func, node.args
+    if not isinstance(func, cst.Attribute) or func.attr.value != "apply" or len(args) != 1:
+        return False
+    kind = facts.kind(args[0].value)
+    info = facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    return info is not None and info.returns == k.NONE

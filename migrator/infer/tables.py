@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -98,8 +99,18 @@ def _is_given(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) ->
     """Whether an expression gets something out of somewhere, or names what a function got so."""
     if isinstance(node, cst.Name):
         given = [] if node.value in function.params else _every(facts, function, node.value)
+        if not given and node.value not in function.params:
+            given = list(_at_top(facts, node.value))
         return any(isinstance(one, (cst.Call, cst.Subscript)) for one in given)
     return isinstance(node, (cst.Call, cst.Subscript))
+
+
+def _at_top(facts: Facts, name: str) -> Iterator[cst.BaseExpression]:
+    """What the statements at the top of a file give a name."""
+    for line in facts.tree.root.children:
+        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+        if isinstance(small, cst.Assign) and any(_is_name(t.target, name) for t in small.targets):
+            yield small.value
 
 
 def _every(facts: Facts, function: FunctionInfo, name: str) -> list[cst.BaseExpression]:

@@ -320,3 +320,17 @@ def test_a_method_of_what_a_table_of_tables_gives(tmp_path: Path) -> None:
     ours = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/net.py")
     assert ours.make(rngs=nnx.Rngs(0)).fc.kernel.shape == (3, 2)
     assert ours.get_encoder("small", 7, rngs=nnx.Rngs(0)).stem.kernel.shape == (7, 3)
+
+
+def test_a_class_of_a_module_that_the_file_imports_by_its_name(tmp_path: Path) -> None:
+    small = BY_PATH.partition("class Net")[0].replace(
+        "from .build import instantiate_from_config\n", ""
+    )
+    user = 'import importlib\n\nMODELS = importlib.import_module("pkg.small")\n\n\ndef make():\n    return MODELS.{}(3)\n'
+    upper, lower = user.format("Small"), user.format("get_model")
+    small += "\n\ndef get_model(dim):\n    return Small(dim)\n"
+    found = convert(tmp_path, {"small.py": small, "upper.py": upper, "lower.py": lower})
+    assert blocking(found) == []
+    for name in ("upper", "lower"):
+        ours = UserCode(tmp_path / "out").load(tmp_path / f"out/pkg/{name}.py")
+        assert ours.make(rngs=nnx.Rngs(0)).fc.kernel.shape == (4, 3)
