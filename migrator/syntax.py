@@ -554,3 +554,18 @@ def assigned_to(node: cst.CSTNode) -> list[cst.BaseExpression]:
     if isinstance(node, cst.Assign):
         return [one.target for one in node.targets]
     return [node.target] if isinstance(node, cst.AnnAssign) and node.value is not None else []
+
+
+def is_left_open(function: cst.FunctionDef) -> bool:
+    """Whether a function does nothing, and leaves to others what it stands for: ``raise NotImplementedError``, ``pass``."""
+    return all(map(_does_nothing, function.body.body))
+
+
+def _does_nothing(line: cst.CSTNode) -> bool:
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
+    if isinstance(small, cst.Return):
+        return small.value is None or code(small.value) == "None"
+    if isinstance(small, cst.Raise):
+        return small.exc is not None and code(small.exc).startswith("NotImplemented")
+    text = isinstance(small, cst.Expr) and isinstance(small.value, (cst.BaseString, cst.Ellipsis))
+    return text or isinstance(small, cst.Pass)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from migrator import syntax
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.facts import SettledFunction
 
 
 class RngPlan:
@@ -40,6 +43,7 @@ class RngPlan:
         self._needs = {f for f in functions if f.draws or f.builds or self._is_init(f)}
         self._needs |= self._perhaps
         self._needs |= {f for f in functions if self._overridden(f) == "param"}
+        self._needs |= {f for f in functions if self._is_left_to_others(f)}
         changed = True
         while changed:
             changed = self._take_around(functions)
@@ -86,13 +90,32 @@ class RngPlan:
         return settled.how is not None if settled is not None else function in self._needs
 
     @staticmethod
-    def _overridden(function: FunctionInfo) -> str | None:
-        """How the method of another file's class that a method overrides gets at its ``nnx.Rngs``."""
+    def _decided(function: FunctionInfo) -> SettledFunction | None:
+        """What is decided about the method of another file's class that a method overrides."""
         for parent in function.owner.lineage()[1:] if function.owner is not None else ():
             method = parent.methods.get(function.short)
             if method is not None and method.settled is not None:
-                return method.settled.how
+                return method.settled
         return None
+
+    def _overridden(self, function: FunctionInfo) -> str | None:
+        """How the method of another file's class that a method overrides gets at its ``nnx.Rngs``."""
+        decided = self._decided(function)
+        return decided.how if decided is not None else None
+
+    def _is_left_to_others(self, function: FunctionInfo) -> bool:
+        """``def _build_model(self): raise NotImplementedError`` of a plain class that other files derive from."""
+        owner, linked = function.owner, self.facts.linked
+        if owner is None or owner.torch_base is not None or function.settled is not None:
+            return False
+        if linked is None or not linked.shared(owner.name) or not _BUILDS.match(function.short):
+            return False
+        return syntax.is_left_open(function.node)
+
+    def _is_called_without(self, function: FunctionInfo) -> bool:
+        """Whether a method overrides one of another file, which hands no generator to it: it takes the module's."""
+        decided = self._decided(function) if function.short != "__init__" else None
+        return decided is not None and decided.how is None
 
     @staticmethod
     def _is_method(function: FunctionInfo) -> bool:
@@ -125,6 +148,7 @@ class RngPlan:
             grown = bool(more)
             reached |= more
         later = {f for f in methods if f not in reached or f.short == "forward"}
+        later |= {f for f in reached & self._needs if self._is_called_without(f)}
         later |= self._called_on_anything(
             {f for f in reached & self._needs if f.short != "__init__"}
         )
@@ -196,6 +220,11 @@ class RngPlan:
             return "param" if function in self._init else "self"
         return "param"
 
+    def stores_first(self, info: ClassInfo) -> bool:
+        """Whether what a class inherits from may ask for the stored generator while it is constructed itself."""
+        own = [m for m in info.methods.values() if self.how(m) == "self" and m.short != "forward"]
+        return any(m.short in parent.methods for m in own for parent in info.lineage()[1:])
+
     def stores(self, info: ClassInfo) -> bool:
         """Whether a module must keep its generator for the methods of its forward pass."""
         if info.settled is not None:
@@ -203,12 +232,19 @@ class RngPlan:
         return any(self.how(m) == "self" for m in info.methods.values())
 
 
+_BUILDS = re.compile(
+    r"_*(?:build|create|make|get|setup|init)_\w*(?:model|net|module|backbone|encoder|decoder|layer|head|agent|policy)"
+)
+
+
 def _overrides(functions: list[FunctionInfo]) -> list[tuple[FunctionInfo, FunctionInfo]]:
     """Methods of modules with those of the file's base classes that they override; forward passes left out."""
     found = []
     for function in functions:
         owner = function.owner
-        if owner is None or owner.torch_base is None or function.short in ("__init__", "forward"):
+        if owner is None or function.short in ("__init__", "forward"):
+            continue
+        if owner.torch_base is None and function.short.startswith("__"):
             continue
         for parent in owner.lineage()[1:]:
             method = parent.methods.get(function.short)

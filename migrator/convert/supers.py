@@ -34,17 +34,20 @@ def left_out(node: cst.CSTNode, parents: list[ClassInfo]) -> Failure:
 
 
 def handed_on(rw: Rewriter, node: cst.Expr, call: cst.Call, owner: ClassInfo) -> Any:
-    """``super().__init__(*args, **kwargs)`` of a plain class that is mixed in before a module, whose rngs it takes."""
+    """``super().__init__(*args)`` of a plain class: of one that builds modules, or mixed in before a module, which takes rngs."""
     ctx = rw.ctx
     if ctx.frame is None or ctx.plan.how(ctx.frame.info) != "param":
         return None
+    own = (one.methods.get("__init__") for one in ctx.facts.after(call.func, owner))
+    first = next((one for one in own if one is not None), None)
     behind = [
         one
         for info in ctx.facts.classes.values()
         if owner in info.parents
         for one in info.parents[info.parents.index(owner) + 1 :]
     ]
-    if not any(one.torch_base and takes_rngs(ctx, one) for one in behind):
+    taken = first is not None and ctx.plan.how(first) == "param"
+    if not taken and not any(one.torch_base and takes_rngs(ctx, one) for one in behind):
         return None
     made = syntax.with_args(call, [rw.visit(a) for a in call.args])
     return syntax.changed(node, value=syntax.add_keyword(made, "rngs", ctx.rngs(node)))

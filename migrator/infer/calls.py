@@ -19,7 +19,7 @@ from migrator.infer.arrays import numpy_result
 from migrator.infer.construction import passes_on
 from migrator.infer.distributions import is_transform, result
 from migrator.infer.einops import einops_result
-from migrator.infer.evidence import adds, other_receiver, tensor_call
+from migrator.infer.evidence import adds, applies, other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.items import is_of_items
 from migrator.infer.module_methods import ModuleMethods
@@ -36,7 +36,7 @@ from migrator.infer.signatures import Args, moves_new_parameter, of_integers, si
 from migrator.infer.starred import hand_on
 from migrator.infer.static import parses_version
 from migrator.infer.symbols import CASTS, LAYERS, TORCH_VERSION, tensor_only
-from migrator.infer.tables import CREATING, note_lookup
+from migrator.infer.tables import CREATING, initialises, is_model, note_lookup
 from migrator.infer.tied import kept_whole
 from migrator.infer.timm import timm_result
 from rules import definitions
@@ -108,6 +108,8 @@ class Calls(ModuleMethods):
             self.function.builds = True  # type: ignore[union-attr]
         if unknown or unclear == k.NAMELESS:
             note_lookup(self.facts, self.function, node, args)
+            if unknown and is_model(self.facts, self.function, node.func):
+                return k.Module()
         if isinstance(callee, k.Unknown) and isinstance(node.func, cst.Attribute):
             second = args[1][1] if len(args) > 1 else k.UNKNOWN
             proven = tensor_call(node, self.facts.kind(node.func.value), second)
@@ -117,8 +119,10 @@ class Calls(ModuleMethods):
             if proven or self._casts(node) or self._is_computed_with(node):
                 callee = k.Function(f"Tensor.{node.func.attr.value}", k.TENSOR)
                 self.facts.kinds[node.func] = callee
-        if unknown and self._initialises(node.func):
-            self.function.builds = True  # type: ignore[union-attr]
+        if isinstance(callee, k.Unknown) and applies(self.facts, node):
+            callee = self.facts.kinds[node.func] = k.Function("Module.apply", k.Module())
+        if unknown and self.function is not None and isinstance(node.func, cst.Attribute):
+            self.function.builds |= initialises(self.facts, node.func.attr.value)
         other = other_receiver(node)
         if other is not None and isinstance(self.facts.kind(other), k.Unknown):
             callee = self.facts.kinds[node.func] = k.UNKNOWN
@@ -209,14 +213,6 @@ class Calls(ModuleMethods):
     def join_attribute(self, info: ClassInfo, name: str, kind: k.Kind) -> None:
         """Join a kind into an attribute of a class."""
         raise NotImplementedError
-
-    def _initialises(self, node: cst.BaseExpression) -> bool:
-        """``module.init_weights()`` of a module that is not known, where some class has such a method."""
-        if self.function is None or not isinstance(node, cst.Attribute):
-            return False
-        name, classes = node.attr.value, self.facts.classes.values()
-        own = any(name in info.methods and info.torch_base for info in classes)
-        return name == "reset_parameters" or (name in INITIALISING and own)
 
     def _named_class(self, node: cst.BaseExpression) -> bool:
         """Whether something is called that is by its name a class: ``model_cls(**kwargs)``.
@@ -559,6 +555,8 @@ class Calls(ModuleMethods):
                 if joined != known:
                     info.sites[name] = joined
                     info.dirty = True
+        if info.settled is None and info.owner is not None and syntax.is_left_open(info.node):
+            return k.UNKNOWN  # what a class that derives from its own says there
         return info.returns if info.returns is not None else k.UNKNOWN
 
     def call_from_outside(
@@ -582,8 +580,6 @@ _SUMS = frozenset("sum prod cumsum cumprod".split())
 
 _WHOLE = frozenset("floor ceil prod gcd isqrt comb factorial".split())
 """Functions of ``math`` that give an int."""
-INITIALISING = frozenset("init_weights reset_parameters _init_weights initialize".split())
-"""Names of methods that draw the values of parameters anew."""
 
 
 _CLASS_NAMES = ("cls", "class", "klass")

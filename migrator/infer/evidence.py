@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
@@ -156,9 +157,12 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
     called: set[cst.CSTNode] = set()
     others: set[cst.CSTNode] = set()  # methods that take an argument, which the tensors' do not
     copies: list[cst.Assign] = []
+    ends = dict(_converted(tree, function))
 
     def note(node: cst.CSTNode, use: str) -> None:
-        if type(node) is cst.Name:
+        if type(node) is cst.Name and not (
+            node.value in ends and tree.place(node) > ends[node.value]
+        ):
             found.setdefault(node.value, set()).add(use)
 
     def look(node: Any) -> None:
@@ -264,6 +268,22 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             for one in _either(copy.value):
                 note(one, "option")
     return found
+
+
+_CONVERTING = frozenset("as_tensor tensor from_numpy asarray array list tuple int float".split())
+
+
+def _converted(tree: Tree, function: cst.FunctionDef) -> Iterator[tuple[str, int]]:
+    """Parameters that a function makes something else of, ``f = torch.as_tensor(f)``, and where: that is used from then on."""
+    for line in reversed(function.body.body):  # the first of several counts
+        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+        if not isinstance(small, cst.Assign) or not isinstance(small.value, cst.Call):
+            continue
+        target, call = small.targets[0].target, small.value
+        given = call.args[0].value if call.args else None
+        if isinstance(target, cst.Name) and isinstance(given, cst.Name):
+            if target.value == given.value and _name_of(call.func) in _CONVERTING:
+                yield target.value, tree.place(given)
 
 
 def _asks_for(call: cst.Call, names: frozenset[str]) -> bool:
@@ -418,3 +438,13 @@ def adds(facts: Facts, node: cst.Call) -> bool | None:
     if not node.args or not around or not isinstance(around[-1], _USING):
         return False
     return None if any(one.short == "add" for one in facts.names.values()) else True
+
+
+def applies(facts: Facts, node: cst.Call) -> bool:
+    """``net.apply(init)`` of something unknown: a module's, where a function of the program is handed over that returns nothing."""
+    func, args = node.func, node.args
+    if not isinstance(func, cst.Attribute) or func.attr.value != "apply" or len(args) != 1:
+        return False
+    kind = facts.kind(args[0].value)
+    info = facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    return info is not None and info.returns == k.NONE

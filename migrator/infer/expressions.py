@@ -186,17 +186,22 @@ class Expressions:
     def eval_Dict(self, node: cst.Dict) -> k.Kind:
         value: k.Kind | None = None
         items: list[tuple[Any, k.Kind]] = []
+        keys: list[k.Kind] = []
         for element in node.elements:
             kind = self.eval(element.value)
             if isinstance(element, cst.DictElement):
                 key = self.eval(element.key)
+                scalar = k.scalar_type(key)
+                keys.append(k.Scalar(scalar) if scalar is not None else key)
                 if isinstance(key, k.Const):
                     items.append((key.value, kind))
             else:  # {**layers}
                 kind = kind.value if isinstance(kind, k.Mapping) else k.UNKNOWN
             value = kind if value is None else k.join(value, kind)
         known = tuple(items) if len(items) == len(node.elements) else ()
-        return k.Mapping(value if value is not None else k.UNKNOWN, known)
+        other = [one for one in keys if not isinstance(one, k.Unknown) and one != k.STR]
+        keyed = k.joined(keys) if other else None
+        return k.Mapping(value if value is not None else k.UNKNOWN, known, keyed)
 
     def _comprehension(self, clause: cst.CompFor) -> None:
         self.bind_target(clause.target, k.element(self.eval(clause.iter)))

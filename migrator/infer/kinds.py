@@ -62,10 +62,11 @@ class Sequence(Kind):
 
 @dataclass(frozen=True)
 class Mapping(Kind):
-    """A dict with values of one kind; ``items`` where its constant keys are known."""
+    """A dict with values of one kind; ``items`` where its constant keys are known, ``key`` what they are if no texts."""
 
     value: Kind = Unknown()
     items: tuple[tuple[Any, Kind], ...] = ()
+    key: Kind | None = None
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,8 @@ def join(a: Kind, b: Kind) -> Kind:
         }
         return Sequence(join(element(a), element(b)), kinds.pop() if len(kinds) == 1 else "iter")
     if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return Mapping(join(a.value, b.value))
+        alike = a.key if a.key == b.key else join(a.key or STR, b.key or STR)
+        return Mapping(join(a.value, b.value), (), alike)
     if isinstance(a, Module) and isinstance(b, Module):
         if a.cls == b.cls:
             item = a.item if b.item is None else b.item if a.item is None else join(a.item, b.item)
@@ -373,7 +375,7 @@ def element(kind: Kind) -> Kind:
     if isinstance(kind, Sequence):
         return kind.item
     if isinstance(kind, Mapping):
-        return STR
+        return kind.key or STR
     if isinstance(kind, Tensor):
         return Tensor(kind.rank - 1 if kind.rank else None, kind.dtype)
     if isinstance(kind, Module) and kind.item is not None:
@@ -406,7 +408,8 @@ def loosened(kind: Kind) -> Kind:
     if isinstance(kind, Tuple):
         return Tuple(tuple(loosened(i) for i in kind.items), kind.fields)
     if isinstance(kind, Mapping):
-        return Mapping(loosened(kind.value), tuple((n, loosened(v)) for n, v in kind.items))
+        items = tuple((n, loosened(v)) for n, v in kind.items)
+        return Mapping(loosened(kind.value), items, kind.key and loosened(kind.key))
     return Sequence(loosened(kind.item), kind.type) if isinstance(kind, Sequence) else kind
 
 

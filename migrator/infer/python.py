@@ -233,11 +233,11 @@ class Python(Attributes):
             return k.INT
         if isinstance(bound, k.Mapping):
             if short == "items":
-                return k.Sequence(k.Tuple((k.STR, bound.value)), "iter")
+                return k.Sequence(k.Tuple((k.element(bound), bound.value)), "iter")
             if short == "values":
                 return k.Sequence(bound.value, "iter")
             if short == "keys":
-                return k.Sequence(k.STR, "iter")
+                return k.Sequence(k.element(bound), "iter")
             if short in ("get", "pop"):
                 return bound.value
         if short == "pop" and bound is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -14,6 +16,9 @@ from migrator.infer.signatures import Args
 
 CREATING = frozenset("create make build get new".split())
 """How the names of functions begin that create what they return."""
+
+INITIALISING = frozenset("init_weights reset_parameters _init_weights initialize".split())
+"""Names of methods that draw the values of parameters anew."""
 
 
 @dataclass
@@ -33,8 +38,8 @@ def note_lookup(facts: Facts, function: FunctionInfo | None, node: cst.Call, arg
     if function is None or passes_on(function, node):
         return
     found = looked_up(facts, function, node.func)
-    if found is None and facts.keeps_makers and _may_be_handed(function):
-        found = LookedUp(anything=True) if is_fetched(facts, function, node.func) else None
+    if found is None and is_fetched(facts, function, node.func):
+        found = LookedUp(anything=True) if _may_be_handed(function) else None
     if found is None:
         return
     for entry in found.entries:
@@ -55,13 +60,19 @@ def _may_be_handed(function: FunctionInfo) -> bool:
 def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -> bool:
     """Whether what is called was fetched from somewhere that keeps classes and functions, which are not known here.
 
+    ``MODELS[name].Model`` of modules, where something is created; and in a program that keeps classes under their names
     ``REGISTRY.get(name)``, ``registry[name]``, ``get_obj_from_str(target)``; what a local name was given of these; a
     function that makes something, of such (``ARCHITECTURES[name].build_model``); what an object of the file's own keeps
     in an attribute (``self.build_func``).
     """
+    if isinstance(node, cst.Attribute) and _CLASS.match(node.attr.value):
+        creates = function.short.lstrip("_").partition("_")[0] in (*CREATING, "init")
+        unknown = isinstance(facts.kind(node.value), k.Unknown)
+        return creates and unknown and _is_given(facts, function, node.value)
+    if not facts.keeps_makers:
+        return False
     if isinstance(node, cst.Name):
-        given = [] if node.value in function.params else _every(facts, function, node.value)
-        return any(isinstance(one, (cst.Call, cst.Subscript)) for one in given)
+        return _is_given(facts, function, node)
     if isinstance(node, cst.Attribute):
         creates = node.attr.value.partition("_")[0] in CREATING
         if creates and isinstance(facts.kind(node.value), k.Unknown):
@@ -74,6 +85,34 @@ def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -
     return isinstance(node, cst.Subscript)
 
 
+def is_model(facts: Facts, function: FunctionInfo | None, node: cst.BaseExpression) -> bool:
+    """``MODELS[name].Model`` and the like, where something is created: a class of modules, by its name."""
+    named = isinstance(node, cst.Attribute) and _MODEL.search(node.attr.value)
+    return bool(named) and function is not None and is_fetched(facts, function, node)
+
+
+_MODEL = re.compile(r"^(?:[A-Z]\w*)?(?:Model|Module|Net|Encoder|Decoder|[Tt]ransformer)$")
+_CLASS = re.compile(r"[A-Z][A-Z0-9]*[a-z]")
+
+
+def _is_given(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -> bool:
+    """Whether an expression gets something out of somewhere, or names what a function got so."""
+    if isinstance(node, cst.Name):
+        given = [] if node.value in function.params else _every(facts, function, node.value)
+        if not given and node.value not in function.params:
+            given = list(_at_top(facts, node.value))
+        return any(isinstance(one, (cst.Call, cst.Subscript)) for one in given)
+    return isinstance(node, (cst.Call, cst.Subscript))
+
+
+def _at_top(facts: Facts, name: str) -> Iterator[cst.BaseExpression]:
+    """What the statements at the top of a file give a name."""
+    for line in facts.tree.root.children:
+        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+        if isinstance(small, cst.Assign) and any(_is_name(t.target, name) for t in small.targets):
+            yield small.value
+
+
 def _every(facts: Facts, function: FunctionInfo, name: str) -> list[cst.BaseExpression]:
     """What a function gives a name of its own."""
     return [
@@ -81,6 +120,15 @@ def _every(facts: Facts, function: FunctionInfo, name: str) -> list[cst.BaseExpr
         for node in facts.tree.within(function.node.body, cst.Assign)
         if any(_is_name(one.target, name) for one in node.targets)
     ]
+
+
+def initialises(facts: Facts, name: str) -> bool:
+    """Whether ``module.init_weights()`` of a module that is not known draws: some class has such a method."""
+    named = [(info, info.methods[name]) for info in facts.classes.values() if name in info.methods]
+    if any(m.settled is not None and m.settled.how == "param" for _, m in named):
+        return name not in ("__init__", "forward")  # of a class of another file
+    own = any(info.torch_base for info, _ in named)
+    return name == "reset_parameters" or (name in INITIALISING and own)
 
 
 def note_kept(facts: Facts, function: FunctionInfo | None, value: cst.BaseExpression) -> None:
@@ -150,8 +198,11 @@ def _entries(facts: Facts, function: FunctionInfo, table: cst.BaseExpression) ->
         return LookedUp(anything=True) if named is None or _is_program(facts, named) else None
     if isinstance(table, cst.Attribute) and table.attr.value == "__dict__":
         return LookedUp(anything=True) if _is_program(facts, table.value) else None
+    inner = table
+    while isinstance(inner, cst.Subscript):  # ``ENCODERS[name]["encoder"]``
+        inner = inner.value
     filled = isinstance(kind, (k.Mapping, k.Unknown)) and isinstance(
-        table, (cst.Name, cst.Attribute)
+        inner, (cst.Name, cst.Attribute)
     )  # by a decorator perhaps, as in a registry
     creates = function.short.lstrip("_").partition("_")[0] in CREATING
     return LookedUp(anything=True) if filled and creates else None

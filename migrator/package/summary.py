@@ -235,11 +235,13 @@ def _class(ctx: Context, info: ClassInfo) -> Data:
 
 
 def _function(ctx: Context, info: FunctionInfo) -> Data:
+    open_ = info.owner is not None and syntax.is_left_open(info.node)
+    returns = None if info.returns is None or open_ else info.returns
     return {
         "text": _signature(info),
         "decorators": info.decorators,
         "params": [[n, encode(kind)] for n, kind in info.params.items()],  # their order counts
-        "returns": None if info.returns is None else encode(info.returns),
+        "returns": None if returns is None else encode(returns),
         "draws": info.draws,
         "builds": info.builds,
         "generator": info.generator,

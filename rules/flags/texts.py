@@ -26,7 +26,7 @@ def text_evaluated(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     name = ctx.callee(node)
     if name not in ("builtins.eval", "builtins.exec") or len(node.args) != 1:
         return None
-    imported = _of_torch(ctx.parents[0])
+    imported = _of_torch(ctx.parents[0]) | _through_others(ctx)
     if not imported:
         return None
     text = node.args[0].value
@@ -112,6 +112,16 @@ def _of_torch(module: Any) -> set[str]:
         elif not isinstance(node, cst.BaseExpression):
             pending.extend(node.children)
     return found
+
+
+def _through_others(ctx: FlagContext) -> set[str]:
+    """The names of torch's modules that other files of the program hand on: ``nn`` after ``from .common import *``."""
+    names = (
+        node.value
+        for node in _below(ctx.parents[0])
+        if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name)
+    )
+    return {n.value for n in names if (ctx.qualified_name(n) or "").partition(".")[0] == "torch"}
 
 
 _ALL = "*"

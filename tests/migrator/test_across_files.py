@@ -263,3 +263,37 @@ def test_a_table_of_a_registry_of_another_file_is_no_module_s(tmp_path: Path) ->
     found = convert(tmp_path, {"registry.py": REGISTRY, "net.py": REGISTERED})
     assert blocking(found) == []
     assert 'LAYERS._modules["Small"]' in code(found, "net.py")
+
+
+FILTERS = """
+import torch
+
+
+def setup_filter(f, gain=1):
+    if f is None:
+        f = 1
+    f = torch.as_tensor(f, dtype=torch.float32)
+    return f * gain / f.sum() ** (f.ndim / 2)
+"""
+FILTERED = """
+from torch import nn
+from .filters import setup_filter
+
+
+class Net(nn.Module):
+    def __init__(self, taps=[1, 3, 3, 1]):
+        super().__init__()
+        self.register_buffer("taps", setup_filter(taps))
+
+    def forward(self, x):
+        return x * self.taps
+"""
+
+
+@pytest.mark.parametrize("before", ["", "    f = f.flip(0)\n"], ids=["a list", "a tensor"])
+def test_what_a_parameter_is_before_a_tensor_is_made_of_it(tmp_path: Path, before: str) -> None:
+    filters = FILTERS.replace("    f = torch.as_", f"{before}    f = torch.as_")
+    found = convert(tmp_path, {"filters.py": filters, "net.py": FILTERED})
+    assert ["`f` of setup_filter() is a tensor" in one for one in blocking(found)] == [True] * bool(
+        before
+    )

@@ -271,3 +271,66 @@ def test_a_decorator_that_does_not_hand_the_generator_to_a_constructor(
 
     assert ["configurable does not hand on" in one for one in found("")] == [True]
     assert found(", **kwargs") == []
+
+
+MIXIN = """
+from torch import nn
+
+
+class EncoderMixin:
+    def set_in_channels(self, n):
+        if n != 4:
+            self.stem = nn.Linear(n, 3)
+
+
+class Encoder(nn.Module, EncoderMixin):
+    def __init__(self, dim):
+        super().__init__()
+        self.stem = nn.Linear(4, 3)
+        self.fc = nn.Linear(3, dim)
+
+    def forward(self, x):
+        return self.fc(self.stem(x))
+
+
+encoders = {"small": {"encoder": Encoder, "params": {"dim": 2}}}
+"""
+OF_A_TABLE = """
+from .build import encoders as small
+
+encoders = {}
+encoders.update(small)
+
+
+def get_encoder(name, n):
+    cls = encoders[name]["encoder"]
+    encoder = cls(**encoders[name]["params"])
+    encoder.set_in_channels(n)
+    return encoder
+
+
+def make():
+    return get_encoder("small", 4)
+"""
+
+
+def test_a_method_of_what_a_table_of_tables_gives(tmp_path: Path) -> None:
+    found = convert(tmp_path, {"build.py": MIXIN, "net.py": OF_A_TABLE})
+    assert blocking(found) == []
+    ours = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/net.py")
+    assert ours.make(rngs=nnx.Rngs(0)).fc.kernel.shape == (3, 2)
+    assert ours.get_encoder("small", 7, rngs=nnx.Rngs(0)).stem.kernel.shape == (7, 3)
+
+
+def test_a_class_of_a_module_that_the_file_imports_by_its_name(tmp_path: Path) -> None:
+    small = BY_PATH.partition("class Net")[0].replace(
+        "from .build import instantiate_from_config\n", ""
+    )
+    user = 'import importlib\n\nMODELS = importlib.import_module("pkg.small")\n\n\ndef make():\n    return MODELS.{}(3)\n'
+    upper, lower = user.format("Small"), user.format("get_model")
+    small += "\n\ndef get_model(dim):\n    return Small(dim)\n"
+    found = convert(tmp_path, {"small.py": small, "upper.py": upper, "lower.py": lower})
+    assert blocking(found) == []
+    for name in ("upper", "lower"):
+        ours = UserCode(tmp_path / "out").load(tmp_path / f"out/pkg/{name}.py")
+        assert ours.make(rngs=nnx.Rngs(0)).fc.kernel.shape == (4, 3)

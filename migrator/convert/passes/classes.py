@@ -417,7 +417,9 @@ def _with_constructor(rw: Rewriter, info: ClassInfo, body: cst.BaseSuite) -> cst
     ctx.helpers.use("nnx")
     inherited = info.method("__init__") is not None or info.torch_base != "torch.nn.Module"
     inherited = inherited and not _skips_bases(info)
-    lines = [*extra_lines(ctx, info), *(cst.SimpleStatementLine([one]) for one in resets)]
+    first = extra_lines(ctx, info)
+    inside = [*first, *(cst.SimpleStatementLine([one]) for one in resets)]
+    lines = inside
     if inherited:
         header = "def __init__(self, *args, rngs: nnx.Rngs, **kwargs):"
         beside = mixed_in(info)
@@ -427,14 +429,16 @@ def _with_constructor(rw: Rewriter, info: ClassInfo, body: cst.BaseSuite) -> cst
             call = "super().__init__(*args, **kwargs)"
         else:
             call = "super().__init__(*args, rngs=rngs, **kwargs)"
-        lines.insert(0, syntax.statement(call))
+        base = syntax.statement(call)
+        at = len(first) if ctx.plan.stores_first(info) else 0
+        lines = [*inside[:at], base, *inside[at:]]
     else:
         header = "def __init__(self, *, rngs: nnx.Rngs):"
     made = syntax.statement(f"{header}\n    pass\n")
     rule = needs_signature(info)
     own = constructor(rw, info, rule) if rule is not None else None
     if own is not None:
-        made, lines = own, [*own.body.body, *lines[1:]]
+        made, lines = own, [*own.body.body, *inside]
     assert isinstance(made, cst.FunctionDef)
     if lines:
         made = syntax.changed(made, body=cst.IndentedBlock(lines))

@@ -234,6 +234,8 @@ def _constructor_body(ctx: Context, info: FunctionInfo, body: cst.BaseSuite) -> 
         at = 1 if statements and syntax.is_docstring(statements[0]) else 0
         while at < len(statements) and _is_super_init(statements[at]):
             at += 1
+        if ctx.plan.stores_first(info.owner):
+            at = 1 if syntax.is_docstring(statements[0]) else 0
         statements = [s for s in statements if s is not PASS]
         statements[at:at] = lines
     from migrator.convert.passes.module_walks import notes_order, reads_table

@@ -18,8 +18,8 @@ from migrator.convert.signature import plain_class
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.infer.attributes import RECURRENT
-from migrator.infer.calls import INITIALISING
 from migrator.infer.python import is_self
+from migrator.infer.tables import INITIALISING
 from rules import definitions
 from rules.definitions import Rule, RuleFile, module_file
 

@@ -52,7 +52,7 @@ def unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     )
     own = isinstance(func, cst.Attribute) and ctx.is_self(func.value)  # self.norm_layer(dim)
     own = own and not left_to_heirs(ctx, func.attr.value)  # type: ignore[attr-defined]
-    fetched = ctx.facts.keeps_makers and is_fetched(ctx.facts, frame.info, func)
+    fetched = is_fetched(ctx.facts, frame.info, func)
     if not (held or own or fetched or _is_field(ctx, func) or _makes_layer(rw, node)):
         return None
     if not (ctx.in_init or frame.info.builds or _takes_generator(ctx, frame.info, func)):

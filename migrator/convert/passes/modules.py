@@ -28,9 +28,9 @@ from migrator.convert.signature import plain_class
 from migrator.convert.supers import handed_on, leaves_out, left_out, past
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.calls import INITIALISING
 from migrator.infer.construction import passes_on
 from migrator.infer.symbols import LAYERS
+from migrator.infer.tables import INITIALISING
 from rules import definitions
 from rules.definitions import module_file
 
@@ -284,8 +284,9 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
         if ctx.plan.how(info) == "param":
             made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
         return made
-    if isinstance(node.func, cst.Attribute) and node.func.attr.value in INITIALISING:
-        if isinstance(kind, k.Unknown) and ctx.frame is not None and not is_torchs(ctx, node.func):
+    if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Unknown):
+        special = node.func.attr.value.startswith("__")
+        if ctx.frame is not None and not special and not is_torchs(ctx, node.func):
             return _initialised(rw, node)
     if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Function):
         if kind.name.startswith("Module."):
@@ -294,11 +295,15 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
 
 
 def _initialised(rw: Rewriter, node: cst.Call) -> cst.Call | None:
-    """``module.init_weights()`` of a module that is not known: its method may draw."""
+    """``module.init_weights()`` of a module that is not known: its method may draw, as may any of another file's class."""
     ctx = rw.ctx
-    classes = ctx.facts.classes.values()
     assert isinstance(node.func, cst.Attribute)
-    methods = [c.methods.get(node.func.attr.value) for c in classes if c.torch_base]
+    name = node.func.attr.value
+    methods = [
+        info.methods.get(name)
+        for info in ctx.facts.classes.values()
+        if (info.torch_base and name in INITIALISING) or info.settled is not None
+    ]
     if not any(m is not None and ctx.plan.how(m) == "param" for m in methods):
         return None
     build = ctx.helpers.need(module_file("rules.compat.factories"), "build")
