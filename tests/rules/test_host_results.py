@@ -97,7 +97,7 @@ def head(self, x: torch.Tensor):
     "only a number in the middle": """
 def scaled(self, x: torch.Tensor):
     if x.max().item() > 3:
-        x = x * 2
+        x = x[:1]
     return self(x)""",
     "the forward pass calls it": """
 def peak(self, x: torch.Tensor):
