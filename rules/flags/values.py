@@ -46,7 +46,9 @@ _CHECKS = (cst.Raise, cst.Assert, cst.Pass)
     what="Python branches on the value of a tensor",
     why="While JAX traces a function no value is known, so Python cannot choose a branch by one. Code that runs on the "
     "host may: [what counts as such](index.md#code-that-is-not-traced). Of a branch whose two ways surely give arrays of "
-    "the same shapes and types, as `x = x * 2` does under an `if`, `convert` makes `lax.cond`, and `analyze` has a note.",
+    "the same shapes and types, as `x = x * 2` does under an `if`, `convert` makes `lax.cond`, and `analyze` has a note. One "
+    "that goes by a buffer and changes nothing but the module's state, `if self.steps == 0: self.mean.copy_(m)`, becomes "
+    "`nnx.cond` over the module.",
     example="def chosen(x: torch.Tensor, y: torch.Tensor):\n    if x.sum() > 0:\n        x = y\n    return x",
     instead="def chosen(x: torch.Tensor, y: torch.Tensor):\n    return torch.where(x.sum() > 0, y, x)",
 )
