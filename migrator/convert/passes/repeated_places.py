@@ -23,6 +23,24 @@ def check_repeated(ctx: Context, target: cst.Subscript, value: cst.BaseExpressio
             raise Failure(target, "MUT002", what, "list each place once")
 
 
+def is_copy(ctx: Context, node: cst.Subscript) -> bool:
+    """Whether what an index gives may be a copy in torch: one by a tensor or a list, as in ``x[:, idx]``."""
+    if not isinstance(ctx.kind(node.value), k.Tensor):
+        return False
+    indices = [one.slice.value for one in node.slice if isinstance(one.slice, cst.Index)]
+    if len(indices) == 1 and isinstance(indices[0], cst.Tuple):
+        indices = [one.value for one in indices[0].elements]
+    return any(_copies(ctx.kind(one)) for one in indices)
+
+
+def _copies(kind: k.Kind) -> bool:
+    if isinstance(kind, k.Tensor):
+        return kind.dtype == "bool" or kind.rank != 0  # of one number it is a view
+    if isinstance(kind, k.Tuple):
+        return any(_copies(one) for one in kind.items)
+    return isinstance(kind, k.Sequence)
+
+
 def _written_out(ctx: Context, node: cst.BaseExpression | None) -> list[str]:
     """The numbers of ``[0, 0, 1]``, ``torch.tensor([0, 0, 1])``, and of a local name of these."""
     if isinstance(node, cst.Name):
