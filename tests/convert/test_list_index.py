@@ -129,3 +129,20 @@ def test_what_is_written_to_a_view_is_written_to_the_tensor(line: str) -> None:
     x, i = torch.linspace(-1, 1, 9).reshape(3, 3), torch.tensor([0, 2])
     found = ours["f"](jnp.asarray(x.numpy()), jnp.asarray(i.numpy()), 1)
     np.testing.assert_allclose(found, theirs["f"](x, i, 1))
+
+
+@pytest.mark.parametrize("places", [[0, 2, 1], [0, 1, 0], [2, 2, 2]])
+@pytest.mark.parametrize(
+    "line", ["y[:, i] *= 2", "y[i] += v", "y[i] /= v", "y[:, i] -= y[:, i] * 0.1", "y[i, 0] **= 2"]
+)
+def test_what_is_computed_at_places_that_may_be_listed_twice(line: str, places: list[int]) -> None:
+    head = "def f(x: torch.Tensor, v: torch.Tensor, i: torch.LongTensor):\n"
+    lines = f"y = x * 1; {line}; return (y * torch.arange(1.0, 10.0).reshape(3, 3)).sum()"
+    x, v = (torch.linspace(low, 2, 9).reshape(3, 3) for low in (0.5, 1))
+    compare_gradients(under(head, lines), x, v, torch.tensor(places))
+
+
+def test_what_is_computed_at_places_of_which_each_is_another_is_written_plainly() -> None:
+    head = "def f(x: torch.Tensor):\n"
+    _, _, code = loaded(under(head, "i = torch.argsort(x[0]); x = x * 1; x[:, i] *= 2; return x"))
+    assert ".at[:, i].set(x[:, i] * 2)" in code
