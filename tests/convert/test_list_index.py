@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import check, compare_gradients, rules_of, under
+from tests.convert.tools import check, compare_gradients, loaded, rules_of, under
 
 LISTED = """
 import torch
@@ -94,3 +96,53 @@ def test_places_that_are_listed_twice_have_other_gradients(lines: str, refused: 
     assert ("MUT002" in rules_of(body)) is refused
     if not refused:
         compare_gradients(body, torch.linspace(-1, 1, 12).reshape(3, 4))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "y[:, i].mul_(2)",
+        "y[i].zero_()",
+        "y[[0, 1]].copy_(v)",
+        "y[(i, 0)].add_(1)",
+        "y[..., i].masked_fill_(v > 1, 0)",
+        "y[i][0] = 3",
+        "y[i][:, 0] *= 2",
+        "y[i].view(-1).zero_()",
+        "y.data[i].mul_(2)",
+        "F.relu_(y[i])",
+        "torch.mul(v, 2, out=y[i])",
+    ],
+)
+def test_what_is_written_to_the_copy_that_an_index_gives_is_a_finding(line: str) -> None:
+    source = f"def f(x: torch.Tensor, v: torch.Tensor, i: torch.LongTensor):\n    y = x * 1\n    {line}\n    return y\n"
+    assert rules_of(source) == ["MUT001"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["y[n].mul_(2)", "y[:, n:].zero_()", "y[n].view(-1).zero_()", "y[n][i] = 3", "y[i] *= 2"],
+)
+def test_what_is_written_to_a_view_is_written_to_the_tensor(line: str) -> None:
+    source = f"def f(x: torch.Tensor, i: torch.LongTensor, n: int):\n    y = x * 1\n    {line}\n    return y\n"
+    theirs, ours, _ = loaded(source)
+    x, i = torch.linspace(-1, 1, 9).reshape(3, 3), torch.tensor([0, 2])
+    found = ours["f"](jnp.asarray(x.numpy()), jnp.asarray(i.numpy()), 1)
+    np.testing.assert_allclose(found, theirs["f"](x, i, 1))
+
+
+@pytest.mark.parametrize("places", [[0, 2, 1], [0, 1, 0], [2, 2, 2]])
+@pytest.mark.parametrize(
+    "line", ["y[:, i] *= 2", "y[i] += v", "y[i] /= v", "y[:, i] -= y[:, i] * 0.1", "y[i, 0] **= 2"]
+)
+def test_what_is_computed_at_places_that_may_be_listed_twice(line: str, places: list[int]) -> None:
+    head = "def f(x: torch.Tensor, v: torch.Tensor, i: torch.LongTensor):\n"
+    lines = f"y = x * 1; {line}; return (y * torch.arange(1.0, 10.0).reshape(3, 3)).sum()"
+    x, v = (torch.linspace(low, 2, 9).reshape(3, 3) for low in (0.5, 1))
+    compare_gradients(under(head, lines), x, v, torch.tensor(places))
+
+
+def test_what_is_computed_at_places_of_which_each_is_another_is_written_plainly() -> None:
+    head = "def f(x: torch.Tensor):\n"
+    _, _, code = loaded(under(head, "i = torch.argsort(x[0]); x = x * 1; x[:, i] *= 2; return x"))
+    assert ".at[:, i].set(x[:, i] * 2)" in code

@@ -14,7 +14,7 @@ from migrator.convert.passes.bounded_writes import within_bounds
 from migrator.convert.passes.indexing import check_bytes, convert_slices
 from migrator.convert.passes.leading import may_lead
 from migrator.convert.passes.pointers import from_pointer
-from migrator.convert.passes.repeated_places import check_repeated
+from migrator.convert.passes.repeated_places import check_repeated, may_repeat
 from migrator.convert.passes.selected_places import places
 from migrator.convert.passes.shifts import shifted
 from migrator.convert.rewriter import Rewriter
@@ -428,11 +428,22 @@ def update_items(rw: Rewriter, target: cst.Subscript, node: cst.AugAssign) -> An
     elif operator in _OPERATORS:
         read = syntax.changed(target, value=rw.visit(target.value), slice=slices)
         made = _at(rw, target, slices, "set", binary(read, operator, value))
+        if may_repeat(rw.ctx, target):
+            made = _each(rw, made)
     else:
         raise Failure(
             node, "MUT002", "this augmented assignment has no counterpart", "write it out"
         )
     return targets.assign(rw, target.value, made)
+
+
+def _each(rw: Rewriter, made: cst.BaseExpression) -> cst.BaseExpression:
+    """``set_each(x.at[i], value)``"""
+    match made:
+        case cst.Call(cst.Attribute(place, cst.Name("set")), [cst.Arg(value)]):
+            helper = rw.ctx.helpers.need(module_file("rules.compat.written"), "set_each")
+            return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(place), cst.Arg(value)])
+    return made
 
 
 def binary(

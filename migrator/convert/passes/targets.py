@@ -8,6 +8,7 @@ from migrator import syntax, views
 from migrator.convert.context import Context, Failure
 from migrator.convert.kept_results import kept_for_gradient
 from migrator.convert.own_state import property_of
+from migrator.convert.passes.repeated_places import is_copy
 from migrator.convert.refilled import may_have_gradient
 from migrator.convert.rewriter import Rewriter
 from migrator.convert.untracked import has_gradient, stopped
@@ -226,6 +227,9 @@ def assign(
         if isinstance(ctx.kind(target), k.Tensor) and ctx.class_of(ctx.kind(target.value)):
             read = rw.rebuild(target)
             return [_assign(read, past_gradient(rw, target, read, value, data))]
+    if isinstance(target, cst.Subscript) and is_copy(ctx, target):
+        what = f"`{' '.join(syntax.code(target).split())[:60]}` is a copy, and what is written there is lost"
+        raise Failure(target, "MUT001", what, "assign to the places, `x[i] = …`")
     if isinstance(target, cst.Subscript) and is_variable(ctx, target):
         from migrator.convert.passes.listed_parameters import check_entry
 
