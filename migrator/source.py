@@ -22,6 +22,7 @@ from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
 from migrator.fresh_weights import as_parameters
 from migrator.guards import without_guards
+from migrator.hit_rows import over_all
 from migrator.lines import assigned, split
 from migrator.nodes import trusted_parser
 from migrator.roundabout import straightened
@@ -109,7 +110,8 @@ class Source:
                 tree = in_variables(written_out(assigned(tree, text), text), text)
                 tree = called_apart(counted(by_place(tree, text), text), text)
                 tree = without_guards(by_parameter(tree, text), text)
-                self.tree = as_parameters(said_static(as_numbers(tree, text), text), text)
+                tree = over_all(as_numbers(tree, text), text)
+                self.tree = as_parameters(said_static(tree, text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:

@@ -160,10 +160,12 @@ class _Region:
 
     def _skips(self, node: cst.If) -> bool:
         """Whether an ``if`` leaves the turn of a loop where nothing is selected."""
-        if node.orelse is not None or not isinstance(node.body, cst.IndentedBlock):
+        if node.orelse is not None:
             return False
         lines = node.body.body
         small = [s for one in lines if isinstance(one, cst.SimpleStatementLine) for s in one.body]
+        if isinstance(node.body, cst.SimpleStatementSuite):
+            small = list(node.body.body)  # on the same line
         loop = self.ctx.source.index.around(node)[-2]
         leaves = len(lines) == len(small) == 1 and isinstance(small[0], cst.Continue)
         return leaves and isinstance(loop, cst.For) and self._asks_empty(node.test)

@@ -10,7 +10,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import HEADER, rules_of
+from tests.convert.tools import HEADER, convert, loaded, rules_of
 
 MODEL = """
 class Expert(nn.Module):
@@ -290,3 +290,81 @@ def test_what_is_read_after_the_loop_keeps_the_test_before_it() -> None:
     """Without the test ``last`` would be that of the last turn, not of the last that found rows."""
     body = "if not mask.any():\n    continue\nlast = i\nrows, slot = torch.where(mask)\nout[rows] += x[rows]"
     assert rules_of(written(body).replace("        return out\n", "        return out * last\n"))
+
+
+HIT = """class Expert(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.up = nn.Linear(d, d)
+
+    def forward(self, x):
+        return F.silu(self.up(x))
+
+
+class M(nn.Module):
+    def __init__(self, d: int = 4, n: int = 5):
+        super().__init__()
+        self.n = n
+        self.router = nn.Linear(d, n)
+        self.experts = nn.ModuleList([Expert(d) for _ in range(n)])
+
+    def forward(self, x):
+        weights, chosen = torch.topk(F.softmax(self.router(x), dim=-1), 2, dim=-1)
+        out = torch.zeros_like(x)
+        {mask}
+        {hit}
+        for e in hit:
+            expert = self.experts[e]
+            {rows}
+            y = expert(x[None, t].reshape(-1, x.shape[-1])) * weights[t, slot, None]
+            out.index_add_(0, t, y)
+        return out{after}
+"""
+FOUND = {
+    "mask": "mask = F.one_hot(chosen, num_classes=self.n).permute(2, 1, 0)",
+    "hit": "hit = torch.greater(mask.sum(dim=(-1, -2)), 0).nonzero()",
+    "rows": "slot, t = torch.where(mask[e].squeeze(0))",
+    "after": "",
+}
+HITS = [
+    {},
+    {"hit": "hit = (mask.sum((1, 2)) > 0).nonzero()"},
+    {"hit": "hit = torch.nonzero(torch.gt(mask.sum([-2, -1]), 0))"},
+    {"mask": "mask = F.one_hot(chosen, self.n)\n        mask = mask.permute(2, 1, 0)"},
+]
+
+
+@pytest.mark.parametrize("form", HITS)
+def test_a_loop_over_the_experts_that_are_hit(form: dict[str, str]) -> None:
+    theirs, ours, code = loaded(HIT.format(**{**FOUND, **form}))
+    assert "for e in range(mask.shape[0]):" in code
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    for count in (1, 3):
+        x = torch.randn(count, 4)
+        got = nnx.jit(lambda port, x: port(x))(port, jnp.asarray(x.numpy()))
+        np.testing.assert_allclose(got, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"hit": "hit = torch.greater(mask.sum(dim=(-1, -2)), 1).nonzero()"},
+        {"hit": "hit = torch.greater(mask.sum(dim=(0, 1)), 0).nonzero()"},
+        {"mask": "mask = (F.one_hot(chosen, self.n) - 1).permute(2, 1, 0)"},
+        {"mask": "mask = F.one_hot(chosen, self.n)[..., 1:].permute(2, 1, 0)"},
+        {"rows": "slot, t = torch.where(mask[e].squeeze(0))\n            self.last = e"},
+        {"rows": "mask = mask * 1\n            slot, t = torch.where(mask[e].squeeze(0))"},
+        {"after": " * hit.shape[0]"},
+        {"after": " * e"},
+        {"rows": "self.n += 1\n            slot, t = torch.where(mask[e].squeeze(0))"},
+    ],
+)
+def test_a_loop_over_what_may_be_others_is_a_finding(form: dict[str, str]) -> None:
+    assert rules_of(HIT.format(**{**FOUND, **form}))
+
+
+def test_lines_after_such_a_loop_are_where_they_were() -> None:
+    source = HIT.format(**{**FOUND, "after": " + torch.nonzero(x)[0]"})
+    [found] = [f for f in convert(source).findings if f.blocks]
+    assert (HEADER + source).splitlines()[found.line - 1].strip().startswith("return out")
