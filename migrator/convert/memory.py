@@ -32,6 +32,7 @@ from migrator.convert.parts import (
 )
 from migrator.convert.passing import makes_new, passes
 from migrator.convert.results import Returned, results
+from migrator.convert.returned import ANY, returned_arguments, returns_state
 from migrator.convert.sharing import (
     CONTAINERS,
     COPIES,
@@ -504,8 +505,7 @@ class Aliases:
             held = self.memory(node.func, state)
         if info is not None:
             kept = self._given_state(info, node) | _overlapping(ctx, info)
-            passed = returns_argument(ctx, info)
-            return held | kept | (self._arguments(node, state) if passed else frozenset())
+            return held | kept | self._passed(info, node, state)
         arguments = self._arguments(node, state)
         if name.startswith("numpy."):  # torch.from_numpy shares it
             if short not in NUMPY_VIEWS:
@@ -541,9 +541,21 @@ class Aliases:
                 passed = passes(self.ctx, one)
             else:
                 found |= self._given_state(forward, node) | _overlapping(self.ctx, forward)
-                passed = returns_argument(self.ctx, forward)
+                found |= self._passed(forward, node, state)
+                continue
             found |= arguments if passed else frozenset()
         return found or self._new()
+
+    def _passed(self, info: FunctionInfo, node: cst.Call, state: State) -> frozenset[str]:
+        """The memory of the arguments that a function may return."""
+        from migrator.convert.alias import bound_arguments
+
+        returned = returned_arguments(self.ctx, info)
+        bound = bound_arguments(node, info)
+        if ANY in returned or len(bound) < len(node.args):
+            return self._arguments(node, state) if returned else frozenset()
+        given = [item.value for name, item in bound if name in returned]
+        return frozenset().union(*[self.memory(one, state) for one in given])
 
     # --- questions ------------------------------------------------------------------------------------------------
 
@@ -575,26 +587,8 @@ def aliases(ctx: Context, info: FunctionInfo) -> Aliases:
     return found
 
 
-def returns_argument(ctx: Context, info: FunctionInfo) -> bool:
-    """Whether a function may return memory of one of its arguments (a recursive one is taken to)."""
-    if info.settled is not None:
-        return info.settled.returns_argument
-    if info in ctx.aliases and ctx.aliases[info] is None:
-        return True
-    return any(m.startswith("param:") for m in aliases(ctx, info).given.all)
-
-
 def _overlapping(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     """Whether parts of what a function returns may share memory with one another."""
     if info.settled is not None or (info in ctx.aliases and ctx.aliases[info] is None):
         return frozenset({NOT_KNOWN})
     return aliases(ctx, info).given.all & {OVERLAP, NOT_KNOWN, TWICE}
-
-
-def returns_state(ctx: Context, info: FunctionInfo) -> bool:
-    """Whether a function may return an attribute, which others read too (a recursive one is judged without)."""
-    if info.settled is not None:
-        return info.settled.returns_state
-    if info in ctx.aliases and ctx.aliases[info] is None:
-        return False
-    return any(m.startswith("attr:") for m in aliases(ctx, info).given.all)

@@ -274,7 +274,7 @@ def passes(ctx: Context, kind: object) -> bool:
         return any(passes(ctx, one) for one in kind.among or (None,))
     own = ctx.facts.classes.get(kind.cls)
     if own is not None and (forward := own.method("forward")) is not None:
-        from migrator.convert.memory import returns_argument
+        from migrator.convert.returned import returns_argument
 
         return returns_argument(ctx, forward)
     cls = run_layer(ctx, kind).rpartition(".")[2]

@@ -107,7 +107,8 @@ class SettledFunction:
     how: str | None = None
     builds_time: bool = False
     writes_first: bool = False
-    returns_argument: bool = True
+    returned: frozenset[str] = frozenset({"*"})
+    """Parameters of which it may return memory, ``*`` for all."""
     mutates: frozenset[str] = frozenset()
     returns_state: bool = False
     reads_training: bool = False

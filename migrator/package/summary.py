@@ -13,12 +13,13 @@ from migrator import syntax
 from migrator.convert.children import is_named
 from migrator.convert.context import Context
 from migrator.convert.kept import kept
-from migrator.convert.memory import aliases, returns_argument, returns_state
+from migrator.convert.memory import aliases
 from migrator.convert.own_state import stored_arguments
 from migrator.convert.passes.classes import needs_constructor
 from migrator.convert.passes.host_arrays import keeps_for_numpy
 from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import loose_heads, tied_heads
+from migrator.convert.returned import returned_arguments, returns_state
 from migrator.convert.updates import updates
 from migrator.convert.writers import holders, told
 from migrator.infer import ClassInfo, FunctionInfo
@@ -125,7 +126,7 @@ class ForeignFunction(FunctionInfo):
             data["how"],
             data["builds_time"],
             data["writes_first"],
-            data["returns_argument"],
+            frozenset(data["returned"]),
             frozenset(data["mutates"]),
             data["returns_state"],
             data["reads_training"],
@@ -248,7 +249,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "how": ctx.plan.how(info),
         "builds_time": ctx.plan.builds_time(info),
         "writes_first": writes_first_parameter(ctx, info),
-        "returns_argument": returns_argument(ctx, info),
+        "returned": sorted(returned_arguments(ctx, info)),
         "returns_state": returns_state(ctx, info),
         "reads_training": reads_training(ctx.facts.tree, info.node),
         "keeps": [list(one) for one in kept(ctx, info)] if info.short == "__init__" else [],

@@ -1,0 +1,75 @@
+"""What a function may return memory of: which of its arguments, and whether an attribute that others read too."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator.convert.context import Context
+from migrator.convert.parts import whole
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+
+ANY = "*"
+"""Stands for all parameters of a function."""
+
+
+def returned_arguments(ctx: Context, info: FunctionInfo) -> frozenset[str]:
+    """The parameters of which a function may return memory; a recursive one, or one that fills containers, any."""
+    if info.settled is not None:
+        return info.settled.returned
+    if info in ctx.aliases and ctx.aliases[info] is None:
+        return frozenset({ANY})
+    from migrator.convert.memory import aliases
+
+    found = {m for m in aliases(ctx, info).given.all if m.startswith("param:")}
+    if found and fills(ctx, info.node):
+        return frozenset({ANY})
+    return frozenset(whole(one).partition(":")[2] for one in found)
+
+
+def returns_argument(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function may return memory of one of its arguments."""
+    return bool(returned_arguments(ctx, info))
+
+
+def returns_state(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function may return an attribute, which others read too (a recursive one is judged without)."""
+    if info.settled is not None:
+        return info.settled.returns_state
+    if info in ctx.aliases and ctx.aliases[info] is None:
+        return False
+    from migrator.convert.memory import aliases
+
+    return any(m.startswith("attr:") for m in aliases(ctx, info).given.all)
+
+
+_FILLING = frozenset("append appendleft extend insert update setdefault add".split())
+
+
+def fills(ctx: Context, function: cst.FunctionDef) -> bool:
+    """Whether a function puts something into a list, a dict or an object, which it may be handed; a number is nothing."""
+    for node in ctx.facts.tree.within(function.body, cst.Call, cst.Assign, cst.AugAssign):
+        if isinstance(node, cst.Call):
+            func = node.func
+            filling = isinstance(func, cst.Attribute) and func.attr.value in _FILLING
+            if filling and not isinstance(ctx.kind(func.value), k.Tensor):  # type: ignore[attr-defined]
+                return True
+            continue
+        several = isinstance(node, cst.Assign)
+        targets = [t.target for t in node.targets] if several else [node.target]
+        if not _is_number(ctx.kind(node.value)) and any(_is_entry(ctx, t) for t in targets):
+            return True
+    return False
+
+
+def _is_entry(ctx: Context, target: cst.BaseExpression) -> bool:
+    """Whether a target is an item of something that is no tensor, or an attribute of something else than ``self``."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return any(_is_entry(ctx, element.value) for element in target.elements)
+    if isinstance(target, cst.Attribute):
+        return not ctx.is_self(target.value)
+    return isinstance(target, cst.Subscript) and not isinstance(ctx.kind(target.value), k.Tensor)
+
+
+def _is_number(kind: k.Kind) -> bool:
+    return k.scalar_type(kind.inner if isinstance(kind, k.Optional) else kind) is not None
