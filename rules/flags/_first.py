@@ -170,11 +170,21 @@ def _test(
     asked = [_asked(part, kind) for part in parts]
     settled = [part for part, one in zip(parts, asked, strict=True) if one is None]
     questions = tuple(one for one in asked if one is not None)
-    if not questions or any(_is_tensor(kind(one)) for part in settled for one in _walk(part)):
+    if not questions or not all(_is_settled(part, kind) for part in settled):
         return None
     if by is cst.Or and len(questions) > 1:
         return None  # one question alone is turned round
     return tuple(settled), questions
+
+
+def _is_settled(node: cst.BaseExpression, kind: Kinds) -> bool:
+    """Whether Python knows an answer: ``x.shape[0] > 9`` says nothing of what is in a tensor."""
+    if isinstance(node, cst.BooleanOperation):
+        return _is_settled(node.left, kind) and _is_settled(node.right, kind)
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        return _is_settled(node.expression, kind)
+    known = scalar_type(kind(node)) is not None
+    return known or not any(_is_tensor(kind(one)) for one in _walk(node))
 
 
 def _joined(node: cst.BaseExpression, by: type[cst.BaseBooleanOp]) -> Iterator[cst.BaseExpression]:

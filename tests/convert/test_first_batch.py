@@ -116,7 +116,7 @@ class Observer(nn.Module):
         else:
             now = 0.9 * self.largest + 0.1 * largest
             self.largest.copy_(now)
-        if self.steps.item() % self.every == 0 and self.training:
+        if (x.shape[0] > 9 or self.training) and self.steps.item() % self.every == 0 and self.late > 1:
             self.mean.lerp_(x.detach().mean(0), 0.5)
         if self.training and self.steps >= self.late - 1 and self.weights.sum() == 0:
             self.weights.fill_(2)
@@ -136,7 +136,7 @@ class Codes(nn.Module):
 
     def init(self, data, scale=2.0):
         self.calls += 1
-        if not self.training or self.initted:
+        if not self.training or self.initted or scale > 2.0:
             return
         data = data.reshape(-1, 4)
         data = data * scale

@@ -69,18 +69,16 @@ def _function(
 
 def _settled(rw: Rewriter, found: Start) -> cst.BaseExpression:
     """What must hold of Python's: all of several; or, where the function ends else, none."""
-    ends = found.ends
-    parts: list[cst.BaseExpression] = [rw.visit(one) for one in found.settled]
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = cst.BooleanOperation(joined, cst.Or() if ends else cst.And(), part)
-    if not ends:
-        return joined
-    if isinstance(joined, cst.UnaryOperation) and isinstance(joined.operator, cst.Not):
-        return joined.expression
-    enclosed = isinstance(joined, (cst.BooleanOperation, cst.Comparison))
-    inner: Any = syntax.parenthesized(joined) if enclosed and not joined.lpar else joined
-    return cst.UnaryOperation(cst.Not(), inner)
+    mapping = {f"__part{at}__": rw.visit(one) for at, one in enumerate(found.settled)}
+    joined = (" or " if found.ends else " and ").join(mapping)
+    if found.ends and len(mapping) == 1:
+        (only,) = mapping.values()
+        if isinstance(only, cst.UnaryOperation) and isinstance(only.operator, cst.Not):
+            return only.expression
+        joined = f"not {joined}"
+    elif found.ends:
+        joined = f"not ({joined})"
+    return syntax.substitute(syntax.parse(joined), mapping)
 
 
 def _question(rw: Rewriter, asked: Sequence[Asked]) -> cst.BaseExpression:
