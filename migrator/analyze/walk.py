@@ -56,7 +56,7 @@ _TRAINING_NAMES = frozenset(
         "torch.cuda.is_available",
     ]
 )
-GENERATING = ("generate", "sample", "beam_search", "greedy")
+GENERATING = ("generate", "sample", "beam_search", "greedy", "infer")
 """How the names of methods begin that draw from a model."""
 _WITHOUT_GRADIENT = frozenset(["no_grad", "inference_mode"])
 _OF_VALUES = ("DYN", "TRC007")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from flax import nnx
 
@@ -30,13 +31,14 @@ class M(nn.Module):
 """
 
 
-def test_a_loop_that_ends_by_what_was_drawn() -> None:
-    model, port, _ = both(SOURCE)
+@pytest.mark.parametrize("name", ["generate", "inference", "_infer"])
+def test_a_loop_that_ends_by_what_was_drawn(name: str) -> None:
+    model, port, _ = both(SOURCE.replace("def generate", f"def {name}"))
     seq = torch.tensor([[1, 2], [3, 4]])
     ends = set()
     for eos in (None, 0, 1, 2, 3, 4):
-        wanted = model.generate(seq, 6, eos)
-        found = port.generate(seq.numpy(), 6, eos)
+        wanted = getattr(model, name)(seq, 6, eos)
+        found = getattr(port, name)(seq.numpy(), 6, eos)
         ends.add(wanted[0].shape)
         for got, want in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
