@@ -12,6 +12,7 @@ from migrator.convert.context import Context, Failure, Frame
 from migrator.convert.own_modes import NAME, besides, sets_mode, with_base
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
+from migrator.convert.passes.doubles import computes_in_double, in_64_bits
 from migrator.convert.passes.initializers import returned_parameters
 from migrator.convert.passes.making_functions import check_decorator, for_callers
 from migrator.convert.rewriter import PASS, Rewriter, converts
@@ -64,6 +65,8 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     if sets:
         body = with_base(info, body)
     body = _without_dead_devices(ctx, node, body)
+    if computes_in_double(ctx, info):
+        body = in_64_bits(ctx, body)
     written = returned_parameters(ctx, info)
     if written is not None:
         returns = None
