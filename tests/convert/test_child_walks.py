@@ -10,6 +10,7 @@ from flax import nnx
 
 import migrator
 from migrator import convert_source
+from tests.convert.tools import check, rules_of
 
 HEAD = "import torch\nfrom torch import nn\n\n\nclass M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
 
@@ -96,3 +97,62 @@ def test_layers_made_for_one_container_are_read_from_its_list() -> None:
     assert "for layer in self.net.layers:" in convert_source(HEAD + body).code
     shared = body.replace("nn.ReLU()", "relu").replace("nn.Linear(4, 4))\n", "relu)\n")
     assert ".net.layers" not in convert_source(HEAD + shared).code
+
+
+GETTER = """from collections import OrderedDict
+
+
+class Getter(nn.ModuleDict):
+    def __init__(self, model: nn.Module, wanted: {hint}):
+        layers = OrderedDict()
+        left = dict(wanted)
+        for name, module in model.named_children():
+            layers[name] = module
+            left.pop(name, None)
+            if not left:
+                break
+        super().__init__(layers)
+        self.wanted = wanted{more}
+
+    def forward(self, x):
+        out = OrderedDict()
+        for name, module in self.named_children():
+            x = module(x)
+            if name in self.wanted:
+                out[self.wanted[name]] = x
+        return out
+
+
+class Body(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.z = nn.Linear(4, 4)
+        self.b = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+        self.a = nn.Linear(4, 2)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = Getter(Body(), {{"z": "first", "b": "second"}})
+
+    def forward(self, x):
+        found = self.body(x)
+        return found["first"] * 2 + found["second"]
+"""
+
+
+def test_children_of_what_derives_from_a_dict_of_modules() -> None:
+    check(GETTER.format(hint="dict[str, str]", more=""))
+
+
+@pytest.mark.parametrize(
+    ("hint", "more"),
+    [
+        ("nn.ModuleDict", ""),
+        ("dict[str, str]", "\n        self.last = nn.Linear(4, 4)"),
+        ("dict[str, str]", "\n        setattr(self, 'last' + str(len(wanted)), nn.Linear(4, 4))"),
+    ],
+)
+def test_a_dict_of_modules_that_may_have_other_children(hint: str, more: str) -> None:
+    assert "API007" in rules_of(GETTER.format(hint=hint, more=more))

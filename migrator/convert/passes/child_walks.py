@@ -10,13 +10,24 @@ from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
 
 _LISTS = frozenset(f"torch.nn.{name}" for name in ("Sequential", "ModuleList", "ModuleDict"))
+_DICT = k.Class("torch.nn.ModuleDict")
+_NO_MODULES = (k.Mapping, k.Scalar, k.Const, k.DType, k.Device)
 _GOING_OVER = frozenset("enumerate zip list tuple iter".split())
 
 
 def keeps_order(ctx: Context, receiver: cst.BaseExpression) -> bool:
-    """Whether a module is one of torch's containers, which list their layers."""
+    """Whether a module is one of torch's containers, which list their layers, or derives from one and has no others."""
     kind = ctx.kind(receiver)
-    return isinstance(kind, k.Module) and kind.cls in _LISTS
+    if not isinstance(kind, k.Module) or kind.cls in _LISTS:
+        return isinstance(kind, k.Module)
+    info = ctx.facts.classes.get(kind.cls)
+    if info is None or _DICT not in [base for one in info.lineage() for base in one.bases]:
+        return False
+    if "setattr" in ctx.words:
+        return False
+    family = [c for c in ctx.facts.classes.values() if info in c.lineage()]
+    kept = (kind for one in family for base in one.lineage() for kind in base.attributes.values())
+    return all(isinstance(one, _NO_MODULES) for one in kept)
 
 
 def lists_them_once(rw: Rewriter, node: cst.Call) -> bool:
