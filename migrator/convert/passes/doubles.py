@@ -5,6 +5,8 @@ They run on the host, before anything is compiled, where JAX computes in 64 bits
 
 from __future__ import annotations
 
+from typing import Any
+
 import libcst as cst
 
 from migrator import syntax
@@ -50,7 +52,7 @@ def _is_double(ctx: Context, call: cst.Call) -> bool:
 def in_64_bits(ctx: Context, body: cst.BaseSuite) -> cst.BaseSuite:
     """The statements of a function within ``with jax.enable_x64(True):``, its docstring before it."""
     ctx.helpers.use("jax")
-    statements = list(body.body)
+    statements: list[Any] = list(body.body)
     at = 1 if statements and syntax.is_docstring(statements[0]) else 0
     block = syntax.statement("with jax.enable_x64(True):\n    pass\n")
     block = syntax.changed(block, body=cst.IndentedBlock(statements[at:]))
