@@ -414,3 +414,28 @@ class M(nn.Module):
     def forward(self, x):
         return self.act(self.last(x))
 """)
+
+
+def test_the_type_of_a_weight_of_a_named_child_of_an_unknown_sequential() -> None:
+    code = check("""
+from collections import OrderedDict
+
+
+class Block(nn.Module):
+    def __init__(self, act):
+        super().__init__()
+        self.mlp = nn.Sequential(OrderedDict([("fc", nn.Linear(4, 4)), ("act", act())]))
+
+    def forward(self, x):
+        return self.mlp(x)
+
+
+class M(nn.Module):
+    def __init__(self, act=nn.GELU):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(act) for _ in range(2)])
+
+    def forward(self, x):
+        return self.blocks[0](x.to(self.blocks[0].mlp.fc.weight.dtype))
+""")
+    assert "x.astype(weight_of(self.blocks[0].mlp.fc).dtype)" in code

@@ -92,14 +92,14 @@ def has_weight(rw: Rewriter, node: cst.Call) -> Any:
 
 
 def _is_asked_for_its_shape(rw: Rewriter, node: cst.Attribute) -> bool:
-    """``self.encoder.fc[0].weight.shape`` with nothing known of the encoder: Flax may keep it transposed."""
+    """``self.encoder.fc[0].weight.shape`` or ``.dtype`` with nothing known of the encoder: Flax may keep it transposed."""
     item = isinstance(node.value, cst.Subscript) and isinstance(node.value.value, cst.Attribute)
     if not (item or isinstance(node.value, cst.Attribute)) or rw.ctx.frame is None:
         return False
     if not k.is_unknown_module(rw.ctx.kind(node.value)) or rw.ctx.kind(node) != k.UNKNOWN:
         return False
     parent = rw.ctx.facts.tree.around(node)[-1]
-    return isinstance(parent, cst.Attribute) and parent.attr.value == "shape"
+    return isinstance(parent, cst.Attribute) and parent.attr.value in ("shape", "dtype")
 
 
 _OTHERWISE = re.compile(
