@@ -5,7 +5,9 @@ Nothing that runs under ``jit`` can give such a number, so there is no version o
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 
 import libcst as cst
 
@@ -23,42 +25,47 @@ _MAKING = frozenset(
 )
 """What makes a tensor of what is none."""
 _APPENDING = frozenset(["append", "extend", "insert"])
-_MOST = 8
-"""Names within one another that are looked through."""
 
 
-def gives_numbers(info: FunctionInfo, facts: Facts, most: int = _MOST) -> bool:
+def gives_numbers(info: FunctionInfo, facts: Facts) -> bool:
     """Whether a function returns numbers that only a run can tell, lists of them, or tuples of nothing but numbers.
 
     One that gives back a tensor beside them, ``return action.item(), policy.log_prob(action)``, goes on in what is traced;
     and of what is read from a tensor that it makes of its own sizes, ``torch.linspace(0, 1, n).tolist()``, a version
     that is traced can be written.
     """
+    if info not in facts.gives_numbers:
+        facts.gives_numbers[info] = False  # the answer for a function that calls itself
+        facts.gives_numbers[info] = _gives_numbers(info, facts)
+    return facts.gives_numbers[info]
+
+
+def _gives_numbers(info: FunctionInfo, facts: Facts) -> bool:
     if info.short in ("forward", "__call__") or info.generator:
         return False
-    body = info.node.body
-    values = [n.value for n in _own(body) if isinstance(n, cst.Return) and n.value is not None]
+    body = _Body(info.node.body, facts)
+    values = [n.value for n in body.nodes if isinstance(n, cst.Return) and n.value is not None]
     parts = [part for value in values for part in _parts(value)]
-    read = [part for part in parts if _is_read(part, body, facts, most)]
+    read = [part for part in parts if body.is_read(part)]
     others = [part for part in parts if part not in read]
     plain = all(_is_plain(part, facts) or facts.kind(part) == k.NONE for part in others)
-    return bool(read) and plain and any(_is_handed(part, info, facts) for part in read)
+    return bool(read) and plain and any(_is_handed(part, info, body) for part in read)
 
 
-def _is_handed(part: cst.BaseExpression, info: FunctionInfo, facts: Facts) -> bool:
+def _is_handed(part: cst.BaseExpression, info: FunctionInfo, body: _Body) -> bool:
     """Whether what is read comes from an argument that may be a tensor, or from the module."""
     handed = {name for name, kind in info.params.items() if k.scalar_type(kind) is None}
     handed |= {p.name.value for p in info.node.params.params[: info.receivers]}
     seen: set[str] = set()
-    waiting = _sources(part, facts)
+    waiting = _sources(part, body.facts)
     while waiting:
         name = waiting.pop()
         if name in handed:
             return True
         if name not in seen:
             seen.add(name)
-            for node in _bound_to(name, info.node.body):
-                waiting |= _sources(node, facts)
+            for node in body.bound_to(name):
+                waiting |= _sources(node, body.facts)
     return False
 
 
@@ -75,18 +82,89 @@ def _sources(node: cst.CSTNode, facts: Facts) -> set[str]:
     return {name for child in syntax.children(node) for name in _sources(child, facts)}
 
 
-def _bound_to(name: str, body: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """What a name of a function gets its values from, by whatever statement."""
-    yield from _given(name, body)
-    for node in _own(body):
-        if isinstance(node, cst.For) and name in syntax.names(node.target):
-            yield node.iter
-        elif isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.NamedExpr)):
-            if name in syntax.names(node.target) and node.value is not None:
-                yield node.value
-        elif isinstance(node, cst.Assign):
-            if any(name in syntax.names(one.target) for one in node.targets):
-                yield node.value
+class _Body:
+    """What the names of a function hold, told by its statements; each name is looked into once."""
+
+    def __init__(self, body: cst.CSTNode, facts: Facts) -> None:
+        self.facts = facts
+        self.nodes = list(_own(body))
+        self._read: dict[str, bool] = {}
+
+    @cached_property
+    def _given(self) -> dict[str, list[cst.BaseExpression]]:
+        """What is assigned to each name, and what is added to it."""
+        given: dict[str, list[cst.BaseExpression]] = defaultdict(list)
+        for node in self.nodes:
+            if isinstance(node, cst.Assign):
+                for one in node.targets:
+                    if isinstance(one.target, cst.Name):
+                        given[one.target.value].append(node.value)
+                        continue
+                    for name in syntax.names(one.target):
+                        given[name].append(one.target)  # a part of it, or of what is taken apart
+            elif isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.For)):
+                for name in syntax.names(node.target):
+                    given[name].append(node.target)
+            elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+                func = node.func
+                if isinstance(func.value, cst.Name) and func.attr.value in _APPENDING and node.args:
+                    given[func.value.value].append(node.args[-1].value)
+        return given
+
+    @cached_property
+    def _sources(self) -> dict[str, list[cst.CSTNode]]:
+        """What else each name gets its values from."""
+        found: dict[str, list[cst.CSTNode]] = defaultdict(list)
+        for node in self.nodes:
+            targets: list[cst.CSTNode] = []
+            value: cst.CSTNode | None = None
+            if isinstance(node, cst.For):
+                targets, value = [node.target], node.iter
+            elif isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.NamedExpr)):
+                targets, value = [node.target], node.value
+            elif isinstance(node, cst.Assign):
+                targets, value = [one.target for one in node.targets], node.value
+            for target in targets if value is not None else ():
+                for name in syntax.names(target):
+                    found[name].append(value)  # type: ignore[arg-type]
+        return found
+
+    def bound_to(self, name: str) -> list[cst.CSTNode]:
+        """What a name gets its values from, by whatever statement."""
+        return [*self._given.get(name, ()), *self._sources.get(name, ())]
+
+    def is_read(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is a number read from a tensor, or a list of nothing else."""
+        if isinstance(node, cst.Call):
+            return self._is_number(node)
+        if isinstance(node, cst.List):
+            values = [element.value for element in node.elements]
+            return bool(values) and all(map(self.is_read, values))
+        if isinstance(node, cst.ListComp):
+            return self.is_read(node.elt)
+        if not isinstance(node, cst.Name):
+            return False
+        if node.value not in self._read:
+            self._read[node.value] = False  # the answer for a name that is made of itself only
+            given = self._given.get(node.value, [])
+            read = [one for one in given if self.is_read(one)]
+            others = [one for one in given if one not in read]
+            self._read[node.value] = bool(read) and all(_is_plain(o, self.facts) for o in others)
+        return self._read[node.value]
+
+    def _is_number(self, node: cst.Call) -> bool:
+        """``x.item()``, ``float(x)``, and the call of a function that gives such a number."""
+        facts = self.facts
+        if facts.callee(node) in _READING:
+            return True
+        called = facts.names.get(facts.callee(node) or "")
+        if isinstance(called, FunctionInfo):
+            return gives_numbers(called, facts)
+        of_number = isinstance(node.func, cst.Name) and node.func.value in _NUMBERS
+        if not of_number or len(node.args) != 1:
+            return False
+        only = node.args[0].value
+        return isinstance(facts.kind(only), k.Tensor) or self.is_read(only)
 
 
 def _own(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -104,32 +182,6 @@ def _parts(value: cst.BaseExpression) -> list[cst.BaseExpression]:
     return [e.value for e in value.elements] if isinstance(value, cst.Tuple) else [value]
 
 
-def _is_read(node: cst.BaseExpression, body: cst.CSTNode, facts: Facts, most: int) -> bool:
-    """Whether an expression is a number read from a tensor, or a list of nothing else."""
-    if isinstance(node, cst.Call):
-        if facts.callee(node) in _READING:
-            return True
-        called = facts.names.get(facts.callee(node) or "")
-        if isinstance(called, FunctionInfo) and most > 0:
-            return gives_numbers(called, facts, most - 1)
-        of_number = isinstance(node.func, cst.Name) and node.func.value in _NUMBERS
-        if not of_number or len(node.args) != 1:
-            return False
-        only = node.args[0].value
-        return isinstance(facts.kind(only), k.Tensor) or _is_read(only, body, facts, most)
-    if isinstance(node, cst.List):
-        values = [element.value for element in node.elements]
-        return bool(values) and all(_is_read(one, body, facts, most) for one in values)
-    if isinstance(node, cst.ListComp):
-        return _is_read(node.elt, body, facts, most)
-    if not isinstance(node, cst.Name) or most == 0:
-        return False
-    given = list(_given(node.value, body))
-    read = [one for one in given if _is_read(one, body, facts, most - 1)]
-    others = [one for one in given if one not in read]
-    return bool(read) and all(_is_plain(one, facts) for one in others)
-
-
 def _is_plain(node: cst.BaseExpression, facts: Facts) -> bool:
     """A number of Python, also one that Python draws, or the empty list that a loop fills."""
     if isinstance(node, cst.List):
@@ -139,22 +191,3 @@ def _is_plain(node: cst.BaseExpression, facts: Facts) -> bool:
         if name.startswith(("random.", "numpy.random.")):
             return True
     return k.scalar_type(facts.kind(node)) is not None
-
-
-def _given(name: str, body: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """What is assigned to a name of a function, and what is added to it."""
-    for node in _own(body):
-        if isinstance(node, cst.Assign):
-            for one in node.targets:
-                if isinstance(one.target, cst.Name) and one.target.value == name:
-                    yield node.value
-                elif name in syntax.names(one.target):
-                    yield one.target  # a part of it, or of what is taken apart
-        elif isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.For)):
-            if name in syntax.names(node.target):
-                yield node.target
-        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-            func = node.func
-            if isinstance(func.value, cst.Name) and func.value.value == name:
-                if func.attr.value in _APPENDING and node.args:
-                    yield node.args[-1].value

@@ -331,6 +331,8 @@ class Facts:
     """Branches that no run of the output takes, by what they ask of torch."""
     settled: dict[str, object] = field(default_factory=dict)
     """Names at the top that say whether a library is there which is built on torch: ``HAS_XFORMERS`` → False."""
+    gives_numbers: dict[FunctionInfo, bool] = field(default_factory=dict)
+    """Functions of which it was asked whether they give back numbers that only a run can tell, and the answer."""
     answering: list[FunctionInfo] = field(default_factory=list)
     """Functions whose answer is being looked for."""
     module_env: dict[str, k.Kind] = field(default_factory=dict)

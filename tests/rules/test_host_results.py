@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import libcst as cst
 import pytest
 
 from migrator import convert_source
+from migrator.analyze import host_results
 
 HEAD = """
 import random
@@ -137,3 +139,21 @@ def test_numbers_for_python(name: str) -> None:
 @pytest.mark.parametrize("name", TRACED)
 def test_tensors_go_on(name: str) -> None:
     assert any(rule.startswith("DYN") for rule in found(TRACED[name]))
+
+
+def test_a_name_that_is_given_itself_many_times_is_looked_into_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Found in the attention of a Swin: names of which each is made of the others took longer than anybody waits."""
+    turns = "".join(f"    a, b = b + {i}, a\n    a += b\n    b += a\n" for i in range(40))
+    source = f"import torch\n\n\ndef f(a: torch.Tensor, b: torch.Tensor):\n{turns}    return a, b\n"
+    looked, is_read = [0], host_results._Body.is_read
+
+    def counted(body: host_results._Body, node: cst.BaseExpression) -> bool:
+        looked[0] += 1
+        assert looked[0] < 2_000
+        return is_read(body, node)
+
+    monkeypatch.setattr(host_results._Body, "is_read", counted)
+    assert convert_source(source).complete
+    assert looked[0] > 100
