@@ -9,7 +9,7 @@ from flax import nnx
 
 import migrator
 from migrator import convert_source
-from tests.convert.tools import loaded, same
+from tests.convert.tools import check, loaded, rules_of, same
 
 SOURCE = """
 import math
@@ -181,3 +181,31 @@ def test_parts_that_are_read_as_well_are_a_finding(line: str) -> None:
         f"    g = lambda: y[1] * 2\n    {line}\n    return y\n"
     )
     assert [f.rule for f in convert_source(source).findings if f.blocks] == ["MUT002"]
+
+
+REST = """class M(nn.Module):
+    def __init__(self, sizes: tuple[int, ...] = (4, 4, 2), layers=None):
+        super().__init__()
+        made = [nn.Linear(4, 4), nn.Linear(4, 4)]
+        self.all = nn.ModuleList(made)
+        {line}
+
+    def forward(self, x):
+        return x * len(self.rest)
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.first, *self.rest = made",
+        "[*self.rest, self.last] = layers or made",
+        "*self.rest, self.last = torch.eye(3)",
+    ],
+)
+def test_a_rest_that_may_hold_modules_is_a_finding(line: str) -> None:
+    assert rules_of(REST.format(line=line)) == ["API008"]
+
+
+def test_a_rest_of_numbers() -> None:
+    check(REST.format(line="self.first, *self.rest = sizes"))

@@ -20,6 +20,25 @@ _SEQUENCES = (cst.Tuple, cst.List)
 
 
 @converts(cst.Assign, targets=_SEQUENCES)
+def kept_rest(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.first, *self.rest = layers``: a plain list, in which Flax refuses modules and arrays."""
+    ctx, owner = rw.ctx, rw.ctx.owner
+    if owner is None or owner.torch_base is None:
+        return
+    kind = ctx.kind(node.value)
+    items = kind.items if isinstance(kind, k.Tuple) else [k.element(kind)]
+    if items and all(k.scalar_type(one) is not None for one in items):
+        return
+    for one in syntax.walk(node.targets[0].target):
+        starred = one.value if isinstance(one, cst.StarredElement) else None
+        if isinstance(starred, cst.Attribute) and ctx.is_self(starred.value):
+            what = f"the list `{syntax.code(starred)}` may hold modules or tensors"
+            name = starred.attr.value
+            advice = f"give it a name (`*{name}`), and assign that: `self.{name} = nn.ModuleList({name})`"
+            raise Failure(node, "API008", what, advice)
+
+
+@converts(cst.Assign, targets=_SEQUENCES)
 def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     """``h, c = cell(x)``, then what ``self.h = h`` and ``self.c = c`` become, in the order of Python."""
     if len(node.targets) == 1 and not isinstance(node.targets[0].target, _SEQUENCES):
