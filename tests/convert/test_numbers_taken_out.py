@@ -48,7 +48,7 @@ def test_what_is_computed_with_stays_an_array_that_has_no_gradient(line: str) ->
 @pytest.mark.parametrize(
     "line",
     [
-        "if y.max().item() > 3:\n            y = y + 1",
+        "if y.max().item() > 3:\n            y = y[:1]",
         "y = y + torch.zeros(int(y.max().item()), 4).sum()",
         "log = []\n        log.append(y.mean().item())\n        y = y + len(log)",
         "log = []\n        log.append(y.mean().item())\n        y = y + sum(log)",
