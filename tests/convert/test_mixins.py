@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from flax import nnx
 
-from tests.convert.tools import check, rules_of
+from tests.convert.tools import check, loaded, rules_of
 
 MIXIN = """
 class Mixin:
@@ -75,3 +76,62 @@ def test_a_plain_class_with_a_mode_of_its_own() -> None:
 )
 def test_functions_of_modules(head: str, rules: list[str]) -> None:
     assert rules_of(head) == rules
+
+
+PLAIN = """
+class Log:
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.lines = []
+
+
+class Quiet:
+    def note(self, x):
+        return x
+
+
+class Base:
+    def __init__(self, d):
+        self.net = nn.Linear(d, d)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+{lines}
+
+
+def make():
+    return D(4)
+"""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "class D(Log, Base):\n    pass",
+        "class D(Log, Base):\n    def __init__(self, d):\n        super().__init__(d)",
+    ],
+)
+def test_a_plain_mixin_hands_no_generator_on(lines: str) -> None:
+    assert rules_of(PLAIN.format(lines=lines)) == ["API005"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "class D(Quiet, Base):\n    pass",
+        "class D(Base, Quiet):\n    def __init__(self, d):\n        super().__init__(d)",
+        "class D(Log, Base):\n    def __init__(self, d):\n        Base.__init__(self, d)",
+    ],
+)
+def test_plain_bases_that_are_handed_the_generator(lines: str) -> None:
+    _, ours, _ = loaded(PLAIN.format(lines=lines))
+    made = ours["make"](rngs=nnx.Rngs(0))
+    assert made.net.kernel.shape == (4, 4)

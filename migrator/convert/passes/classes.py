@@ -51,6 +51,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
         return _recomputing(node)
     _check_metaclass(ctx, info)
     _check_mixed_in(ctx, info)
+    _check_behind(ctx, info)
     _check_dataclass(ctx, info)
     ctx.class_being_read = info
     named = [base for base in node.bases if not _is_protocol(ctx, info, base)]
@@ -189,6 +190,28 @@ def _check_mixed_in(ctx: Context, info: ClassInfo) -> None:
             what = f"{info.short} derives from {info.torch_base} and from {one.short}, of whose constructors one runs in the output"
             advice = f"let {one.short} have no constructor, no mode and no random numbers, or hold the layer"
             raise Failure(info.node.name, "API005", what, advice)
+
+
+def _check_behind(ctx: Context, info: ClassInfo) -> None:
+    """``class D(Mixin, Builder)`` of plain classes: whoever makes one hands the generator to the first constructor alone.
+
+    Where that one takes none, but runs the next by ``super()``, which builds modules, the generator is missing there."""
+    own = info.methods.get("__init__")
+    if info.torch_base is not None or info.settled is not None:
+        return
+    if own is not None and not ctx.facts.tree.naming(own.node, "super"):
+        return
+    bases = info.lineage()[1:]
+    inits = [(one, one.methods["__init__"]) for one in bases if "__init__" in one.methods]
+    if len(inits) < 2 or inits[1][0] in inits[0][0].lineage():
+        return  # a constructor and that of its own base, which is looked after where it calls it
+    (first, init), rest = inits[0], inits[1:]
+    runs_next = init.settled is not None or ctx.facts.tree.naming(init.node, "super")
+    builders = [one for one, other in rest if ctx.plan.how(other) == "param"]
+    if ctx.plan.how(init) != "param" and runs_next and builders:
+        what = f"{first.short} has a constructor without a generator, which runs that of {builders[0].short}, and that builds modules"
+        advice = f"derive from {builders[0].short} first, or give {info.short} a constructor that calls both"
+        raise Failure(info.node.name, "API005", what, advice)
 
 
 def is_mixed_in(ctx: Context, info: ClassInfo) -> bool:
