@@ -126,7 +126,9 @@ def _returns(body: cst.BaseSuite) -> bool:
     line = body.body[0] if len(body.body) == 1 else None
     if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1:
         line = line.body[0]
-    return isinstance(line, cst.Return) and getattr(line.value, "value", "None") == "None"
+    if not isinstance(line, cst.Return):
+        return False
+    return line.value is None or (isinstance(line.value, cst.Name) and line.value.value == "None")
 
 
 def _names_outside(function: cst.FunctionDef, suites: Sequence[cst.BaseSuite]) -> set[str]:
@@ -174,7 +176,23 @@ def _test(
         return None
     if by is cst.Or and len(questions) > 1:
         return None  # one question alone is turned round
+    first = next(place for place, one in enumerate(asked) if one is not None)
+    if any(
+        _does_something(part)
+        for part, one in zip(parts[first:], asked[first:], strict=True)
+        if one is None
+    ):
+        return None  # Python asks it only where the question before it lets it
     return tuple(settled), questions
+
+
+_HARMLESS = frozenset("isinstance issubclass len hasattr getattr callable".split())
+
+
+def _does_something(node: cst.CSTNode) -> bool:
+    """Whether a part of a test calls what may do more than answer: ``random.random() < p``, ``self.is_due()``."""
+    calls = (one.func for one in _walk(node) if isinstance(one, cst.Call))
+    return any(not isinstance(func, cst.Name) or func.value not in _HARMLESS for func in calls)
 
 
 def _is_settled(node: cst.BaseExpression, kind: Kinds) -> bool:

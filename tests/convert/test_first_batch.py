@@ -238,10 +238,11 @@ def test_what_does_more_is_a_finding(line: str) -> None:
         "self.done.item() % 1.5 == 0",
         "self.done == 0 or x.sum() > 0",
         "self.done == x.mean()",
+        "self.done == 0 and random.random() < 0.5",  # which Python calls only while the flag is not set
     ],
 )
 def test_a_test_that_is_not_of_the_state_alone_is_a_finding(test: str) -> None:
-    source = HEAD.format(line="self.mean += 1").replace("self.done == 0", test)
+    source = "import random\n" + HEAD.format(line="self.mean += 1").replace("self.done == 0", test)
     source = source.replace("self.count = 0", "self.limit = 0.1")
     assert not convert_source(source).complete
 
