@@ -92,7 +92,23 @@ def test_what_is_not_plain_to_see_is_a_finding(body: str) -> None:
     assert "DYN002" in rules_of(SOURCE.format(body))
 
 
-@pytest.mark.parametrize("test", ["x.sum().item() > 0.1", "x.sum().item() > x.mean().item()"])
+def test_a_half_is_compared_with_the_number_as_it_is() -> None:
+    """256 is not 257, which in bfloat16 it is."""
+    lines = "if x.bfloat16().max().item() >= 257:\n        x = x + 1\n    return x"
+    theirs, ours, _ = loaded(SOURCE.format(lines))
+    for value in (256.0, 258.0):
+        x = torch.full((2,), value)
+        np.testing.assert_array_equal(jax.jit(ours["f"])(jnp.asarray(x.numpy())), theirs["f"](x))
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "x.sum().item() > 0.1",
+        "x.sum().item() > x.mean().item()",
+        "x.sum().item() >= 16777217",
+    ],
+)
 def test_a_number_that_float32_has_not_is_another_in_double_precision(test: str) -> None:
     assert "DYN004" in rules_of(SOURCE.format(f"if {test}:\n        x = x + 1\n    return x"))
 

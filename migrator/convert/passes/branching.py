@@ -174,7 +174,8 @@ def _read(
         return None
     known = ctx.facts.kind(number)
     exact = k.scalar_type(known) == "int"
-    exact |= isinstance(number, cst.Float) and _is_short(float(number.value))
+    if isinstance(number, cst.Integer | cst.Float):
+        exact = _is_short(syntax.literal(number))
     chance = _draws(ctx, tensor) and not isinstance(known, k.Tensor) and _is_pure(ctx, number)
     return (call, tensor, told.operator._get_token(), number) if exact or chance else None
 
@@ -184,6 +185,8 @@ _ORDERING = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEq
 
 def _is_short(value: float) -> bool:
     """Whether float32 has a number."""
+    if abs(value) > 2**64:
+        return False
     return struct.unpack("f", struct.pack("f", value))[0] == value
 
 
@@ -480,7 +483,12 @@ def _asked(rw: Rewriter, test: cst.BaseExpression) -> cst.BaseExpression:
         _, tensor, operator, number = read
         rw.ctx.helpers.use("jnp")
         mapping = {"__tensor__": rw.visit(tensor), "__number__": rw.visit(number)}
-        whole = syntax.parse(f"jnp.reshape(__tensor__, ()) {operator} __number__")
+        kind = rw.ctx.facts.kind(tensor)
+        small = isinstance(number, cst.Integer) and len(number.value) < 3  # any type has it
+        whole_number = isinstance(kind, k.Tensor) and kind.dtype in ("int", "bool")
+        # a half would be compared with what is left of the number in half precision
+        wide = "" if small or whole_number else ".astype(jnp.float32)"
+        whole = syntax.parse(f"jnp.reshape(__tensor__, ()){wide} {operator} __number__")
         return syntax.substitute(whole, mapping)
     else:
         kind = rw.ctx.facts.kind(test)
