@@ -101,7 +101,7 @@ class _Hits:
             return False
         place = target.value
         inner = syntax.walk(self.loop.body)
-        parents = {child: node for node in inner for child in node.children}
+        parents = {child: node for node in inner for child in syntax.children(node)}
         reads = 0
         for node in inner:
             if not isinstance(node, cst.Subscript) or len(node.slice) != 1:

@@ -44,7 +44,7 @@ class _Sizes:
 
     def __init__(self, function: cst.FunctionDef) -> None:
         self.nodes = syntax.walk(function.body)
-        self.parents = {child: node for node in self.nodes for child in node.children}
+        self.parents = {child: node for node in self.nodes for child in syntax.children(node)}
         self.params = set(syntax.parameters(function))
 
     def replaced(self) -> dict[cst.CSTNode, cst.BaseExpression]:

@@ -215,7 +215,7 @@ def _read_beside(facts: Aliases, statement: cst.CSTNode, node: cst.CSTNode) -> s
 def _instead(node: cst.CSTNode, part: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """``x`` of ``self.skip(x) if self.skip else x``: what is computed where a part is not."""
     while node is not part:
-        inner = next((one for one in node.children if _holds(one, part)), None)
+        inner = next((one for one in syntax.children(node) if _holds(one, part)), None)
         if inner is None:
             return
         if isinstance(node, cst.IfExp) and inner is not node.test:

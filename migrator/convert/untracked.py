@@ -192,7 +192,7 @@ def has_gradient(ctx: Context, node: cst.CSTNode) -> bool:
         return any(has_gradient(ctx, one) for one in ([func] if func is not None else []) + parts)
     if isinstance(node, cst.Arg):
         return has_gradient(ctx, node.value)
-    return any(has_gradient(ctx, child) for child in node.children)
+    return any(has_gradient(ctx, child) for child in syntax.children(node))
 
 
 _STOPPING = ("jax.lax.stop_gradient", "lax.stop_gradient")

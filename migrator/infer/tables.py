@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
 from migrator.infer.facts import Facts, FunctionInfo
@@ -107,7 +108,7 @@ def _is_given(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) ->
 
 def _at_top(facts: Facts, name: str) -> Iterator[cst.BaseExpression]:
     """What the statements at the top of a file give a name."""
-    for line in facts.tree.root.children:
+    for line in syntax.children(facts.tree.root):
         small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
         if isinstance(small, cst.Assign) and any(_is_name(t.target, name) for t in small.targets):
             yield small.value

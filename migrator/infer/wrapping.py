@@ -32,7 +32,7 @@ def _calls(
         if isinstance(one, cst.Call) and isinstance(one.func, cst.Name):
             if one.func.value in outer - own:
                 yield one, node
-        waiting.extend(one.children)
+        waiting.extend(syntax.children(one))
 
 
 def _hands_on(call: cst.Call, inner: cst.FunctionDef) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import libcst as cst
 
 from migrator.infer.kinds import scalar_type
+from rules.below import children
 
 Kinds = Callable[[Any], Any]
 """Gives the kind of an expression."""
@@ -392,4 +393,4 @@ def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         elif isinstance(one, cst.Arg):
             pending.append(one.value)
         else:
-            pending.extend(one.children)
+            pending.extend(children(one))

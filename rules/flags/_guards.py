@@ -9,6 +9,7 @@ from typing import Any
 
 import libcst as cst
 
+from rules.below import children
 from rules.flags._selected import selected_write
 from rules.registry import FlagContext
 
@@ -161,7 +162,7 @@ def _reads(mask: cst.BaseExpression, name: cst.Name) -> bool:
         node = waiting.pop()
         if isinstance(node, cst.Name) and node.value == name.value:
             return True
-        waiting.extend(node.children)
+        waiting.extend(children(node))
     return False
 
 

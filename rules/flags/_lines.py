@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from rules.below import children
 from rules.registry import FlagContext
 
 REDUCTIONS = frozenset(
@@ -56,7 +57,7 @@ def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     while waiting:
         found = waiting.pop()
         yield found
-        waiting.extend(found.children)
+        waiting.extend(children(found))
 
 
 def targets(node: cst.CSTNode | None) -> list[str]:
@@ -77,7 +78,7 @@ def _names(node: cst.CSTNode) -> Iterator[str]:
 def names(node: cst.CSTNode) -> set[str]:
     """Every name that stands in an expression."""
     found = {node.value} if isinstance(node, cst.Name) else set()
-    for child in node.children:
+    for child in children(node):
         found |= names(child)
     return found
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from rules.below import children
+
 LOSSES = frozenset(
     f"torch.nn.functional.{name}"
     for name in "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits".split()
@@ -74,7 +76,7 @@ def masked_select(
 
 def _calls(node: cst.CSTNode) -> bool:
     """Whether a mask calls something: it would be called once, not twice."""
-    return isinstance(node, cst.Call) or any(_calls(child) for child in node.children)
+    return isinstance(node, cst.Call) or any(_calls(child) for child in children(node))
 
 
 def _reduction(arg: cst.Arg) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import libcst as cst
 
 from migrator.infer.kinds import Kind, Tensor, scalar_type
+from rules.below import children
 
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 _NUMBERS = (cst.Integer, cst.Float)
@@ -111,7 +112,7 @@ def _limited(
             read = isinstance(one, cst.Name) and one.value == name
             if read and isinstance(other, cst.Integer) and bounded(node, above):  # type: ignore[arg-type]
                 found.add(id(one))
-        pending += [(child, [*above, node]) for child in node.children]  # type: ignore[misc]
+        pending += [(child, [*above, node]) for child in children(node)]  # type: ignore[misc]
     return found
 
 
@@ -436,4 +437,4 @@ def _below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     while pending:
         one = pending.pop()
         yield one
-        pending.extend(one.children)
+        pending.extend(children(one))

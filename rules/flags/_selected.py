@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from rules.below import children
+
 CASTS = frozenset("neg negative float double long int bool".split())
 """Linear: their slope is a number, whatever they are given."""
 LIKE = frozenset({"Tensor.to", "Tensor.type_as", "Tensor.type", "Tensor.cpu", "Tensor.cuda"})
@@ -156,18 +158,18 @@ def _is_plain(node: cst.CSTNode) -> bool:
     """Whether a mask gives the same whenever it is asked: it calls nothing."""
     if isinstance(node, (cst.Call, cst.NamedExpr, cst.Await, cst.Yield)):
         return False
-    return all(map(_is_plain, node.children))
+    return all(map(_is_plain, children(node)))
 
 
 def _selects(node: cst.CSTNode) -> bool:
-    return index_of(node) is not None or any(map(_selects, node.children))
+    return index_of(node) is not None or any(map(_selects, children(node)))
 
 
 def _holds(node: cst.CSTNode, held: Callable[[cst.Name], cst.Subscript | None]) -> bool:
     """Whether a name for what is selected stands in an expression."""
     if isinstance(node, cst.Name):
         return held(node) is not None
-    return any(_holds(child, held) for child in node.children)
+    return any(_holds(child, held) for child in children(node))
 
 
 def _is_own(node: cst.BaseExpression) -> bool:

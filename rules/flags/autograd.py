@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrator.infer.recomputing import recomputes
+from rules.below import children
 from rules.definitions import ops
 from rules.registry import Advice, FlagContext, flag
 
@@ -139,5 +140,5 @@ def _name(node: cst.BaseExpression, ctx: FlagContext) -> str:
 
 def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     yield node
-    for child in node.children:
+    for child in children(node):
         yield from _walk(child)

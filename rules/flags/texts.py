@@ -8,6 +8,7 @@ from typing import Any
 
 import libcst as cst
 
+from rules.below import children
 from rules.registry import Advice, FlagContext, flag
 
 
@@ -64,7 +65,7 @@ def _expects_torch(ctx: FlagContext, imported: set[str]) -> bool:
             asked = isinstance(node.left, cst.Name) and node.left.value == target.value
             if asked and inside and any(_first_of(one) in imported for one in _below(node)):
                 return True
-        pending.extend(node.children)
+        pending.extend(children(node))
     return False
 
 
@@ -73,7 +74,7 @@ _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+\s*(\(.*)?$")
 
 def _below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     yield node
-    for child in node.children:
+    for child in children(node):
         yield from _below(child)
 
 
@@ -90,7 +91,7 @@ def _said(node: cst.CSTNode) -> Iterator[str]:
         yield node.raw_value
     elif isinstance(node, cst.FormattedStringText):
         yield node.value
-    for child in node.children:
+    for child in children(node):
         yield from _said(child)
 
 
@@ -110,7 +111,7 @@ def _of_torch(module: Any) -> set[str]:
             else:
                 found.update(map(_bound, node.names))
         elif not isinstance(node, cst.BaseExpression):
-            pending.extend(node.children)
+            pending.extend(children(node))
     return found
 
 

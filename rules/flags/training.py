@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from rules.below import children
 from rules.elsewhere import advice_for
 from rules.registry import Advice, FlagContext, flag
 
@@ -123,11 +124,11 @@ def _trains(node: cst.CSTNode, ctx: FlagContext) -> bool:
 
 def _calls(scope: cst.CSTNode) -> Iterator[cst.Attribute]:
     """The methods that are called in a function, or outside of all."""
-    pending = list(scope.children)
+    pending = children(scope)
     while pending:
         node = pending.pop()
         if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
             continue
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
             yield node.func
-        pending.extend(node.children)
+        pending.extend(children(node))

@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrator.infer.kinds import Kind, Sequence, Tensor, Tuple, scalar_type
+from rules.below import children
 from rules.flags import _lines as lines
 from rules.flags._first import stands_in, start, starts
 from rules.flags._guards import guards, is_guard, last_test
@@ -224,7 +225,7 @@ def _bound(node: cst.CSTNode) -> set[str]:
         if isinstance(item, (cst.AssignTarget, cst.AugAssign)):
             found |= _target_names(item.target)
         elif not isinstance(item, cst.FunctionDef):
-            stack.extend(item.children)
+            stack.extend(children(item))
     return found
 
 
