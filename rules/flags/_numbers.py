@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 import libcst as cst
 
@@ -366,6 +367,7 @@ def _is_basic(item: cst.Subscript, number: cst.CSTNode) -> bool:
     return True
 
 
+@lru_cache(maxsize=1)  # it is asked for each number of one file after another
 def names_half(file: cst.CSTNode) -> bool:
     """Whether a file names a float type of fewer digits than float32: a Python number would not widen it, an array does."""
     return any(isinstance(one, cst.Name) and one.value in HALF for one in _below(file))
