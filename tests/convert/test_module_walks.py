@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from flax import nnx
@@ -122,6 +123,26 @@ class M(nn.Module):
     port = ours["M"](rngs=nnx.Rngs(0))
     assert float(port.a.kernel[...].min()) == float(port.b.kernel[...].max()) == 0.5
     assert float(port.b.bias[...].max()) == 0.25
+
+
+def test_an_initialiser_that_goes_by_the_axes_of_a_weight_in_other_words() -> None:
+    """Its fan is that of torch's layout, (out, in)."""
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.c = nn.Linear(200, 2), nn.Conv2d(50, 2, 2)
+        for m in self.modules():
+            if isinstance(m, (nn.Linear, nn.Conv2d)):
+                nn.init.kaiming_normal_(torch.as_tensor(m.weight))
+"""
+    result = convert(source)
+    assert result.complete, result.findings
+    ours: dict = {}
+    exec(result.code, ours)
+    port = ours["M"](rngs=nnx.Rngs(0))
+    for drawn in (port.a.kernel[...], port.c.weight[...]):
+        np.testing.assert_allclose(float(drawn.std()), (2 / 200) ** 0.5, rtol=0.1)
 
 
 @pytest.mark.parametrize("target", ["torch.as_tensor(x)", "torch.as_tensor(self.w, device='cpu')"])

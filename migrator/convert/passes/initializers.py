@@ -47,10 +47,11 @@ def _itself(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
 @converts(cst.Expr, called=Starting("torch.nn.init."), values=(cst.Call,))
 def statement(rw: Rewriter, node: cst.Expr) -> Any:
     """``nn.init.normal_(self.weight, std=0.02)``."""
-    call = node.value
+    written = call = node.value
     name, rules = _rules(rw, call)
     if not name:
         return None
+    assert isinstance(written, cst.Call)
     assert isinstance(call, cst.Call)
     if not rules:
         raise Failure(call, "API001", f"{name} has no definition", "write the initial value out")
@@ -62,11 +63,11 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
     viewed = _viewed(rw, target)
     if viewed is not None:
         value = convert_call(rw, call, name, rules, call_args(rw, call.args)).node
-        check_mutation(rw.ctx, call, viewed)
+        check_mutation(rw.ctx, written, viewed)
         shape = cst.Attribute(rw.visit(viewed), cst.Name("shape"))
         value = cst.Call(cst.Attribute(value, cst.Name("reshape")), [cst.Arg(shape)])
         return targets.assign(rw, viewed, value, data=True)
-    module = walked_module(rw.ctx, call)
+    module = walked_module(rw.ctx, written, target)
     if module is not None and not as_in_torch(rw.ctx, rw.ctx.kind(module)):
         return _of_walked(rw, call, name, rules, module, target)
     free = name.rpartition(".")[2] in LAYOUT_FREE
@@ -78,7 +79,7 @@ def statement(rw: Rewriter, node: cst.Expr) -> Any:
         return targets.initialized(rw, unknown, value)
     args = call_args(rw, call.args)
     args[0] = _current(rw, target, free, args[0])
-    check_mutation(rw.ctx, call, target)
+    check_mutation(rw.ctx, written, target)
     value = convert_call(rw, call, name, rules, args).node
     return targets.assign(rw, target, value, layout_free=free, data=_written_later(rw, target))
 

@@ -297,12 +297,17 @@ def _is_variable_name(ctx: Context, node: cst.Name) -> bool:
     return not (isinstance(parent, cst.Arg) and parent.keyword is node)
 
 
-def walked_module(ctx: Context, call: cst.Call) -> cst.BaseExpression | None:
+def walked_module(
+    ctx: Context, call: cst.Call, target: cst.BaseExpression | None = None
+) -> cst.BaseExpression | None:
     """The module through whose parameters a loop goes that initialises one by its axes; None for anything else.
 
-    ``for name, p in self.named_parameters(): … nn.init.kaiming_normal_(p)``."""
+    ``for name, p in self.named_parameters(): … nn.init.kaiming_normal_(p)``.
+
+    Args:
+      target: what is initialised, where it is not the first argument as it stands: ``torch.as_tensor(p)``."""
     name = (ctx.facts.callee(call) or "").removeprefix("torch.nn.init.")
-    given = views.undressed(call.args[0].value) if call.args else None
+    given = views.undressed(call.args[0].value) if call.args and target is None else target
     if not name.startswith(_BY_AXIS) or not isinstance(_parent(ctx, call), cst.Expr):
         return None
     if isinstance(given, cst.Subscript) and reads_state(given.value):
