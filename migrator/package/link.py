@@ -120,7 +120,7 @@ class Link:
         named = [(name, self.table.imported(importer, one)) for name, one in scan.imports()]
         named += [pair for star in scan.stars for pair in self.star_names(importer, star)]
         for name, meant in named:
-            read = meant is not None and meant.module in self.table.dependencies(importer)
+            read = meant is not None and meant.module in self.table.needs(importer)
             there, told = self._held(meant.module if meant is not None and read else "")
             if meant is not None and meant.kind == "module":
                 found |= there
@@ -256,6 +256,9 @@ class Link:
             return self.envs.get(found.module, {}).get(found.name, k.UNKNOWN)
         if found.module not in self.table.scans:
             return k.UNKNOWN
+        literal = self.table.literal(found)
+        if literal is not None:
+            return k.Scalar(literal)
         data = self.summary(found.module)["env"].get(found.name)
         return decode(data) if data is not None else k.UNKNOWN
 

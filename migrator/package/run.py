@@ -161,7 +161,7 @@ class _Schedule:
         self.components = table.components()
         place = {module: i for i, group in enumerate(self.components) for module in group}
         self.needs = [
-            {place[d] for module in group for d in table.dependencies(module)} - {i}
+            {place[d] for module in group for d in table.needs(module)} - {i}
             for i, group in enumerate(self.components)
         ]
         self.users: list[set[int]] = [set() for _ in self.components]
@@ -257,7 +257,11 @@ class _Schedule:
                     module,
                     [[m, self.project.keys[m], self.paths[m], self.outside[m]] for m in group],
                     sorted(imports),
-                    [repr(s) for m in group for s in sorted(set(table.reads(m)), key=repr)],
+                    [
+                        repr((s, table.literal(s)))
+                        for m in group
+                        for s in sorted(set(table.reads(m)), key=repr)
+                    ],
                     sorted((m, self.digests[m]) for m in self.closure[i]),
                     [self.setting.helpers.get(m, "") for m in group],
                     sorted(self.setting.renamed),

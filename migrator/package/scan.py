@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -43,6 +44,7 @@ class Scan:
       emptied: names of attributes that the file may take something out of, or give to objects of other files.
       handed: what works in place and is handed over (``migrator.infer.handing``).
       values: identifiers that stand somewhere without a call bracket: handed on, not only called.
+      literals: names of the top that are a number or a text written out and nothing else, and its type.
     """
 
     bindings: dict[str, list[Import | None]] = field(default_factory=dict)
@@ -53,6 +55,7 @@ class Scan:
     words: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
+    literals: dict[str, str] = field(default_factory=dict)
     traverses: bool = False
     hands_makers: bool = False
     keeps_makers: bool = False
@@ -99,6 +102,7 @@ def scan(text: str) -> Scan:
     found.words = sorted(words if found.stars else words & bound)
     found.values = sorted(_values(text, words & (bound | defined | set(found.words))))
     found.paths = sorted(set(_paths(text, bound)))
+    found.literals = _literals(tree, found)
     found.handed = [list(pair) for pair in handed(tree)]
     found.emptied = sorted(emptied(tree) | replaced(tree))
     found.traverses = ASKS_FOR_MODULES.search(text) is not None
@@ -122,6 +126,26 @@ def _statements(body: Iterable[ast.stmt], found: Scan, top: bool) -> None:
                 _statements(getattr(node, name, ()), found, top)
             for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
                 _statements(part.body, found, top)
+
+
+def _literals(tree: ast.Module, found: Scan) -> dict[str, str]:
+    """``__version__ = "1.0"`` at the top, of names that nothing in the file binds a second time."""
+    made = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+            if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
+                if type(value.value) in (str, int, float, bool):
+                    made[target.id] = type(value.value).__name__
+    if not made:
+        return made
+    bound = Counter[str]()
+    for part in ast.walk(tree):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            bound[part.id] += 1
+        elif isinstance(part, ast.Global):
+            bound.update(part.names * 2)
+    return {n: kind for n, kind in made.items() if bound[n] == 1 and found.bindings[n] == [None]}
 
 
 def _fallbacks(body: Iterable[ast.stmt], found: Scan) -> Iterator[str]:

@@ -45,6 +45,7 @@ class Table:
         self.aliases = dict(aliases or {})
         self._resolved: dict[tuple[str, str], Symbol | None] = {}
         self._dependencies: dict[str, frozenset[str]] = {}
+        self._needs: dict[str, frozenset[str]] = {}
 
     @cached_property
     def _folders(self) -> frozenset[str]:
@@ -203,6 +204,22 @@ class Table:
             self._dependencies[module] = found
         return found
 
+    def needs(self, module: str) -> frozenset[str]:
+        """Those of them that must be understood before: what a number or a text is can be seen at once.
+
+        ``from . import __version__`` would tie every file to a package that imports them all.
+        """
+        found = self._needs.get(module)
+        if found is None:
+            own = (s for s in self.reads(module) if s.kind == "own" and self.literal(s) is None)
+            found = self._needs[module] = frozenset(s.module for s in own) - {module}
+        return found
+
+    def literal(self, found: Symbol) -> str | None:
+        """The type of a name that is a number or a text, and never anything else; None for all others."""
+        scan = self.scans.get(found.module)
+        return scan.literals.get(found.name) if scan is not None else None
+
     def reached(self) -> frozenset[str]:
         """The files of which another file of the project may get to know a definition, by whatever way.
 
@@ -322,7 +339,7 @@ class Table:
 
     def components(self) -> list[tuple[str, ...]]:
         """The files in the order in which they can be read: what imports one another stands together."""
-        graph = {module: sorted(self.dependencies(module)) for module in sorted(self.scans)}
+        graph = {module: sorted(self.needs(module)) for module in sorted(self.scans)}
         return list(_components(graph))
 
 

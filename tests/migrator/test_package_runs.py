@@ -66,6 +66,52 @@ def test_a_second_run_works_on_what_changed_and_what_depends_on_it(
     assert run("pkg") == ["pkg.layers", *(f"pkg.net{i}" for i in range(8)), "pkg.top"]
 
 
+VERSIONED = """
+from . import __version__, DEBUG
+from .layers import Block
+
+
+class Net(Block):
+    known = __version__ + "a"
+
+    def forward(self, x):
+        return super().forward(x) * (2 if DEBUG else 3)
+"""
+
+
+def test_a_number_of_a_package_that_imports_all_its_files_ties_none_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from migrator.package import build
+
+    together: list[list[str]] = []
+    real = build.Builder.build
+
+    def noted(self: build.Builder, job: build.Job) -> list[build.Outcome]:
+        together.append([module for module, _, _ in job.files])
+        return real(self, job)
+
+    monkeypatch.setattr(build.Builder, "build", noted)
+    named = '__version__ = "1.0"\nDEBUG = {}\nfrom .net import Net\n'
+    files = {"__init__.py": named.format(False), "layers.py": LAYERS, "net.py": VERSIONED}
+    root = write(tmp_path / "src", files)
+
+    def run() -> list[list[str]]:
+        together.clear()
+        conversion = convert_path([root], tmp_path / "out/pkg", cache=tmp_path / "cache")
+        assert conversion.complete, conversion.findings
+        return sorted(together)
+
+    assert run() == [["pkg"], ["pkg.layers"], ["pkg.net"]]
+    assert "known = __version__ + " in (tmp_path / "out/pkg/net.py").read_text()
+    assert run() == []
+    (root / "__init__.py").write_text(named.format('""'))  # of another type now
+    assert run() == [["pkg"], ["pkg.net"]]
+    bound_again = named.format(False) + "def debug():\n    global DEBUG\n    DEBUG = None\n"
+    (root / "__init__.py").write_text(bound_again)
+    assert run() == [["pkg", "pkg.net"]]
+
+
 def test_a_file_is_summed_up_for_those_that_may_read_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
