@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -11,7 +12,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
-from migrator.infer.facts import Facts, FunctionInfo
+from migrator.infer.facts import ClassInfo, Facts, FunctionInfo
 from migrator.infer.python import is_self
 from migrator.infer.signatures import Args
 
@@ -78,12 +79,40 @@ def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -
         creates = node.attr.value.partition("_")[0] in CREATING
         if creates and isinstance(facts.kind(node.value), k.Unknown):
             return is_fetched(facts, function, node.value)
-        plain = function.owner is not None and not function.owner.torch_base
-        return plain and is_self(node.value) and node.attr.value not in function.owner.methods  # type: ignore[union-attr]
+        owner, name = function.owner, node.attr.value
+        if owner is None or owner.torch_base or not is_self(node.value):
+            return False
+        return name not in owner.methods and not _is_of_container(owner, name)
     if isinstance(node, cst.Call):
         name = facts.callee(node)
         return name is None or name in (*facts.names, "builtins.getattr")
     return isinstance(node, cst.Subscript)
+
+
+def _is_of_container(owner: ClassInfo, name: str) -> bool:
+    """Whether a method is that of a container of Python's which a class derives from: ``self.items()`` of a dict."""
+    bases = {
+        base.name for one in owner.lineage() for base in one.bases if isinstance(base, k.Class)
+    }
+    return any(hasattr(_CONTAINERS[base], name) for base in bases & _CONTAINERS.keys())
+
+
+_CONTAINERS: dict[str, type] = {
+    f"{kind.__module__}.{kind.__qualname__}": kind
+    for kind in (
+        dict,
+        list,
+        tuple,
+        set,
+        frozenset,
+        str,
+        OrderedDict,
+        defaultdict,
+        deque,
+        UserDict,
+        UserList,
+    )
+}
 
 
 def is_model(facts: Facts, function: FunctionInfo | None, node: cst.BaseExpression) -> bool:
