@@ -79,10 +79,10 @@ def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -
         creates = node.attr.value.partition("_")[0] in CREATING
         if creates and isinstance(facts.kind(node.value), k.Unknown):
             return is_fetched(facts, function, node.value)
-        owner, name = function.owner, node.attr.value
+        owner, asked = function.owner, node.attr.value
         if owner is None or owner.torch_base or not is_self(node.value):
             return False
-        return name not in owner.methods and not _is_of_container(owner, name)
+        return asked not in owner.methods and not _is_of_container(owner, asked)
     if isinstance(node, cst.Call):
         name = facts.callee(node)
         return name is None or name in (*facts.names, "builtins.getattr")
