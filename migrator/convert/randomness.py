@@ -231,6 +231,15 @@ class RngPlan:
             return info.settled.stores
         return any(self.how(m) == "self" for m in info.methods.values())
 
+    def keeps(self, info: ClassInfo) -> bool:
+        """Whether the constructor of a class is where its generator is stored.
+
+        What it inherits from may do so too late: once it has called the methods that the class overrides.
+        """
+        if not self.stores(info):
+            return False
+        return self.stores_first(info) or not any(map(self.stores, info.lineage()[1:]))
+
 
 _BUILDS = re.compile(
     r"_*(?:build|create|make|get|setup|init)_\w*(?:model|net|module|backbone|encoder|decoder|layer|head|agent|policy)"

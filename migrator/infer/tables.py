@@ -77,6 +77,7 @@ def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -
         return _is_given(facts, function, node)
     if isinstance(node, cst.Attribute):
         creates = node.attr.value.partition("_")[0] in CREATING
+        creates = creates and node.attr.value != "get"  # a dict's: what it gives is there already
         if creates and isinstance(facts.kind(node.value), k.Unknown):
             return is_fetched(facts, function, node.value)
         owner, asked = function.owner, node.attr.value

@@ -383,7 +383,7 @@ def needs_constructor(ctx: Context, info: ClassInfo) -> bool:
     if info.method("__init__") is not None and "__init__" not in info.methods:
         inherited = info.lineage()[1:]
         return (info.asks_training and not any(c.asks_training for c in inherited)) or (
-            ctx.plan.stores(info) and not any(ctx.plan.stores(c) for c in inherited)
+            ctx.plan.keeps(info)
         )
     return info.asks_training or ctx.plan.stores(info) or info.name in ctx.class_values
 
@@ -425,7 +425,7 @@ def extra_lines(ctx: Context, info: ClassInfo) -> list[cst.BaseStatement]:
     parents = info.lineage()[1:]
     if info.asks_training and not any(p.asks_training for p in parents):
         lines.append("self.deterministic = False")
-    if ctx.plan.stores(info) and not any(ctx.plan.stores(p) for p in parents):
+    if ctx.plan.keeps(info):
         lines.append("self.rngs = rngs")
     return [syntax.statement(line) for line in lines]
 
