@@ -147,6 +147,7 @@ class RngPlan:
             more |= {a for a, b in _overrides(methods) if b in reached and a not in reached}
             grown = bool(more)
             reached |= more
+        self._early = frozenset(reached)
         later = {f for f in methods if f not in reached or f.short == "forward"}
         later |= {f for f in reached & self._needs if self._is_called_without(f)}
         later |= self._called_on_anything(
@@ -236,9 +237,20 @@ class RngPlan:
 
         What it inherits from may do so too late: once it has called the methods that the class overrides.
         """
-        if not self.stores(info):
-            return False
-        return self.stores_first(info) or not any(map(self.stores, info.lineage()[1:]))
+        parents = info.lineage()[1:]
+        if not self.stores(info) or not any(map(self.stores, parents)):
+            return self.stores(info)
+        own = {m.short for m in info.methods.values() if self.how(m) == "self"} - {"forward"}
+        return any(
+            name in own and self.early(method)
+            for p in parents
+            for name, method in p.methods.items()
+        )
+
+    def early(self, function: FunctionInfo) -> bool:
+        """Whether a constructor of a module may run a method, whatever else does."""
+        settled = function.settled
+        return settled.early if settled is not None else function in self._early
 
 
 _BUILDS = re.compile(

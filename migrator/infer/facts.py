@@ -119,6 +119,8 @@ class SettledFunction:
     """Parameters, and the attributes that hold their memory once a method has run."""
     hands_keywords: bool = True
     """Of a decorator: what it puts in the place of a function is called with all keywords that that one is."""
+    early: bool = True
+    """A constructor of a module may run it, whatever else does."""
 
 
 @dataclass(frozen=True)

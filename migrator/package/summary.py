@@ -135,6 +135,7 @@ class ForeignFunction(FunctionInfo):
             frozenset(data["only_trained"]),
             frozenset((a, b) for a, b in data["stored"]),
             data["hands_keywords"],
+            data["early"],
         )
         self.dirty = False
 
@@ -248,6 +249,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "generator": info.generator,
         "how": ctx.plan.how(info),
         "builds_time": ctx.plan.builds_time(info),
+        "early": ctx.plan.early(info),
         "writes_first": writes_first_parameter(ctx, info),
         "returned": sorted(returned_arguments(ctx, info)),
         "returns_state": returns_state(ctx, info),
