@@ -74,6 +74,7 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
             )
         if module in STARRED_TOO and isinstance(node.names, cst.ImportStar):
             return _of_others(rw, STARRED_TOO[module])
+        _check_only(rw, node)
         return _constants(node) if module == "torch" else []
     if module.startswith("timm.") and not import_needs_torch(module, node.names):
         return from_timm(rw, node, module)
@@ -91,6 +92,42 @@ def _check_there(rw: Rewriter, node: cst.Import | cst.ImportFrom) -> None:
     if missing is not None:
         what = f"torch {VERSION} has no {missing}: what the import fails for runs in its place"
         raise Failure(node, "API001", what, "write what runs in place of the try")
+
+
+def _check_only(rw: Rewriter, node: cst.ImportFrom) -> None:
+    """Raise a Failure for a name that is torch's in one branch and something else in another, which reads of it mean.
+
+    ``if available(): from torch.x import Mask`` with ``else: Mask = torch.Tensor``: the name stays, the import goes.
+    """
+    index = rw.ctx.source.index
+    around = index.around(node)
+    if isinstance(node.names, cst.ImportStar) or not any(isinstance(n, cst.If) for n in around):
+        return
+    scopes = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
+    if any(isinstance(n, (*scopes, cst.Try)) for n in around):
+        return
+    names = {alias.evaluated_alias or alias.evaluated_name for alias in node.names}
+    others = {
+        one.target.value
+        for one in index.of_type(cst.AssignTarget)
+        if isinstance(one.target, cst.Name)
+        and not any(isinstance(n, scopes) for n in index.around(one))
+    }
+    others |= {one.name.value for one in index.of_type(cst.FunctionDef, cst.ClassDef)}
+    for one in index.of_type(cst.Import, cst.ImportFrom):
+        module = dotted(one.module) if isinstance(one, cst.ImportFrom) and one.module else None
+        if not isinstance(one.names, cst.ImportStar) and not of_torch(module or ""):
+            others |= {alias.evaluated_alias or alias.evaluated_name for alias in one.names}
+    for read in index.of_type(cst.Name):
+        name = read.value
+        if name not in names & others or of_torch(rw.ctx.facts.qualified_name(read) or ""):
+            continue
+        above = index.around(read)[-1]
+        if isinstance(above, (cst.AssignTarget, cst.ImportAlias, cst.FunctionDef, cst.ClassDef)):
+            continue
+        if not (isinstance(above, cst.Attribute) and above.attr is read):
+            what = f"`{name}` is torch's under a condition that is not known here"
+            raise Failure(node, "API001", what, "settle the condition, or leave one of the two")
 
 
 def _of_others(rw: Rewriter, modules: Mapping[str, str]) -> Any:
