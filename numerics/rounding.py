@@ -235,6 +235,8 @@ class RoundingNoise(TorchDispatchMode):
         if name in _SUMS:
             terms = tree_map(_root, _on_squares(func, name, args, kwargs))
             result = func(*args, **kwargs)
+            if name in _REDUCTIONS and args[0].numel() == result.numel():
+                return result  # of one term each, which is not rounded
             if name in _REDUCTIONS and _is_constant(args[0]):
                 terms = terms + _in_order(args[0].numel(), result)
             return tree_map(self._moved, result, terms)
