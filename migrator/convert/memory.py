@@ -36,6 +36,7 @@ from migrator.convert.returned import ANY, returned_arguments, returns_state
 from migrator.convert.sharing import (
     CONTAINERS,
     COPIES,
+    FUNCTIONAL,
     KEEPING,
     NUMPY_VIEWS,
     OVERLAPPING,
@@ -471,7 +472,11 @@ class Aliases:
         return frozenset({f"box:{self._fresh}"})
 
     def _arguments(self, node: cst.Call, state: State) -> frozenset[str]:
-        given = [a.value for a in node.args if a.keyword is None or a.keyword.value != "inplace"]
+        words = [a.keyword.value if a.keyword is not None else "" for a in node.args]
+        given = [a.value for a, word in zip(node.args, words, strict=True) if word != "inplace"]
+        if "inplace" in words and (self.ctx.facts.callee(node) or "").startswith(FUNCTIONAL):
+            told = [a.value for a, w in zip(node.args, words, strict=True) if w == "input"]
+            given = told or given[:1]  # the rest are slopes and rates
         return frozenset().union(*[self.memory(one, state) for one in given])
 
     def _call(self, node: cst.Call, state: State) -> frozenset[str]:

@@ -27,6 +27,7 @@ OVERLAPPING = frozenset(
     "expand expand_as broadcast_to broadcast_tensors meshgrid as_strided unfold".split()
 )
 """Views whose rows may share memory with one another."""
+FUNCTIONAL = "torch.nn.functional."
 PLAIN = ("builtins.len", "builtins.int", "builtins.range", "math.")
 CONTAINERS = frozenset(
     f"builtins.{name}" for name in "list dict set tuple reversed sorted zip enumerate map".split()
