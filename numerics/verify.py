@@ -177,6 +177,8 @@ def profiles_for(spec: InputSpec) -> tuple[str, ...]:
 
 
 _OF_OUTPUTS = (" outputs", " distribution")
+_AT_LEAST = 3
+"""Examples that a check in doubt is given, whatever time they take."""
 
 
 @dataclass
@@ -354,10 +356,19 @@ class _Verification:
 
     def _is_late(self) -> bool:
         """Whether the time for examples is over."""
-        if time.perf_counter() <= self.deadline:
+        if time.perf_counter() <= self.deadline or self._is_undecided():
             return False
         self._cut_short(f"the budget of {self.settings.budget:g} s is used up")
         return True
+
+    def _is_undecided(self) -> bool:
+        """Whether one example or two are too few: a check differed on a boundary, and agreed nowhere yet."""
+        return 0 < len(self.outcomes) < _AT_LEAST and bool(self._never())
+
+    def _never(self) -> set[str]:
+        """The checks that differed on a boundary and agree in no example."""
+        agreed = {name for name, c in self.checks.items() if c.values and c.conditioned}
+        return {outcome.failed for outcome in self.unconfirmed} - agreed
 
     def _is_full(self) -> bool:
         """Whether memory is used up even when nothing is kept that can be made again."""
@@ -483,9 +494,7 @@ class _Verification:
         if not sum(check.values for check in outputs):
             self.notes += ["no number of any output could be compared"] if outputs else []
             return "not compared"
-        agreed = {name for name, c in self.checks.items() if c.values and c.conditioned}
-        never = {outcome.failed for outcome in self.unconfirmed} - agreed
-        if never:
+        if never := self._never():
             self.notes.append(f"{', '.join(sorted(never))}: agree in no example")
             return "not compared"
         if left_out := self._left_out():

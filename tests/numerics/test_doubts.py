@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -164,6 +165,27 @@ def test_a_budget_that_is_used_up_is_said_so() -> None:
     )
     assert report.verdict == "not compared"
     assert any("only 0 of " in note for note in report.notes)
+
+
+def test_a_difference_on_a_boundary_is_not_the_last_word_when_time_is_up() -> None:
+    """One example that hides from its neighbours says nothing yet; two more decide."""
+    whole = Example(sizes=(), profile="ties", seed=0)
+    slept: list[int] = []
+
+    def slow(self: Any, x: torch.Tensor) -> torch.Tensor:
+        if not slept:
+            time.sleep(3.1)
+        slept.append(1)
+        return x * 2
+
+    def wrong(self: Any, x: jax.Array) -> jax.Array:
+        return jnp.where(jnp.all(x * 2 == jnp.round(x * 2)), 3 * x, 2 * x)
+
+    settings = Settings(examples=8, budget=3.0, first=(whole,), train=False)
+    report = run(slow, wrong, weights=False, settings=settings)
+    assert report.verdict == "equal", str(report)
+    assert any("boundary" in note for note in report.notes)
+    assert any("only 2 of 8" in note for note in report.notes), report.notes
 
 
 def spectrum(self: Any, x: torch.Tensor) -> torch.Tensor:
