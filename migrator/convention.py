@@ -95,13 +95,15 @@ def _is_function(node: ast.ClassDef) -> bool:
 
 
 def _reached(file: Outline, owner: str) -> set[str]:
-    """The names that a class makes use of, itself or by functions of the file."""
+    """The names that a class makes use of, itself, by functions of the file, or as what its parts derive from."""
     found: set[str] = set()
     pending: list[ast.AST] = [file.classes[owner]]
     while pending:
         fresh = set(_names(pending.pop())) - found
         found |= fresh
         pending += [file.functions[name] for name in fresh if name in file.functions]
+        for name in fresh & set(file.classes) - {owner}:
+            pending += file.classes[name].bases
     return found
 
 

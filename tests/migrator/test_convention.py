@@ -295,6 +295,23 @@ def test_classes_that_are_used_by_way_of_functions_and_functions_with_gradients(
         main_class(outline(here / "both.py"))
 
 
+def test_a_base_is_used_by_who_uses_a_class_that_derives_from_it(here: Path) -> None:
+    text = (
+        "class Bottle(nn.Module):\n    def forward(self, x):\n        return super().forward(x)\n\n\n"
+        "class Flat(Bottle, nn.Linear):\n    pass\n\n\n"
+    )
+    whole = (
+        "class Whole(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.part = Flat(2, 2)\n\n    def forward(self, x):\n        return self.part(x)\n"
+    )
+    head = "import torch\nfrom torch import nn\n\n\n"
+    (here / "snli.py").write_text(head + text + whole)
+    assert main_class(outline(here / "snli.py")) == "Whole"
+    (here / "snli.py").write_text(head + text + whole.replace("Flat(2, 2)", "nn.Linear(2, 2)"))
+    with pytest.raises(UserError, match="which class"):
+        main_class(outline(here / "snli.py"))
+
+
 def test_a_constructor_that_seeds_torch_draws_all_the_same(here: Path) -> None:
     """What is drawn is not taken for a constant because the constructor seeds the generator."""
     (here / "net.py").write_text(
