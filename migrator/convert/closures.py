@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 
 
@@ -141,14 +142,34 @@ def names_of_parts(ctx: Context, node: cst.Lambda) -> dict[str, cst.BaseExpressi
     if "self" in inside or not foreign <= set(parts) or _defaults_read(ctx, node):
         return None
     written = [
-        one.target.attr.value
+        one.target
         for one in ctx.source.index.of_type(cst.AssignTarget)
         if isinstance(one.target, cst.Attribute)
     ]
+    anywhere = [one.attr.value for one in written]
+    here = [one.attr.value for one in written if not _of_others(ctx, node, one)]
     for name in foreign:  # a name goes on meaning what it meant
-        if any(written.count(step) > 1 for step in _steps(parts[name])):
+        *steps, first = _steps(parts[name])
+        if here.count(first) > 1 or any(anywhere.count(step) > 1 for step in steps):
             return None
     return {name: parts[name] for name in foreign}
+
+
+def _of_others(ctx: Context, node: cst.Lambda, target: cst.Attribute) -> bool:
+    """Whether ``self.mlp`` is one of a class that has nothing to do with the one a lambda stands in."""
+    if not _is_self(target.value):
+        return False
+    own, other = (_class_around(ctx, one) for one in (node, target))
+    if own is None or other is None:
+        return False
+    families = (info.lineage() for info in ctx.facts.classes.values())
+    return not any(own in family and other in family for family in families)
+
+
+def _class_around(ctx: Context, node: cst.CSTNode) -> ClassInfo | None:
+    found = [one for one in ctx.source.index.around(node) if isinstance(one, cst.ClassDef)]
+    infos = ctx.facts.classes.values()
+    return next((info for info in infos if found and info.node is found[-1]), None)
 
 
 def _defaults_read(ctx: Context, node: cst.Lambda) -> bool:

@@ -300,6 +300,26 @@ def test_parts_that_a_kept_function_holds_are_findings(line: str) -> None:
     assert "API001" in rules_of(FUNCTIONS.format(line, "x"))
 
 
+OTHER = """
+
+class Other({}):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.parts(x)
+"""
+
+
+def test_parts_of_other_classes_may_have_the_same_name() -> None:
+    source = FUNCTIONS.format("self.fn = lambda x: m.fc(x)", "self.fn(x)")
+    check(source + OTHER.format("nn.Module"))
+    assert "API001" in rules_of(source + OTHER.format("M"))  # the same module's, then
+    mixed = "\n\nclass Mixed(M, Other):\n    pass\n"
+    assert "API001" in rules_of(source + OTHER.format("nn.Module") + mixed)
+
+
 def test_a_copy_of_a_module_reads_its_own_parts() -> None:
     theirs: dict = {}
     source = FUNCTIONS.format("self.fn = lambda x: m.fc(x)", "self.fn(x)")
