@@ -9,9 +9,9 @@ from flax import nnx
 
 
 class FeatureDropout(nnx.Module):
-    """Zeroes whole channels of (N, C, *spatial), N optional, with probability ``p``."""
+    """Zeroes whole channels of (N, C, …) with probability ``p``; of (C, …) where the rank is not ``batched``."""
 
-    spatial: int
+    batched: int | None = None
 
     def __init__(self, p=0.5, *, rngs: nnx.Rngs):
         self.p = p
@@ -21,7 +21,7 @@ class FeatureDropout(nnx.Module):
     def __call__(self, input):
         if self.deterministic or self.p == 0:
             return input
-        channels = input.shape[: max(input.ndim - self.spatial, 1)]
+        channels = input.shape[: 2 if self.batched in (None, input.ndim) else 1]
         keep = self.rngs.bernoulli(1 - self.p, channels + (1,) * (input.ndim - len(channels)))
         return jnp.where(keep, input / (1 - self.p) if self.p < 1 else 0 * input, 0)
 
@@ -29,19 +29,17 @@ class FeatureDropout(nnx.Module):
 class Dropout1d(FeatureDropout):
     """Zeroes whole channels of (N, C, L) or (C, L)."""
 
-    spatial = 1
+    batched = 3
 
 
 class Dropout2d(FeatureDropout):
-    """Zeroes whole channels of (N, C, H, W)."""
-
-    spatial = 2
+    """Zeroes whole channels of (N, C, H, W); of (N, C, L) and (N, C), too, as torch does."""
 
 
 class Dropout3d(FeatureDropout):
     """Zeroes whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
-    spatial = 3
+    batched = 5
 
 
 class AlphaDropout(nnx.Module):

@@ -55,13 +55,16 @@ def f_dropout2d(input, p=0.5, training=True, inplace=False, *, rngs) -> Tensor["
 
 @op(
     "torch.nn.functional.dropout3d",
-    example={"F.dropout3d(x, 0.1)": "feature_dropout(x, p=0.1, spatial=3, rngs=rngs)"},
+    example={
+        "F.dropout3d(x, 0.1)": "feature_dropout(x, p=0.1, spatial=3 if x.ndim == 5 else x.ndim - 1, rngs=rngs)"
+    },
 )
 def f_dropout3d(input, p=0.5, training=True, inplace=False, *, rngs) -> Tensor["same"]:
-    """Zero whole channels; a batch axis is optional."""
+    """Zero whole channels; of any rank but 5 the first axis is that of channels."""
     if surely(not training or p == 0):
         return input
-    return feature_dropout(input, p=p, training=training, spatial=3, rngs=rngs)
+    spatial = 3 if input.ndim == 5 else input.ndim - 1
+    return feature_dropout(input, p=p, training=training, spatial=spatial, rngs=rngs)
 
 
 @op(

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn.utils import parametrizations, parametrize, rnn
 
 from migrator.weights import load_state_dict, to_state_dict
-from rules.compat import packed
+from rules.compat import dropout_layers, packed
 from rules.compat import parametrizations as compat
 from rules.compat.adaptive import AdaptiveLogSoftmaxWithLoss
 from rules.compat.attention import MultiheadAttention
@@ -27,6 +27,7 @@ from rules.compat.linear import LazyLinear, Linear
 from rules.compat.norm import BatchNorm2d, GroupNorm, InstanceNorm2d, LayerNormNd
 from rules.compat.rnn import GRU, LSTM
 from rules.compat.transformer import TransformerEncoder, TransformerEncoderLayer
+from rules.ops import nn_dropout
 from tests.rules.moduledb import definitions
 
 RNGS = nnx.Rngs(0)
@@ -151,6 +152,32 @@ def test_channel_dropout_drops_whole_channels_and_rescales() -> None:
     assert abs((found == 0).mean() - 0.4) < 0.05
     layer.eval()
     assert (layer(jnp.ones((2, 3, 4, 4))) == 1).all()
+
+
+def varying(kept: np.ndarray) -> list[bool]:
+    """Along which axes elements are dropped each by itself."""
+    return [not (kept == np.take(kept, [0], axis=axis)).all().item() for axis in range(kept.ndim)]
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [
+        (f"{n}d", rank)
+        for n, ranks in {1: (2, 3), 2: (2, 3, 4, 5), 3: (2, 3, 4, 5)}.items()
+        for rank in ranks
+    ],
+)
+@pytest.mark.filterwarnings("ignore:dropout")
+def test_channels_are_dropped_along_the_axes_that_torch_takes_whatever_the_rank(
+    name: str, rank: int
+) -> None:
+    x = np.ones((6,) * rank, np.float32)
+    torch.manual_seed(0)
+    want = varying(getattr(torch.nn, f"Dropout{name}")(0.5)(torch.tensor(x)).numpy())
+    layer = getattr(dropout_layers, f"Dropout{name}")(0.5, rngs=nnx.Rngs(0))
+    assert varying(np.asarray(layer(jnp.asarray(x)))) == want
+    function = getattr(nn_dropout, f"f_dropout{name}")
+    assert varying(np.asarray(function(jnp.asarray(x), 0.5, rngs=nnx.Rngs(0)))) == want
 
 
 def test_alpha_dropout_keeps_mean_and_variance_of_selu() -> None:
