@@ -1,9 +1,14 @@
 """Schedules that are computed in float64 and given back to numpy."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
+from flax import nnx
 
-from tests.convert.tools import HEADER, convert
+from migrator import to_state_dict
+from tests.convert.tools import HEADER, convert, loaded
 
 SCHEDULE = '''
 import numpy as np
@@ -49,4 +54,88 @@ def test_what_leaves_as_a_tensor_or_is_not_all_of_float64_stays(line: str) -> No
     source = (
         f"def other(x: torch.Tensor):\n    return x + torch.ones(3)\n\n\ndef make(n):\n    {line}\n"
     )
+    assert "x64" not in convert(source).code
+
+
+DIFFUSION = """
+def linear(n):
+    scale = 1000 / n
+    return torch.linspace(scale * 1e-4, scale * 0.02, n, dtype=torch.float64)
+
+
+def cosine(n, s=0.008):
+    t = torch.linspace(0, n, n + 1, dtype=torch.float64) / n
+    alphas = torch.cos((t + s) / (1 + s) * 1.5707963) ** 2
+    betas = 1 - (alphas[1:] / alphas[:-1])
+    return torch.clip(betas, 0, 0.999)
+
+
+class M(nn.Module):
+    def __init__(self, name="cosine", n=1000, weighted=True):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        if name == "linear":
+            schedule = linear
+        elif name == "cosine":
+            schedule = cosine
+        else:
+            raise ValueError(name)
+
+        betas = schedule(n)
+        alphas = torch.cumprod(1.0 - betas, dim=0)
+        n, = betas.shape
+        self.n = int(n)
+        keep = lambda name, value: self.register_buffer(name, value.to(torch.float32))
+        keep("alphas", alphas)
+        self.register_buffer("noise", torch.sqrt(1.0 - alphas).float())
+        snr = alphas / (1 - alphas)
+        if weighted:
+            snr = snr.clone()
+            snr.clamp_(max=5)
+        keep("weights", snr)
+        self.last = nn.Linear(n % 7 + 1, 4)
+
+    def forward(self, x):
+        return self.fc(x) * self.alphas[0]
+"""
+
+
+@pytest.mark.parametrize("name", ["cosine", "linear"])
+def test_what_a_constructor_computes_in_float64_has_its_digits_in_float32(name: str) -> None:
+    theirs, ours, code = loaded(DIFFUSION)
+    assert code.count("with jax.enable_x64(True):") == 1
+    assert "build(" not in code
+    model, port = theirs["M"](name), ours["M"](name, rngs=nnx.Rngs(0))
+    state = to_state_dict(port)
+    for key in ("alphas", "noise", "weights"):
+        want = model.state_dict()[key].numpy()
+        assert state[key].dtype == want.dtype == np.float32
+        np.testing.assert_allclose(state[key], want, rtol=2e-7)
+    dtypes = {leaf.dtype for leaf in jax.tree.leaves(nnx.state(port, nnx.Param))}
+    assert dtypes == {jnp.dtype("float32")}
+    made = nnx.jit(lambda: ours["M"](name, rngs=nnx.Rngs(0)))()
+    np.testing.assert_allclose(to_state_dict(made)["noise"], model.noise.numpy(), rtol=2e-7)
+    x = torch.ones(2, 4)
+    assert port(jnp.ones((2, 4))).dtype == jnp.float32
+    assert model(x).dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        ('keep("weights", snr)', 'self.register_buffer("weights", snr)'),
+        ('keep("alphas", alphas)', 'self.n = torch.arange(3) * 1\n        keep("alphas", alphas)'),
+        ("n, = betas.shape", "n, = betas.shape\n        self.mid = nn.Linear(4, 4)"),
+        ("n, = betas.shape", "steps = torch.arange(n)"),
+        ("betas = schedule(n)", "betas = schedule(n).float()"),
+        ("n + 1, dtype=torch.float64)", "n + 1)"),
+        ("schedule = linear", "schedule = self.fc"),
+    ],
+    ids=["kept", "integers", "drawn", "read later", "cast", "of 32 bits", "a layer"],
+)
+def test_statements_that_leave_more_than_float32_stay(line: str, other: str) -> None:
+    source = DIFFUSION.replace(line, other)
+    assert source != DIFFUSION
+    if other.startswith("steps"):
+        source = source.replace("n % 7 + 1", "len(steps)")
     assert "x64" not in convert(source).code

@@ -12,7 +12,7 @@ from migrator.convert.context import Context, Failure, Frame
 from migrator.convert.own_modes import NAME, besides, sets_mode, with_base
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
-from migrator.convert.passes.doubles import computes_in_double, in_64_bits
+from migrator.convert.passes.doubles import computes_in_double, in_64_bits, with_doubles
 from migrator.convert.passes.initializers import returned_parameters
 from migrator.convert.passes.making_functions import check_decorator, for_callers
 from migrator.convert.rewriter import PASS, Rewriter, converts
@@ -80,7 +80,7 @@ def function_def(rw: Rewriter, node: cst.FunctionDef) -> Any:
     name = node.name
     if owner is not None:
         if info.short == "__init__":
-            body = _constructor_body(ctx, info, body)
+            body = _constructor_body(ctx, info, with_doubles(ctx, info, body))
         elif info.short == "forward":
             name = syntax.changed(name, value="__call__")
         elif sets:

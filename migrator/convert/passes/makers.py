@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.children import left_to_heirs
+from migrator.convert.chosen_functions import meant
 from migrator.convert.context import Context
 from migrator.convert.passes.containers import NAMES
 from migrator.convert.passes.foreign import makes_functions
@@ -44,6 +45,8 @@ def unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     func = node.func
     if isinstance(func, cst.Call) and activation_helper(ctx.facts, func) is not None:
         return None  # what it finds draws nothing while it is made
+    if (made := meant(ctx, frame.info, func)) and all(ctx.plan.how(one) is None for one in made):
+        return None  # functions that draw nothing
     if isinstance(func, cst.Call) and _is_raised(ctx, node):
         return None  # ``raise type(error)(message)``
     held = isinstance(func, (cst.Subscript, cst.Call)) or (  # REGISTRY[name](dim), get(name)(dim)
