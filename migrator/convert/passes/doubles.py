@@ -166,7 +166,7 @@ def _stays_inside(node: cst.CSTNode, doubles: set[str], made: set[str]) -> bool:
     return True
 
 
-def _reads_arrays(node: cst.BaseExpression, arrays: set[str]) -> bool:
+def _reads_arrays(node: cst.CSTNode, arrays: set[str]) -> bool:
     """Whether a value is, or holds, what is computed from arrays: more than their sizes."""
     if isinstance(node, cst.Attribute) and node.attr.value in ("shape", "ndim", "size"):
         return False
