@@ -21,7 +21,6 @@ noise, so agreement there proves nothing.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -108,25 +107,28 @@ def compare(
         return Difference(name)
     if not np.issubdtype(reference.dtype, np.inexact):
         return _compare_exact(name, own, port)
-    settled = _settled(own)
-    pattern = _same_pattern(own[0], port) | ~settled | _beyond(reference, own[0])
-    if undefined:
-        pattern |= np.isnan(own[0])
-    if not pattern.all():
-        where = tuple(int(i) for i in np.argwhere(~pattern)[0])
-        problem = f"{port[where]} at {list(where)} where torch has {own[0][where]}"
-        return Difference(name, problem=problem, where=where)
-    usable = np.isfinite(own[0]) & settled & np.isfinite(reference)
-    if not usable.any():
-        return Difference(name, ill_conditioned=not settled.all())
-    reference, port, *own = (np.where(usable, x, 0) for x in (reference, port, *own))
+    values = reference.size
+    if not all(np.isfinite(run).all() for run in (reference, port, *own)):
+        settled = _settled(own)
+        pattern = _same_pattern(own[0], port) | ~settled | _beyond(reference, own[0])
+        if undefined:
+            pattern |= np.isnan(own[0])
+        if not pattern.all():
+            where = tuple(int(i) for i in np.argwhere(~pattern)[0])
+            problem = f"{port[where]} at {list(where)} where torch has {own[0][where]}"
+            return Difference(name, problem=problem, where=where)
+        usable = np.isfinite(own[0]) & settled & np.isfinite(reference)
+        if not usable.any():
+            return Difference(name, ill_conditioned=not settled.all())
+        values = int(usable.sum())
+        reference, port, *own = (np.where(usable, x, 0) for x in (reference, port, *own))
     eps = _digits(dtype, reference, own)
     found = [
         _compare_group(name, *_inside(group, reference, port, own), eps, context)
         for group in magnitudes(np.maximum(np.abs(reference), np.abs(own[0])))
     ]
     worst = max(found, key=lambda difference: (not difference.ill_conditioned, difference.ratio))
-    return replace(worst, values=int(usable.sum()))
+    return replace(worst, values=values)
 
 
 def _digits(dtype: str, reference: np.ndarray, own: Sequence[np.ndarray]) -> float:
@@ -162,13 +164,15 @@ def magnitudes(sizes: np.ndarray) -> list[np.ndarray]:
     A mask's values are nearly the same, and three orders of magnitude above the others, which are more than a
     few. Other tensors of mixed magnitude stay whole: their small values carry the rounding of the large ones.
     """
-    ordered = np.sort(sizes[sizes > _TINY])
-    with np.errstate(over="ignore"):
-        jumps = np.flatnonzero(ordered[1:] > _GAP * ordered[:-1]) + 1
-    alike = (i for i in jumps if ordered[-1] - ordered[i] <= _ALIKE * ordered[i])
-    bounds = [float(ordered[i]) for i in alike if i >= _GROUP]
-    edges = [-1.0, *bounds, np.inf]
-    return [(sizes >= low) & (sizes < high) for low, high in itertools.pairwise(edges)]
+    largest = sizes.max(initial=0.0)
+    mask = largest - sizes <= _ALIKE * sizes
+    others = sizes[(sizes > _TINY) & ~mask]
+    if largest > _TINY and others.size >= _GROUP:
+        with np.errstate(over="ignore"):
+            apart = sizes[mask].min() > _GAP * others.max()
+        if apart:
+            return [~mask, mask]
+    return [np.ones_like(mask)]
 
 
 def _compare_group(
@@ -329,7 +333,7 @@ def compare_all(
 
 
 def _same_everywhere(reference: np.ndarray, port: np.ndarray, own: Sequence[np.ndarray]) -> bool:
-    """Whether a float tensor is the same in all runs, as most of a state is: no need to sort its magnitudes."""
+    """Whether a float tensor is the same in all runs, as most of a state is: no need to look at its magnitudes."""
     if not np.issubdtype(reference.dtype, np.inexact) or not reference.size:
         return False
     return all(np.array_equal(reference, run) for run in (port, *own))

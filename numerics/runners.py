@@ -62,6 +62,12 @@ def cotangent(seed: int, index: int, shape: tuple[int, ...]) -> np.ndarray:
     return np.random.default_rng([seed, index]).standard_normal(shape).astype(np.float32)
 
 
+def _kept(value: torch.Tensor) -> np.ndarray:
+    """A tensor of the state as it is now, whatever is written to it later."""
+    converted = value.dtype.is_floating_point and value.dtype != torch.float64
+    return to_numpy(value) if converted else to_numpy(value).copy()
+
+
 def to_numpy(value: Any) -> np.ndarray:
     """A tensor or array as numpy, floats as float64 (bfloat16 has no numpy type of its own)."""
     if isinstance(value, torch.Tensor):
@@ -126,7 +132,7 @@ def run_torch(
         gradients=gradients,
         cotangents=weights,
         state={
-            name: to_numpy(value).copy()
+            name: _kept(value)
             for name, value in module.state_dict().items()
             if isinstance(value, torch.Tensor)
         },
