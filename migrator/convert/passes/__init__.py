@@ -58,6 +58,7 @@ ORDER = (
     "casting",
     "zero_dims",
     "powers",
+    "quotients",
     "initializers",
     "lost_writes",
     "functions",
