@@ -123,7 +123,8 @@ def test_what_a_constructor_computes_in_float64_has_its_digits_in_float32(name: 
 @pytest.mark.parametrize(
     ("line", "other"),
     [
-        ('keep("weights", snr)', 'self.register_buffer("weights", snr)'),
+        ('keep("weights", snr)', "self.weights = snr"),
+        ('keep("weights", snr)', 'buffer = 1\n        self.register_buffer("weights", snr)'),
         ('keep("alphas", alphas)', 'self.n = torch.arange(3) * 1\n        keep("alphas", alphas)'),
         ("n, = betas.shape", "n, = betas.shape\n        self.mid = nn.Linear(4, 4)"),
         ("n, = betas.shape", "steps = torch.arange(n)"),
@@ -131,7 +132,7 @@ def test_what_a_constructor_computes_in_float64_has_its_digits_in_float32(name: 
         ("n + 1, dtype=torch.float64)", "n + 1)"),
         ("schedule = linear", "schedule = self.fc"),
     ],
-    ids=["kept", "integers", "drawn", "read later", "cast", "of 32 bits", "a layer"],
+    ids=["kept", "a name", "integers", "drawn", "read later", "cast", "of 32 bits", "a layer"],
 )
 def test_statements_that_leave_more_than_float32_stay(line: str, other: str) -> None:
     source = DIFFUSION.replace(line, other)
@@ -139,3 +140,48 @@ def test_statements_that_leave_more_than_float32_stay(line: str, other: str) -> 
     if other.startswith("steps"):
         source = source.replace("n % 7 + 1", "len(steps)")
     assert "x64" not in convert(source).code
+
+
+TRAINER = """
+class M(nn.Module):
+    def __init__(self, n=1000):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.register_buffer("betas", torch.linspace(1e-4, 0.02, n).double())
+        alphas = 1.0 - self.betas
+        bar = torch.cumprod(alphas, dim=0)
+        self.register_buffer("signal", torch.sqrt(bar))
+        self.register_buffer("noise", torch.sqrt(1.0 - bar))
+
+    def forward(self, x):
+        return self.fc(x) * self.signal[1].float() + self.noise[1].float()
+"""
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_buffers_of_float64_have_its_digits_as_well(x64: bool) -> None:
+    theirs, ours, code = loaded(TRAINER)
+    assert code.count("with jax.enable_x64(True):") == 1
+    model = theirs["M"]()
+    with jax.enable_x64(x64):
+        port = ours["M"](rngs=nnx.Rngs(0))
+        state = nnx.state(port)
+    for key in ("betas", "signal", "noise"):
+        got = np.asarray(state[key][...])
+        assert got.dtype == (np.float64 if x64 else np.float32)
+        np.testing.assert_allclose(got, model.state_dict()[key].numpy(), rtol=5e-7)
+    made = nnx.jit(lambda: ours["M"](rngs=nnx.Rngs(0)))()
+    np.testing.assert_allclose(made.noise[...], model.noise.numpy(), rtol=5e-7)
+    assert port(jnp.ones((2, 4))).dtype == jnp.float32
+
+
+def test_a_single_buffer_of_float64() -> None:
+    one = TRAINER.replace('self.register_buffer("betas", ', "betas = (").replace(
+        "self.betas", "betas"
+    )
+    one = one.replace('self.register_buffer("signal", torch.sqrt(bar))', "")
+    one = one.replace("self.signal[1].float()", "2")
+    theirs, ours, code = loaded(one)
+    assert "self.noise.set_value(self.noise[...].astype(float))" in code
+    port = ours["M"](rngs=nnx.Rngs(0))
+    np.testing.assert_allclose(port.noise[...], theirs["M"]().noise.numpy(), rtol=5e-7)
