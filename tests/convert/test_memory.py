@@ -589,28 +589,3 @@ def test_a_layer_whose_place_another_takes_gives_new_memory_no_more(source: str)
 )
 def test_a_layer_whose_place_a_layer_with_new_results_takes(source: str) -> None:
     check(source)
-
-
-BY_CONFIG = """
-class M(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.config = [("leaky", [0.2, True]), ("double", [0.5, True]), ("leaky", [0.1, False])]
-
-    def forward(self, x):
-        x = x + 1
-        for name, param in self.config:
-            if name == "leaky":
-                x = F.leaky_relu(x, negative_slope=param[0], inplace=param[1])
-            else:
-                x = F.relu(x * 2, inplace=param[1]) - name.count("d")
-        return x
-"""
-
-
-def test_what_is_rectified_in_place_is_no_memory_of_the_slope() -> None:
-    check(BY_CONFIG)
-    own = BY_CONFIG.replace("x = x + 1", "y = x = x + 1").replace("return x", "return x + y")
-    assert rules_of(own)[0] == "MUT001"
-    by_name = own.replace("F.leaky_relu(x, ", "F.leaky_relu(input=x, ")
-    assert rules_of(by_name)[0] == "MUT001"
