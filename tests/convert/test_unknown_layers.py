@@ -8,7 +8,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import convert, loaded
+from tests.convert.tools import convert, loaded, rules_of
 
 MODEL = """
 class M(nn.Module):
@@ -166,3 +166,66 @@ class M(nn.Module):
     state = migrator.to_state_dict(ours["M"](rngs=nnx.Rngs(0)))
     np.testing.assert_allclose(state["emb.weight"], 0.2)
     assert len(np.unique(state["fc.weight"])) > 1
+
+
+ELSEWHERE = """
+def rows(layer):
+    w = layer.weight
+    return w / w.norm(dim=1, keepdim=True)
+
+
+def sizes(model):
+    return [one.weight.shape[0] for one in (model.fc, model.table)], model.fc.weight.size(1)
+
+
+def tied(x, layer):
+    return x @ layer.weight.t() + layer.weight[0].sum()
+
+
+def shown(model, name):
+    layer = getattr(model, name)
+    return layer.weight.data * 2 + layer.bias.data[0]
+
+
+class Adapter(nn.Module):
+    def __init__(self, base, rank=2):
+        super().__init__()
+        self.base = base
+        self.a = nn.Parameter(torch.ones(rank, base.weight.shape[1]))
+
+    def forward(self, x):
+        return F.linear(x, self.base.weight * 2, self.base.bias) + (x @ self.a.T).sum()
+"""
+
+
+def test_a_layer_that_another_file_hands_over() -> None:
+    """Nothing in the file tells of the argument; its weight lies as in torch."""
+    source = f"def start(m):\n    pass\n{MODEL}{ELSEWHERE}"
+    theirs, ours, _ = loaded(source)
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    x = torch.randn(5, 4)
+    y = torch.randn(5, 2)
+    given = x.numpy(), y.numpy()
+    pairs = [
+        (theirs["rows"](model.fc), ours["rows"](port.fc)),
+        (theirs["rows"](model.table), ours["rows"](port.table)),
+        (theirs["tied"](x, model.fc), ours["tied"](given[0], port.fc)),
+        (theirs["tied"](y, model.table), ours["tied"](given[1], port.table)),
+        (theirs["shown"](model, "fc"), ours["shown"](port, "fc")),
+    ]
+    outer = theirs["Adapter"](model.fc), ours["Adapter"](port.fc, rngs=nnx.Rngs(0))
+    pairs.append((outer[0](x), outer[1](given[0])))
+    for want, got in pairs:
+        np.testing.assert_allclose(got, want.detach().numpy(), rtol=1e-4, atol=1e-5)
+    assert theirs["sizes"](model) == ours["sizes"](port)
+
+
+@pytest.mark.parametrize("line", ["m.weight[:2] = 0", "m.weight *= 2", "m.weight.data += 1"])
+def test_parts_of_a_weight_that_is_not_known(line: str) -> None:
+    assert rules_of(f"def scale(m):\n    {line}\n") == ["MUT002"]
+
+
+@pytest.mark.parametrize("name", ["cfg", "args"])
+def test_settings_have_a_weight_of_their_own(name: str) -> None:
+    assert "weight_of" not in convert(f"def f({name}, x):\n    return x * {name}.weight\n").code

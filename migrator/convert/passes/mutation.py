@@ -19,6 +19,7 @@ from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets, unknown_items
 from migrator.convert.passes.bounded_writes import fills, within_bounds
 from migrator.convert.passes.state_alias import named_state, with_state
+from migrator.convert.passes.unknown_layers import is_of_argument
 from migrator.convert.passes.view_writes import (
     is_new,
     is_part_of_new,
@@ -93,7 +94,7 @@ def new_value(rw: Rewriter, node: cst.Call, name: str) -> cst.BaseExpression:
     else:
         current = targets.current(rw, receiver)
     args = [CallArg(None, receiver, current, rw.ctx.kind(receiver)), *call_args(rw, node.args)]
-    args += [one for one in told(rw.ctx, node, args, rules) if one.keyword == "fits"]
+    args += [one for one in told(rw.ctx, node, args, rules) if one.keyword in ("fits", "distinct")]
     if base.endswith("_") or not _changes_dtype(rw, rules, args):
         return convert_call(rw, node, base, rules, args).node  # its own definition keeps the dtype
     if inner is not None:  # all of a chain keep the dtype of what it writes to
@@ -389,6 +390,9 @@ def _item_of_unknown(rw: Rewriter, node: cst.Assign, target: cst.Subscript) -> A
     from migrator.convert.passes.item_writes import set_items
 
     held = target.value
+    if is_of_argument(rw.ctx, held):
+        what = "parts of a parameter are written whose layer is not known"
+        raise Failure(node, "MUT002", what, "annotate the layer, or write to `weight.data`")
     if not isinstance(held, cst.Attribute) or held.attr.value != "data":
         return None
     unknown = targets.found_at_run_time(rw.ctx, held.value)
@@ -433,8 +437,9 @@ def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     from migrator.convert.passes.training import add_to_training
 
     held = node.target.value if isinstance(node.target, cst.Subscript) else node.target
-    if isinstance(held, cst.Attribute) and held.attr.value == "data":
-        if targets.found_at_run_time(rw.ctx, held.value) is not None:
+    if isinstance(held, cst.Attribute):
+        data = held.attr.value == "data" and targets.found_at_run_time(rw.ctx, held.value)
+        if data or is_of_argument(rw.ctx, held):
             what = "a parameter is written whose layer is not known"
             raise Failure(
                 node, "MUT002", what, "annotate the layer, or write with mul_() and its like"

@@ -24,7 +24,7 @@ def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     ctx = rw.ctx
     if node.attr.value != "weight":
         return None
-    if not _is_asked_for_its_shape(rw, node):
+    if not _is_asked_for_its_shape(rw, node) and not _is_read_of_argument(ctx, node):
         if ctx.frame is None or targets.found_at_run_time(ctx, node) is None:
             return None
         if ctx.in_init and not _is_value(ctx, node):
@@ -37,6 +37,67 @@ def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
             return None
     name = ctx.helpers.need(module_file("rules.compat.initialize"), "weight_of")
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.value))])
+
+
+def _is_read_of_argument(ctx: Context, node: cst.Attribute) -> bool:
+    """Whether a function reads ``m.weight`` as a value, where nothing says what its argument ``m`` is."""
+    return is_of_argument(ctx, node) and ctx.facts.tree.has(node) and _reads(ctx, node)
+
+
+def is_of_argument(ctx: Context, node: cst.CSTNode) -> bool:
+    """``m.weight`` of an argument or a local name, ``self.layer.weight`` of what a module was handed: nothing is known.
+
+    A function of another file may hand over a layer. Whatever else it is, the helper gives what it calls its weight.
+    """
+    if not isinstance(node, cst.Attribute) or node.attr.value != "weight" or ctx.frame is None:
+        return False
+    held, root = node.value, node.value
+    while isinstance(root, (cst.Attribute, cst.Subscript)):
+        held, root = root, root.value
+    if not isinstance(root, cst.Name) or ctx.frame.info.settled is not None:
+        return False
+    if not all(isinstance(ctx.kind(one), k.Unknown) for one in (node.value, node)):
+        return False
+    if isinstance(held, cst.Attribute) and ctx.is_self(root):
+        return held.attr.value not in _SETTINGS
+    known = root.value not in ctx.frame.locals or not isinstance(ctx.kind(root), k.Unknown)
+    return not known and root.value not in _SETTINGS
+
+
+_SETTINGS = frozenset("args cfg conf config hparams opt options opts params".split())
+"""What settings are called, of which ``weight`` may be one."""
+_OF_PARAMETERS = frozenset("data grad requires_grad requires_grad_ register_hook".split())
+"""What is asked of a parameter, and not of its value."""
+
+
+def _reads(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a parameter is read as a value: ``w.shape``, ``w * 2``, ``F.linear(x, w)``; by another name too."""
+    above, parent = [None, *ctx.facts.tree.around(node)][-2:]
+    if isinstance(parent, cst.Attribute):
+        if parent.attr.value == "data":
+            return _reads(ctx, parent)
+        written = parent.attr.value.endswith("_") or parent.attr.value in _OF_PARAMETERS
+        return parent.value is node and not written and not isinstance(above, cst.AssignTarget)
+    if isinstance(parent, cst.Arg) and isinstance(above, cst.Call):
+        name = ctx.facts.callee(above) or ""
+        reads = name.startswith(("torch.", "Tensor.")) and "init." not in name
+        return reads and not name.endswith("_") and name not in _MAKING
+    if isinstance(parent, cst.Subscript):
+        return parent.value is node and not isinstance(above, (cst.AssignTarget, cst.AugAssign))
+    if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
+        target = parent.targets[0].target
+        if isinstance(target, cst.Subscript):
+            return True  # into another tensor
+        names = ctx.facts.tree.within(ctx.frame.info.node.body, cst.Name) if ctx.frame else ()
+        return isinstance(target, cst.Name) and all(
+            _reads(ctx, one) for one in names if one.value == target.value and one is not target
+        )
+    if isinstance(parent, cst.Return):
+        return not ctx.in_init
+    return isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation))
+
+
+_MAKING = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"})
 
 
 def _is_value(ctx: Context, node: cst.Attribute) -> bool:
@@ -65,8 +126,12 @@ def data_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     if node.attr.value != "data":
         return None
     held = targets.found_at_run_time(ctx, node.value)
-    if held is None or not k.is_any_module(ctx.kind(held.value)):
+    if held is None:
         return None
+    weight = syntax.changed(held, attr=cst.Name("weight"))  # as is asked of a bias
+    if not k.is_any_module(ctx.kind(held.value)):
+        if not is_of_argument(ctx, weight) or not _reads(ctx, node):
+            return None
     made = rw.visit(held)
     return made if isinstance(made, cst.Call) else targets.dereferenced(made)
 
