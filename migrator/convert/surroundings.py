@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from migrator.assignments import is_target
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.convert.divided import divides
 from migrator.convert.expand import CallArg
 from migrator.infer import kinds as k
@@ -19,7 +19,9 @@ _NARROW = frozenset("uint8 int8 int16 byte char short ByteTensor CharTensor Shor
 
 def told(ctx: Context, node: cst.Call, args: list[CallArg], rules: Sequence[Rule]) -> list[CallArg]:
     """The arguments that no call writes, for the definitions that ask for them."""
-    asked = {n for rule in rules for n in ("unpacked", "narrow", "fits") if n in rule.by_name}
+    asked = {
+        n for rule in rules for n in ("unpacked", "narrow", "fits", "distinct") if n in rule.by_name
+    }
     found = []
     count = unpacked(ctx, node) if "unpacked" in asked else 0
     if count > 2 and not divides(ctx, node, count):
@@ -32,7 +34,41 @@ def told(ctx: Context, node: cst.Call, args: list[CallArg], rules: Sequence[Rule
         found.append(CallArg("narrow", value_, value_, k.Const(True)))
     if "fits" in asked and _fits(ctx, args):
         found.append(CallArg("fits", cst.Name("True"), cst.Name("True"), k.Const(True)))
+    if "distinct" in asked and _distinct(ctx, node, args, rules):
+        found.append(CallArg("distinct", cst.Name("True"), cst.Name("True"), k.Const(True)))
     return found
+
+
+def _distinct(ctx: Context, node: cst.Call, args: list[CallArg], rules: Sequence[Rule]) -> bool:
+    """Whether ``x.index_copy(dim, index, source)`` and its kin list each place once, or no gradient counts."""
+    from migrator.convert.passes.repeated_places import are_distinct
+
+    names = next(rule.positional for rule in rules if "distinct" in rule.by_name)
+    plain = [one for one in args if not one.keyword]
+    given = {**dict(zip(names, plain)), **{one.keyword: one for one in args if one.keyword}}  # noqa: B905
+    index = next((given[name] for name in ("index", "indices") if name in given), None)
+    value = next((given[name] for name in ("src", "source", "values") if name in given), None)
+    if index is None or value is None or not isinstance(value.kind, k.Tensor):
+        return False
+    row = given.get("dim") if "src" in given else None
+    parts = (index.original, value.updated, row.original if row is not None else None)
+    if not all(one is None or isinstance(one, cst.BaseExpression) for one in parts):
+        return False
+    if "indices" in given:
+        _check_masks(ctx, node, index.original)
+    return are_distinct(ctx, args[0].kind, *parts)
+
+
+def _check_masks(ctx: Context, node: cst.Call, indices: cst.CSTNode) -> None:
+    """Raise a Failure for ``x.index_put((mask,), values)``: where each of the values goes, the data say."""
+    parts = (
+        [e.value for e in indices.elements] if isinstance(indices, (cst.Tuple, cst.List)) else []
+    )
+    kinds = [ctx.kind(one) for one in parts]
+    if any(isinstance(one, k.Tensor) and one.dtype == "bool" for one in kinds):
+        what = "values assigned through a boolean mask are placed by data"
+        advice = "use jnp.where(mask, values, x) with values of x's shape"
+        raise Failure(node, "DYN001", what, advice)
 
 
 def _fits(ctx: Context, args: list[CallArg]) -> bool:

@@ -3,8 +3,9 @@
 https://docs.pytorch.org/docs/stable/torch.html#indexing-slicing-joining-mutating-ops
 
 An index out of range raises in torch. In JAX ``x[index]`` clamps it, ``jnp.take`` gives NaN (or the smallest
-integer), and ``x.at[index]`` drops the update. Of duplicate indices a *set* keeps any one in both; an *add*
-counts all (of booleans: *or*). What selects by a mask or searches for values has a shape that depends on the data and is refused.
+integer), and ``x.at[index]`` drops the update. Of duplicate indices a *set* keeps any one in both, but torch gives the
+gradient of the place to each value that is written there (``set_each``), JAX to the one that stays; an *add* counts all
+(of booleans: *or*). What selects by a mask or searches for values has a shape that depends on the data and is refused.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 from rules.compat.indexing import along_axis, at_places, first_nonzero
 from rules.compat.indexing import masked_scatter as put_where
 from rules.compat.scatter_reduce import reduce_at
+from rules.compat.written import set_each
 from rules.registry import is_bool, is_float, op, surely, unsupported
 
 
@@ -63,12 +65,17 @@ def index_select(input, dim, index) -> Tensor["same"]:
     "torch.scatter",
     "Tensor.scatter",
     example={
-        "x.scatter(1, i, y)": "x.at[along_axis(i, 1)].set(at_places(y, i))",
+        "x.scatter(1, i, y)": "set_each(x.at[along_axis(i, 1)], at_places(y, i))",
         "x.scatter(1, i, torch.ones_like(i))": "x.at[along_axis(i, 1)].set(jnp.ones_like(i))",
     },
 )
-def scatter(input, dim, index, src: Tensor, *, reduce=None, fits=False) -> Tensor["same"]:
-    """Writes ``src`` at ``index`` along ``dim``; of duplicate indices any one wins. ``fits``: it is no larger."""
+def scatter(
+    input, dim, index, src: Tensor, *, reduce=None, fits=False, distinct=False
+) -> Tensor["same"]:
+    """Writes ``src`` at ``index`` along ``dim``; of duplicate indices any one wins, and each has a gradient.
+
+    ``fits``: it is no larger. ``distinct``: no place is listed twice, or no gradient counts.
+    """
     if surely(input.ndim == 0):
         return scatter(input[None], 0, index.reshape(-1), src.reshape(-1), reduce=reduce)[0]
     if not fits:
@@ -81,7 +88,9 @@ def scatter(input, dim, index, src: Tensor, *, reduce=None, fits=False) -> Tenso
         return input.at[along_axis(index, dim)].max(src)
     if reduce == "multiply":
         return input.at[along_axis(index, dim)].min(src)
-    return input.at[along_axis(index, dim)].set(src)
+    if distinct:
+        return input.at[along_axis(index, dim)].set(src)
+    return set_each(input.at[along_axis(index, dim)], src)
 
 
 @op(
@@ -187,12 +196,19 @@ def index_add(input, dim, index, source, *, alpha=1) -> Tensor["same"]:
 @op(
     "torch.index_copy",
     "Tensor.index_copy",
-    example={"x.index_copy(0, i, y)": "x.at[i].set(y)"},
+    example={
+        "x.index_copy(0, i, y)": "set_each(x.at[i], y)",
+        "x.index_copy(0, torch.arange(2), y)": "x.at[jnp.arange(2)].set(y)",
+    },
 )
-def index_copy(input, dim, index, source) -> Tensor["same"]:
-    """Replaces the rows ``index`` by those of ``source``."""
+def index_copy(input, dim, index, source, *, distinct=False) -> Tensor["same"]:
+    """Replaces the rows ``index`` by those of ``source``, each of which has a gradient. ``distinct``: as of scatter."""
     if surely(input.ndim == 0):
         return source.reshape(())
+    if not distinct and dim >= 0:
+        return set_each(input.at[(slice(None),) * dim + (index,)], source)
+    if not distinct:
+        return set_each(input.at[(..., index) + (slice(None),) * (-dim - 1)], source)
     if dim >= 0:
         return input.at[(slice(None),) * dim + (index,)].set(source)
     return input.at[(..., index) + (slice(None),) * (-dim - 1)].set(source)
@@ -232,33 +248,37 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True) -> Ten
     "torch.index_put",
     "Tensor.index_put",
     example={
-        "x.index_put((i,), y)": "x.at[i].set(y)",
+        "x.index_put((i,), y)": "set_each(x.at[i], y)",
         "x.index_put((i, j), y, accumulate=True)": "x.at[i, j].add(y)",
     },
 )
-def index_put(input, indices, values, accumulate=False) -> Tensor["same"]:
-    """``input[indices] = values`` (or ``+=``, counting duplicates) as a new tensor."""
+def index_put(input, indices, values, accumulate=False, *, distinct=False) -> Tensor["same"]:
+    """``input[indices] = values`` (or ``+=``, counting duplicates) as a new tensor. ``distinct``: as of scatter."""
     if accumulate and surely(is_bool(input)):
         return input.at[tuple(indices)].max(values)
     if accumulate:
         return input.at[tuple(indices)].add(values)
-    return input.at[tuple(indices)].set(values)
+    if distinct:
+        return input.at[tuple(indices)].set(values)
+    return set_each(input.at[tuple(indices)], values)
 
 
 @op(
     "torch.put",
     "Tensor.put",
-    example={"x.put(i, y)": "x.reshape(-1).at[i].set(y).reshape(x.shape)"},
+    example={"x.put(i, y)": "set_each(x.reshape(-1).at[i], y).reshape(x.shape)"},
 )
-def put(input, index, source, accumulate=False) -> Tensor["same"]:
-    """Writes into the flattened tensor."""
+def put(input, index, source, accumulate=False, *, distinct=False) -> Tensor["same"]:
+    """Writes into the flattened tensor. ``distinct``: as of scatter."""
     if surely(source.shape != index.shape):
         source = source.reshape(index.shape)
     if accumulate and surely(is_bool(input)):
         return input.reshape(-1).at[index].max(source).reshape(input.shape)
     if accumulate:
         return input.reshape(-1).at[index].add(source).reshape(input.shape)
-    return input.reshape(-1).at[index].set(source).reshape(input.shape)
+    if distinct:
+        return input.reshape(-1).at[index].set(source).reshape(input.shape)
+    return set_each(input.reshape(-1).at[index], source).reshape(input.shape)
 
 
 @op(

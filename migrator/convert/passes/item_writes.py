@@ -19,6 +19,7 @@ from migrator.convert.passes.selected_places import places
 from migrator.convert.passes.shifts import shifted
 from migrator.convert.rewriter import Rewriter
 from migrator.convert.selected_first import apart
+from migrator.convert.untracked import has_gradient
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 from rules.flags._selected import selected_write
@@ -88,7 +89,13 @@ def set_items(
     made = cst.ensure_type(_at(rw, target, slices, "set", value), cst.Call)
     if target in places(rw.ctx).writes:
         made = syntax.add_keyword(made, "mode", cst.SimpleString('"drop"'))
+    elif _is_tensor(rw, original) and may_repeat(rw.ctx, target) and has_gradient(rw.ctx, value):
+        made = cst.ensure_type(_each(rw, made), cst.Call)
     return targets.assign(rw, target.value, made)
+
+
+def _is_tensor(rw: Rewriter, value: cst.BaseExpression | None) -> bool:
+    return value is None or k.scalar_type(rw.ctx.kind(value)) is None
 
 
 def _of_rank(

@@ -7,6 +7,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.listed_parameters import given
+from migrator.convert.untracked import has_gradient
 from migrator.infer import kinds as k
 
 
@@ -31,31 +32,168 @@ _APART = frozenset(
 
 def may_repeat(ctx: Context, target: cst.Subscript) -> bool:
     """Whether a float tensor whose gradient counts is written to by an index that may list a place twice."""
-    whole = ctx.kind(target.value)
+    if not _counts(ctx, ctx.kind(target.value)):
+        return False
+    indices = [one.slice.value for one in target.slice if isinstance(one.slice, cst.Index)]
+    return not _list_once(ctx, indices)
+
+
+def _counts(ctx: Context, whole: k.Kind) -> bool:
+    """Whether the gradient of what is written to a tensor counts."""
     off = ctx.no_grad or ctx.in_init or ctx.frame is None or ctx.frame.no_grad
     if off or not isinstance(whole, k.Tensor) or whole.dtype in ("int", "bool"):
         return False
-    if whole.role == "buffer":
+    return whole.role != "buffer"
+
+
+def lists_once(ctx: Context, index: cst.BaseExpression, beside: bool = False) -> bool:
+    """Whether an index lists no place twice, as far as is known: a number, ``torch.arange(n)``, a mask.
+
+    Args:
+      beside: other indices name the row, as in ``x[torch.arange(n)[:, None], order]``.
+    """
+    kind = ctx.kind(index)
+    if not isinstance(kind, k.Tensor) or kind.dtype == "bool" or kind.rank == 0:
+        return True
+    if isinstance(index, cst.UnaryOperation) and isinstance(index.operator, cst.BitInvert):
+        return True  # a mask
+    if any(_is_range(ctx, one) for one in _values(ctx, index)) or _written_out(ctx, index):
+        return True
+    return (beside or kind.rank == 1) and _is_order(ctx, index, None)
+
+
+def _list_once(ctx: Context, indices: list[cst.BaseExpression]) -> bool:
+    beside = len(indices) > 1 and any(
+        _is_range(ctx, value) for one in indices for value in _values(ctx, one)
+    )
+    return all(lists_once(ctx, one, beside) for one in indices)
+
+
+def _is_range(ctx: Context, node: cst.BaseExpression) -> bool:
+    """``torch.arange(n)``, ``torch.arange(n)[:, None]``, ``x.argsort().view(-1)``."""
+    while True:
+        if isinstance(node, cst.Call) and ctx.facts.callee(node) in _APART:
+            return True
+        if isinstance(node, cst.Subscript):
+            node = node.value
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            if node.func.attr.value not in _KEEPING:
+                return False
+            node = node.func.value
+        else:
+            return False
+
+
+_KEEPING = frozenset("contiguous detach flatten long reshape squeeze to unsqueeze view".split())
+"""Methods that give the numbers of a tensor."""
+
+
+def are_distinct(
+    ctx: Context,
+    whole: k.Kind,
+    index: cst.BaseExpression,
+    value: cst.BaseExpression,
+    dim: cst.BaseExpression | None = None,
+) -> bool:
+    """Whether what is written by an index has no gradient that counts, or no place is listed twice.
+
+    Args:
+      value: what is written, as the output has it.
+      dim: the axis along which each row of the index lists places, as for ``scatter``; None for whole rows.
+    """
+    if not _counts(ctx, whole) or not has_gradient(ctx, value):
+        return True
+    if dim is not None:
+        return _is_order(ctx, index, dim)
+    several = isinstance(index, (cst.Tuple, cst.List))
+    parts = [e.value for e in index.elements] if isinstance(index, (cst.Tuple, cst.List)) else []
+    return _list_once(ctx, parts if several else [index])
+
+
+_ORDERS = frozenset("topk sort argsort".split())
+"""What lists each place of an axis at most once."""
+
+
+def _is_order(ctx: Context, node: cst.BaseExpression, dim: cst.BaseExpression | None) -> bool:
+    """``x.topk(n, dim=1).indices``, ``_, i = x.sort(1)`` and then ``i[:, :n]``: places along an axis, each once."""
+    call: cst.CSTNode = node
+    if isinstance(node, cst.Attribute) and node.attr.value == "indices":
+        call = node.value
+    elif isinstance(node, cst.Subscript) and syntax.code(node).endswith("[1]"):
+        call = node.value
+    if isinstance(call, cst.Call) and _orders(ctx, call, dim):
+        return True
+    if isinstance(node, cst.Subscript) and any(isinstance(e.slice, cst.Slice) for e in node.slice):
+        return _is_order(ctx, node.value, dim)
+    if not isinstance(node, cst.Name):
         return False
-    for element in target.slice:
-        index = element.slice.value if isinstance(element.slice, cst.Index) else None
-        kind = ctx.kind(index) if index is not None else k.NONE
-        if isinstance(kind, k.Tensor) and kind.dtype == "int" and kind.rank != 0:
-            made = given(ctx, index) if isinstance(index, cst.Name) else index
-            apart = isinstance(made, cst.Call) and ctx.facts.callee(made) in _APART
-            if not apart and not _written_out(ctx, index):
-                return True
-    return False
+    values = _values(ctx, node)
+    return bool(values) and all(one is not node and _is_order(ctx, one, dim) for one in values)
+
+
+def _values(ctx: Context, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a local name is given, in a tuple perhaps; the second of two is ``f(x).indices`` of ``_, i = f(x)``."""
+    if not isinstance(node, cst.Name):
+        return [node]
+    if ctx.frame is None or node.value in ctx.frame.info.params:
+        return []
+    found = list[cst.BaseExpression]()
+    for line in ctx.facts.tree.within(ctx.frame.info.node.body, cst.AnnAssign, cst.Assign):
+        targets = [line] if isinstance(line, cst.AnnAssign) else line.targets
+        for target in (one.target for one in targets):
+            if node.value not in syntax.names(target) or line.value is None:
+                continue
+            if isinstance(target, cst.Name):
+                found.append(line.value)
+            elif isinstance(target, (cst.Tuple, cst.List)):
+                places = [syntax.code(e.value) for e in target.elements]
+                if node.value not in places:
+                    return []
+                at = places.index(node.value)
+                if isinstance(line.value, cst.Tuple) and len(line.value.elements) == len(places):
+                    found.append(line.value.elements[at].value)
+                elif at == 1 and len(places) == 2:
+                    found.append(cst.Attribute(line.value, cst.Name("indices")))
+                else:
+                    return []
+    return found
+
+
+def _orders(ctx: Context, call: cst.Call, dim: cst.BaseExpression | None) -> bool:
+    """Whether a call sorts along an axis: the last one, where none is said."""
+    name = ctx.facts.callee(call) or ""
+    if name.rpartition(".")[2] not in _ORDERS or not name.startswith(("torch.", "Tensor.")):
+        return False
+    if dim is None:
+        return True
+    plain = [a.value for a in call.args if a.keyword is None and not a.star]
+    place = name.endswith("topk") + name.startswith("torch.")
+    said = [a.value for a in call.args if a.keyword is not None and a.keyword.value == "dim"]
+    said += plain[place : place + 1]
+    axes = {syntax.code(one) for one in (*said, dim)}
+    return len(axes) == 1 and (bool(said) or syntax.code(dim) != "0")
 
 
 def is_copy(ctx: Context, node: cst.Subscript) -> bool:
-    """Whether what an index gives may be a copy in torch: one by a tensor or a list, as in ``x[:, idx]``."""
+    """Whether what an index gives may be a copy in torch: one by a tensor or a list, as in ``x[:, idx]``.
+
+    What a loop goes through is taken for numbers and slices: a write to a copy, round after round, does nothing.
+    """
     if not isinstance(ctx.kind(node.value), k.Tensor):
         return False
     indices = [one.slice.value for one in node.slice if isinstance(one.slice, cst.Index)]
     if len(indices) == 1 and isinstance(indices[0], cst.Tuple):
         indices = [one.value for one in indices[0].elements]
-    return any(_copies(ctx.kind(one)) for one in indices)
+    if any(_copies(ctx.kind(one)) for one in indices):
+        return True
+    return any(isinstance(ctx.kind(one), k.Unknown) and not _is_looped(ctx, one) for one in indices)
+
+
+def _is_looped(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a name is what a loop goes through, or what is computed of it: ``i``, ``i + 1``."""
+    names = set(syntax.names(node))
+    loops = ctx.facts.tree.within(ctx.frame.info.node.body, cst.For) if ctx.frame else ()
+    return any(names & set(syntax.names(loop.target)) for loop in loops)
 
 
 def _copies(kind: k.Kind) -> bool:

@@ -228,7 +228,7 @@ def assign(
             read = rw.rebuild(target)
             return [_assign(read, past_gradient(rw, target, read, value, data))]
     if isinstance(target, cst.Subscript) and is_copy(ctx, target):
-        what = f"`{' '.join(syntax.code(target).split())[:60]}` is a copy, and what is written there is lost"
+        what = f"`{' '.join(syntax.code(target).split())[:60]}` may be a copy, where what is written is lost"
         raise Failure(target, "MUT001", what, "assign to the places, `x[i] = …`")
     if isinstance(target, cst.Subscript) and is_variable(ctx, target):
         from migrator.convert.passes.listed_parameters import check_entry
