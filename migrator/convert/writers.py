@@ -70,7 +70,7 @@ def holders(ctx: Context) -> set[str]:
     if ctx.holders is None:
         ctx.foreign_holders = _closed(ctx, _of_other_files(ctx))
         own = {name for call in _untracked(ctx) for name in _receivers(ctx, call)}
-        ctx.holders = _closed(ctx, own) | ctx.foreign_holders
+        ctx.holders = _closed(ctx, own) | ctx.foreign_holders | _out_of_lists(ctx)
     return ctx.holders
 
 
@@ -181,6 +181,25 @@ def _receivers(ctx: Context, node: cst.CSTNode) -> set[str]:
             return set()
         node = parent
     return set()
+
+
+def _out_of_lists(ctx: Context) -> set[str]:
+    """The names of lists such as ``[self.act, torch.tanh]``, whose kind says nothing of the layer, and what loops take out."""
+    if "inplace" not in ctx.words:
+        return set()
+    index, lists = ctx.source.index, set[str]()
+    for node in index.of_type(cst.Attribute, cst.Name):
+        if k.in_place(ctx.facts.kinds.get(node)) is not False:
+            around = index.around(node)
+            if isinstance(around[-1], (cst.Element, cst.DictElement)):
+                lists |= _receivers(ctx, node)
+    found = set(lists)
+    for loop in index.of_type(cst.For, cst.CompFor) if lists else ():
+        if any(
+            _last_name(one) in lists for one in index.within(loop.iter, cst.Attribute, cst.Name)
+        ):
+            found |= set(syntax.names(loop.target))
+    return found
 
 
 def _is_told_not_to(call: cst.Call) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.alias import check_in_place_layer, check_mutation, reads_in
+from migrator.convert.alias import check_in_place_layer, check_mutation, check_temporary, reads_in
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import call_args, convert_call
 from migrator.convert.handed import check_handed_over
@@ -185,6 +185,18 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
             return _applied(rw, node)
     elif _is_handed_tensor(rw, node) and may_write(rw.ctx, kind, node.func):
         check_in_place_layer(rw.ctx, node)
+    return None
+
+
+@converts(cst.Call, called=("builtins.map",))
+def mapped(rw: Rewriter, node: cst.Call) -> Any:
+    """``map(self.act, xs)`` with a layer that works in place: nobody may read the elements as they were."""
+    ctx = rw.ctx
+    if ctx.facts.callee(node) != "builtins.map" or ctx.in_init or len(node.args) < 2:
+        return None
+    func, first = (one.value for one in node.args[:2])
+    if may_write(ctx, ctx.kind(func), func):
+        check_temporary(ctx, node, first)
     return None
 
 
