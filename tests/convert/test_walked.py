@@ -66,3 +66,17 @@ def test_a_loop_writes_to_the_parameters(lines: str) -> None:
 def test_arrays_in_a_list_are_not_written(lines: str) -> None:
     source = INIT.format(lines="\n".join(" " * 8 + line for line in lines.split("\n")))
     assert set(rules_of(source)) == {"MUT001"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "ws = [m.weight for m in self.children()]\nfor w in ws:\n    nn.init.normal_(w, 0, w.shape[0] ** -0.5)",
+        "for b in (m.bias for m in [self.fc, self.fd]):\n    b.data.mul_(2)",
+        "for w, b in [(m.weight, m.bias) for m in [self.fc, self.fd]]:\n    b.data.zero_()",
+        "ws = {n: m.bias for n, m in self.named_children()}\nfor n, w in ws.items():\n    nn.init.ones_(w)",
+    ],
+)
+def test_nor_are_those_that_a_comprehension_takes_from_layers(lines: str) -> None:
+    source = INIT.format(lines="\n".join(" " * 8 + line for line in lines.split("\n")))
+    assert set(rules_of(source)) == {"MUT001"}

@@ -9,7 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
-from migrator.convert.passes.listed_parameters import check_walked
+from migrator.convert.passes.listed_parameters import check_walked, given
 from migrator.convert.rewriter import Rewriter, converts
 
 
@@ -34,8 +34,9 @@ def check_written(ctx: Context, name: cst.Name) -> None:
             continue
         check_walked(ctx, loop)
         values = _literal(ctx, body, loop.iter)
-        if values is None or (
-            isinstance(loop.target, cst.Name)
+        if (values is None and not _are_values(ctx, loop.iter)) or (
+            values is not None
+            and isinstance(loop.target, cst.Name)
             and _only_walked(ctx, values)
             and _are_variables(ctx, values)
         ):
@@ -46,6 +47,18 @@ def check_written(ctx: Context, name: cst.Name) -> None:
             "a parameter is written as an element of a list",
             "write to each parameter by its own name",
         )
+
+
+def _are_values(ctx: Context, node: cst.BaseExpression) -> bool:
+    """``ws`` of ``ws = [m.weight for m in self.children()]``, which the port fills with the values of parameters."""
+    named = [given(ctx, one) for one in ctx.facts.tree.within(node, cst.Name)]
+    for made in (node, *named):
+        if isinstance(made, (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)):
+            element = made.value if isinstance(made, cst.DictComp) else made.elt
+            held = ctx.facts.tree.within(element, cst.Attribute)
+            if any(targets.is_variable(ctx, one) for one in held):
+                return True
+    return False
 
 
 def _are_variables(ctx: Context, node: cst.List | cst.Tuple) -> bool:
