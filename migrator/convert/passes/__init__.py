@@ -56,6 +56,7 @@ ORDER = (
     "skipping",
     "branching",
     "casting",
+    "numpy_numbers",
     "zero_dims",
     "powers",
     "quotients",
