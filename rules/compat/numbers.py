@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 def as_element(value: float, x: jax.Array) -> float:
     """A number as it meets an array: beside floats a float, however large; integers have 32 bits and JAX raises."""
     return float(value) if jnp.issubdtype(x.dtype, jnp.inexact) else value
+
+
+def as_number(value):
+    """A number of numpy's as a Python number, which leaves an array its dtype; an array as it is."""
+    return value.item() if isinstance(value, np.generic) else value

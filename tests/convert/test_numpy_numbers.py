@@ -14,6 +14,7 @@ HEAD = """
 import numpy as np
 
 SCALE = np.sqrt(2.0)
+MEAN = np.mean([1.0, 2.0])
 
 
 def scaled(x, by):
@@ -38,6 +39,7 @@ def f(x: torch.Tensor, d=4):
         "torch.add(h, np.log(d))",
         "h.masked_fill(h > 0, torch.finfo(torch.float16).min)",
         "h * np.pi",
+        "h * MEAN",
     ],
 )
 def test_half_stays_half(line: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from flax import nnx
 
 import migrator
-from tests.convert.tools import X, both
+from tests.convert.tools import X, both, convert
 
 SOURCE = """
 from torch.utils.checkpoint import checkpoint
@@ -223,3 +223,35 @@ def test_a_buffer_has_the_gradient_of_what_fills_it(lines: str, given: str, cut:
 def test_what_is_written_without_gradients_after_a_buffer_is_filled(lines: str) -> None:
     source = FILLED.replace("{lines}", lines)
     same_gradients(source.replace("checkpoint(self.l, {given}, use_reentrant=True)", "self.c"))
+
+
+@pytest.mark.parametrize(
+    ("layer", "line", "told"),
+    [
+        ("nn.BatchNorm1d(4)", "checkpoint(self.norm, x, use_reentrant=False)", 1),
+        ("nn.BatchNorm1d(4)", "checkpoint(self.run, x, use_reentrant=False)", 1),
+        ("nn.Sequential(nn.BatchNorm1d(4))", "checkpoint(self.run, x, use_reentrant=False)", 1),
+        ("nn.BatchNorm1d(4)", "self.norm(checkpoint(self.fc, x, use_reentrant=False))", 0),
+        ("nn.LayerNorm(4)", "checkpoint(self.run, x, use_reentrant=False)", 0),
+    ],
+)
+def test_statistics_that_torch_updates_twice(layer: str, line: str, told: int) -> None:
+    """torch runs the function again for its gradient; the port updates what it keeps once."""
+    result = convert(f"""
+from torch.utils.checkpoint import checkpoint
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = {layer}
+        self.fc = nn.Linear(4, 4)
+
+    def run(self, x):
+        return self.norm(self.fc(x))
+
+    def forward(self, x):
+        return {line}
+""")
+    assert result.complete
+    assert sum(one.severity == "warning" for one in result.findings) == told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import libcst as cst
@@ -19,6 +20,7 @@ from migrator.convert.reentrant import has_none, is_open
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.surroundings import told
 from migrator.convert.untracked import stopped
+from migrator.convert.updates import STATISTICS, updated_by
 from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.distributions import DIVERGENCE, comparable, converted, members, result
@@ -147,6 +149,7 @@ def checkpointed(rw: Rewriter, node: cst.Call) -> Any:
     call = cst.Call(run, [a.with_changes(comma=cst.MaybeSentinel.DEFAULT) for a in kept])
     rw.ctx.facts.kinds[call] = rw.ctx.facts.kind(node)
     owner = _owner(rw, function.value)
+    _updated_again(rw, node, call)
     made: cst.Call = rw.visit(call)
     cut = _has_no_gradient(rw, node, made)
     if owner is not None and isinstance(made, cst.Call):
@@ -172,6 +175,21 @@ def _has_no_gradient(rw: Rewriter, node: cst.Call, made: cst.BaseExpression) -> 
 def _some_ways(node: cst.Call) -> Failure:
     what = "this reentrant checkpoint gives its parameters no gradient on some ways that lead to it"
     return Failure(node, "API002", what, "write use_reentrant=False, or detach what it returns")
+
+
+def _updated_again(rw: Rewriter, node: cst.Call, call: cst.Call) -> None:
+    """Say where torch, which runs a function again for its gradient, updates running statistics twice."""
+    ctx, names = rw.ctx, updated_by(rw.ctx, call)
+    normalises = ctx.facts.linked is not None or re.search("[bB]atch_?[nN]orm", ctx.source.text)
+    if (names if normalises else names - STATISTICS) and not ctx.no_grad:
+        ctx.report(
+            node,
+            "TRC010",
+            "torch runs this again for its gradient, and updates running statistics and the like a second time; the port does not",
+            "keep what is updated out of the checkpoint where torch's own statistics are to be met",
+            severity="warning",
+            blocks=False,
+        )
 
 
 def _left_out(rw: Rewriter, node: cst.Call) -> None:

@@ -17,6 +17,7 @@ from migrator.convert.passes.listed_parameters import given
 from migrator.convert.passes.zero_dims import names_half
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 _OF_NUMBERS = frozenset(
     f"numpy.{name}"
@@ -36,17 +37,23 @@ _BESIDE = frozenset(
     cst.Attribute,
     cst.Name,
     cst.BinaryOperation,
-    when=lambda ctx: names_half(ctx) and not ctx.words.isdisjoint({"numpy", "finfo"}),
+    when=lambda ctx: (
+        names_half(ctx)
+        and (ctx.facts.linked is not None or not ctx.words.isdisjoint({"numpy", "finfo"}))
+    ),
 )
 def beside_a_tensor(rw: Rewriter, node: cst.BaseExpression) -> Any:
     """``x * np.sqrt(d)`` → ``x * float(np.sqrt(d))``."""
     ctx, key = rw.ctx, ("numpy_numbers", node)
     if key in ctx.asking or not ctx.facts.tree.has(node) or not _is_beside(ctx, node):
         return None
+    function = "float"
     if not _is_number(ctx, node):
-        return None
+        if ctx.facts.kind(node) != k.NUMPY or not isinstance(node, (cst.Attribute, cst.Name)):
+            return None
+        function = ctx.helpers.need(module_file("rules.compat.numbers"), "as_number")
     made = rw.visit_for(key)
-    return syntax.with_args(cst.Call(cst.Name("float")), [cst.Arg(syntax.unparenthesized(made))])
+    return syntax.with_args(cst.Call(cst.Name(function)), [cst.Arg(syntax.unparenthesized(made))])
 
 
 def _is_beside(ctx: Context, node: cst.BaseExpression) -> bool:
