@@ -98,7 +98,7 @@ def class_name(module):
 def initialize(module, name, init, dtype=False):
     """Give a layer's ``weight`` or ``bias`` the value ``init(array)``; the array has torch's layout.
 
-    ``dtype``: the value's own dtype comes with it.
+    ``dtype``: the value's own dtype comes with it, and its shape.
     """
     stored = next((n for kind, n in _STORED if isinstance(module, kind)), "weight")
     found = getattr(module, stored if name == "weight" else name)

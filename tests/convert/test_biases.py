@@ -9,7 +9,7 @@ import pytest
 import torch
 from flax import nnx
 
-from tests.convert.tools import both, rules_of
+from tests.convert.tools import both, check, rules_of
 
 MODEL = """def give(layer, bias):
     layer.bias = bias
@@ -121,3 +121,24 @@ class M(nn.Module):
 @pytest.mark.parametrize("call", ["self.head.set_w(self.w)", "give(self.head, self.w)"])
 def test_a_parameter_handed_to_what_keeps_it_is_a_finding(call: str) -> None:
     assert rules_of(KEPT.replace("CALL", call)) == ["API009"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "self.seq.add_module('last', nn.Linear(4, 4)); self.seq[0].bias = None",
+        "self.seq[0] = nn.Sequential(self.seq[0]) if dim > 9 else self.seq[0]; self.seq[0].bias = None",
+        "self.seq.append(nn.ReLU()); self.seq[2].register_parameter('bias', None)",
+    ],
+)
+def test_no_bias_of_a_layer_whose_class_the_run_tells(lines: str) -> None:
+    body = "".join(f"        {line.strip()}\n" for line in lines.split(";"))
+    check(f"""
+class M(nn.Module):
+    def __init__(self, dim=4):
+        super().__init__()
+        self.seq = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
+{body}
+    def forward(self, x):
+        return self.seq(x)
+""")

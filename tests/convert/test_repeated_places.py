@@ -76,3 +76,9 @@ def test_what_a_loop_goes_through_are_numbers(index: str) -> None:
 )
 def test_values_that_a_mask_places(line: str) -> None:
     assert rules_of(HEAD + f"    {line}\n    return y\n") == ["DYN001"]
+
+
+@pytest.mark.parametrize("index", ["m.padding_idx", "config.pad_token_id"])
+def test_the_row_of_padding_is_one(index: str) -> None:
+    head = "def start(m, config):\n    if isinstance(m, nn.Embedding):\n"
+    assert not rules_of(head + f"        m.weight.data[{index}].zero_()\n")

@@ -8,7 +8,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import convert, loaded, rules_of
+from tests.convert.tools import check, convert, loaded, rules_of
 
 MODEL = """
 class M(nn.Module):
@@ -229,3 +229,32 @@ def test_parts_of_a_weight_that_is_not_known(line: str) -> None:
 @pytest.mark.parametrize("name", ["cfg", "args"])
 def test_settings_have_a_weight_of_their_own(name: str) -> None:
     assert "weight_of" not in convert(f"def f({name}, x):\n    return x * {name}.weight\n").code
+
+
+def test_data_of_another_shape() -> None:
+    """A layer of which another class may stand there is cut to some of its rows."""
+    source = """
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 10)
+
+    def forward(self, x):
+        return self.head(x)
+
+
+class M(nn.Module):
+    def __init__(self, plain=False):
+        super().__init__()
+        self.part = Part()
+        if plain:
+            self.part.head = nn.Identity()
+        else:
+            self.part.head.weight.data = self.part.head.weight.data[:5]
+            self.part.head.bias.data = self.part.head.bias.data[:5]
+
+    def forward(self, x):
+        return self.part(x)
+"""
+    code = check(source)
+    assert "initialize(" in code

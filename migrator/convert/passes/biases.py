@@ -51,10 +51,11 @@ def _bias(rw: Rewriter, layer: cst.BaseExpression, value: cst.BaseExpression) ->
     if ctx.is_self(layer):
         return None
     kind, given = ctx.kind(layer), ctx.kind(value)
-    if isinstance(kind, k.Module):
+    none = isinstance(value, cst.Name) and value.value == "None"
+    if isinstance(kind, k.Module) and not (none and _may_have_one(kind)):
         if kind.cls not in _WITH_BIAS:
             return None
-        if isinstance(value, cst.Name) and value.value == "None":
+        if none:
             made = rw.visit(layer)
             return [
                 cst.Assign([cst.AssignTarget(cst.Attribute(made, cst.Name(name)))], cst.Name(new))
@@ -62,6 +63,8 @@ def _bias(rw: Rewriter, layer: cst.BaseExpression, value: cst.BaseExpression) ->
             ]
         if dict(kind.args).get("bias", True) is True and isinstance(given, k.Tensor):
             return None
+    elif isinstance(kind, k.Module):
+        pass  # the run tells whether it is a Linear
     elif not isinstance(kind, k.Unknown) or k.scalar_type(given) not in (None, "NoneType"):
         return None
     elif not isinstance(given, k.Tensor) and given != k.NONE and not isinstance(value, cst.Name):
@@ -73,6 +76,13 @@ def _bias(rw: Rewriter, layer: cst.BaseExpression, value: cst.BaseExpression) ->
     helper = ctx.helpers.need(module_file("rules.compat.tied"), "set_bias")
     args = [cst.Arg(rw.visit(layer)), cst.Arg(new)]
     return cst.Expr(syntax.with_args(cst.Call(cst.Name(helper)), args))
+
+
+def _may_have_one(kind: k.Module) -> bool:
+    """Whether a module of several classes, or of any, may be one that says beside its bias whether it has one."""
+    return k.is_any_module(kind) or (
+        "|" in kind.cls and not _WITH_BIAS.isdisjoint(kind.cls.split("|"))
+    )
 
 
 @converts(cst.Assign, targets=(cst.Attribute,), named=("weight", "bias", "pos_weight"))

@@ -358,7 +358,8 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
         return targets.replace(rw, target, rw.visit(node.value), node.value)
     of_layer = targets.found_at_run_time(ctx, target.value) if target.attr.value == "data" else None
     if of_layer is not None and k.is_any_module(ctx.kind(of_layer.value)):
-        return targets.initialized(rw, of_layer, rw.visit(node.value), targets.casts(node.value))
+        whole = targets.casts(node.value) or not targets.keeps_form(ctx, of_layer, node.value)
+        return targets.initialized(rw, of_layer, rw.visit(node.value), whole)
     kind = ctx.facts.kind(node.value)
     if target.attr.value == "data" and _may_be_tensors(rw, target, node.value):
         what = f"`{syntax.code(target.value)}` may be a tensor, and its data is written"

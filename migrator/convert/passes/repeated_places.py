@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from migrator import syntax
@@ -186,11 +188,19 @@ def is_copy(ctx: Context, node: cst.Subscript) -> bool:
         indices = [one.value for one in indices[0].elements]
     if any(_copies(ctx.kind(one)) for one in indices):
         return True
-    return any(isinstance(ctx.kind(one), k.Unknown) and not _is_looped(ctx, one) for one in indices)
+    return any(
+        isinstance(ctx.kind(one), k.Unknown) and not _is_one_place(ctx, one) for one in indices
+    )
 
 
-def _is_looped(ctx: Context, node: cst.BaseExpression) -> bool:
-    """Whether a name is what a loop goes through, or what is computed of it: ``i``, ``i + 1``."""
+_PADDING = re.compile(r"pad(ding)?(_token)?_?(idx|id|index)$")
+"""What the row of an embedding is called that stands for nothing, which is one number in torch."""
+
+
+def _is_one_place(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a name is what a loop goes through, or is computed of it: ``i``, ``i + 1``; or a layer's ``padding_idx``."""
+    if _PADDING.search(syntax.code(node)):
+        return True
     names = set(syntax.names(node))
     loops = ctx.facts.tree.within(ctx.frame.info.node.body, cst.For) if ctx.frame else ()
     return any(names & set(syntax.names(loop.target)) for loop in loops)

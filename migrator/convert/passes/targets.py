@@ -491,7 +491,7 @@ def initialized(
 ) -> cst.Expr:
     """``initialize(m, "weight", lambda w: value)``; the value is written in terms of ``whole``.
 
-    ``cast``: outside of the forward pass it keeps the dtype that it has.
+    ``cast``: outside of the forward pass it keeps the dtype and shape that it has.
     """
     from migrator.convert.passes.freezing import in_forward
 
