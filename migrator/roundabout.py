@@ -15,6 +15,8 @@ _TEXT = re.compile(r""",\s*["'][^\W\d]\w*["']\s*[,)]""")
 _REBOUND = re.compile(
     r"def (?:get|set)attr\(|\b_modules\s*(?::[^=\n]*)?=(?!=)|KeyError|[(,]\s*[gs]etattr\s*[,:=]"
 )
+_TAKEN_OVER = re.compile(r"([\w.]+)\.copy_\(\s*\1\.(?:cpu|clone)\(\)\.\w+_\(")
+_FILLING = frozenset("normal_ uniform_ zero_ fill_ trunc_normal_ exponential_".split())
 _METHODS = {"__getattr__": ("getattr", 1), "__setattr__": ("setattr", 2)}
 
 
@@ -22,7 +24,8 @@ def straightened(tree: cst.Module, text: str) -> cst.Module:
     """A file with comparisons of two identities as ``a is b``, and with attributes by their names.
 
     What stands for a parameter may be made anew each time, Flax's modules have no ``__getattr__`` of their own, and
-    what a layer of torch calls ``weight`` is called otherwise in some of Flax.
+    what a layer of torch calls ``weight`` is called otherwise in some of Flax. A tensor that takes over what its copy
+    on another device is filled with is filled itself: ``w.copy_(w.cpu().normal_().to(w.device))``.
     """
     identities = bool(_IDENTITY.search(text)) and "def id(" not in text
     methods = {
@@ -33,7 +36,8 @@ def straightened(tree: cst.Module, text: str) -> cst.Module:
     texts = bool(methods) or bool(_BY_NAME.search(text) and _TEXT.search(text))
     texts = texts and "def getattr(" not in text and "def setattr(" not in text
     tables = "._modules[" in text and not _REBOUND.search(text)
-    if not identities and not methods and not texts and not tables:
+    copies = bool(_TAKEN_OVER.search(text))
+    if not identities and not methods and not texts and not tables and not copies:
         return tree
     stored = _stored(tree) if tables else []
     brought = _imported(tree) if tables else frozenset()
@@ -46,6 +50,8 @@ def straightened(tree: cst.Module, text: str) -> cst.Module:
             return _child_given(made, brought) or made
         if isinstance(made, cst.Comparison) and identities:
             return _asked(made) or made
+        if isinstance(made, cst.Expr) and copies:
+            made = _filled(made) or made
         if isinstance(made, cst.Expr) and texts:
             return _assigned(made) or made
         if isinstance(made, cst.Call):
@@ -181,6 +187,45 @@ def _asked(node: cst.Comparison) -> cst.Comparison | None:
     operator = cst.Is() if isinstance(only.operator, cst.Equal) else cst.IsNot()
     made = syntax.changed(only, operator=operator, comparator=right)
     return syntax.changed(node, left=left, comparisons=[made])
+
+
+def _filled(node: cst.Expr) -> cst.Expr | None:
+    """``w.normal_(…)`` for ``w.copy_(w.cpu().normal_(…).to(w.device))``."""
+    outer = _method(node.value)
+    if outer is None or outer[1] != "copy_" or len(outer[2].args) != 1:
+        return None
+    target, filling = outer[0], outer[2].args[0].value
+    if outer[2].args[0].keyword is not None or outer[2].args[0].star:
+        return None
+    if not re.fullmatch(r"[\w.]+", syntax.code(target)):
+        return None
+    back = _method(filling)
+    if back is not None and back[1] == "to" and len(back[2].args) == 1:
+        where = back[2].args[0]
+        if where.keyword is not None or where.star:
+            return None
+        if syntax.code(where.value) not in (f"{syntax.code(target)}.device", syntax.code(target)):
+            return None
+        filling = back[0]
+    made = _method(filling)
+    first = _method(made[0]) if made is not None else None
+    if made is None or first is None or made[1] not in _FILLING or first[2].args:
+        return None
+    if first[1] not in ("cpu", "clone") or not first[0].deep_equals(target):
+        return None
+    if any(a.star or (a.keyword and a.keyword.value == "generator") for a in made[2].args):
+        return None  # a generator is of one device
+    call = syntax.changed(made[2], func=cst.Attribute(target, cst.Name(made[1])), lpar=[], rpar=[])
+    return syntax.changed(node, value=call)
+
+
+def _method(
+    node: cst.BaseExpression,
+) -> tuple[cst.BaseExpression, str, cst.Call] | None:
+    """What a method is called of, its name, and the call."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    return node.func.value, node.func.attr.value, node
 
 
 def _whose(node: cst.BaseExpression) -> cst.BaseExpression | None:

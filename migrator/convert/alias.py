@@ -21,7 +21,7 @@ from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, w
 from migrator.convert.written_back import is_written_back
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.options import leaves_default, options_on
+from migrator.infer.options import leaves_default, options_handed, options_on
 
 
 def root_name(node: cst.CSTNode, ctx: Context | None = None) -> cst.Name | None:
@@ -354,7 +354,7 @@ def check_calls(ctx: Context, write: Write) -> None:
     returned = written_parameters(ctx, info)
     if param in returned and write.root not in ("", param):
         raise _seen(node, param, cst.Name(param), f"who calls {info.short}()")
-    options = options_on(ctx.facts.tree, info, node)
+    options = [*options_on(ctx.facts.tree, info, node), *options_handed(ctx.facts.tree, info, node)]
     for call, caller in info.call_sites.items():
         if not isinstance(call, cst.Call):
             continue
@@ -566,10 +566,21 @@ def check_in_place_layer(ctx: Context, node: cst.Call) -> None:
     again = reads_in(statement.node, name.value) > syntax.names(node).get(name.value, 0)
     again = again or _runs_again(ctx, node, name.value)
     later = statement.target != name.value and name.value in facts.read_after(statement.node)
-    if again or later:
+    if again or (later and not ends(ctx, statement.node)):
         raise Failure(
             node,
             "MUT002",
             f"`{name.value}` is changed by inplace=True and read again later",
             f"assign the result back to `{name.value}`, or drop inplace=True if the old value is meant",
         )
+
+
+def ends(ctx: Context, statement: cst.CSTNode) -> bool:
+    """Whether a function is left by a statement: what stands below it, in another branch, is not run then."""
+    small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    around = ctx.facts.tree.around(statement) if ctx.facts.tree.has(statement) else None
+    return (
+        isinstance(small, cst.Return)
+        and around is not None
+        and not any(isinstance(one, cst.Try | cst.TryStar) for one in around)
+    )

@@ -12,7 +12,7 @@ from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.options import leaves_default, options_on
+from migrator.infer.options import leaves_default, options_handed, options_on
 
 
 def is_never_asked(ctx: Context, info: FunctionInfo, node: cst.CSTNode) -> bool:
@@ -22,7 +22,7 @@ def is_never_asked(ctx: Context, info: FunctionInfo, node: cst.CSTNode) -> bool:
     linked = ctx.facts.linked
     if linked is not None and linked.shared(f"{ctx.facts.module}.{info.short}"):
         return False
-    options = options_on(ctx.facts.tree, info, node)
+    options = [*options_on(ctx.facts.tree, info, node), *options_handed(ctx.facts.tree, info, node)]
     calls = ctx.facts.tree.of_type(cst.Call) if options else []
     return any(all(_leaves_off(ctx, info, one, call) for call in calls) for one in options)
 

@@ -307,6 +307,8 @@ class Definitions(Statements):
         kind = sites.get(name)
         if "container" in uses.get(name, ()) and isinstance(_plain(kind), k.Tensor):
             kind = None  # whoever calls it only hands on what is guessed to be a tensor
+        if uses.get(name, set()) & {"counted", "tensor", "shaped"} == {"counted"}:
+            kind = None if _plain(kind) == k.TENSOR else kind  # a place among the rounds of a loop
         if default is not None:
             if kind is None or isinstance(kind, k.Unknown):
                 kind = default

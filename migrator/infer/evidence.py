@@ -157,6 +157,7 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
     called: set[cst.CSTNode] = set()
     others: set[cst.CSTNode] = set()  # methods that take an argument, which the tensors' do not
     copies: list[cst.Assign] = []
+    numbered = _numbered(tree, function)
     ends = dict(_converted(tree, function))
 
     def note(node: cst.CSTNode, use: str) -> None:
@@ -257,6 +258,8 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
                 note(part, "bounded")
             for part in asked(node.test):
                 note(_compared(part), "tested")
+                for one in _counted(part, numbered):
+                    note(one, "counted")
 
     inner = tree.within(function.body, cst.Param)  # of functions in it: they are run elsewhere
     apart = {id(node) for param in inner for node in tree.below(param)}
@@ -268,6 +271,45 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             for one in _either(copy.value):
                 note(one, "option")
     return found
+
+
+def _numbered(tree: Tree, function: cst.FunctionDef) -> tuple[set[str], set[str]]:
+    """The names that a function's loops count by, and its parameters that are None or a whole number by default."""
+    params = function.params
+    every = (*params.posonly_params, *params.params, *params.kwonly_params)
+    numbers = {
+        one.name.value
+        for one in every
+        if isinstance(one.default, cst.Integer)
+        or (isinstance(one.default, cst.Name) and one.default.value == "None")
+    }
+    counters: set[str] = set()
+    for loop in tree.within(function.body, cst.For) if numbers else ():
+        target = loop.target
+        name = _name_of(loop.iter.func) if isinstance(loop.iter, cst.Call) else ""
+        if name == "enumerate" and isinstance(target, cst.Tuple) and target.elements:
+            target = target.elements[0].value
+        elif name != "range":
+            continue
+        if isinstance(target, cst.Name):
+            counters.add(target.value)
+    return counters, numbers - counters
+
+
+def _counted(
+    test: cst.BaseExpression, numbered: tuple[set[str], set[str]]
+) -> Iterator[cst.BaseExpression]:
+    """``layer`` of ``if i == layer:`` in ``for i, block in enumerate(blocks):``, which is None or a number by default."""
+    counters, numbers = numbered
+    if not counters or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return
+    only = test.comparisons[0]
+    sides = [test.left, only.comparator]
+    if isinstance(only.operator, (cst.Equal, cst.NotEqual, *_ORDERS)):
+        for one, other in (sides, sides[::-1]):
+            if isinstance(one, cst.Name) and isinstance(other, cst.Name):
+                if one.value in counters and other.value in numbers:
+                    yield other
 
 
 _CONVERTING = frozenset("as_tensor tensor from_numpy asarray array list tuple int float".split())
@@ -347,7 +389,7 @@ def guess(uses: set[str], forward: bool) -> k.Kind:
         return k.TENSOR  # numpy's functions take no tensors
     if "int" in uses and not against:
         return k.INT
-    if forward and not (against or uses & {"attribute", "tested", "option"}):
+    if forward and not (against or uses & {"attribute", "tested", "option", "counted"}):
         return k.TENSOR
     return k.UNKNOWN
 

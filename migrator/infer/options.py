@@ -58,6 +58,26 @@ def options_on(tree: Tree, info: FunctionInfo, node: cst.CSTNode) -> list[str]:
     return found
 
 
+def options_handed(tree: Tree, info: FunctionInfo, node: cst.CSTNode) -> list[str]:
+    """The parameter that a call is handed as ``inplace``, where it is False unless a call says otherwise.
+
+    ``F.dropout(x, p, inplace=inplace)`` in a function that takes ``inplace=False`` writes to nothing then."""
+    if not isinstance(node, cst.Call) or not tree.holds(info.node.body, node):
+        return []
+    around = tree.around(node)
+    if any(isinstance(one, _SCOPES) for one in around[around.index(info.node) + 1 :]):
+        return []
+    given = [a.value for a in node.args if a.keyword is not None and a.keyword.value == "inplace"]
+    defaults = _defaults(info)
+    return [
+        one.value
+        for one in given
+        if isinstance(one, cst.Name)
+        and defaults.get(one.value) is False
+        and not _is_set(tree, info, one.value, node)
+    ]
+
+
 def leaves_default(info: FunctionInfo, option: str, call: cst.CSTNode) -> bool:
     """Whether a call of a function leaves an option out, or gives it the value that it has by default."""
     if not isinstance(call, cst.Call) or any(one.star for one in call.args):

@@ -13,8 +13,9 @@ from migrator.convert.alias import (
     check_mutation,
     check_temporary,
     check_unknown,
+    ends,
 )
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.passes import targets, unknown_items
 from migrator.convert.passes.bounded_writes import fills, within_bounds
@@ -290,7 +291,7 @@ def _used_result(
         state = named_state(ctx, target) is not None
         if statement is not None and statement.target == target.value and alone and not state:
             return value()
-        if statement is not None and _is_last_use(statement.node, node, target) and not state:
+        if statement is not None and _is_last_use(ctx, statement.node, node, target) and not state:
             return value()
         if (
             statement is None
@@ -332,7 +333,7 @@ def _used_result(
     )
 
 
-def _is_last_use(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:
+def _is_last_use(ctx: Context, statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:
     """``return x.mul_(g) if inplace else x * g``: after the change the name is read by nobody."""
     small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
     value = small.value if isinstance(small, (cst.Return, cst.Assign)) else None
@@ -342,6 +343,8 @@ def _is_last_use(statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) ->
         and syntax.code(small.targets[0].target) == target.value
     )
     if value is None or not rebinds:
+        return False
+    if isinstance(small, cst.Return) and not ends(ctx, statement):
         return False
     while isinstance(value, cst.IfExp) and value is not call:
         value = value.body if call in syntax.walk(value.body) else value.orelse
