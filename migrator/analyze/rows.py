@@ -14,6 +14,7 @@ from migrator.convert.passes.bounded_writes import bounded
 from migrator.convert.passes.branching import branches
 from migrator.convert.passes.masked_reductions import masked
 from migrator.convert.passes.pointers import pointers
+from migrator.convert.passes.returned_numbers import returned_numbers
 from migrator.convert.passes.selected_places import places
 from migrator.convert.passes.selected_values import held
 from migrator.convert.rows import Selection, selections
@@ -50,6 +51,7 @@ _CONVERTED = {
     "DYN004": "convert keeps it as an array, and writes from there on",
     "DYN005": "convert writes through the mask itself",
 }
+_RETURNED = "convert returns the number, and the array where JAX traces"
 
 
 def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list[Placed]:
@@ -69,6 +71,7 @@ def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list
     still = set(ctx.blocked)
     known_masks(ctx)
     known = still - ctx.blocked.keys()
+    given = returned_numbers(ctx)
     branches(ctx)
     settled = before - ctx.blocked.keys()
     told = []
@@ -82,7 +85,8 @@ def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list
                 finding, message=what, advice="", severity="info", effort=0.0, blocks=False
             )
         elif node in settled and finding.rule in _CONVERTED:
-            what = f"{finding.message}; {_CONVERTED[finding.rule]}"
+            how = _RETURNED if node in given else _CONVERTED[finding.rule]
+            what = f"{finding.message}; {how}"
             finding = replace(
                 finding, message=what, advice="", severity="info", effort=0.0, blocks=False
             )

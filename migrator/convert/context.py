@@ -237,6 +237,8 @@ class Context:
         """Rows that masks select, once they are asked for."""
         self.masked: object | None = None
         """Numbers of what masks select, once they are asked for."""
+        self.returned_numbers: dict[cst.CSTNode, cst.BaseExpression] | None = None
+        """Numbers that functions give back, once they are asked for."""
         self.skips: dict[cst.CSTNode, Any] | None = None
         """Early returns by a draw, once they are asked for."""
         self.as_float: set[cst.CSTNode] = set()
@@ -281,6 +283,10 @@ class Context:
         """Whether the values of arrays are known where the code runs: no ``jit`` is around it."""
         frame = self.frame
         return frame is not None and (self.in_init or not self._walk.is_traced(frame.info))
+
+    def is_traced(self, info: FunctionInfo) -> bool:
+        """Whether a function may run under ``jit``, as far as the file shows."""
+        return self._walk.is_traced(info)
 
     def guards(self, node: cst.If) -> bool:
         """Whether an ``if`` asks for a mask around what does nothing where the mask is empty."""

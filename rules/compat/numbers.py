@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 
 def as_element(value: float, x: jax.Array) -> float:
@@ -15,3 +16,9 @@ def as_element(value: float, x: jax.Array) -> float:
 def as_number(value):
     """A number of numpy's as a Python number, which leaves an array its dtype; an array as it is."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def number(x):
+    """The Python number that an array of one element holds; while JAX traces, the element without its gradient."""
+    x = jnp.reshape(x, ())
+    return lax.stop_gradient(x) if isinstance(x, jax.core.Tracer) else x.item()

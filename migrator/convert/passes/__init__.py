@@ -49,6 +49,7 @@ ORDER = (
     "plain_objects",
     "selected_rows",
     "pointers",
+    "returned_numbers",
     "selected_places",
     "selected_values",
     "known_masks",
