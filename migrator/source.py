@@ -17,6 +17,7 @@ from migrator.chosen_makers import called_apart
 from migrator.class_functions import said_static
 from migrator.data_views import by_parameter
 from migrator.drafts import in_variables
+from migrator.dropped_rounds import under_tests
 from migrator.errors import UserError
 from migrator.evaluated import spelled_out
 from migrator.findings import UNREADABLE, Finding
@@ -106,11 +107,12 @@ class Source:
         self.module = module
         try:
             with trusted_parser:
-                tree = straightened(spelled_out(split(cst.parse_module(text)), text), text)
+                self._parsed = cst.parse_module(text)
+                tree = straightened(spelled_out(split(self._parsed), text), text)
                 tree = in_variables(written_out(assigned(tree, text), text), text)
                 tree = called_apart(counted(by_place(tree, text), text), text)
                 tree = without_guards(by_parameter(tree, text), text)
-                tree = over_all(as_numbers(tree, text), text)
+                tree = under_tests(over_all(as_numbers(tree, text), text), text)
                 self.tree = as_parameters(said_static(tree, text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
@@ -158,9 +160,9 @@ class Source:
         nodes = self.index.nodes
         kinds = {kind for kind in map(type, nodes) if issubclass(kind, _STATEMENTS)}
         ours = [i for i, node in enumerate(nodes) if type(node) in kinds]
-        if len(ours) != len(theirs):
-            return {}
         lines = self.text.encode().splitlines()
+        if len(ours) != len(theirs):
+            return self._found_again([nodes[i] for i in ours], theirs, lines)
         found: dict[cst.CSTNode, tuple[cst.CSTNode, int, int]] = {}
         for mine, other in zip(ours, theirs, strict=True):
             first = min([other.lineno, *[d.lineno for d in getattr(other, "decorator_list", [])]])
@@ -168,6 +170,30 @@ class Source:
             if hasattr(other, "body"):
                 self._compound[nodes[mine]] = _span_of(other, lines)
             found[nodes[mine]] = nodes[mine], first, len(before)
+        return found
+
+    def _found_again(
+        self, statements: list[Any], theirs: list[Any], lines: list[bytes]
+    ) -> dict[cst.CSTNode, tuple[cst.CSTNode, int, int]]:
+        """The same where a file is read as if some statements were others: by what they still hold of the file."""
+        parsed = Tree(self._parsed)
+        own = [node for node in parsed.nodes if isinstance(node, _STATEMENTS)]
+        if len(own) != len(theirs):
+            return {}
+        places = dict(zip(own, theirs, strict=True))
+        found: dict[cst.CSTNode, tuple[cst.CSTNode, int, int]] = {}
+        for statement in statements:
+            inner = next((one for one in self.index.below(statement) if parsed.has(one)), None)
+            around = [*parsed.around(inner), inner] if inner is not None else []
+            holder = next((one for one in reversed(around) if one in places), None)
+            if holder is None:
+                continue
+            other = places[holder]
+            first = min([other.lineno, *[d.lineno for d in getattr(other, "decorator_list", [])]])
+            before = lines[first - 1][: other.col_offset].decode(errors="replace")
+            if isinstance(statement, cst.BaseCompoundStatement):
+                self._compound[statement] = _span_of(other, lines)
+            found[statement] = statement, first, len(before)
         return found
 
     def _statement_of(self, node: cst.CSTNode) -> tuple[cst.CSTNode, int, int] | None:

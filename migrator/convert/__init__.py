@@ -184,6 +184,7 @@ def _unblock_selected(ctx: Context) -> None:
     from migrator.convert.known_masks import known_masks
     from migrator.convert.passes.bounded_writes import bounded
     from migrator.convert.passes.branching import branches
+    from migrator.convert.passes.dropped_layers import drops
     from migrator.convert.passes.masked_reductions import masked
     from migrator.convert.passes.pointers import pointers
     from migrator.convert.passes.selected_places import places
@@ -193,6 +194,7 @@ def _unblock_selected(ctx: Context) -> None:
 
     selected(ctx)
     skips(ctx)
+    drops(ctx)
     masked(ctx)
     held(ctx)
     places(ctx)

@@ -55,6 +55,7 @@ ORDER = (
     "known_masks",
     "masked_reductions",
     "skipping",
+    "dropped_layers",
     "branching",
     "casting",
     "numpy_numbers",

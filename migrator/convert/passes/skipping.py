@@ -27,11 +27,11 @@ _PURE_LAYERS = frozenset(
 _PURE_BUILTINS = frozenset(
     f"builtins.{name}" for name in "len int float range tuple min max".split()
 )
-_HOOKS = frozenset(
+HOOKS = frozenset(
     "spectral_norm weight_norm register_forward_hook register_forward_pre_hook parametrizations".split()
 )
 """What a file names that changes a layer's call."""
-_ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
+ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 _OPAQUE = (
     cst.Raise,
     cst.Assert,
@@ -50,6 +50,7 @@ _OPAQUE = (
     cst.ListComp,
     cst.Expr,
 )
+_CHECKS = (cst.Raise, cst.Assert)
 
 
 @dataclass
@@ -70,7 +71,7 @@ def skips(ctx: Context) -> dict[cst.CSTNode, Skip]:
     if ctx.skips is None:
         ctx.skips = {}
         tree = ctx.source.index
-        if {"training", "rand"} <= ctx.words and _HOOKS.isdisjoint(ctx.words):
+        if {"training", "rand"} <= ctx.words and HOOKS.isdisjoint(ctx.words):
             for info in ctx.facts.functions.values():
                 ctx.skips |= _early(ctx, info)
         for found in ctx.skips.values():
@@ -99,9 +100,9 @@ def _early(ctx: Context, info: FunctionInfo) -> dict[cst.CSTNode, Skip]:
         return {}
     if not isinstance(unchanged, cst.Name) or not isinstance(ctx.kind(unchanged), k.Tensor):
         return {}
-    if not _pure(ctx, rest, {info}) or not _adds(rest, unchanged.value):
+    if not pure(ctx, rest, {info}) or not _adds(rest, unchanged.value):
         return {}
-    rebound = any(unchanged.value in _bound(line) for line in rest)
+    rebound = any(unchanged.value in names_bound(line) for line in rest)
     assert isinstance(node.test, cst.BooleanOperation)
     return {node: Skip(node.test, draw, unchanged, end, rebound)}
 
@@ -128,18 +129,18 @@ def _drawn(ctx: Context, test: cst.BaseExpression) -> cst.Call | None:
         return None
     if not isinstance(order, cst.Comparison) or len(order.comparisons) != 1:
         return None
-    if not isinstance(order.comparisons[0].operator, _ORDERS):
+    if not isinstance(order.comparisons[0].operator, ORDERS):
         return None
     sides = [order.left, order.comparisons[0].comparator]
-    draws = [_draw(ctx, side) for side in sides]
+    draws = [single_draw(ctx, side) for side in sides]
     found = [draw for draw in draws if draw is not None]
     other = next((side for side, draw in zip(sides, draws, strict=True) if draw is None), None)
-    if len(found) != 1 or other is None or not _number(ctx.kind(other)):
+    if len(found) != 1 or other is None or not is_number(ctx.kind(other)):
         return None
     return found[0]
 
 
-def _number(kind: k.Kind) -> bool:
+def is_number(kind: k.Kind) -> bool:
     if isinstance(kind, k.Const):
         return isinstance(kind.value, (int, float))
     if isinstance(kind, k.Unknown):
@@ -147,13 +148,13 @@ def _number(kind: k.Kind) -> bool:
     return isinstance(kind, k.Scalar) and kind.type in ("int", "float", "number")
 
 
-def _draw(ctx: Context, node: cst.BaseExpression) -> cst.Call | None:
+def single_draw(ctx: Context, node: cst.BaseExpression) -> cst.Call | None:
     """A call that draws a single number."""
     if not isinstance(node, cst.Call):
         return None
     name = ctx.facts.callee(node)
     if name == "Tensor.item" and isinstance(node.func, cst.Attribute) and not node.args:
-        return _draw(ctx, node.func.value)
+        return single_draw(ctx, node.func.value)
     if name != "torch.rand" or len(node.args) != 1 or node.args[0].keyword or node.args[0].star:
         return None
     return node if syntax.code(node.args[0].value) in ("1", "[]", "()", "[1]", "(1,)") else None
@@ -162,19 +163,27 @@ def _draw(ctx: Context, node: cst.BaseExpression) -> cst.Call | None:
 # --- what the rest does ------------------------------------------------------------------------------------------------
 
 
-def _pure(ctx: Context, lines: Any, seen: set[FunctionInfo]) -> bool:
-    """Whether statements do nothing but bind names, and return at their end alone."""
-    last = _returned(lines[-1])
+def pure(ctx: Context, lines: Any, seen: set[FunctionInfo], anywhere: bool = False) -> bool:
+    """Whether statements do nothing but bind names, and return at their end alone.
+
+    ``anywhere``: they may return before, and insist on what they are given."""
+    last, told = _returned(lines[-1]), set()
     for line in lines:
         for node in syntax.walk(line):
-            if isinstance(node, _OPAQUE) or (isinstance(node, cst.Return) and node is not last):
+            if isinstance(node, _CHECKS) and anywhere:
+                told |= {id(one) for one in syntax.walk(node)}
+            if id(node) in told and not isinstance(node, cst.NamedExpr):
+                continue
+            if isinstance(node, _OPAQUE) or (
+                isinstance(node, cst.Return) and node is not last and not anywhere
+            ):
                 return False
             if isinstance(node, (cst.Assign, cst.AugAssign, cst.AnnAssign)):
                 if not all(isinstance(one, cst.Name) for one in _targets(node)):
                     return False
             if isinstance(node, cst.For) and not isinstance(node.target, cst.Name):
                 return False
-            if isinstance(node, cst.Call) and not pure_call(ctx, node, seen):
+            if isinstance(node, cst.Call) and not pure_call(ctx, node, seen, anywhere):
                 return False
     return True
 
@@ -189,10 +198,13 @@ def _targets(node: cst.Assign | cst.AugAssign | cst.AnnAssign) -> list[cst.BaseE
     return found
 
 
-def pure_call(ctx: Context, call: cst.Call, seen: set[FunctionInfo]) -> bool:
+def pure_call(
+    ctx: Context, call: cst.Call, seen: set[FunctionInfo], anywhere: bool = False
+) -> bool:
+    """Whether a call does nothing but compute; ``anywhere``: see ``pure``."""
     kind = ctx.kind(call.func)
     if isinstance(kind, k.Module):
-        return _pure_module(ctx, kind, seen)
+        return _pure_module(ctx, kind, seen, anywhere)
     name = ctx.facts.callee(call) or ""
     if name.startswith("Tensor."):
         return not name.endswith("_") and not any(a.star for a in call.args)
@@ -204,14 +216,16 @@ def pure_call(ctx: Context, call: cst.Call, seen: set[FunctionInfo]) -> bool:
             a.keyword and a.keyword.value == "out" for a in call.args
         )
     info = ctx.facts.names.get(name)
-    return name in _PURE_BUILTINS or (info is not None and _pure_function(ctx, info, seen))
+    return name in _PURE_BUILTINS or (
+        info is not None and _pure_function(ctx, info, seen, anywhere)
+    )
 
 
-def _pure_module(ctx: Context, kind: k.Module, seen: set[FunctionInfo]) -> bool:
+def _pure_module(ctx: Context, kind: k.Module, seen: set[FunctionInfo], anywhere: bool) -> bool:
     if kind.cls == "torch.nn.Sequential":
         children = [one for _, one in kind.args]
         return bool(children) and all(
-            isinstance(one, k.Module) and _pure_module(ctx, one, seen) for one in children
+            isinstance(one, k.Module) and _pure_module(ctx, one, seen, anywhere) for one in children
         )
     if kind.cls in _PURE_LAYERS:
         return k.in_place(kind) is False or "inplace" not in ctx.words
@@ -220,7 +234,9 @@ def _pure_module(ctx: Context, kind: k.Module, seen: set[FunctionInfo]) -> bool:
         return False
     forward = info.method("forward")
     return (
-        forward is not None and not derived_from(ctx, info) and _pure_function(ctx, forward, seen)
+        forward is not None
+        and not derived_from(ctx, info)
+        and _pure_function(ctx, forward, seen, anywhere)
     )
 
 
@@ -229,15 +245,17 @@ def derived_from(ctx: Context, info: ClassInfo) -> bool:
     return any(one is not info and info in one.lineage() for one in ctx.facts.classes.values())
 
 
-def _pure_function(ctx: Context, info: FunctionInfo, seen: set[FunctionInfo]) -> bool:
+def _pure_function(
+    ctx: Context, info: FunctionInfo, seen: set[FunctionInfo], anywhere: bool
+) -> bool:
     body = info.node.body
     if info.settled is not None or info in seen or not isinstance(body, cst.IndentedBlock):
         return False
     lines = [s for s in body.body if not syntax.is_docstring(s)]
-    return not info.node.decorators and bool(lines) and _pure(ctx, lines, seen | {info})
+    return not info.node.decorators and bool(lines) and pure(ctx, lines, seen | {info}, anywhere)
 
 
-def _bound(line: cst.BaseStatement) -> set[str]:
+def names_bound(line: cst.BaseStatement) -> set[str]:
     """The names that a statement binds."""
     found: set[str] = set()
     for node in syntax.walk(line):
@@ -262,7 +280,7 @@ def _adds(lines: Any, name: str) -> bool:
             if isinstance(target, cst.Name) and _is_sum(only.value, same):
                 same.add(target.value)
                 continue
-        same -= _bound(line)
+        same -= names_bound(line)
     end = _returned(lines[-1])
     return end is not None and end.value is not None and _is_sum(end.value, same)
 
@@ -290,7 +308,7 @@ def early(rw: Rewriter, node: cst.If) -> Any:
     number = syntax.with_args(drawn, [cst.Arg(cst.Tuple([]))])
     first = order.comparisons[0]
     left, right = (
-        number if _draw(rw.ctx, side) is not None else rw.visit(side)
+        number if single_draw(rw.ctx, side) is not None else rw.visit(side)
         for side in (order.left, first.comparator)
     )
     compared = syntax.changed(
@@ -299,11 +317,11 @@ def early(rw: Rewriter, node: cst.If) -> Any:
     test = syntax.changed(
         found.test, left=rw.visit(found.test.left), right=compared, lpar=[], rpar=[]
     )
-    found.flag = _taken(rw, "skip")
-    lines = [_assign(found.flag, test)]
+    found.flag = untaken(rw, "skip")
+    lines = [assigned(found.flag, test)]
     if found.rebound:
-        found.kept = _taken(rw, "unchanged")
-        lines.append(_assign(found.kept, cst.Name(found.unchanged.value)))
+        found.kept = untaken(rw, "unchanged")
+        lines.append(assigned(found.kept, cst.Name(found.unchanged.value)))
     return [syntax.changed(lines[0], leading_lines=node.leading_lines), *lines[1:]]
 
 
@@ -321,11 +339,11 @@ def end(rw: Rewriter, node: cst.Return) -> Any:
     )
 
 
-def _assign(name: str, value: cst.BaseExpression) -> cst.SimpleStatementLine:
+def assigned(name: str, value: cst.BaseExpression) -> cst.SimpleStatementLine:
     return cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(name))], value)])
 
 
-def _taken(rw: Rewriter, hint: str) -> str:
+def untaken(rw: Rewriter, hint: str) -> str:
     name = hint
     while name in rw.ctx.words or name in rw.ctx.helpers.taken:
         name += "_"
