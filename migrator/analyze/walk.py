@@ -206,7 +206,7 @@ class FlagWalk:
             return False
         callers = [c for c in info.call_sites.values() if c is not None]
         traced = any(self.is_traced(caller) for caller in callers)
-        if not traced and gives_numbers(info, self.facts):
+        if not traced and (gives_numbers(info, self.facts) or self._changes_layers(info)):
             return False
         if info.owner is not None and info.owner.torch_base is not None:
             return traced or not _generates(info, self.source)
@@ -215,6 +215,28 @@ class FlagWalk:
         if _trains(info, self.source, self.facts):
             return False
         return not info.call_sites or traced
+
+    def _changes_layers(self, info: FunctionInfo) -> bool:
+        """Whether a function makes layers beside the forward pass and gives no tensor back: ``prune_heads()``."""
+        returns = info.returns.inner if isinstance(info.returns, k.Optional) else info.returns
+        alone = returns == k.NONE or isinstance(returns, k.Module)
+        return alone and info not in self._forward_pass and self._makes_layers(info)
+
+    def _makes_layers(self, info: FunctionInfo) -> bool:
+        """Whether a function builds a layer, or puts one that another builds in the place of its own."""
+        if info.builds:
+            return True
+        for node in self.facts.tree.within(info.node.body, cst.Assign):
+            called = self.facts.callee(node.value) if isinstance(node.value, cst.Call) else None
+            maker = self.facts.names.get(called or "")
+            target = node.targets[0].target
+            if (
+                isinstance(maker, FunctionInfo)
+                and maker.builds
+                and isinstance(target, cst.Attribute)
+            ):
+                return True
+        return False
 
     @cached_property
     def _plan(self) -> RngPlan:

@@ -67,7 +67,7 @@ class Shapes:
         kind = self.ctx.facts.kind(node)
         if isinstance(node, cst.Name) and node.value in self.env:
             return self.env[node.value][0]
-        if k.scalar_type(kind) in ("int", "float", "number"):
+        if k.scalar_type(kind) in ("int", "float", "number") or self._is_limit(node):
             return NUMBER
         if isinstance(kind, k.Tensor) and kind.rank == 0:
             return _SCALAR
@@ -78,6 +78,12 @@ class Shapes:
             return found
         known = self.env.keys() & syntax.names(node).keys()
         return None if known else ("code", syntax.code(syntax.unparenthesized(node)))
+
+    def _is_limit(self, node: cst.BaseExpression) -> bool:
+        """``torch.finfo(x.dtype).max``"""
+        made = node.value if isinstance(node, cst.Attribute) else None
+        names = ("torch.finfo", "torch.iinfo")
+        return isinstance(made, cst.Call) and self.ctx.facts.callee(made) in names
 
     def _computed(self, node: cst.BaseExpression) -> Shape | None:
         if isinstance(node, cst.BinaryOperation):

@@ -175,3 +175,42 @@ def test_layers_without_state_and_buffers_that_are_asked() -> None:
 @pytest.mark.parametrize("line", ["x = self.norm(x)", "x = self.fc(x)"])
 def test_layers_with_state_or_of_other_sizes_are_a_finding(line: str) -> None:
     assert rules_of(STATEFUL.format(line)) == ["DYN002"]
+
+
+CLAMPED = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x, half: bool = False):
+        x = x.half() if half else self.l(x)
+        if {test}:
+            most = torch.finfo(x.dtype).max - 1000
+            x = torch.clamp(x, min=-most, max=most)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "torch.isinf(x).any()",
+        "x.dtype == torch.float16 and torch.isinf(x).any()",
+        "x.dtype == torch.float16 and (torch.isinf(x).any() or torch.isnan(x).any())",
+    ],
+)
+def test_limits_of_a_type_are_numbers(test: str) -> None:
+    """What transformers do in half precision, lest it overflows."""
+    theirs, ours, text = loaded(CLAMPED.format(test=test))
+    assert "lax.cond(" in text
+    model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    for half in (False, True):
+        for most in (1.0, 7e4, np.inf):
+            x = X * np.float32(1.0)
+            x[0, 0], x[1, 2] = most, -most
+            want = model(torch.tensor(x), half).detach()
+            got = nnx.jit(lambda m, x, half=half: m(x, half))(port, jnp.asarray(x))
+            assert str(got.dtype) == str(want.dtype).removeprefix("torch.")
+            np.testing.assert_allclose(got, want.numpy(), rtol=1e-3 if half else 1e-5, atol=1e-6)
