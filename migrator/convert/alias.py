@@ -415,7 +415,8 @@ def _check_call(
     memory = facts.memory(item.value, state)
     if memory & ({TWICE, OVERLAP, NOT_KNOWN} if write.part else set()):
         raise seen
-    later = facts.read_after(statement) - rebound(statement)
+    after = frozenset() if ends(ctx, statement) else facts.read_after(statement)
+    later = after - rebound(statement)
     later |= _read_beside(facts, statement, call)
     if returned and isinstance(item.value, cst.Name):
         later -= {item.value.value}

@@ -8,6 +8,7 @@ from typing import TypeGuard
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.sharing import VIEWS, inplace_argument, operands, run_layer
 from migrator.infer import ClassInfo
@@ -98,7 +99,60 @@ def _replaced(ctx: Context) -> Iterator[tuple[str, bool]]:
     for call in tree.of_type(cst.Call) if ctx.words & _PUTTING else ():
         put = _put(ctx, call)
         if put is not None and _may_be_module(ctx, put[0]) and _surely_passes(ctx, put[2]):
-            yield pattern(put[1]), _may_be_sequential(ctx, put[0])
+            yield _named(ctx, call, put[1]), _may_be_sequential(ctx, put[0])
+
+
+def _named(ctx: Context, call: cst.Call, name: cst.BaseExpression) -> str:
+    """What a name may be under which a child is put: one of those that a loop goes over, or one that is made up."""
+    if not isinstance(name, cst.Name):
+        return pattern(name)
+    around = ctx.facts.tree.around(call)
+    function = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
+    loops = [one for one in around if isinstance(one, cst.For)]
+    inner = loops[-1] if loops else None
+    if inner is None or function is None or not ctx.facts.tree.holds(function, inner):
+        return pattern(name)
+    if not isinstance(inner.target, cst.Name) or inner.target.value != name.value:
+        return pattern(name)
+    texts = _texts(ctx, function, inner.iter, frozenset())
+    return "|".join(map(re.escape, texts)) if texts else pattern(name)
+
+
+def _texts(
+    ctx: Context, function: cst.FunctionDef, node: cst.BaseExpression, seen: frozenset[str]
+) -> list[str] | None:
+    """The texts of ``("layer1", "layer2")``, of a part of them, and of a name that holds nothing else."""
+    if isinstance(node, cst.Tuple):
+        found = [
+            one.value.evaluated_value if isinstance(one.value, cst.SimpleString) else None
+            for one in node.elements
+        ]
+        return [one for one in found if isinstance(one, str)] if None not in found else None
+    if isinstance(node, cst.Subscript):
+        parts = all(isinstance(one.slice, cst.Slice) for one in node.slice)
+        return _texts(ctx, function, node.value, seen) if parts else None
+    if not isinstance(node, cst.Name):
+        return None
+    if node.value in seen:
+        return []
+    tree, values = ctx.facts.tree, []
+    for one in tree.within(function, *_BINDING):
+        target = one.name if isinstance(one, (cst.Param, cst.AsName)) else one.target
+        if node.value in syntax.names(target):
+            above = tree.around(one)[-1] if isinstance(one, cst.AssignTarget) else None
+            if not isinstance(above, cst.Assign) or not isinstance(target, cst.Name):
+                return None
+            values.append(above.value)
+    every = [_texts(ctx, function, one, seen | {node.value}) for one in values]
+    if not every or any(one is None for one in every):
+        return None
+    return [text for one in every for text in one or ()]
+
+
+_BINDING = (
+    *(cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor),
+    *(cst.NamedExpr, cst.Param, cst.AsName),
+)
 
 
 _PUTTING = frozenset(["setattr", "add_module", "register_module"])

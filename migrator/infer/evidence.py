@@ -221,6 +221,9 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
                 for item in node.args:
                     if item.keyword is None and not item.star:
                         note(item.value, "int")
+            if _name_of(node.func) == "from_numpy":
+                for item in node.args[:1]:
+                    note(item.value, "ndarray")  # it takes nothing else
             for item in _bounds(node, maker):
                 note(item.value, "int")
             if isinstance(node.func, cst.Name) and node.func.value == "range":
@@ -375,6 +378,8 @@ def guess(uses: set[str], forward: bool) -> k.Kind:
     into accept. Any other parameter is one only when a use proves it.
     """
     against = uses & {"container", "iterated", "called", "unpacked"}
+    if "ndarray" in uses and not against | uses & {"tensor", ASKED}:
+        return k.Other("numpy.ndarray")
     if not forward and uses >= {"classed", "layer"} and not against | uses & {"tensor", "indexed"}:
         return k.Module()  # its class is asked for, and its weight: ``init_weights(m)``
     if (

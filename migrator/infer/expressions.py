@@ -501,7 +501,7 @@ class Expressions:
                 child = dict(value.args)[only.value]
                 return child if isinstance(child, k.Kind) else value.item
             return sliced_layers(self.facts, value, node.slice[0].slice) if sliced else value.item
-        if isinstance(value, k.Class):
+        if isinstance(value, k.Class) or (value == k.NUMPY and k.scalar_type(only) is None):
             return value
         return self.own_item(value, only, node)
 
