@@ -10,3 +10,12 @@ def is_stored(path, value):
     if not isinstance(value, nnx.Variable) or isinstance(value, nnx.RngState):
         return False
     return value.get_metadata("persistent", default=True)
+
+
+def set_dtype(module, name, dtype):
+    """Give what a module holds under a name another dtype; a Variable stays the same, an array is replaced."""
+    held = getattr(module, name)
+    if isinstance(held, nnx.Variable):
+        held.set_value(held[...].astype(dtype))
+    else:
+        setattr(module, name, held.astype(dtype))

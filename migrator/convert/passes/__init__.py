@@ -84,6 +84,7 @@ ORDER = (
     "held_again",
     "held",
     "after_static",
+    "named_data",
     "biases",
     "unknown_layers",
     "parameters",
