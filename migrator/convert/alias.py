@@ -61,6 +61,8 @@ def check_mutation(
     for other, theirs in state.items():
         if other == name.value or other not in later or not shared(memory, theirs):
             continue
+        if other in ctx.in_step:
+            continue
         if variable and _names_variable(ctx, facts, other):
             continue  # the two may be one Variable, and both are read where they are used
         if element and theirs == memory:

@@ -239,6 +239,8 @@ class Context:
         """Numbers of what masks select, once they are asked for."""
         self.returned_numbers: dict[cst.CSTNode, cst.BaseExpression] | None = None
         """Numbers that functions give back, once they are asked for."""
+        self.in_step: frozenset[str] = frozenset()
+        """Lists that get what is written to an item of theirs under another name."""
         self.drops: Any = None
         """Rounds of loops that are left out by a draw, once they are asked for."""
         self.skips: dict[cst.CSTNode, Any] | None = None

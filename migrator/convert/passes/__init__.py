@@ -78,6 +78,7 @@ ORDER = (
     "several_targets",
     "host_writes",
     "walked",
+    "first_of_list",
     "mutation",
     "host_arrays",
     "kept_methods",
