@@ -273,7 +273,34 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
         if "option" in found.get(copy.targets[0].target.value, ()):  # type: ignore[attr-defined]
             for one in _either(copy.value):
                 note(one, "option")
+    for name in [n for n, uses in found.items() if "ndarray" in uses]:
+        if not _stays_itself(tree, function, name):
+            found[name].discard("ndarray")  # something else may have been handed over
     return found
+
+
+def _stays_itself(tree: Tree, function: cst.FunctionDef, name: str) -> bool:
+    """Whether a function gives a parameter no other values than parts and the like of itself: ``w = w[i].flatten()``."""
+    for one in tree.within(function, cst.For, cst.AnnAssign, cst.NamedExpr, cst.CompFor):
+        if any(isinstance(n, cst.Name) and n.value == name for n in tree.below(one.target)):
+            return False
+    for assign in tree.within(function, cst.Assign):
+        for target in assign.targets:
+            if not isinstance(target.target, cst.Name):
+                if isinstance(target.target, (cst.Tuple, cst.List)):
+                    if any(isinstance(n, cst.Name) and n.value == name for n in tree.below(target)):
+                        return False
+                continue
+            value = assign.value
+            if target.target.value != name:
+                continue
+            if isinstance(value, cst.Call) and _name_of(value.func) == "from_numpy":
+                continue
+            while isinstance(value, (cst.Call, cst.Attribute, cst.Subscript)):
+                value = value.func if isinstance(value, cst.Call) else value.value
+            if not isinstance(value, cst.Name) or value.value != name:
+                return False
+    return True
 
 
 def _numbered(tree: Tree, function: cst.FunctionDef) -> tuple[set[str], set[str]]:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.convert.tools import loaded, rules_of
+from tests.convert.tools import convert, loaded, rules_of
 
 SOURCE = """
 import numpy as np
@@ -47,3 +47,19 @@ def test_a_tensor_keeps_its_own_methods() -> None:
     )
     assert "swapaxes" in text or ".T" in text or "transpose" in text
     np.testing.assert_array_equal(ours["f"](jnp.ones((2, 3))), np.ones((3, 2)))
+
+
+def test_what_becomes_an_array_of_numpy_later_may_be_a_tensor() -> None:
+    """``x.max(1)`` of a tensor is two tensors, of an array one."""
+    source = """
+def host(x):
+    return x.numpy()
+
+
+def f(x):
+    y = x.max(1)
+    x = host(x)
+    return y, torch.from_numpy(x)
+"""
+    found = convert(source)
+    assert not found.complete or "x.max(1)" not in found.code
