@@ -16,7 +16,12 @@ import libcst as cst
 from migrator import syntax
 from migrator.assignments import with_functions
 
-_DRAWN = re.compile(r"\btorch\.rand\(")
+_DRAWN = re.compile(r"\btorch\.rand\(|\brandom\.\w+\(")
+_HOST = frozenset(
+    f"{one}.{name}"
+    for one in ("random", "np.random", "numpy.random")
+    for name in ("random", "rand", "uniform", "random_sample")
+)
 _ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
 
@@ -147,7 +152,8 @@ def _is_order(node: cst.BaseExpression) -> bool:
 def _is_draw(node: cst.CSTNode) -> bool:
     if not isinstance(node, cst.Call):
         return False
-    return syntax.code(node.func) in ("torch.rand", "rand") and len(node.args) == 1
+    name = syntax.code(node.func)
+    return name in _HOST or (name in ("torch.rand", "rand") and len(node.args) == 1)
 
 
 def _is_false(line: cst.CSTNode) -> str:

@@ -22,7 +22,7 @@ from migrator.infer.einops import einops_result
 from migrator.infer.evidence import adds, applies, other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
 from migrator.infer.items import is_of_items
-from migrator.infer.module_methods import ModuleMethods
+from migrator.infer.module_methods import ModuleMethods, drops_layers
 from migrator.infer.python import (
     NAMED_TUPLES,
     PARTIAL,
@@ -341,6 +341,9 @@ class Calls(ModuleMethods):
             return partial_result(name)
         if name.startswith("dataclasses.") or name in NAMED_TUPLES:
             return k.Other("")
+        if name.startswith(("numpy.random.", "random.")) and node is not None:
+            if self.function is not None and drops_layers(self.facts, self.function, node):
+                self.function.draws = True
         if name.startswith("numpy."):
             return numpy_result(name, args)
         if name.startswith(("str.", "list.", "dict.", "tuple.", "size.", "int.", "float.")):

@@ -149,3 +149,12 @@ def is_left_out(facts: Facts, function: FunctionInfo | None, node: cst.BaseExpre
         return False
     written = facts.tree.within(function.node, cst.AssignTarget, cst.AnnAssign, cst.AugAssign)
     return not any(syntax.code(one.target) == node.value for one in written)
+
+
+def drops_layers(facts: Facts, function: FunctionInfo | None, node: cst.Call) -> bool:
+    """Whether Python or numpy draws in a loop of a module that asks for the mode: some layers may be left out by it."""
+    if function is None or function.owner is None or not function.owner.torch_base:
+        return False
+    if not facts.tree.has(node) or not facts.tree.reading(function.node.body, "training"):
+        return False
+    return any(isinstance(one, cst.For) for one in facts.tree.around(node))

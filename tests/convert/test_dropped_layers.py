@@ -13,6 +13,11 @@ import migrator
 from tests.convert.tools import HEADER, loaded, rules_of
 
 LAYER = """
+import random
+
+import numpy as np
+
+
 class Layer(nn.Module):
     def __init__(self, dim):
         super().__init__()
@@ -95,6 +100,26 @@ LINES = {
                 x = out[0]
             if weights:
                 every = every + (out[1],)
+    """,
+    "of numpy": """
+            chance = np.random.random()
+            if not self.training or (chance > self.p):
+                x, other = layer(x, weights=weights)
+                if weights:
+                    seen.append((x, other))
+    """,
+    "of Python": """
+            chance = random.uniform(0, 1)
+            if self.training and (chance < self.p):
+                continue
+            x = layer(x)[0]
+    """,
+    "of Python, under training": """
+            if self.training:
+                chance = random.random()
+                if chance < self.p:
+                    continue
+            x = layer(x)[0]
     """,
     "options within": """
             if not (self.training and torch.rand([]) < self.p):
@@ -249,3 +274,37 @@ def test_findings_stand_where_they_are() -> None:
     found = [f for f in migrator.convert_source(HEADER + made).findings if f.rule == "DYN004"]
     lines = (HEADER + made).splitlines()
     assert [lines[one.line - 1].strip() for one in found] == ["n = x.sum().item()"]
+
+
+@pytest.mark.parametrize("lines", ["of numpy", "of Python"])
+def test_what_python_draws_for_a_layer_that_does_more_stays_its_draw(lines: str) -> None:
+    made = source(LINES[lines]).replace(
+        "        y = self.norm", "        self.last = 1\n        y = self.norm"
+    )
+    found = migrator.convert_source(HEADER + made)
+    assert "TRC005" in [one.rule for one in found.findings]
+    assert "left_out(" not in found.code
+
+
+def test_normed_weights_are_made_anew() -> None:
+    """A layer with weight_norm changes nothing else when it is called."""
+    made = source(LINES["continue"]).replace(
+        "nn.Linear(dim, dim)", "nn.utils.weight_norm(nn.Linear(dim, dim))"
+    )
+    theirs, ours, _ = loaded(made)
+    model, port = theirs["M"](-1.0).train(), ours["M"](-1.0, rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    x = torch.linspace(-1, 1, 8).reshape(2, 4)
+    made_here = nnx.jit(lambda port, x: port(x)[0])(port, jnp.asarray(x.numpy()))
+    np.testing.assert_allclose(made_here, model(x)[0].detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_what_else_python_draws_stays_its_draw() -> None:
+    lines = LINES["of numpy"].replace(
+        "chance = ",
+        "noise = np.random.random()\n            seen.append(int(noise * 3))\n            chance = ",
+        1,
+    )
+    code = migrator.convert_source(HEADER + source(lines)).code
+    assert "noise = np.random.random()" in code
+    assert "chance = self.rngs.uniform(())" in code

@@ -31,6 +31,13 @@ from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 
+_HOST = frozenset(
+    "numpy.random.random numpy.random.rand numpy.random.random_sample numpy.random.uniform random.random "
+    "random.uniform".split()
+)
+"""Draws of one number between 0 and 1 by Python or numpy."""
+_HOOKS = HOOKS - {"weight_norm"}
+"""What a file names that changes a layer's call for later; a normed weight is made anew each time."""
 _OPPOSITE: dict[type, cst.BaseCompOp] = {
     cst.LessThan: cst.GreaterThanEqual(),
     cst.LessThanEqual: cst.GreaterThan(),
@@ -68,11 +75,13 @@ class Drops:
     Attributes:
       layers: the branches around the layers.
       flags: the assignments of names that say whether a layer is left out.
+      draws: what Python or numpy drew.
       without: ``if drop: outputs = (None, None)``, with the test under which the outputs are read and the name.
     """
 
     layers: dict[cst.CSTNode, Drop] = field(default_factory=dict)
     flags: dict[cst.CSTNode, cst.BooleanOperation] = field(default_factory=dict)
+    draws: set[cst.CSTNode] = field(default_factory=set)
     without: dict[cst.If, tuple[cst.BaseExpression, str, cst.BaseSuite]] = field(
         default_factory=dict
     )
@@ -82,7 +91,8 @@ def drops(ctx: Context) -> Drops:
     """The layers of a file that may be left out; what was said against the branches is taken back."""
     if ctx.drops is None:
         ctx.drops = Drops()
-        if {"training", "rand"} <= ctx.words and HOOKS.isdisjoint(ctx.words):
+        drawn = ctx.words & {"rand", "random", "uniform"}
+        if "training" in ctx.words and drawn and _HOOKS.isdisjoint(ctx.words):
             for loop in ctx.source.index.of_type(cst.For):
                 _note(ctx, loop, ctx.drops)
     found: Drops = ctx.drops
@@ -110,10 +120,44 @@ def _note(ctx: Context, loop: cst.For, found: Drops) -> None:
         found.layers |= plan.layers
         found.flags |= plan.flags
         found.without |= plan.without
+        said = [line.test, *plan.flags]
+        names = {name for one in said for name in syntax.names(one)}
+        given = [one for one in lines[:place] if names_bound(one) & names]
+        _take_draws(ctx, [*given, *said], found)
         tests = [one.test if isinstance(one, cst.If) else one for one in settled]
         for node in [n for n in ctx.blocked if any(tree.holds(one, n) for one in tests)]:
             del ctx.blocked[node]
         return
+
+
+def _take_draws(ctx: Context, nodes: Sequence[cst.CSTNode], found: Drops) -> None:
+    """Note what Python or numpy draws for a layer; that it would be a constant is taken back."""
+    for node in nodes:
+        for call in ctx.source.index.within(node, cst.Call):
+            if _by_host(ctx, call):
+                found.draws.add(call)
+                line = ctx.source.span(call).line
+                kept = [f for f in ctx.findings if f.rule != "TRC005" or f.line != line]
+                ctx.findings[:] = kept
+
+
+def _by_host(ctx: Context, node: cst.CSTNode) -> bool:
+    """``np.random.random()``, ``random.uniform(0, 1)``: one number between 0 and 1."""
+    if not isinstance(node, cst.Call) or ctx.facts.callee(node) not in _HOST:
+        return False
+    if any(one.keyword is not None or one.star for one in node.args):
+        return False
+    function = next(
+        (n for n in reversed(ctx.source.index.around(node)) if isinstance(n, cst.FunctionDef)), None
+    )
+    info = ctx.facts.functions.get(function) if function is not None else None
+    if info is None or not info.draws:
+        return False
+    bounds = [syntax.code(one.value) for one in node.args]
+    return not bounds or (
+        (ctx.facts.callee(node) or "").endswith("uniform")
+        and bounds in (["0", "1"], ["0.0", "1.0"], ["0.", "1."])
+    )
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------
@@ -170,17 +214,18 @@ def _is_simple(node: cst.BaseExpression) -> bool:
 
 def _is_drawn(ctx: Context, node: cst.BaseExpression, before: Sequence[cst.BaseStatement]) -> bool:
     if not isinstance(node, cst.Name):
-        return single_draw(ctx, node) is not None
+        return single_draw(ctx, node) is not None or _by_host(ctx, node)
     bound = [line for line in before if node.value in names_bound(line)]
     only = _assignment(bound[0]) if len(bound) == 1 else None
-    return (
-        only is not None
-        and isinstance(only.value, cst.Call)
-        and only.value.args != []
-        and (
-            ctx.facts.callee(only.value) == "torch.rand"
-            and single_draw(ctx, only.value) is not None
-        )
+    if only is None or not isinstance(only.value, cst.Call):
+        return False
+    if _by_host(ctx, only.value):
+        function = ctx.source.index.around(only)
+        whole = next(n for n in reversed(function) if isinstance(n, cst.FunctionDef))
+        names = [n for n in ctx.source.index.within(whole, cst.Name) if n.value == node.value]
+        return len(names) == 2  # where it is drawn, and here
+    return ctx.facts.callee(only.value) == "torch.rand" and (
+        single_draw(ctx, only.value) is not None
     )
 
 
@@ -447,6 +492,15 @@ def _skip(
         rpar=[],
     )
     return cst.BooleanOperation(rw.visit(mode), cst.And(), compared)
+
+
+@converts(cst.Call, when=lambda ctx: bool(drops(ctx).draws))
+def drawn(rw: Rewriter, node: cst.Call) -> Any:
+    """``np.random.random()`` → ``self.rngs.uniform(())``"""
+    if node not in drops(rw.ctx).draws:
+        return None
+    made = syntax.parse("__rngs__.uniform(())")
+    return syntax.substitute(made, {"__rngs__": rw.ctx.rngs(node)})
 
 
 @converts(cst.If, when=lambda ctx: bool(drops(ctx).layers))
