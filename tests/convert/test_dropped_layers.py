@@ -307,4 +307,15 @@ def test_what_else_python_draws_stays_its_draw() -> None:
     )
     code = migrator.convert_source(HEADER + source(lines)).code
     assert "noise = np.random.random()" in code
-    assert "chance = self.rngs.uniform(())" in code
+    assert "not self.deterministic and self.rngs.uniform(()) <= self.p" in code
+
+
+def test_outside_of_training_nothing_is_drawn_and_comments_stay() -> None:
+    lines = LINES["of Python"].replace("chance =", "# LayerDrop\n            chance =", 1)
+    _, ours, code = loaded(source(lines))
+    assert "# LayerDrop\n" in code
+    port = ours["M"](0.5, rngs=nnx.Rngs(0))
+    port.eval()
+    before = port.rngs.default.count[...]
+    port(jnp.ones((2, 4)))
+    assert port.rngs.default.count[...] == before

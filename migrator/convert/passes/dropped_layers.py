@@ -76,12 +76,16 @@ class Drops:
       layers: the branches around the layers.
       flags: the assignments of names that say whether a layer is left out.
       draws: what Python or numpy drew.
+      comments: what stood above the lines that drew them.
+      named: the names of such numbers where they are asked for, with what drew them.
       without: ``if drop: outputs = (None, None)``, with the test under which the outputs are read and the name.
     """
 
     layers: dict[cst.CSTNode, Drop] = field(default_factory=dict)
     flags: dict[cst.CSTNode, cst.BooleanOperation] = field(default_factory=dict)
     draws: set[cst.CSTNode] = field(default_factory=set)
+    named: dict[cst.CSTNode, cst.Call] = field(default_factory=dict)
+    comments: dict[cst.CSTNode, list[cst.EmptyLine]] = field(default_factory=dict)
     without: dict[cst.If, tuple[cst.BaseExpression, str, cst.BaseSuite]] = field(
         default_factory=dict
     )
@@ -121,9 +125,16 @@ def _note(ctx: Context, loop: cst.For, found: Drops) -> None:
         found.flags |= plan.flags
         found.without |= plan.without
         said = [line.test, *plan.flags]
-        names = {name for one in said for name in syntax.names(one)}
-        given = [one for one in lines[:place] if names_bound(one) & names]
-        _take_draws(ctx, [*given, *said], found)
+        _take_draws(ctx, said, found)
+        for name in [n for one in said for n in tree.within(one, cst.Name)]:
+            given = [one for one in lines[:place] if name.value in names_bound(one)]
+            only = _assignment(given[0]) if len(given) == 1 else None
+            if only is not None and isinstance(only.value, cst.Call) and _by_host(ctx, only.value):
+                found.named[name] = only.value
+                ctx.moved.add(given[0])
+                above = found.comments.setdefault(line, [])
+                above += [one for one in given[0].leading_lines if one.comment is not None]
+                _take_draws(ctx, [only.value], found)
         tests = [one.test if isinstance(one, cst.If) else one for one in settled]
         for node in [n for n in ctx.blocked if any(tree.holds(one, n) for one in tests)]:
             del ctx.blocked[node]
@@ -476,8 +487,11 @@ def _skip(
     sides = []
     for side in (order.left, first.comparator):
         draw = single_draw(rw.ctx, side)
-        made = rw.visit(side if draw is None else draw)
-        if draw is not None:
+        host = drops(rw.ctx).named.get(side)
+        made = rw.visit(host or (side if draw is None else draw))
+        if host is not None:
+            pass  # it is drawn here, where it is asked for
+        elif draw is not None:
             made = syntax.with_args(made, [cst.Arg(cst.Tuple([]))])
         elif isinstance(kind := rw.ctx.kind(side), k.Tensor) and kind.rank != 0:
             rw.ctx.helpers.use("jnp")
@@ -533,7 +547,8 @@ def around_layer(rw: Rewriter, node: cst.If) -> Any:
         lines.append(assigned(name, syntax.with_args(cst.Call(cst.Name(helper)), given)))
     if node in found.without:
         lines += _without(rw, node)
-    return [syntax.changed(lines[0], leading_lines=node.leading_lines), *lines[1:]]
+    above = [*found.comments.get(node, ()), *node.leading_lines]
+    return [syntax.changed(lines[0], leading_lines=above), *lines[1:]]
 
 
 def _under(rw: Rewriter, node: cst.If, also: cst.BaseExpression) -> list[cst.BaseStatement]:
