@@ -39,6 +39,7 @@ what runs under `jit`. They are no finding in
 
 - constructors, initialisers and what builds, prints or loads a model: {_listed(sorted(BUILD_TIME))};
 - functions that train, load or save a model, and datasets;
+- functions beside the forward pass that make layers and return nothing or a layer, as `prune_heads()` does;
 - methods of a module whose names begin with {_listed(GENERATING)}, with a leading underscore or without, where they loop
   or run under `torch.no_grad()`: programs around their model, which call it again and again and end by what it said.
   Their branches on values are converted as they stand, and work as long as the method itself is not put under `jit`;

@@ -49,7 +49,8 @@ _CHECKS = (cst.Raise, cst.Assert, cst.Pass)
     "host may: [what counts as such](index.md#code-that-is-not-traced). Of a branch whose two ways surely give arrays of "
     "the same shapes and types, as `x = x * 2` does under an `if`, `convert` makes `lax.cond`, and `analyze` has a note. One "
     "that goes by a buffer and changes nothing but the module's state, `if self.steps == 0: self.mean.copy_(m)`, becomes "
-    "`nnx.cond` over the module.",
+    "`nnx.cond` over the module. A layer that a loop leaves out by a draw in training (LayerDrop) is computed in any case "
+    "where it changes nothing but what it returns, and its result is taken or not.",
     example="def chosen(x: torch.Tensor, y: torch.Tensor):\n    if x.sum() > 0:\n        x = y\n    return x",
     instead="def chosen(x: torch.Tensor, y: torch.Tensor):\n    return torch.where(x.sum() > 0, y, x)",
 )
@@ -387,7 +388,9 @@ def check(node: cst.Assert | cst.If | cst.Raise, ctx: FlagContext) -> str | None
     "tensor-to-python-number",
     cst.Call,
     what="a tensor becomes a Python number",
-    why="While JAX traces a function no value is known, so there is no number to take out.",
+    why="While JAX traces a function no value is known, so there is no number to take out. What a function only returns "
+    "beside tensors, `return loss, losses` with `losses.append(l.item())`, is a number where nothing is traced, and an "
+    "array without gradient where JAX traces.",
     example="def scale(x: torch.Tensor):\n    return x * math.sqrt(x.max().item())",
     instead="def scale(x: torch.Tensor):\n    return x * x.max().sqrt()",
 )
