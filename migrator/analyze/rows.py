@@ -12,6 +12,7 @@ from migrator.convert.context import Context
 from migrator.convert.known_masks import known_masks
 from migrator.convert.passes.bounded_writes import bounded
 from migrator.convert.passes.branching import branches
+from migrator.convert.passes.dropped_layers import drops
 from migrator.convert.passes.masked_reductions import masked
 from migrator.convert.passes.pointers import pointers
 from migrator.convert.passes.returned_numbers import returned_numbers
@@ -52,6 +53,7 @@ _CONVERTED = {
     "DYN005": "convert writes through the mask itself",
 }
 _RETURNED = "convert returns the number, and the array where JAX traces"
+_DROPPED = "convert computes the layer in any case, and takes its result or not"
 
 
 def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list[Placed]:
@@ -72,6 +74,9 @@ def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list
     known_masks(ctx)
     known = still - ctx.blocked.keys()
     given = returned_numbers(ctx)
+    still = set(ctx.blocked)
+    drops(ctx)
+    dropped = still - ctx.blocked.keys()
     branches(ctx)
     settled = before - ctx.blocked.keys()
     told = []
@@ -86,6 +91,7 @@ def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list
             )
         elif node in settled and finding.rule in _CONVERTED:
             how = _RETURNED if node in given else _CONVERTED[finding.rule]
+            how = _DROPPED if node in dropped else how
             what = f"{finding.message}; {how}"
             finding = replace(
                 finding, message=what, advice="", severity="info", effort=0.0, blocks=False

@@ -319,3 +319,11 @@ def test_outside_of_training_nothing_is_drawn_and_comments_stay() -> None:
     before = port.rngs.default.count[...]
     port(jnp.ones((2, 4)))
     assert port.rngs.default.count[...] == before
+
+
+@pytest.mark.parametrize("lines", [LINES["named"], LINES["not both"], LINES["set"]])
+def test_analyze_says_what_convert_does(lines: str) -> None:
+    found = [f for f in migrator.analyze_source(HEADER + source(lines)) if f.rule.startswith("DYN")]
+    assert found
+    assert not any(one.blocks for one in found)
+    assert all("computes the layer in any case" in one.message for one in found)
