@@ -242,7 +242,7 @@ def _reads_arrays(node: cst.CSTNode, arrays: set[str]) -> bool:
         return node.func.value not in ("int", "len", "float", "bool")  # else a helper
     return any(
         _reads_arrays(one, arrays)
-        for one in node.children
+        for one in syntax.children(node)
         if isinstance(one, (cst.BaseExpression, cst.Arg, cst.BaseElement))
     )
 
