@@ -431,3 +431,22 @@ def test_what_is_compared_may_be_tensors(line: str, made: str) -> None:
     want = theirs["f"](x, y)
     got = ours["f"](jnp.asarray(x.numpy()), jnp.asarray(y.numpy()))
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(
+    ("call", "complete"),
+    [
+        ("p.split(os.path.sep)", True),
+        ("p.split(os.sep, 1)", True),
+        ("p.split(sep=mark)", True),
+        ("p.split(mark, maxsplit=1)", True),
+        ("p.split(f'{mark}/')", True),
+        ("p.split(', ')", True),
+        ("p.split(mark)", False),
+        ("p.split(split_size=mark)", False),
+    ],
+)
+def test_what_no_tensor_is_split_by(call: str, complete: bool) -> None:
+    found = convert(f"import os\n\n\ndef f(p, mark):\n    return {call}[-1]\n")
+    assert found.complete == complete, found.findings
+    assert not complete or call in found.code

@@ -28,6 +28,7 @@ from migrator.infer.evidence import keeps
 from migrator.infer.named import activation_helper, known_by_name
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.symbols import CASTS, symbol, tensor_attribute
+from migrator.source import dotted
 from rules import definitions
 from rules.definitions import module_file
 from rules.elsewhere import advice_for
@@ -544,6 +545,18 @@ def moved(rw: Rewriter, node: cst.Expr) -> Any:
     return None
 
 
+def _splits_text(rw: Rewriter, node: cst.Call) -> bool:
+    """``path.split(os.path.sep)``, ``line.split(sep=mark)``: a tensor is split by numbers, and by no such keyword."""
+    if any(a.keyword is not None and a.keyword.value in ("sep", "maxsplit") for a in node.args):
+        return True
+    if not node.args or node.args[0].star or node.args[0].keyword is not None:
+        return False
+    given = node.args[0].value
+    if k.scalar_type(rw.ctx.kind(given)) == "str" or isinstance(given, cst.FormattedString):
+        return True
+    return dotted(given) in ("os.sep", "os.path.sep", "os.linesep", "os.pathsep", "os.extsep")
+
+
 def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
     assert isinstance(node.func, cst.Attribute)
     method = node.func.attr.value
@@ -557,9 +570,7 @@ def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
             f"it is not known what .{method}() is asked of: arrays and Flax modules have no such method",
             "annotate it (x: torch.Tensor)",
         )
-    ambiguous = method in _DIFFERENT or (
-        method == "split" and not (node.args and isinstance(node.args[0].value, cst.SimpleString))
-    )
+    ambiguous = method in _DIFFERENT or (method == "split" and not _splits_text(rw, node))
     second = keeps(node)
     if second is not None and rw.ctx.kind(second) != k.NONE:
         numpy = (rw.ctx.facts.qualified_name(second) or "").startswith("numpy.")  # np.float32
