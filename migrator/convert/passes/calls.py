@@ -183,14 +183,29 @@ def _updated_again(rw: Rewriter, node: cst.Call, call: cst.Call) -> None:
     ctx, names = rw.ctx, updated_by(rw.ctx, call)
     normalises = ctx.facts.linked is not None or re.search("[bB]atch_?[nN]orm", ctx.source.text)
     if (names if normalises else names - STATISTICS) and not ctx.no_grad:
-        ctx.report(
-            node,
-            "TRC010",
-            "torch runs this again for its gradient, and updates running statistics and the like a second time; the port does not",
-            "keep what is updated out of the checkpoint where torch's own statistics are to be met",
-            severity="warning",
-            blocks=False,
+        what = (
+            "torch runs this again for its gradient, and updates running statistics and the like a"
+            " second time; the port does not"
         )
+        advice = (
+            "keep what is updated out of the checkpoint where torch's own statistics are to be met"
+        )
+        if not _is_optional(rw, node):
+            raise Failure(node, "TRC010", what, advice)
+        ctx.report(node, "TRC010", what, advice, severity="warning", blocks=False)
+
+
+def _is_optional(rw: Rewriter, node: cst.Call) -> bool:
+    """Whether a call stands under a condition other than training, ``if self.use_checkpoint:``, or perhaps a caller does."""
+    around = rw.ctx.facts.tree.around(node)
+    inner = next((n for n in reversed(around) if isinstance(n, cst.FunctionDef)), None)
+    if inner is None or inner.name.value != "forward":
+        return True
+    below = around[around.index(inner) :]
+    tests = [n.test for n in below if isinstance(n, (cst.If, cst.IfExp))]
+    return any(
+        syntax.code(one) not in ("self.training", "torch.is_grad_enabled()") for one in tests
+    )
 
 
 def _left_out(rw: Rewriter, node: cst.Call) -> None:
