@@ -241,6 +241,9 @@ class RngPlan:
         if not self.stores(info) or not any(map(self.stores, parents)):
             return self.stores(info)
         own = {m.short for m in info.methods.values() if self.how(m) == "self"} - {"forward"}
+        following = next((p for p in parents if "__init__" in p.methods), None)
+        if following is not None and self.keeps(following):  # before it runs any, but for its bases
+            parents = following.lineage()[1:]
         return any(
             name in own and self.early(method)
             for p in parents

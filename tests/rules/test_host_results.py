@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import libcst as cst
+import numpy as np
 import pytest
+import torch
 
 from migrator import convert_source
 from migrator.analyze import host_results
+from tests.convert.tools import loaded, pair
 
 HEAD = """
 import random
@@ -65,33 +68,10 @@ def accuracy(self, x: torch.Tensor, y: torch.Tensor):
     return float((kept.argmax(1) == y[y >= 0]).float().mean())""",
 }
 TRACED = {
-    "a number beside a tensor without a gradient": """
-@torch.no_grad()
-def act(self, x: torch.Tensor):
-    p = self(x).softmax(-1)
-    a = p[0].argmax()
-    return a.item(), p[0, a].log()""",
-    "a number beside a tensor of integers": """
-def act(self, x: torch.Tensor):
-    a = self(x).argmax(-1)
-    return a[0].item(), a""",
-    "a number beside what is not known": """
-def act(self, x: torch.Tensor, y):
-    return self(x).sum().item(), y""",
     "a number of a tensor of its own": """
 @staticmethod
 def rates(top: float, depth: int):
     return [x.item() for x in torch.linspace(0, top, depth)]""",
-    "a number of a tensor of its own by another name": """
-def rates(self, depth):
-    steps = torch.arange(depth) / 3
-    last = steps[-1].item()
-    return last""",
-    "a number beside what is differentiated": """
-def act(self, x: torch.Tensor):
-    p = self(x).softmax(-1)
-    a = p[0].argmax()
-    return a.item(), p[0, a].log()""",
     "a size": """
 def head(self, x: torch.Tensor):
     n = int((x > 0).sum().item())
@@ -112,6 +92,32 @@ def peak(self, x: torch.Tensor):
     if top > 3:
         top = x * 2
     return top""",
+}
+
+RETURNED = {
+    "a number beside a tensor without a gradient": """
+@torch.no_grad()
+def act(self, x: torch.Tensor):
+    p = self(x).softmax(-1)
+    a = p[0].argmax()
+    return a.item(), p[0, a].log()""",
+    "a number beside a tensor of integers": """
+def act(self, x: torch.Tensor):
+    a = self(x).argmax(-1)
+    return a[0].item(), a""",
+    "a number beside what is not known": """
+def act(self, x: torch.Tensor, y):
+    return self(x).sum().item(), y""",
+    "a number of a tensor of its own by another name": """
+def rates(self, depth):
+    steps = torch.arange(depth) / 3
+    last = steps[-1].item()
+    return last""",
+    "a number beside what is differentiated": """
+def act(self, x: torch.Tensor):
+    p = self(x).softmax(-1)
+    a = p[0].argmax()
+    return a.item(), p[0, a].log()""",
     "the forward pass itself": """
 def forward(self, x: torch.Tensor):
     return self.fc(x).max().item()""",
@@ -134,6 +140,25 @@ def test_numbers_of_own_tensors(text: str) -> None:
 @pytest.mark.parametrize("name", HOST)
 def test_numbers_for_python(name: str) -> None:
     assert found(HOST[name]) == []
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_numbers_that_are_given_back_as_they_are(name: str) -> None:
+    """They are Python's where nothing is traced: of the same type and value."""
+    lines = "".join(f"    {line}\n" for line in RETURNED[name].strip().splitlines())
+    theirs, ours, _ = loaded(HEAD + lines)
+    model, port = pair(theirs, ours, "Net()")
+    x = torch.linspace(-1, 1, 8).reshape(2, 4)
+    method = "rates" if "rates" in lines else "act" if "act" in lines else "__call__"
+    given = [5] if method == "rates" else [x, 7] if ", y)" in lines else [x]
+    arrays = [one.numpy() if isinstance(one, torch.Tensor) else one for one in given]
+    want, got = getattr(model, method)(*given), getattr(port, method)(*arrays)
+    for one, other in zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]:
+        if isinstance(one, torch.Tensor):
+            np.testing.assert_allclose(other, one.detach().numpy(), rtol=1e-5)
+        else:
+            assert type(other) is type(one)
+            assert other == pytest.approx(one, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", TRACED)

@@ -99,7 +99,7 @@ def _check_only(rw: Rewriter, node: cst.ImportFrom) -> None:
 
     ``if available(): from torch.x import Mask`` with ``else: Mask = torch.Tensor``: the name stays, the import goes.
     """
-    index = rw.ctx.source.index
+    index, dead = rw.ctx.source.index, rw.ctx.facts.dead
     around = index.around(node)
     if isinstance(node.names, cst.ImportStar) or not any(isinstance(n, cst.If) for n in around):
         return
@@ -107,17 +107,20 @@ def _check_only(rw: Rewriter, node: cst.ImportFrom) -> None:
     if any(isinstance(n, (*scopes, cst.Try)) for n in around):
         return
     names = {alias.evaluated_alias or alias.evaluated_name for alias in node.names}
-    others = {
-        one.target.value
-        for one in index.of_type(cst.AssignTarget)
-        if isinstance(one.target, cst.Name)
-        and not any(isinstance(n, scopes) for n in index.around(one))
-    }
-    others |= {one.name.value for one in index.of_type(cst.FunctionDef, cst.ClassDef)}
-    for one in index.of_type(cst.Import, cst.ImportFrom):
-        module = dotted(one.module) if isinstance(one, cst.ImportFrom) and one.module else None
-        if not isinstance(one.names, cst.ImportStar) and not of_torch(module or ""):
-            others |= {alias.evaluated_alias or alias.evaluated_name for alias in one.names}
+    others: set[str] = set()
+    for one in index.of_type(
+        cst.AssignTarget, cst.FunctionDef, cst.ClassDef, cst.Import, cst.ImportFrom
+    ):
+        if any(isinstance(n, scopes) or n in dead for n in index.around(one)):
+            continue
+        if isinstance(one, (cst.Import, cst.ImportFrom)):
+            module = dotted(one.module) if isinstance(one, cst.ImportFrom) and one.module else None
+            if not isinstance(one.names, cst.ImportStar) and not of_torch(module or ""):
+                others |= {alias.evaluated_alias or alias.evaluated_name for alias in one.names}
+        else:
+            others |= set(
+                syntax.names(one.target if isinstance(one, cst.AssignTarget) else one.name)
+            )
     for read in index.of_type(cst.Name):
         name = read.value
         if name not in names & others or of_torch(rw.ctx.facts.qualified_name(read) or ""):
