@@ -137,15 +137,34 @@ def _literals(tree: ast.Module, found: Scan) -> dict[str, str]:
             if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
                 if type(value.value) in (str, int, float, bool):
                     made[target.id] = type(value.value).__name__
-    if not made:
-        return made
+    if not made or found.stars:
+        return {}  # a star import may bring the name as well
     bound = Counter[str]()
     for part in ast.walk(tree):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
             bound[part.id] += 1
         elif isinstance(part, ast.Global):
             bound.update(part.names * 2)
+        elif _binds_anything(part):
+            return {}
     return {n: kind for n, kind in made.items() if bound[n] == 1 and found.bindings[n] == [None]}
+
+
+def _binds_anything(node: ast.AST) -> bool:
+    """``globals()[name] = …``, ``globals().update(…)``, ``exec(text)``, ``setattr(sys.modules[__name__], name, …)``."""
+    if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        return _called(node.value) in ("globals", "vars")
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute):
+        return _called(node.func.value) in ("globals", "vars") and node.func.attr != "get"
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    of_module = name == "setattr" and bool(node.args) and isinstance(node.args[0], ast.Subscript)
+    return name == "exec" or of_module
+
+
+def _called(node: ast.expr) -> str:
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
 def _fallbacks(body: Iterable[ast.stmt], found: Scan) -> Iterator[str]:
