@@ -151,16 +151,14 @@ def _literals(tree: ast.Module, found: Scan) -> dict[str, str]:
 
 
 def _binds_anything(node: ast.AST) -> bool:
-    """``globals()[name] = …``, ``globals().update(…)``, ``exec(text)``, ``setattr(sys.modules[__name__], name, …)``."""
+    """``globals()[name] = …``, ``globals().update(…)``, ``exec(text)``."""
     if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
         return _called(node.value) in ("globals", "vars")
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
         return _called(node.func.value) in ("globals", "vars") and node.func.attr != "get"
-    name = node.func.id if isinstance(node.func, ast.Name) else ""
-    of_module = name == "setattr" and bool(node.args) and isinstance(node.args[0], ast.Subscript)
-    return name == "exec" or of_module
+    return isinstance(node.func, ast.Name) and node.func.id == "exec"
 
 
 def _called(node: ast.expr) -> str:
