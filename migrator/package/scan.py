@@ -137,8 +137,8 @@ def _literals(tree: ast.Module, found: Scan) -> dict[str, str]:
             if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
                 if type(value.value) in (str, int, float, bool):
                     made[target.id] = type(value.value).__name__
-    if not made or found.stars:
-        return {}  # a star import may bring the name as well
+    if not made:
+        return made
     bound = Counter[str]()
     for part in ast.walk(tree):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):

@@ -218,7 +218,13 @@ class Table:
     def literal(self, found: Symbol) -> str | None:
         """The type of a name that is a number or a text, and never anything else; None for all others."""
         scan = self.scans.get(found.module)
-        return scan.literals.get(found.name) if scan is not None else None
+        if scan is None or found.name not in scan.literals:
+            return None
+        for star in scan.stars:
+            source = self.absolute(found.module, star.module, star.level)
+            if source is None or self.public(source, found.name):
+                return None  # it may bring the name as well
+        return scan.literals[found.name]
 
     def reached(self) -> frozenset[str]:
         """The files of which another file of the project may get to know a definition, by whatever way.
