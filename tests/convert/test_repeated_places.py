@@ -51,6 +51,20 @@ def test_places_that_are_listed_once(lines: str) -> None:
     assert "set_each" not in result.code
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "    y[torch.arange(3)[:, None], x.argsort(0)] = x\n    return y\n",
+        "    y[:, x.argsort(1).view(-1)] = x.repeat(1, 3)\n    return y\n",
+        "    v, j = y.view(3, 5, 1).repeat(1, 1, 2).topk(2)\n    return x.view(3, 2, 2).repeat(1, 3, 1)[:, :5].scatter(1, j, v)\n",
+    ],
+)
+def test_what_sorts_along_another_axis_may_list_a_place_twice(lines: str) -> None:
+    result = convert(HEAD + lines)
+    assert result.complete, result.findings
+    assert "set_each" in result.code
+
+
 @pytest.mark.parametrize("index", ["u", ":, u", "u, 0"])
 def test_what_an_unknown_index_gives_may_be_a_copy(index: str) -> None:
     head = "def f(x: torch.Tensor, u):\n    y = x * 2\n"

@@ -26,10 +26,8 @@ def check_repeated(ctx: Context, target: cst.Subscript, value: cst.BaseExpressio
             raise Failure(target, "MUT002", what, "list each place once")
 
 
-_APART = frozenset(
-    "torch.arange torch.argsort torch.randperm torch.nonzero torch.unique Tensor.argsort Tensor.nonzero Tensor.unique".split()
-)
-"""What lists each number once."""
+_APART = frozenset("torch.arange torch.randperm torch.unique Tensor.unique".split())
+"""What lists each number once; what sorts several rows does so for each of them."""
 
 
 def may_repeat(ctx: Context, target: cst.Subscript) -> bool:
@@ -48,11 +46,11 @@ def _counts(ctx: Context, whole: k.Kind) -> bool:
     return whole.role != "buffer"
 
 
-def lists_once(ctx: Context, index: cst.BaseExpression, beside: bool = False) -> bool:
+def lists_once(ctx: Context, index: cst.BaseExpression, beside: int = 0) -> bool:
     """Whether an index lists no place twice, as far as is known: a number, ``torch.arange(n)``, a mask.
 
     Args:
-      beside: other indices name the row, as in ``x[torch.arange(n)[:, None], order]``.
+      beside: the axes of an index that names the row, as in ``x[torch.arange(n)[:, None], order]``; 0 for none.
     """
     kind = ctx.kind(index)
     if not isinstance(kind, k.Tensor) or kind.dtype == "bool" or kind.rank == 0:
@@ -61,18 +59,20 @@ def lists_once(ctx: Context, index: cst.BaseExpression, beside: bool = False) ->
         return True  # a mask
     if any(_is_range(ctx, one) for one in _values(ctx, index)) or _written_out(ctx, index):
         return True
-    return (beside or kind.rank == 1) and _is_order(ctx, index, None)
+    if kind.rank == 1:
+        return _is_order(ctx, index, None)
+    return bool(beside) and _is_order(ctx, index, syntax.parse("-1"), beside)
 
 
 def _list_once(ctx: Context, indices: list[cst.BaseExpression]) -> bool:
-    beside = len(indices) > 1 and any(
-        _is_range(ctx, value) for one in indices for value in _values(ctx, one)
-    )
+    ranges = [ctx.kind(one) for one in indices if any(_is_range(ctx, v) for v in _values(ctx, one))]
+    ranks = [(one.rank if isinstance(one, k.Tensor) else None) or 2 for one in ranges]  # a column
+    beside = max(ranks, default=0) if len(indices) > 1 else 0
     return all(lists_once(ctx, one, beside) for one in indices)
 
 
 def _is_range(ctx: Context, node: cst.BaseExpression) -> bool:
-    """``torch.arange(n)``, ``torch.arange(n)[:, None]``, ``x.argsort().view(-1)``."""
+    """``torch.arange(n)``, ``torch.arange(n)[:, None]``."""
     while True:
         if isinstance(node, cst.Call) and ctx.facts.callee(node) in _APART:
             return True
@@ -106,7 +106,7 @@ def are_distinct(
     if not _counts(ctx, whole) or not has_gradient(ctx, value):
         return True
     if dim is not None:
-        return _is_order(ctx, index, dim)
+        return _is_order(ctx, index, dim, whole.rank if isinstance(whole, k.Tensor) else None)
     several = isinstance(index, (cst.Tuple, cst.List))
     parts = [e.value for e in index.elements] if isinstance(index, (cst.Tuple, cst.List)) else []
     return _list_once(ctx, parts if several else [index])
@@ -116,21 +116,28 @@ _ORDERS = frozenset("topk sort argsort".split())
 """What lists each place of an axis at most once."""
 
 
-def _is_order(ctx: Context, node: cst.BaseExpression, dim: cst.BaseExpression | None) -> bool:
+def _is_order(
+    ctx: Context,
+    node: cst.BaseExpression,
+    dim: cst.BaseExpression | None,
+    rank: int | None = None,
+) -> bool:
     """``x.topk(n, dim=1).indices``, ``_, i = x.sort(1)`` and then ``i[:, :n]``: places along an axis, each once."""
     call: cst.CSTNode = node
     if isinstance(node, cst.Attribute) and node.attr.value == "indices":
         call = node.value
     elif isinstance(node, cst.Subscript) and syntax.code(node).endswith("[1]"):
         call = node.value
-    if isinstance(call, cst.Call) and _orders(ctx, call, dim):
+    if isinstance(call, cst.Call) and _orders(ctx, call, dim, rank):
         return True
     if isinstance(node, cst.Subscript) and any(isinstance(e.slice, cst.Slice) for e in node.slice):
-        return _is_order(ctx, node.value, dim)
+        return _is_order(ctx, node.value, dim, rank)
     if not isinstance(node, cst.Name):
         return False
     values = _values(ctx, node)
-    return bool(values) and all(one is not node and _is_order(ctx, one, dim) for one in values)
+    return bool(values) and all(
+        one is not node and _is_order(ctx, one, dim, rank) for one in values
+    )
 
 
 def _values(ctx: Context, node: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -161,8 +168,8 @@ def _values(ctx: Context, node: cst.BaseExpression) -> list[cst.BaseExpression]:
     return found
 
 
-def _orders(ctx: Context, call: cst.Call, dim: cst.BaseExpression | None) -> bool:
-    """Whether a call sorts along an axis: the last one, where none is said."""
+def _orders(ctx: Context, call: cst.Call, dim: cst.BaseExpression | None, rank: int | None) -> bool:
+    """Whether a call sorts along an axis: the last one, where none is said. ``rank`` counts where it is not known."""
     name = ctx.facts.callee(call) or ""
     if name.rpartition(".")[2] not in _ORDERS or not name.startswith(("torch.", "Tensor.")):
         return False
@@ -172,8 +179,16 @@ def _orders(ctx: Context, call: cst.Call, dim: cst.BaseExpression | None) -> boo
     place = name.endswith("topk") + name.startswith("torch.")
     said = [a.value for a in call.args if a.keyword is not None and a.keyword.value == "dim"]
     said += plain[place : place + 1]
-    axes = {syntax.code(one) for one in (*said, dim)}
-    return len(axes) == 1 and (bool(said) or syntax.code(dim) != "0")
+    receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if name.startswith("torch."):
+        receiver = plain[0] if plain else None
+    kind = ctx.kind(receiver) if receiver is not None else k.UNKNOWN
+    rank = (kind.rank if isinstance(kind, k.Tensor) else None) or rank
+
+    def axis(code: str) -> str:
+        return str(int(code) % rank) if rank and code.lstrip("-").isdigit() else code
+
+    return axis(syntax.code(said[0]) if said else "-1") == axis(syntax.code(dim))
 
 
 def is_copy(ctx: Context, node: cst.Subscript) -> bool:
