@@ -82,3 +82,15 @@ def test_what_is_left_as_it_is(lines: str) -> None:
     body = "".join(f"    {line.strip()}\n" for line in lines.split(";"))
     code = convert(f"import numpy as np\n\n\ndef f(x: torch.Tensor, d=4):\n{body}").code
     assert "float(" not in code
+
+
+def test_what_may_be_an_array_of_numpy_stays_one() -> None:
+    """``float()`` of an array of several elements raises."""
+    code = convert(
+        "import numpy as np\n\n\ndef f(x: torch.HalfTensor, d):\n    return x * np.sqrt(d)\n"
+    ).code
+    found: dict = {}
+    exec(code, found)
+    x = jnp.ones(3, jnp.float16)
+    np.testing.assert_allclose(found["f"](x, np.array([1.0, 4.0, 9.0])), [1, 2, 3])
+    assert found["f"](x, 4).dtype == jnp.float16

@@ -48,8 +48,10 @@ def beside_a_tensor(rw: Rewriter, node: cst.BaseExpression) -> Any:
     if key in ctx.asking or not ctx.facts.tree.has(node) or not _is_beside(ctx, node):
         return None
     function = "float"
-    if not _is_number(ctx, node):
-        if ctx.facts.kind(node) != k.NUMPY or not isinstance(node, (cst.Attribute, cst.Name)):
+    if not _is_number(ctx, node, sure=True):
+        if not _is_number(ctx, node) and (
+            ctx.facts.kind(node) != k.NUMPY or not isinstance(node, (cst.Attribute, cst.Name))
+        ):
             return None
         function = ctx.helpers.need(module_file("rules.compat.numbers"), "as_number")
     made = rw.visit_for(key)
@@ -88,18 +90,20 @@ def _is_limit_of(node: cst.BaseExpression, other: cst.BaseExpression) -> bool:
     return any(one.value.deep_equals(other) for one in own)
 
 
-def _is_number(ctx: Context, node: cst.BaseExpression, depth: int = 3) -> bool:
-    """Whether a value is a number of numpy's, and no Python number or array."""
+def _is_number(ctx: Context, node: cst.BaseExpression, depth: int = 3, sure: bool = False) -> bool:
+    """Whether a value is a number of numpy's, and no Python number or array; perhaps an array, if it need not be sure."""
     if isinstance(node, cst.Call):
-        numbers = (k.scalar_type(ctx.kind(one.value)) or _may_be_one(ctx, one) for one in node.args)
+        numbers = (
+            k.scalar_type(ctx.kind(one.value)) or _may_be_one(ctx, one, sure) for one in node.args
+        )
         return ctx.facts.callee(node) in _OF_NUMBERS and all(numbers)
     if isinstance(node, cst.BinaryOperation):
         sides = (node.left, node.right)
-        found = [_is_number(ctx, one, depth) for one in sides]
+        found = [_is_number(ctx, one, depth, sure) for one in sides]
         plain = [k.scalar_type(ctx.kind(one)) is not None for one in sides]
         return any(found) and all(a or b for a, b in zip(found, plain, strict=True))
     if isinstance(node, cst.UnaryOperation):
-        return _is_number(ctx, node.expression, depth)
+        return _is_number(ctx, node.expression, depth, sure)
     if isinstance(node, cst.Attribute) and node.attr.value in _LIMITS:
         limits = node.value
         if isinstance(limits, cst.Name):
@@ -107,15 +111,16 @@ def _is_number(ctx: Context, node: cst.BaseExpression, depth: int = 3) -> bool:
         if isinstance(limits, cst.Call) and ctx.facts.callee(limits) == "torch.finfo":
             return True
     values = _values(ctx, node) if depth else []
-    return bool(values) and all(_is_number(ctx, one, depth - 1) for one in values)
+    return bool(values) and all(_is_number(ctx, one, depth - 1, sure) for one in values)
 
 
-def _may_be_one(ctx: Context, arg: cst.Arg) -> bool:
+def _may_be_one(ctx: Context, arg: cst.Arg, sure: bool) -> bool:
     """A name of which nothing is known, as ``d_k`` of ``np.sqrt(d_k)``; numpy's own numbers."""
     if arg.star or arg.keyword is not None:
         return False
     plain = isinstance(arg.value, (cst.Name, cst.Attribute))
-    return (plain and isinstance(ctx.kind(arg.value), k.Unknown)) or _is_number(ctx, arg.value, 1)
+    open_ = plain and isinstance(ctx.kind(arg.value), k.Unknown) and not sure
+    return open_ or _is_number(ctx, arg.value, 1, sure)
 
 
 def _values(ctx: Context, node: cst.BaseExpression) -> list[cst.BaseExpression]:
