@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import libcst as cst
 
@@ -21,6 +22,19 @@ def with_functions(
     made = visit(tree)
     assert isinstance(made, cst.Module)
     return made
+
+
+BINDING = (
+    *(cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor),
+    *(cst.NamedExpr, cst.Param, cst.AsName),
+)
+"""What binds names, functions and imports aside."""
+
+
+def bound_by(node: Any) -> cst.CSTNode:
+    """The target of one of ``BINDING``."""
+    found: cst.CSTNode = node.name if isinstance(node, (cst.Param, cst.AsName)) else node.target
+    return found
 
 
 def bound(target: cst.CSTNode) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TypeGuard
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import BINDING, bound_by
 from migrator.convert.context import Context
 from migrator.convert.sharing import VIEWS, inplace_argument, operands, run_layer
 from migrator.infer import ClassInfo
@@ -136,8 +137,8 @@ def _texts(
     if node.value in seen:
         return []
     tree, values = ctx.facts.tree, []
-    for one in tree.within(function, *_BINDING):
-        target = one.name if isinstance(one, (cst.Param, cst.AsName)) else one.target
+    for one in tree.within(function, *BINDING):
+        target = bound_by(one)
         if node.value in syntax.names(target):
             above = tree.around(one)[-1] if isinstance(one, cst.AssignTarget) else None
             if not isinstance(above, cst.Assign) or not isinstance(target, cst.Name):
@@ -147,12 +148,6 @@ def _texts(
     if not every or any(one is None for one in every):
         return None
     return [text for one in every for text in one or ()]
-
-
-_BINDING = (
-    *(cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor),
-    *(cst.NamedExpr, cst.Param, cst.AsName),
-)
 
 
 _PUTTING = frozenset(["setattr", "add_module", "register_module"])

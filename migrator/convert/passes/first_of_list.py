@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator.assignments import bound
+from migrator.assignments import BINDING, bound, bound_by
 from migrator.convert.alias import innermost
 from migrator.convert.context import Context
 from migrator.convert.memory import aliases
@@ -17,10 +17,6 @@ from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
-_BINDING = (
-    *(cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor),
-    *(cst.NamedExpr, cst.Param, cst.AsName),
-)
 _INNER = (cst.Lambda, cst.FunctionDef, cst.ClassDef, cst.Global, cst.Nonlocal, cst.Del)
 
 
@@ -49,7 +45,7 @@ def _shown_by(ctx: Context, node: cst.AugAssign, name: cst.Name) -> cst.Subscrip
     if ctx.frame is None or not tree.has(node) or not isinstance(kind, k.Tensor) or kind.role:
         return None
     info = innermost(ctx)
-    bindings = [n for n in tree.within(info.node, *_BINDING) if name.value in bound(_target(n))]
+    bindings = [n for n in tree.within(info.node, *BINDING) if name.value in bound(bound_by(n))]
     given = [n for n in bindings if not isinstance(n, cst.AugAssign)]
     assign = tree.around(given[0])[-1] if len(given) == 1 else None
     if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
@@ -73,11 +69,6 @@ def _shown_by(ctx: Context, node: cst.AugAssign, name: cst.Name) -> cst.Subscrip
     return item if own and held and not held & {TWICE, OVERLAP, NOT_KNOWN} else None
 
 
-def _target(node: Any) -> cst.CSTNode:
-    found: cst.CSTNode = node.name if isinstance(node, (cst.Param, cst.AsName)) else node.target
-    return found
-
-
 def _above(ctx: Context, node: cst.CSTNode, function: cst.CSTNode) -> list[cst.CSTNode]:
     around = ctx.source.index.around(node)
     return around[around.index(function) + 1 :] if function in around else list(around)
@@ -90,7 +81,7 @@ def _is_only_read(
     tree, kind = ctx.source.index, ctx.kind(name)
     if not isinstance(kind, k.Sequence) or kind.type != "list":
         return False
-    bindings = [n for n in tree.within(function, *_BINDING) if name.value in bound(_target(n))]
+    bindings = [n for n in tree.within(function, *BINDING) if name.value in bound(bound_by(n))]
     if len(bindings) != 1 or not isinstance(bindings[0], cst.AssignTarget):
         return False
     if tree.place(bindings[0]) > tree.place(since):

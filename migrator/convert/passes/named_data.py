@@ -11,7 +11,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.assignments import bound
+from migrator.assignments import BINDING, bound, bound_by
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -27,10 +27,6 @@ _CASTS = {
     "float": "float32",
     "bfloat16": "bfloat16",
 }
-_BINDING = (
-    *(cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor),
-    *(cst.NamedExpr, cst.Param, cst.AsName),
-)
 
 
 @converts(cst.Assign, targets=(cst.Attribute,), values=(cst.Call,))
@@ -125,13 +121,8 @@ def _looked_up(
 
 def _bindings(ctx: Context, where: cst.CSTNode, name: str) -> list[cst.CSTNode]:
     """What binds a name in a part of the file."""
-    every = ctx.source.index.within(where, *_BINDING)
-    return [one for one in every if name in bound(_target(one))]
-
-
-def _target(node: Any) -> cst.CSTNode:
-    found: cst.CSTNode = node.name if isinstance(node, (cst.Param, cst.AsName)) else node.target
-    return found
+    every = ctx.source.index.within(where, *BINDING)
+    return [one for one in every if name in bound(bound_by(one))]
 
 
 def _is_kept(ctx: Context, name: str) -> bool:
