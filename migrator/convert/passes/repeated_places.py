@@ -61,6 +61,10 @@ def lists_once(ctx: Context, index: cst.BaseExpression, beside: int = 0) -> bool
         return True
     if kind.rank == 1:
         return _is_order(ctx, index, None)
+    if kind.rank is None and not beside:  # taken for one row, if it does not say an axis
+        made = _values(ctx, index)
+        named = [isinstance(v, cst.Call) and ctx.facts.callee(v) in _ARGSORT for v in made]
+        return bool(made) and all(named) and _is_order(ctx, index, syntax.parse("-1"))
     return bool(beside) and _is_order(ctx, index, syntax.parse("-1"), beside)
 
 
@@ -112,6 +116,7 @@ def are_distinct(
     return _list_once(ctx, parts if several else [index])
 
 
+_ARGSORT = ("torch.argsort", "Tensor.argsort")
 _ORDERS = frozenset("topk sort argsort".split())
 """What lists each place of an axis at most once."""
 
