@@ -8,6 +8,7 @@ import re
 import libcst as cst
 
 from migrator.syntax import parse, rebuild
+from rules.below import children
 
 _EXPONENT = re.compile(r"(?<=[\d.])e([+-])0+(?=\d)")
 
@@ -23,12 +24,27 @@ def _double_quotes(node: cst.CSTNode) -> cst.CSTNode:
 
 def requoted(node: cst.CSTNode, end: str) -> cst.CSTNode:
     """What stands between the braces of an f-string, its strings in quotes that do not end it."""
+    return rebuild(node, lambda child: _within(child, end))
+
+
+def _within(node: cst.CSTNode, end: str) -> cst.CSTNode:
+    other = "'" if end == '"' else '"'
     if isinstance(node, cst.SimpleString) and end in node.value:
-        other = "'" if end == '"' else '"'
         prefix, _, text = node.value.partition(end)
         if len(end) == 1 and text.endswith(end) and not set(text[:-1]) & {"'", '"', "\\"}:
             return node.with_changes(value=f"{prefix}{other}{text[:-1]}{other}")
-    return rebuild(node, lambda child: requoted(child, end))
+    if isinstance(node, cst.FormattedString) and node.end == end and len(end) == 1:
+        if not any(map(_has_quotes, node.parts)):
+            return node.with_changes(start=node.start[:-1] + other, end=other)
+    return rebuild(node, lambda child: _within(child, end))
+
+
+def _has_quotes(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.FormattedStringText):
+        return bool(set(node.value) & {"'", '"', "\\"})
+    if isinstance(node, (cst.SimpleString, cst.FormattedString)):
+        return True
+    return any(map(_has_quotes, children(node)))
 
 
 def from_ast(node: ast.expr) -> cst.BaseExpression:

@@ -10,6 +10,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.known_masks import known_masks
+from migrator.convert.masked_rows import Masked, masked_rows
 from migrator.convert.passes.bounded_writes import bounded
 from migrator.convert.passes.branching import branches
 from migrator.convert.passes.dropped_layers import drops
@@ -37,9 +38,15 @@ def as_converted(source: Source, facts: Facts, flagged: Sequence[Placed]) -> lis
     rules = {finding.rule for _, finding in kept if finding.blocks}
     if "DYN005" in rules:
         for found in selections(Context(source, facts)):
-            if not _may_lack_gradients(source, found):
+            if not _may_lack_gradients(source, found.statement):
                 lines = found.lines(source)
                 kept = [one for placed in kept for one in _told(source, found, lines, placed)]
+    if "DYN001" in rules:
+        ctx = _planned(source, facts, kept)
+        for masked in masked_rows(ctx):
+            if not _may_lack_gradients(source, masked.reads[0]):
+                lines = masked.lines(source)
+                kept = [one for placed in kept for one in _masked(source, masked, lines, placed)]
     if not rules.isdisjoint({*_CONVERTED, "DYN005"}):
         kept = _as_planned(source, facts, kept)
     return kept
@@ -56,14 +63,19 @@ _RETURNED = "convert returns the number, and the array where JAX traces"
 _DROPPED = "convert computes the layer in any case, and takes its result or not"
 
 
-def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list[Placed]:
-    """Notes in place of what is said of reductions over masks and of branches that convert knows to write."""
+def _planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> Context:
     ctx = Context(source, facts)
     ctx.blocked = {
         node: (finding.rule, finding.message, finding.advice)
         for node, finding in flagged
         if finding.blocks
     }
+    return ctx
+
+
+def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list[Placed]:
+    """Notes in place of what is said of reductions over masks and of branches that convert knows to write."""
+    ctx = _planned(source, facts, flagged)
     before = {node for node, (rule, _, _) in ctx.blocked.items() if rule in _CONVERTED}
     masked(ctx)
     held(ctx)
@@ -116,8 +128,20 @@ def _told(source: Source, found: Selection, lines: range, placed: Placed) -> lis
     return [placed]
 
 
-def _may_lack_gradients(source: Source, found: Selection) -> bool:
-    """Whether the selection may run where no gradient is recorded, which convert leaves alone."""
-    around = source.index.around(found.statement)
+def _masked(source: Source, found: Masked, lines: range, placed: Placed) -> list[Placed]:
+    """What is left of a finding beside the note on the rows of a mask."""
+    node, finding = placed
+    if node is found.reads[0]:
+        what = f"{finding.message}; convert computes all rows, and writes those of the mask"
+        note = replace(finding, message=what, advice="", severity="info", effort=0.0, blocks=False)
+        return [(node, note)]
+    if found.settles(source.index, node) or (finding.rule == "DYN006" and finding.line in lines):
+        return []
+    return [placed]
+
+
+def _may_lack_gradients(source: Source, found: cst.CSTNode) -> bool:
+    """Whether a selection may run where no gradient is recorded, which convert leaves alone."""
+    around = source.index.around(found)
     items = [item for node in around if isinstance(node, cst.With) for item in node.items]
     return any(word in syntax.code(item) for item in items for word in _GRADIENTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import libcst as cst
@@ -26,6 +26,8 @@ _LAYERS = frozenset(
     for name in "Linear Identity Dropout ReLU GELU SiLU Sigmoid Tanh LeakyReLU ELU CELU SELU Mish Hardswish ReLU6 "
     "Softplus LayerNorm RMSNorm".split()
 )
+_SIZED = frozenset({"torch.nn.Linear", "torch.nn.LayerNorm", "torch.nn.RMSNorm"})
+"""What takes a last axis of one size only."""
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply)
 _SHAPES = frozenset({"torch.zeros", "torch.ones"})
 _MOST = 6
@@ -45,10 +47,31 @@ class ByRow:
     places: set[str]
     numbers: set[str]
     depth: int = 0
+    masks: tuple[cst.BaseExpression, ...] = ()
+    """Masks by which ``x[mask]`` takes rows."""
+    axes: int | None = 1
+    """How many axes the port has for the one of the rows: as many as the mask; None if that is not known."""
+    wide: set[str] = field(default_factory=set)
+    """Names of rows that surely have a second axis."""
+
+    def touches(self, node: cst.CSTNode) -> bool:
+        """Whether rows stand in it."""
+        if self.rows & set(syntax.names(node)):
+            return True
+        return bool(self.masks) and any(
+            isinstance(n, cst.Subscript) and self.is_masked(n) for n in syntax.walk(node)
+        )
+
+    def is_masked(self, node: cst.Subscript) -> bool:
+        """``x[mask]``, ``x[mask, 0]``."""
+        first = node.slice[0].slice
+        if not isinstance(first, cst.Index):
+            return False
+        return any(first.value.deep_equals(mask) for mask in self.masks)
 
     def of(self, node: cst.CSTNode) -> bool:
-        """See ``_Region.by_row``."""
-        if not self.rows & set(syntax.names(node)):
+        """See ``Region.by_row``."""
+        if not self.touches(node):
             return False
         if isinstance(node, cst.Name):
             return True
@@ -81,17 +104,18 @@ class ByRow:
     def indexes(self, node: cst.Subscript) -> bool:
         """Whether the first of the indices are places, and the others numbers, places or nothing of the kind."""
         first = node.slice[0].slice
-        if not isinstance(first, cst.Index) or not self.of(first.value):
-            return False
-        if not self.is_place(first.value):
-            return False
+        if not self.is_masked(node):
+            if not isinstance(first, cst.Index) or not self.of(first.value):
+                return False
+            if not self.is_place(first.value):
+                return False
         for element in node.slice[1:]:
             item = element.slice
             if not isinstance(item, cst.Index):
-                if self.rows & set(syntax.names(item)):
+                if self.touches(item):
                     return False
             elif self.of(item.value):
-                if not self.is_place(item.value):
+                if self.is_masked(node) or not self.is_place(item.value):
                     return False
             else:
                 kind = self.ctx.kind(item.value)
@@ -101,6 +125,8 @@ class ByRow:
 
     def is_place(self, node: cst.BaseExpression) -> bool:
         """Whether rows are whole numbers: by those that are true or not, others would be selected once more."""
+        if self.masks:
+            return False  # where the mask does not hold they may be anything
         kind = self.ctx.kind(node)
         if isinstance(kind, k.Tensor) and kind.dtype is not None:
             return kind.dtype == "int"
@@ -114,10 +140,11 @@ class ByRow:
                 return True
             raise NotByRow
         first, rest = node.slice[0].slice, node.slice[1:]
-        if self.rows & {n for e in node.slice for n in syntax.names(e)}:
+        if any(self.touches(e) for e in node.slice):
             raise NotByRow
         if isinstance(first, cst.Slice) and not (first.lower or first.upper or first.step):
-            return True
+            if self.axes == 1:
+                return True
         dots = isinstance(first, cst.Index) and isinstance(first.value, cst.Ellipsis)
         if dots and all(syntax.code(e.slice) == "None" for e in rest):
             return True
@@ -129,14 +156,14 @@ class ByRow:
         if len(given) != len(node.args):
             raise NotByRow
         if name in _SHAPES and self._counts(given[0]):
-            if not any(self.rows & set(syntax.names(a)) for a in given[1:]):
+            if not any(self.touches(a) for a in given[1:]):
                 return True
             raise NotByRow
         func = node.func
         if name.startswith("Tensor.") and isinstance(func, cst.Attribute):
             return self._method(func, name.removeprefix("Tensor."), given)
         by_row = [self.of(one) for one in given]
-        if not by_row or not by_row[0] or any(by_row[1:]) or self.rows & set(syntax.names(func)):
+        if not by_row or not by_row[0] or any(by_row[1:]) or self.touches(func):
             raise NotByRow
         if name in _FUNCTIONS or (name.endswith("()") and self._layer(self.ctx.kind(func))):
             return True
@@ -156,8 +183,12 @@ class ByRow:
             return self._under_one(func.value, given)
         if not self.of(func.value) or any(self.of(one) for one in given):
             raise NotByRow
-        if method == "unsqueeze" and len(given) == 1 and syntax.code(given[0]) in ("-1", "1"):
-            return True
+        if method in ("unsqueeze", "squeeze") and len(given) == 1:
+            axis = syntax.code(given[0])
+            if axis == "1" and self.axes == 1:
+                return True
+            if axis == "-1" and (method == "unsqueeze" or self.is_wide(func.value)):
+                return True
         if method in _METHODS:
             return True
         raise NotByRow
@@ -167,6 +198,8 @@ class ByRow:
 
         Rows of another width would be of another number, and are not written where these are."""
         if not isinstance(node, cst.Subscript) or len(given) != 2 or syntax.code(given[0]) != "-1":
+            raise NotByRow
+        if self.axes != 1:
             raise NotByRow
         kind = self.ctx.kind(node.value)
         if len(node.slice) == 1 and isinstance(kind, k.Tensor) and kind.rank == 2:
@@ -210,7 +243,7 @@ class ByRow:
             return False
         if len(params) <= place or info.decorators:
             return False
-        inner = ByRow(self.ctx, {params[place]}, set(), set(), self.depth + 1)
+        inner = ByRow(self.ctx, {params[place]}, set(), set(), self.depth + 1, axes=self.axes)
         return inner._body(info.node.body.body) is True
 
     def _body(
@@ -230,14 +263,14 @@ class ByRow:
 
     def _branches(self, node: cst.If) -> bool | None:
         """``if bias is not None: y += bias``; both ways must leave the same names with rows."""
-        if self.rows & set(syntax.names(node.test)):
+        if self.touches(node.test):
             return False
         other: Sequence[Any] = ()
         if isinstance(node.orelse, cst.Else):
             other = node.orelse.body.body
         elif node.orelse is not None:
             other = (node.orelse,)
-        ways = [replace(self, rows=set(self.rows)) for _ in range(2)]
+        ways = [replace(self, rows=set(self.rows), wide=set(self.wide)) for _ in range(2)]
         first, second = ways[0]._body(node.body.body), ways[1]._body(other)
         if first is False or second is False:
             return False
@@ -247,6 +280,7 @@ class ByRow:
         if any(way.rows != going[0].rows for way in going):
             return False
         self.rows = going[0].rows
+        self.wide = set.intersection(*(way.wide for way in going))
         return None
 
     def _small(self, node: cst.BaseStatement | cst.BaseSmallStatement) -> bool | None:
@@ -265,8 +299,59 @@ class ByRow:
         if not isinstance(node, cst.Assign) or len(node.targets) != 1:
             return False
         target = node.targets[0].target
+        if isinstance(target, cst.Tuple):
+            return None if self.parts(target, node.value) else False
         if not isinstance(target, cst.Name):
             return False
-        change = self.rows.add if self.of(node.value) else self.rows.discard
-        change(target.value)
+        self.bind(target.value, node.value)
         return None
+
+    def bind(self, name: str, value: cst.BaseExpression) -> bool:
+        """Note what a name holds from now on; whether it is rows."""
+        by_row = self.of(value)
+        wide = by_row and self.is_wide(value)
+        (self.rows.add if by_row else self.rows.discard)(name)
+        (self.wide.add if wide else self.wide.discard)(name)
+        return by_row
+
+    def parts(self, target: cst.Tuple, value: cst.BaseExpression) -> bool:
+        """``a, b = rows.chunk(2, dim=-1)``: whether it is that, the names noted."""
+        if not isinstance(value, cst.Call) or self.ctx.facts.callee(value) != "Tensor.chunk":
+            return False
+        func, names = value.func, [e.value for e in target.elements]
+        axis = [a.value for a in value.args[1:]]
+        fits = len(axis) == 1 and syntax.code(axis[0]) == "-1" and isinstance(func, cst.Attribute)
+        if not fits or not all(isinstance(one, cst.Name) for one in names):
+            return False
+        assert isinstance(func, cst.Attribute)
+        if not self.of(func.value) or not self.is_wide(func.value) or self.touches(value.args[0]):
+            return False
+        for one in names:
+            assert isinstance(one, cst.Name)
+            self.rows.add(one.value)
+            self.wide.add(one.value)
+        return True
+
+    def is_wide(self, node: cst.BaseExpression) -> bool:
+        """Whether rows surely have another axis: a layer fixes its size, which is not that of what the data select."""
+        kind = self.ctx.kind(node)
+        if isinstance(kind, k.Tensor) and (kind.rank or 0) > 1:
+            return True
+        if isinstance(node, cst.Name):
+            return node.value in self.wide
+        if isinstance(node, cst.BinaryOperation):
+            return self.is_wide(node.left) or self.is_wide(node.right)
+        if isinstance(node, cst.Call):
+            name = self.ctx.facts.callee(node) or ""
+            if name == "torch.nn.functional.linear":
+                return True
+            layer = self.ctx.kind(node.func)
+            if isinstance(layer, k.Module) and layer.cls in _SIZED:
+                return True
+            within = [a.value for a in node.args[:1]]
+            if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
+                within = [node.func.value] if name.removeprefix("Tensor.") in _METHODS else []
+            elif name not in _FUNCTIONS and not name.endswith("()"):
+                within = []
+            return any(map(self.is_wide, within))
+        return False

@@ -23,11 +23,9 @@ from migrator.tree import Tree
 
 
 @dataclass
-class Selection:
-    """A statement that finds the rows of a mask, and what becomes of all that hangs on it."""
+class Selected:
+    """The rows of a mask, and what becomes of all that hangs on them."""
 
-    statement: cst.Assign
-    call: cst.Call
     mask: cst.BaseExpression
     guards: list[cst.If] = field(default_factory=list)
     """``if not mask.any(): continue``."""
@@ -41,12 +39,24 @@ class Selection:
     def settles(self, tree: Tree, node: cst.CSTNode) -> bool:
         """Whether what stands at a node in the way is none: the selection, or a test whether it is empty."""
         tests = (one.test for one in (*self.guards, *self.opened))
-        return node is self.call or any(tree.holds(one, node) for one in (*tests, *self.counted))
+        return any(tree.holds(one, node) for one in (*tests, *self.counted))
 
     def lines(self, source: Source) -> range:
         """The lines from the selection to the last that hangs on it."""
         first, last = source.span(self.region[0]), source.span(self.region[-1])
         return range(first.line, last.end_line + 1)
+
+
+@dataclass(kw_only=True)
+class Selection(Selected):
+    """A statement that finds the rows of a mask."""
+
+    statement: cst.Assign
+    call: cst.Call
+
+    def settles(self, tree: Tree, node: cst.CSTNode) -> bool:
+        """See the base."""
+        return node is self.call or super().settles(tree, node)
 
 
 def selections(ctx: Context) -> Iterator[Selection]:
@@ -56,7 +66,7 @@ def selections(ctx: Context) -> Iterator[Selection]:
         if found is None:
             continue
         try:
-            _Region(ctx, found).follow()
+            Places(ctx, found).follow()
         except NotByRow:
             continue
         yield found
@@ -81,13 +91,13 @@ def _selecting(ctx: Context, node: cst.Assign) -> Selection | None:
         fits = name in ("Tensor.nonzero", "torch.nonzero") and tuples and "as_tuple" in named
     if not fits or len(given) != 1:
         return None
-    return Selection(node, value, given[0])
+    return Selection(given[0], statement=node, call=value)
 
 
-class _Region:
+class Region:
     """The statements from a selection to the end of its suite."""
 
-    def __init__(self, ctx: Context, found: Selection) -> None:
+    def __init__(self, ctx: Context, found: Selected) -> None:
         self.ctx = ctx
         self.found = found
         self.rows: set[str] = set()
@@ -98,46 +108,40 @@ class _Region:
         self.same_mask = True
         """Whether nothing has been done since the selection: the mask is what it was."""
         self.after: cst.CSTNode | None = None
+        self.wide: set[str] = set()
+        """Names of rows with a second axis."""
         self.own: set[str] = set()
         """Other names that only this region reads."""
 
-    def follow(self) -> None:
+    def go_on(
+        self,
+        around: list[cst.CSTNode],
+        earlier: Sequence[cst.BaseStatement],
+        rest: Sequence[cst.BaseStatement],
+        line: cst.SimpleStatementLine | None = None,
+    ) -> None:
         """Look at all that hangs on the selection.
+
+        Args:
+          around: the nodes around the suite and the first statement, those two last.
+          earlier: what stands before it in the suite.
+          rest: the statements to look at.
+          line: the statement that selects, where it is one of its own.
 
         Raises:
           NotByRow: something else is done with the rows.
         """
-        tree = self.ctx.source.index
-        around = tree.around(self.found.statement)
-        line, suite = around[-1], around[-2]
-        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
-            raise NotByRow
-        if not isinstance(suite, cst.IndentedBlock):
-            raise NotByRow
-        target = self.found.statement.targets[0].target
-        whole = isinstance(self.found.statement.value, cst.Call)
-        names = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
-        if whole != isinstance(target, cst.Tuple):
-            raise NotByRow  # a tuple of unknown length under one name
-        for one in names:
-            if not isinstance(one, cst.Name):
-                raise NotByRow
-            self.places.add(one.value)
-        self.rows |= self.places
-        self.numbers |= self.places
-        position = [s is line for s in suite.body].index(True)
-        rest = suite.body[position + 1 :]
         self.after = rest[0] if rest else None
         within = around[-3]
-        before = self._guard_before(suite.body[:position])
+        before = self._guard_before(earlier)
         if before is not None:
             self.found.guards.append(before)
-        elif isinstance(within, cst.If) and position == 0 and self._asks_any(within):
+        elif isinstance(within, cst.If) and not earlier and self._asks_any(within):
             self.found.opened.append(within)
         self._block(rest, bool(self.found.guards or self.found.opened))
         if not self.found.writes:
             raise NotByRow
-        self.found.region = [line, *rest]
+        self.found.region = [line, *rest] if line is not None else list(rest)
         self._read_nowhere_else(around)
 
     # --- statements -----------------------------------------------------------------------------------------------
@@ -246,23 +250,23 @@ class _Region:
         if isinstance(node, cst.Assign) and len(node.targets) == 1:
             target = node.targets[0].target
             if isinstance(target, cst.Name):
-                by_row = self.by_row(node.value)
-                reckoned = by_row and self._by_row().is_place(node.value)
+                rows = self.by_row()
+                reckoned = rows.of(node.value) and rows.is_place(node.value)
                 (self.numbers.add if reckoned else self.numbers.discard)(target.value)
                 self.places.discard(target.value)
-                if by_row:
-                    self.rows.add(target.value)
+                if rows.bind(target.value, node.value):
                     return
-                self.rows.discard(target.value)
                 if not guarded:
                     return
                 if not any(isinstance(n, (cst.Call, cst.Await)) for n in syntax.walk(node.value)):
                     self.own.add(target.value)
                     return
+            if isinstance(target, cst.Tuple) and self.by_row().parts(target, node.value):
+                return
         elif isinstance(node, cst.AugAssign) and isinstance(node.target, cst.Name):
             operators = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)
             if node.target.value in self.rows and isinstance(node.operator, operators):
-                if not self.by_row(node.value):
+                if not self.by_row().of(node.value):
                     raise NotByRow
                 return
         if guarded or self._reads(node):
@@ -281,17 +285,21 @@ class _Region:
             target, fits = node.targets[0].target, True
         else:
             return False
-        if not fits or not isinstance(target, cst.Subscript) or not self._reads(target.slice[0]):
+        if not fits or not isinstance(target, cst.Subscript) or not self.selects(target):
             return False
         base = target.value
         if not isinstance(base, cst.Name) or base.value in self.rows:
             raise NotByRow
         if not isinstance(self.ctx.kind(base), k.Tensor):
             raise NotByRow
-        rows = self._by_row()
+        rows = self.by_row()
         if not rows.indexes(target) or not (rows.of(node.value) or rows.is_for_each(node.value)):
             raise NotByRow
         return True
+
+    def selects(self, target: cst.Subscript) -> bool:
+        """Whether a target is one of rows."""
+        return self._reads(target.slice[0])
 
     def _is_index_add(self, node: cst.BaseExpression) -> bool:
         if not isinstance(node, cst.Call) or self.ctx.facts.callee(node) != "Tensor.index_add_":
@@ -302,14 +310,14 @@ class _Region:
         dim, index, value = (a.value for a in node.args)
         if not isinstance(base, cst.Name) or base.value in self.rows:
             return False
-        if syntax.code(dim) != "0" or not self.by_row(index) or not self.by_row(value):
+        if syntax.code(dim) != "0" or not self.by_row().of(index) or not self.by_row().of(value):
             raise NotByRow
-        if not self._by_row().is_place(index):
+        if not self.by_row().is_place(index):
             raise NotByRow
         return True
 
     def _reads(self, node: cst.CSTNode) -> bool:
-        return bool(self.rows & set(syntax.names(node)))
+        return self.by_row().touches(node)
 
     def _read_nowhere_else(self, around: list[cst.CSTNode]) -> None:
         """Nobody but the region reads what hangs on the rows, also not in the next turn of a loop."""
@@ -337,16 +345,42 @@ class _Region:
 
     # --- expressions ----------------------------------------------------------------------------------------------
 
-    def by_row(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression has a row for each place; False where it has nothing to do with them.
+    def by_row(self) -> ByRow:
+        """What tells which expressions have a row for each place; it notes what names get."""
+        return ByRow(self.ctx, self.rows, self.places, self.numbers, wide=self.wide)
+
+
+class Places(Region):
+    """What becomes of the places that ``idx = torch.where(mask)[0]`` finds."""
+
+    found: Selection
+
+    def follow(self) -> None:
+        """Look at all that hangs on the selection.
 
         Raises:
-          NotByRow: it is made of rows otherwise.
+          NotByRow: something else is done with the rows.
         """
-        return self._by_row().of(node)
-
-    def _by_row(self) -> ByRow:
-        return ByRow(self.ctx, self.rows, self.places, self.numbers)
+        tree = self.ctx.source.index
+        around = tree.around(self.found.statement)
+        line, suite = around[-1], around[-2]
+        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+            raise NotByRow
+        if not isinstance(suite, cst.IndentedBlock):
+            raise NotByRow
+        target = self.found.statement.targets[0].target
+        whole = isinstance(self.found.statement.value, cst.Call)
+        names = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
+        if whole != isinstance(target, cst.Tuple):
+            raise NotByRow  # a tuple of unknown length under one name
+        for one in names:
+            if not isinstance(one, cst.Name):
+                raise NotByRow
+            self.places.add(one.value)
+        self.rows |= self.places
+        self.numbers |= self.places
+        position = [s is line for s in suite.body].index(True)
+        self.go_on(around, suite.body[:position], suite.body[position + 1 :], line)
 
 
 def _read_only(node: cst.BaseStatement) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 
 import libcst as cst
@@ -68,6 +69,33 @@ def has_no_axes(short: str, args: list[tuple[str | None, k.Kind]]) -> bool:
         extra = [kind for keyword, kind in args[2:] if keyword is None]
         return all(isinstance(kind, k.Tensor) for kind in extra) and _reduces(args)
     return len(args) == 1 and args[0][0] is None and short in TO_ONE
+
+
+_ALONG = frozenset(
+    "softmax log_softmax softmin gumbel_softmax normalize logsigmoid sigmoid cumsum cumprod".split()
+)
+"""Functions along an axis, which stays."""
+
+
+def of_known_rank(short: str, kind: k.Kind, args: list[tuple[str | None, k.Kind]]) -> k.Kind:
+    """The result of a function of a tensor of known rank, with the rank that it has for sure."""
+    first = args[0][1] if args else k.UNKNOWN
+    if not isinstance(first, k.Tensor) or first.rank is None:
+        return kind
+    if isinstance(kind, k.Tuple) and short in ("topk", "sort"):
+        items = (replace(one, rank=first.rank) for one in kind.items if isinstance(one, k.Tensor))
+        return replace(kind, items=tuple(items))
+    if not isinstance(kind, k.Tensor) or kind.rank is not None:
+        return kind
+    if short in _ALONG:
+        return replace(kind, rank=first.rank)
+    axes = [one for word, one in args[1:] if word in (None, "dim")]
+    rest = [one for word, one in args[1:] if word == "keepdim"]
+    if short in ("any", "all", "sum", "mean") and len(axes) == 1 and len(args) == 2 + len(rest):
+        if k.scalar_type(axes[0]) == "int" and all(isinstance(one, k.Const) for one in rest):
+            kept = any(one.value for one in rest)  # type: ignore[attr-defined]
+            return replace(kind, rank=first.rank if kept else max(first.rank - 1, 0))
+    return kind
 
 
 _LOSSES = frozenset(
@@ -259,6 +287,8 @@ def _generic(node: cst.Subscript, resolve: Callable[[cst.CSTNode], k.Kind]) -> k
         if len(parts) == 2 and isinstance(parts[1], cst.Ellipsis):
             return k.Sequence(kinds[0], "tuple")
         return k.Tuple(tuple(kinds))
+    if not kinds:
+        return k.UNKNOWN  # tuple[()] stands above
     if base in ("List", "list", "Sequence", "Iterable", "Iterator"):
         return k.Sequence(kinds[0])
     if base in ("Dict", "dict", "Mapping", "OrderedDict") and len(kinds) == 2:

@@ -14,6 +14,7 @@ from migrator.infer.annotations import (
     from_definition,
     has_no_axes,
     moved_dtype,
+    of_known_rank,
 )
 from migrator.infer.arrays import numpy_result
 from migrator.infer.construction import passes_on
@@ -460,6 +461,7 @@ class Calls(ModuleMethods):
     def _refine(self, name: str, kind: k.Kind, args: Args) -> k.Kind:
         """Ranks and dtypes that a return annotation cannot say."""
         short = name.rpartition(".")[2]
+        kind = of_known_rank(short, kind, args)
         if isinstance(kind, k.Tensor):
             if kind.dtype is None:
                 kind = replace(kind, dtype=moved_dtype(short, args))

@@ -40,6 +40,20 @@ def only_where(mask, x):
     return jnp.where(mask, x, lax.stop_gradient(x))
 
 
+def zero_unless(mask, x):
+    """``x`` where a mask over its leading axes holds, and 0 elsewhere, whatever x is there.
+
+    Shapes: mask ``x.shape[:k]``; result x.shape, dtype of x.
+    """
+    mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
+    return jnp.where(mask, x, jnp.zeros((), x.dtype))
+
+
+def by_places(mask, rows):
+    """A row for each place of a mask, in the shape of the mask. Shapes: rows ``(mask.size, …)``; result ``mask.shape + (…)``."""
+    return rows.reshape(mask.shape + rows.shape[1:])
+
+
 def masked_sum(x, mask):
     """Sum of all that a mask over x's leading axes selects, torch's ``x[mask].sum()``."""
     return jnp.sum(x, where=mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim)))

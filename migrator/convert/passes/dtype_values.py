@@ -114,7 +114,8 @@ def members(rw: Rewriter, node: cst.Call) -> Any:
         if not isinstance(outer, cst.Call) or ctx.facts.callee(outer) not in _DICTS:
             return None
     name = ctx.helpers.need(module_file("rules.compat.dtypes"), "as_key")
-    each = cst.Call(cst.Name("map"), [cst.Arg(cst.Name(name)), cst.Arg(rw.visit(first))])
+    mapped = [cst.Arg(cst.Name(name)), cst.Arg(rw.visit(first))]
+    each = syntax.with_args(cst.Call(cst.Name("map")), mapped)
     rest = [rw.visit(one) for one in node.args[1:]]
     return syntax.with_args(node, [syntax.changed(node.args[0], value=each), *rest])
 

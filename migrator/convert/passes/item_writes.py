@@ -252,7 +252,7 @@ def _part_masked(
     if mask.rank is None or behind < 0:
         return None
     whole = [cst.SubscriptElement(cst.Slice(None, None)) for _ in range(mask.rank)]
-    read = syntax.changed(target, slice=_separated([*before, *whole, *after]))
+    read = syntax.changed(target, slice=separated([*before, *whole, *after]))
     elements = convert_slices(rw, read)
     part = cst.Subscript(syntax.fitted(read, "value", rw.visit(target.value)), elements)
     made = rw.visit(element.slice.value)
@@ -290,7 +290,7 @@ def _at_run_time(
     return syntax.with_args(cst.Call(cst.Name(name)), args)
 
 
-def _separated(elements: list[cst.SubscriptElement]) -> list[cst.SubscriptElement]:
+def separated(elements: list[cst.SubscriptElement]) -> list[cst.SubscriptElement]:
     comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
     last = len(elements) - 1
     return [

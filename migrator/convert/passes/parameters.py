@@ -123,13 +123,12 @@ def registration(rw: Rewriter, node: cst.Expr) -> Any:
             return cst.Expr(syntax.with_args(cst.Call(cst.Name("setattr")), args))
         raise Failure(node, "API002", f"{method} of starred arguments", "write them out")
     given: dict[str, cst.BaseExpression] = {}
-    order = [
-        "name",
-        {"register_buffer": "tensor", "register_parameter": "param"}.get(method, "module"),
-        "persistent",
-    ]
+    second = {"register_buffer": "tensor", "register_parameter": "param"}.get(method, "module")
+    order = ["name", second, "persistent"]
     for i, item in enumerate(call.args):
         given[item.keyword.value if item.keyword is not None else order[i]] = item.value
+    if not {"name", order[1]} <= given.keys() <= set(order):
+        raise Failure(node, "API002", f"{method} with arguments of another method", "rename it")
     name = given["name"]
     value = given[order[1]]
     made = _registered(rw, method, value, given.get("persistent"))

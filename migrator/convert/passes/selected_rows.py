@@ -7,12 +7,19 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert import rows
 from migrator.convert.alias import check_mutation
 from migrator.convert.context import Context, Failure
+from migrator.convert.masked_rows import Masked, masked_rows
 from migrator.convert.opening import opened
 from migrator.convert.passes import targets
+from migrator.convert.passes.indexing import convert_slices
+from migrator.convert.passes.item_writes import binary, separated
+from migrator.convert.passes.mutation import narrow_dtypes
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.rows import Selection, selections
+from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 
 class Selected:
@@ -25,26 +32,36 @@ class Selected:
         self.opened: set[cst.CSTNode] = set()
         self.counted: set[cst.CSTNode] = set()
         self.names: dict[int, str] = {}
-        if not any(rule == "DYN005" for rule, _, _ in ctx.blocked.values()):
-            return
+        self.reads: dict[cst.CSTNode, Masked] = {}
+        self.masked: dict[cst.CSTNode, Masked] = {}
+        blocked = {rule for rule, _, _ in ctx.blocked.values()}
+        if "DYN001" in blocked:
+            for masked in masked_rows(ctx):
+                self.reads |= dict.fromkeys(masked.reads, masked)
+                self.masked |= dict.fromkeys(masked.writes, masked)
+                self._settle(ctx, masked)
+        if "DYN005" in blocked:
+            for found in selections(ctx):
+                self.statements[found.statement] = found
+                self.writes |= dict.fromkeys(found.writes, found)
+                self._settle(ctx, found)
+
+    def _settle(self, ctx: Context, found: rows.Selected) -> None:
+        """Take back what was said against a selection."""
         tree = ctx.source.index
-        for found in selections(ctx):
-            self.statements[found.statement] = found
-            self.writes |= dict.fromkeys(found.writes, found)
-            self.guards |= set(found.guards)
-            self.opened |= set(found.opened)
-            self.counted |= set(found.counted)
-            for node in [n for n in ctx.blocked if tree.has(n)]:
-                if found.settles(tree, node):
-                    del ctx.blocked[node]
-            lines = found.lines(ctx.source)
-            kept = [f for f in ctx.findings if f.rule != "DYN006" or f.line not in lines]
-            ctx.findings[:] = kept
+        self.guards |= set(found.guards)
+        self.opened |= set(found.opened)
+        self.counted |= set(found.counted)
+        for node in [n for n in ctx.blocked if tree.has(n)]:
+            if found.settles(tree, node):
+                del ctx.blocked[node]
+        lines = found.lines(ctx.source)
+        ctx.findings[:] = [f for f in ctx.findings if f.rule != "DYN006" or f.line not in lines]
 
     @property
     def concern_assignments(self) -> bool:
         """Whether an assignment of the file selects rows, counts or writes them."""
-        return bool(self.statements or self.writes or self.counted)
+        return bool(self.statements or self.writes or self.counted or self.masked)
 
 
 def selected(ctx: Context) -> Selected:
@@ -70,7 +87,7 @@ def selection(rw: Rewriter, node: cst.Assign) -> Any:
         return []  # what it counts is asked by tests that go
     found = selected(rw.ctx).statements.get(node)
     if found is None:
-        return _write(rw, node)
+        return _write(rw, node) or _masked_write(rw, node)
     if rw.ctx.no_grad:
         what = "rows are selected where no gradient is recorded"
         raise Failure(node, "DYN005", what, "use jnp.where on all rows")
@@ -105,8 +122,77 @@ def _taken(rw: Rewriter, hint: str) -> str:
 
 @converts(cst.AugAssign)
 def added(rw: Rewriter, node: cst.AugAssign) -> Any:
-    """``out[idx] += rows``."""
-    return _write(rw, node)
+    """``out[idx] += rows``, ``out[mask] += rows``."""
+    return _write(rw, node) or _masked_write(rw, node)
+
+
+@converts(cst.Subscript, when=lambda ctx: bool(selected(ctx).reads))
+def masked_read(rw: Rewriter, node: cst.Subscript) -> Any:
+    """``x[mask, 0]`` → ``jnp.where(mask, x[:, 0], 0)``: all rows, of which those that the mask leaves out are 0."""
+    found = selected(rw.ctx).reads.get(node)
+    if found is None:
+        return None
+    if rw.ctx.no_grad:
+        what = "rows are selected where no gradient is recorded"
+        raise Failure(node, "DYN001", what, "use jnp.where on all rows")
+    mask, x = rw.visit(found.mask), rw.visit(node.value)
+    if len(node.slice) > 1:
+        whole = [cst.SubscriptElement(cst.Slice(None, None))] * (found.axes or 0)
+        rest = convert_slices(rw, syntax.changed(node, slice=node.slice[1:]))
+        x = cst.Subscript(syntax.fitted(node, "value", x), separated([*whole, *rest]))
+    kind = rw.ctx.kind(node.value)
+    plain = isinstance(kind, k.Tensor) and kind.dtype in ("float", "int") and len(node.slice) == 1
+    wide = _widened(mask, kind, found.axes) if plain else None
+    if wide is None:
+        return _call(rw, "zero_unless", [mask, x])
+    return _call(rw, "jnp.where", [wide, x, cst.Integer("0")])
+
+
+def _widened(mask: cst.BaseExpression, x: k.Kind, axes: int | None) -> cst.BaseExpression | None:
+    """A mask with as many axes as what it selects from, where both ranks are known."""
+    if not isinstance(x, k.Tensor) or x.rank is None or axes is None or x.rank < axes:
+        return None
+    if x.rank == axes:
+        return mask
+    whole = ", ".join([":"] * axes) if axes == 1 else "..."
+    more = ", None" * (x.rank - axes)
+    return syntax.substitute(syntax.parse(f"m[{whole}{more}]"), {"m": mask})
+
+
+def _call(rw: Rewriter, name: str, args: list[cst.BaseExpression]) -> cst.BaseExpression:
+    """A call of jax.numpy, or of a helper for masks."""
+    if name.startswith("jnp."):
+        rw.ctx.helpers.use("jnp")
+        function = syntax.parse(name)
+    else:
+        function = cst.Name(rw.ctx.helpers.need(module_file("rules.compat.masks"), name))
+    given = [cst.Arg(syntax.unparenthesized(one)) for one in args]
+    made: cst.BaseExpression = syntax.with_args(cst.Call(function), given)
+    return made
+
+
+def _masked_write(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
+    """``out[mask] += rows`` → ``out = jnp.where(mask[:, None], out + rows, out)``."""
+    found = selected(rw.ctx).masked.get(node)
+    if found is None:
+        return None
+    target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
+    assert isinstance(target, cst.Subscript)
+    check_mutation(rw.ctx, node, target)
+    index = target.slice[0].slice
+    assert isinstance(index, cst.Index)
+    base, value, mask = rw.visit(target.value), rw.visit(node.value), rw.visit(index.value)
+    direct = index.value.deep_equals(found.mask)
+    if not direct:
+        value = _call(rw, "by_places", [mask, value])
+    if isinstance(node, cst.AugAssign):
+        value = binary(base, type(node.operator).__name__, value)
+    wide = _widened(mask, rw.ctx.kind(target.value), found.axes) if direct else None
+    if wide is not None and not any(narrow_dtypes(rw)):
+        made = _call(rw, "jnp.where", [wide, value, base])
+    else:
+        made = _call(rw, "where_leading", [mask, value, base])
+    return targets.assign(rw, target.value, made)
 
 
 @converts(cst.Expr, when=lambda ctx: bool(selected(ctx).writes))
@@ -162,8 +248,6 @@ def _write(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
     target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
     assert isinstance(target, cst.Subscript)
     check_mutation(rw.ctx, node, target)
-    from migrator.convert.passes.indexing import convert_slices
-
     slices = convert_slices(rw, target, writing=True)
     base, value = rw.visit(target.value), rw.visit(node.value)
     _warn_of_doubles(rw, node, found)
