@@ -9,6 +9,7 @@ from functools import cache
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.symbols import LAYERS
 
@@ -273,7 +274,9 @@ def _generic(node: cst.Subscript, resolve: Callable[[cst.CSTNode], k.Kind]) -> k
         # a callable that gives modules is as good as a class of them
         result = from_hint(parts[1], resolve) if len(parts) == 2 else k.UNKNOWN
         return k.Class("") if isinstance(result, k.Module) else k.Function()
-    kinds = [from_hint(p, resolve) for p in parts]
+    kinds = [from_hint(p, resolve) for p in parts if syntax.code(p) != "()"]
+    if not kinds:
+        return k.Tuple(()) if base in ("Tuple", "tuple") else k.UNKNOWN
     if base == "Optional":
         return k.join(k.NONE, kinds[0])
     if base == "Union":
@@ -287,8 +290,6 @@ def _generic(node: cst.Subscript, resolve: Callable[[cst.CSTNode], k.Kind]) -> k
         if len(parts) == 2 and isinstance(parts[1], cst.Ellipsis):
             return k.Sequence(kinds[0], "tuple")
         return k.Tuple(tuple(kinds))
-    if not kinds:
-        return k.UNKNOWN  # tuple[()] stands above
     if base in ("List", "list", "Sequence", "Iterable", "Iterator"):
         return k.Sequence(kinds[0])
     if base in ("Dict", "dict", "Mapping", "OrderedDict") and len(kinds) == 2:

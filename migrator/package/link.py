@@ -259,8 +259,14 @@ class Link:
         literal = self.table.literal(found)
         if literal is not None:
             return k.Scalar(literal)
+        if not self._is_read(found.module):
+            return k.UNKNOWN
         data = self.summary(found.module)["env"].get(found.name)
         return decode(data) if data is not None else k.UNKNOWN
+
+    def _is_read(self, module: str) -> bool:
+        """Whether a file is understood before these: ``parts = pkg.parts; parts.Block()`` names none of those it opens."""
+        return any(module in self.table.below[one] for one in self.together)
 
     def _require(self, facts: Facts, kind: Any) -> None:
         for name in referenced(kind):
@@ -269,7 +275,7 @@ class Link:
 
     def _define(self, facts: Facts, name: str) -> None:
         module = self._home(name)
-        if module is None or module in self.together:
+        if module is None or module in self.together or not self._is_read(module):
             return
         summary = self.summary(module)
         if name in summary["classes"]:

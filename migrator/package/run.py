@@ -175,15 +175,6 @@ class _Schedule:
         heapq.heapify(self.ready)
 
     @cached_property
-    def closure(self) -> list[frozenset[str]]:
-        """The files that each component needs, and those that these need."""
-        found: list[frozenset[str]] = []
-        for needed in self.needs:
-            below = [found[one] | set(self.components[one]) for one in sorted(needed)]
-            found.append(frozenset().union(*below))
-        return found
-
-    @cached_property
     def outside(self) -> dict[str, list[str]]:
         """For each file those of its names that others hand on as values, or read."""
         table = self.project.table
@@ -250,6 +241,7 @@ class _Schedule:
             for m in group
             for name, one in table.scans[m].imports()
         ]
+        below = table.below[group[0]]
         return digest(
             json.dumps(
                 [
@@ -262,7 +254,7 @@ class _Schedule:
                         for m in group
                         for s in sorted(set(table.reads(m)), key=repr)
                     ],
-                    sorted((m, self.digests[m]) for m in self.closure[i]),
+                    sorted((m, self.digests[m]) for m in below),
                     [self.setting.helpers.get(m, "") for m in group],
                     sorted(self.setting.renamed),
                     table.traverses,

@@ -345,8 +345,22 @@ class Table:
 
     def components(self) -> list[tuple[str, ...]]:
         """The files in the order in which they can be read: what imports one another stands together."""
+        return self._parts
+
+    @cached_property
+    def _parts(self) -> list[tuple[str, ...]]:
         graph = {module: sorted(self.needs(module)) for module in sorted(self.scans)}
         return list(_components(graph))
+
+    @cached_property
+    def below(self) -> Mapping[str, frozenset[str]]:
+        """For each file those that are understood before it: what it needs, and what these need."""
+        found: dict[str, frozenset[str]] = {}
+        for group in self._parts:
+            needed = frozenset().union(*map(self.needs, group)) - set(group)
+            below = needed.union(*(found[one] for one in needed))
+            found |= dict.fromkeys(group, below - set(group))
+        return found
 
 
 def _components(graph: Mapping[str, list[str]]) -> Iterator[tuple[str, ...]]:

@@ -123,6 +123,8 @@ def test_a_device_and_a_dtype_in_one_text() -> None:
         'f"{x.shape}"',
         'f"{x.shape!r} {x.dtype!r} {str(x.shape)}"',
         "f'{x.shape[:1]}'",
+        """f"{str(x.dtype).replace('torch.', ''):>9}\"""",
+        "sorted(map(str, set(one.dtype for one in [x])))[0][-7:]",
         '"%s" % x.dtype',
         '"%s-%s" % (x.shape[1:], x.dtype)',
         '"{} {a}".format(x.dtype, a=x.shape)',

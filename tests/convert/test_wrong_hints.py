@@ -49,3 +49,25 @@ def test_with_right_hints_it_converts(line: str) -> None:
 )
 def test_numbers_that_are_only_computed_with_stay(line: str) -> None:
     assert rules_of(SOURCE.format(hint="float", line=line)) == []
+
+
+@pytest.mark.parametrize("hint", ["Tuple[()]", "Dict[()]", "List[()]", "Optional[()]", "Union[()]"])
+def test_a_hint_of_nothing_tells_nothing(hint: str) -> None:
+    source = (
+        f"from typing import *\n\n\ndef f(x: torch.Tensor):\n    a: {hint} = ()\n    return x + 1\n"
+    )
+    assert not rules_of(source)
+
+
+def test_a_method_of_another_form_of_the_same_name() -> None:
+    source = """
+    class M(nn.Module):
+        def register_parameter(self, name, parameter):
+            super().register_parameter(name, parameter)
+
+    class A(M):
+        def __init__(self):
+            super().__init__()
+            self.register_parameter(name="x", parameter=nn.Parameter(torch.zeros(3)))
+    """
+    assert rules_of(source) == ["API001", "API002"]

@@ -180,3 +180,11 @@ class Net(nn.Module):
     compare(tmp_path, {**FILES, "net.py": text})
     net = (tmp_path / "out/flaxed/net.py").read_text()
     assert net.count("from . import layers\n") == 2
+
+
+def test_a_file_is_not_opened_by_another_name_of_the_package(tmp_path: Path) -> None:
+    """What a file of another part of the package holds is read once that is understood, which no import says here."""
+    used = "import torch\n\n\ndef f(x):\n    import pkg\n    parts = pkg.zed\n    return x + len(set(parts.NAMES) - {1})\n"
+    zed = "import torch\nfrom .handed import Handed\n\nNAMES = [Handed.__name__]\n"
+    files = {**FILES, "used.py": used, "zed.py": zed}
+    assert not any(f.rule == "INT001" for f in convert(tmp_path, files).findings)
