@@ -233,13 +233,13 @@ class Aliases:
         function, given = (arg.value for arg in value.args)
         if not isinstance(function, cst.Lambda) or not isinstance(given, (cst.Tuple, cst.List)):
             return []
-        elements = [*target.elements, *given.elements]
-        uneven = len(target.elements) != len(given.elements)
+        elements, params = [*target.elements, *given.elements], function.params.params
+        uneven = len(target.elements) != len(given.elements) or len(params) != 1
         if uneven or any(isinstance(one, cst.StarredElement) for one in elements):
             return []
-        held = self._held(function.body, state)
-        pairs = zip(target.elements, given.elements, strict=True)
-        return [(name.value, self.memory(one.value, state) | held) for name, one in pairs]
+        pairs, of = zip(target.elements, given.elements, strict=True), params[0].name.value
+        found = [(name.value, self.memory(one.value, state)) for name, one in pairs]
+        return [(name, self.memory(function.body, {**state, of: one})) for name, one in found]
 
     def _taken_apart(
         self, node: cst.Assign, target: cst.BaseExpression, state: State

@@ -45,7 +45,10 @@ STORING = frozenset(
 """Methods by which a container keeps what it is handed."""
 KEEPING = frozenset({"register_buffer", "register_parameter", "save_for_backward"})
 """Methods by which a module or an autograd function keeps a tensor."""
-COPIES = frozenset({"copy.deepcopy", "einops.pack"})  # pack always copies; its shapes share nothing
+COPIES = frozenset(
+    {"copy.deepcopy", "einops.pack", "builtins.abs", "builtins.pow", "builtins.round"}
+)
+"""What always gives memory of its own; the shapes of ``pack`` share nothing."""
 
 
 def run_layer(ctx: Context, kind: object) -> str:

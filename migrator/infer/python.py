@@ -148,8 +148,11 @@ class Python(Attributes):
             return self._one_of_the_layers(first, node.args[1].value)
         if name == "next":
             return k.element(first)
-        if name in ("divmod",):
-            return k.Tuple((k.INT, k.INT))
+        if name == "divmod":
+            tensors = any(isinstance(kind, k.Tensor) for _, kind in args)
+            return k.Tuple(((k.TENSOR if tensors else k.INT),) * 2)
+        if name == "pow" and len(args) == 2:
+            return self.binary(first, args[1][1], "Power")
         if name == "staticmethod" and isinstance(first, k.Function):
             return first
         if name == "setattr" and len(args) == 3 and node is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrator.infer.kinds import Kind, Sequence, Tensor, Tuple, scalar_type
-from rules.below import children
+from rules.below import children, walk
 from rules.flags import _lines as lines
 from rules.flags._first import stands_in, start, starts
 from rules.flags._guards import guards, is_guard, last_test
@@ -62,7 +62,7 @@ def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
         return _negation(node, ctx)
     if isinstance(node, cst.Call):
         return _call(node, ctx)
-    if not _reads_value(node.test, ctx) or not ctx.in_forward:
+    if not (_reads_value(node.test, ctx) or _takes_number(node.test, ctx)) or not ctx.in_forward:
         return None
     test = _array_test(node.test, ctx)
     if isinstance(node, cst.If):
@@ -97,7 +97,7 @@ def _array_test(node: cst.BaseExpression, ctx: FlagContext) -> str:
         inner = _array_test(node.expression, ctx)
         tight = isinstance(node.expression, _TIGHT)
         return f"~{inner}" if tight or inner.startswith("(") else f"~({inner})"
-    return ctx.text(node)
+    return ctx.text(node).replace(".item()", "")
 
 
 def _value(node: cst.CSTNode, ctx: FlagContext) -> bool:
@@ -317,6 +317,34 @@ def _reads_value(node: cst.BaseExpression, ctx: FlagContext) -> bool:
     return _value(node, ctx)
 
 
+_NUMBERS = ("builtins.int", "builtins.float", "builtins.bool", "builtins.complex")
+
+
+def _takes_number(test: cst.BaseExpression, ctx: FlagContext) -> bool:
+    """Whether a condition goes by numbers that are taken out of tensors: ``(x < 0).sum().item() == 0``."""
+    for call in (n for n in walk(test) if isinstance(n, cst.Call)):
+        name = ctx.callee(call)
+        if name in ("Tensor.item", "Tensor.tolist"):
+            return True
+        if name in _NUMBERS and len(call.args) == 1 and ctx.is_tensor(call.args[0].value):
+            return True
+    return False
+
+
+def _in_check(ctx: FlagContext) -> bool:
+    """Whether a number is asked for by nothing but a check that is left out, or to say in it what is wrong."""
+    for parent in reversed(ctx.parents):
+        if isinstance(parent, cst.Assert):
+            return True
+        if isinstance(parent, cst.If):
+            return _only_raises(parent) and (
+                _takes_number(parent.test, ctx) or _reads_value(parent.test, ctx)
+            )
+        if isinstance(parent, (cst.Lambda, cst.NamedExpr, cst.FunctionDef)):
+            return False
+    return False
+
+
 def _asks_autograd(node: cst.BaseExpression, ctx: FlagContext) -> bool:
     """Whether a condition asks a tensor for nothing but its state in autograd."""
     if isinstance(node, cst.BooleanOperation):
@@ -372,7 +400,7 @@ def check(node: cst.Assert | cst.If | cst.Raise, ctx: FlagContext) -> str | None
         return "nothing takes its place: in JAX, jax.grad is told what to differentiate by"
     if isinstance(node, cst.If) and not _only_raises(node):
         return None
-    if not _reads_value(node.test, ctx) or not ctx.in_forward:
+    if not (_reads_value(node.test, ctx) or _takes_number(node.test, ctx)) or not ctx.in_forward:
         return None
     test = _array_test(node.test, ctx)
     if isinstance(node, cst.If):
@@ -414,7 +442,7 @@ def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
             return None
     else:
         return None
-    if x is None or not ctx.in_forward:
+    if x is None or not ctx.in_forward or _in_check(ctx):
         return None
     whole = name == "builtins.int" or (name == "Tensor.item" and ctx.dtype(x) == "int")
     if whole and places(node, ctx.parents, ctx.is_tensor, ctx.callee):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+import migrator
 from tests.convert.tools import HEADER, convert, rules_of
 
 HEAD = "def f(x: torch.Tensor, mask: torch.BoolTensor):\n    x = x * 2\n"
@@ -80,3 +81,23 @@ def test_the_body_runs_and_changes_what_the_mask_selects(lines: str) -> None:
 )
 def test_other_bodies_are_branches(lines: str) -> None:
     assert "DYN002" in rules_of(_source(lines))
+
+
+def test_checks_of_numbers_that_are_taken_out() -> None:
+    """``assert (x < 0).sum().item() == 0`` is no other check than ``assert not (x < 0).any()``."""
+    source = """
+    class M(nn.Module):
+        def forward(self, x, n: int):
+            assert (x < 0).sum().item() == 0, f"{x.min().item()}"
+            if x.max().item() >= n:
+                raise ValueError(f"{x.max().item()} is too large")
+            if self.training and int(x.max()) > n:
+                raise ValueError
+            assert float(x.sum()) > 1
+            return x * 2
+    """
+    assert rules_of(source) == []
+    findings = migrator.analyze_source(HEADER + textwrap.dedent(source))
+    assert [(f.rule, f.blocks) for f in findings] == [("TRC011", False)] * 4
+    more = source.replace("raise ValueError\n", "n = x.max().item()\n")
+    assert "DYN004" in rules_of(more)

@@ -199,6 +199,30 @@ def f(x: torch.Tensor, y: torch.Tensor):
     assert rules_of(source.format(given="y").replace("t.view", "x.view")) == ["MUT001"]
 
 
+def test_what_a_map_reckons_with_is_not_what_it_gives() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.v = nn.Linear(4, 4)
+        self.heads = 2
+        self.register_buffer("state", torch.ones(4))
+
+    def forward(self, x):
+        q, v = map(lambda t: {body}, (x, self.v(x)))
+        v.mul_(2)
+        return q + v + self.state
+"""
+    assert rules_of(source.format(body="t.reshape(-1, self.heads).view(-1, 4)")) == []
+    assert rules_of(source.format(body="t if self.heads > 2 else self.state"))
+
+
+@pytest.mark.parametrize("made", ["abs(x)", "pow(x, 2)", "round(x)"])
+def test_what_functions_of_python_make_of_tensors_is_new(made: str) -> None:
+    lines = function(f"y = {made}", "y[0] = 0", "return x + y")
+    assert ".at[0]" in lines
+
+
 @pytest.mark.parametrize(
     ("lines", "made"),
     [
