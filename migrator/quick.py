@@ -20,6 +20,7 @@ from migrator.convention import INIT, INPUTS, MAIN, main_class, missing_inputs, 
 from migrator.errors import UserError
 from migrator.folders import imports_itself
 from migrator.project import File, convert_files, discover, write_text
+from migrator.source import read_text
 from migrator.verifying import select
 
 DEFAULT_DIM = (2, 5)
@@ -243,6 +244,11 @@ def _file_case(
     Raises:
       UserError: flags that cannot be read, or inputs nobody describes.
     """
+    if _is_port(path):
+        raise UserError(
+            f"{path} is written for Flax: to compare it with what it was made of, "
+            f"`migrate verify --torch FILE:CLASS --jax {path.name}:{name or 'CLASS'}`"
+        )
     offered = outline(path)
     name = name or main_class(offered)
     jax = flags.get("jax")
@@ -276,6 +282,15 @@ def _port_of(path: Path, settings: Config, directory: Path) -> Path:
 
 class _Incomplete(UserError):
     """A file that does not convert whole."""
+
+
+def _is_port(path: Path) -> bool:
+    """Whether a file imports Flax, and torch nowhere."""
+    text = read_text(path)
+    flax, torch = (
+        re.search(rf"^\s*(from|import) {one}\b", text, re.M) for one in ("flax", "torch")
+    )
+    return flax is not None and torch is None
 
 
 def _converted(source: Path, directory: Path) -> Path:

@@ -274,6 +274,15 @@ def test_a_file_that_does_not_convert_leaves_the_others_to_be_verified(here: Pat
     assert "1 error, 1 equal" in result.stdout
 
 
+def test_a_port_beside_its_original_is_no_original(here: Path) -> None:
+    text = "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return x * 2\n"
+    (here / "net.py").write_text(text + "\ndef get_inputs():\n    return [torch.randn(4)]\n")
+    (here / "port.py").write_text("from flax import nnx\n\nclass Net(nnx.Module):\n    pass\n")
+    result = migrate("verify", "net.py", "port.py", "--examples", "1", "--input", "4")
+    assert result.exit_code == 2, result.output
+    assert "`migrate verify --torch FILE:CLASS --jax port.py:CLASS`" in result.stderr
+
+
 def test_classes_that_are_used_by_way_of_functions_and_functions_with_gradients(
     here: Path,
 ) -> None:
