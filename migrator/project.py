@@ -169,8 +169,43 @@ def analyze_paths(
     """
     patterns = {key: options.pop(key) for key in ("include", "exclude") if key in options}
     files = discover(paths, **patterns)
+    if _standing_in(files):
+        from migrator.package.follow import followed
+
+        options.pop("cache", None)
+        with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
+            copies = followed(files, (), Path(directory))
+            done = _project_outcomes(copies.files, "analyze", None, track, **options)[1]
+        places = {str(copy): str(origin.path) for copy, origin in copies.origins.items()}
+        found = [f for outcome in done.values() for f in outcome.findings]
+        return files, ordered(replace(f, path=places[f.path]) for f in found)
     done = _project_outcomes(files, "analyze", None, track, **options)[1]
     return files, ordered(f for outcome in done.values() for f in outcome.findings)
+
+
+def _standing_in(files: Sequence[File]) -> bool:
+    """Whether files import parts of libraries that stand here in plain torch."""
+    from migrator.package.follow import stand_ins
+    from migrator.source import SourceError, read_text
+
+    texts = []
+    for file in files:
+        try:
+            texts.append(read_text(file.path))
+        except SourceError:
+            continue
+    return bool(stand_ins(texts))
+
+
+def convert_with_stand_ins(files: Sequence[File], track: Track[File] = _no_progress) -> Conversion:
+    """``convert_files``, with the parts of libraries that stand here in plain torch."""
+    if not _standing_in(files):
+        return convert_files(files, track)
+    from migrator.package.follow import followed
+
+    with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
+        copies = followed(files, (), Path(directory))
+        return _convert_copies(copies, None, track, (), 1, True)
 
 
 def convert_files(
@@ -299,9 +334,9 @@ def convert_path(
     files = discover(named, include, exclude)
     notes = requirements(path for path in named if path.is_dir())
     out = None if out is None else Path(out)
-    if follow:
-        from migrator.package.follow import followed
+    from migrator.package.follow import followed
 
+    if follow or _standing_in(files):
         with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
             copies = followed(files, follow, Path(directory))
             convert = partial(_convert_copies, copies, out, track, observe, jobs, strict)
@@ -382,9 +417,10 @@ def _refuse(manifest: Manifest, targets: Iterable[Path], force: bool) -> None:
 def _targets(files: Sequence[File], out: Path) -> list[Path]:
     """Where each file goes; UserError where that is impossible or would lose a file."""
     if out.suffix == ".py":
-        if len(files) > 1:
+        beside = [len(f.name.parts) > 1 and f.name.parts[0].endswith("_flax") for f in files]
+        if beside.count(False) > 1:  # the copy of a library stands beside the one file
             raise UserError(f"{out}: one file cannot hold {len(files)}; name a directory")
-        targets = [out]
+        targets = [out.parent / f.name if b else out for f, b in zip(files, beside, strict=True)]
     elif out.exists() and not out.is_dir():
         raise UserError(f"{out}: exists and is no directory")
     else:

@@ -19,7 +19,7 @@ from migrator.config import Case, Config, load_config, parse_case
 from migrator.convention import INIT, INPUTS, MAIN, main_class, missing_inputs, outline
 from migrator.errors import UserError
 from migrator.folders import imports_itself
-from migrator.project import File, convert_files, discover, write_text
+from migrator.project import File, convert_with_stand_ins, discover, write_text
 from migrator.source import read_text
 from migrator.verifying import select
 
@@ -301,7 +301,7 @@ def _converted(source: Path, directory: Path) -> Path:
     for _ in imports_itself(base):
         base = base.parent
     reached = sorted(path for path in reach(base, [source]) if path.is_relative_to(base))
-    conversion = convert_files([File(path, path.relative_to(base)) for path in reached])
+    conversion = convert_with_stand_ins([File(path, path.relative_to(base)) for path in reached])
     left = [finding for finding in conversion.findings if finding.blocks]
     if not conversion.complete:
         left = left or conversion.findings

@@ -26,6 +26,7 @@ from migrator.guards import without_guards
 from migrator.hit_rows import over_all
 from migrator.lines import assigned, split
 from migrator.nodes import trusted_parser
+from migrator.pretrained import as_built
 from migrator.roundabout import straightened
 from migrator.row_views import by_place
 from migrator.run_ends import counted
@@ -107,13 +108,13 @@ class Source:
         self.module = module
         try:
             with trusted_parser:
-                self._parsed = cst.parse_module(text)
-                tree = straightened(spelled_out(split(self._parsed), text), text)
+                self._parsed = split(cst.parse_module(text))
+                tree = straightened(spelled_out(self._parsed, text), text)
                 tree = in_variables(written_out(assigned(tree, text), text), text)
                 tree = called_apart(counted(by_place(tree, text), text), text)
                 tree = without_guards(by_parameter(tree, text), text)
                 tree = under_tests(over_all(as_numbers(tree, text), text), text)
-                self.tree = as_parameters(said_static(tree, text), text)
+                self.tree = as_parameters(said_static(as_built(tree, text), text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:

@@ -12,7 +12,7 @@ import importlib.machinery
 import itertools
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,6 +77,10 @@ class Library:
     def covers(self, module: str) -> bool:
         """Whether a module is to be followed."""
         return module == self.within or module.startswith(f"{self.within}.")
+
+    def redirect(self, dots: str) -> Redirect:
+        """Where imports of it lead, from a file below as many packages as there are dots."""
+        return Redirect(self.within, dots, copied_name(self.name))
 
     def reach(self, importer: Scan, module: str = "") -> None:
         """Take what a file imports of the library; ``module`` is its name where it is the library's own."""
@@ -170,6 +174,58 @@ class Library:
         return "".join(lines)
 
 
+STAND_INS = Path(__file__).parent.parent / "stand_ins"
+"""Libraries of which the parts that model files import stand here in plain torch."""
+
+
+@dataclass
+class StandIn(Library):
+    """The parts of a library that are known here, by name: what else is imported of it stays."""
+
+    def _enter(self, module: str, name: str) -> str | None:
+        if not self.has(f"{module}.{name}"):
+            return None
+        if module not in self.table.packages:
+            self._take(module)  # it hands on what another file has
+        return super()._enter(module, name)
+
+    def _namespace(self, head: str, module: str, importer: Scan) -> None:
+        """``import transformers`` stays."""
+
+    def redirect(self, dots: str) -> Redirect:
+        """See the base; only of what is known."""
+        return Redirect(self.within, dots, copied_name(self.name), self.has)
+
+    def has(self, name: str) -> bool:
+        """Whether the definition of a dotted name stands here."""
+        module, _, last = name.rpartition(".")
+        symbol = self.table.resolve(module, last) if module in self.table.scans else None
+        return symbol is not None and symbol.kind == "own"
+
+
+def stand_ins(texts: Iterable[str | None], names: Sequence[str] = ()) -> list[Library]:
+    """The libraries of which files import what is known here, but for those that are followed anyway.
+
+    Args:
+      texts: sources of the files; None for one that cannot be read.
+      names: of ``--follow``.
+    """
+    followed = {name.partition(".")[0] for name in names}
+    read = [text for text in texts if text is not None]
+    found: list[Library] = []
+    for root in sorted(path for path in STAND_INS.iterdir() if path.is_dir()):
+        named = re.compile(rf"^\s*from {root.name}\b", re.M)
+        asking = [text for text in read if named.search(text)]
+        if root.name in followed or not asking:
+            continue
+        library = StandIn(root.name, root, root.name)
+        for text in asking:
+            library.reach(scan(text))
+        if library.files:
+            found.append(library)
+    return found
+
+
 def _text(path: Path) -> str | None:
     """The text of a file, None where it is none."""
     try:
@@ -196,9 +252,13 @@ class Redirect:
     within: str
     dots: str
     copy: str
+    has: Callable[[str], bool] | None = None
+    """Which names are meant, where not all are."""
 
     def covers(self, name: str) -> bool:
         """Whether the import of a dotted name is meant."""
+        if self.has is not None:
+            return self.has(name)
         return f"{name}.".startswith(f"{self.within}.") or f"{self.within}.".startswith(f"{name}.")
 
 
@@ -214,7 +274,9 @@ def redirected(text: str, libraries: Sequence[Redirect]) -> str:
             rest = node.module.partition(".")[2]
             names = [f"{node.module}.{a.name}" for a in node.names]
             one = next((r for r in libraries if any(map(r.covers, names))), None)
-            if one is not None:
+            if one is not None and one.has is not None and not all(map(one.covers, names)):
+                _replace(lines, node, _parted(node, one))
+            elif one is not None:
                 line = lines[node.lineno - 1]
                 target = one.dots + ".".join([one.copy, *([rest] if rest else [])])
                 head, tail = line[: node.col_offset], line[node.col_offset :]
@@ -223,12 +285,28 @@ def redirected(text: str, libraries: Sequence[Redirect]) -> str:
         elif isinstance(node, ast.Import):
             if any(r.covers(a.name) for a in node.names for r in libraries):
                 made = "; ".join(_plain_import(a, libraries) for a in node.names)
-                line = lines[node.lineno - 1]
-                last = node.end_lineno or node.lineno
-                end = lines[last - 1][node.end_col_offset :]
-                more = ["\n"] * (last - node.lineno)  # a backslash has continued it
-                lines[node.lineno - 1 : last] = [line[: node.col_offset] + made + end, *more]
+                _replace(lines, node, made)
     return "".join(lines)
+
+
+def _replace(lines: list[str], node: ast.stmt, made: str) -> None:
+    """Write a statement anew on its first line; those that it went on over become empty."""
+    last = node.end_lineno or node.lineno
+    end = lines[last - 1][node.end_col_offset :]
+    more = ["\n"] * (last - node.lineno)
+    first = lines[node.lineno - 1][: node.col_offset] + made + end
+    lines[node.lineno - 1 : last] = [first, *more]
+
+
+def _parted(node: ast.ImportFrom, one: Redirect) -> str:
+    """``from library import known, other`` in two: of the copy, and of the library."""
+    rest = (node.module or "").partition(".")[2]
+    target = one.dots + ".".join([one.copy, *([rest] if rest else [])])
+    known = [a for a in node.names if one.covers(f"{node.module}.{a.name}")]
+    parts = [(target, known), (node.module, [a for a in node.names if a not in known])]
+    return "; ".join(
+        f"from {source} import {', '.join(map(ast.unparse, several))}" for source, several in parts
+    )
 
 
 def _plain_import(alias: ast.alias, libraries: Sequence[Redirect]) -> str:
@@ -267,11 +345,13 @@ class Followed:
 
 def followed(files: Sequence[File], names: Iterable[str], directory: Path) -> Followed:
     """Copy a project, and what it reaches of libraries, to a directory with the imports redirected."""
+    names = list(names)
     libraries = [Library(n.partition(".")[0], library_root(n.partition(".")[0]), n) for n in names]
     texts = {file: _text(file.path) for file in files}
     for library in libraries:
         for text in texts.values():
             library.reach(scan(text or ""))
+    libraries += stand_ins(texts.values(), names)
     count = -1
     while count != sum(len(library.files) for library in libraries):
         count = sum(len(library.files) for library in libraries)
@@ -287,7 +367,7 @@ def followed(files: Sequence[File], names: Iterable[str], directory: Path) -> Fo
     def put(name: Path, text: str | None, origin: Path) -> None:
         place = directory / name
         dots = "." * len(name.parts) if package else ""
-        meant = [Redirect(n.within, dots, copied_name(n.name)) for n in libraries]
+        meant = [n.redirect(dots) for n in libraries]
         if text is None:  # the copy is read no better, and is reported for that
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(origin, place)

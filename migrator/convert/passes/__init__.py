@@ -42,6 +42,7 @@ ORDER = (
     "library",
     "kept_optimizers",
     "switches",
+    "pretrained",
     "handing",
     "copies",
     "single_numbers",

@@ -18,6 +18,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.alike import alike
 from migrator.convert.context import Context, Failure
+from migrator.convert.earlier_walks import earlier
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter
 from migrator.convert.tied_walks import unlike
@@ -192,7 +193,7 @@ def with_weight(
     assert ctx.owner is not None
     if not ctx.in_init:
         raise Failure(node, "API009", _REASON, "tie them where the module is built")
-    asked = _asked_for(ctx, ctx.owner, target.value)
+    asked = _asked_for(ctx, ctx.owner, target.value, node)
     if asked is not None:
         what = f"{_REASON}: {asked}, and the tied one is no Linear any more"
         advice = "write `self.head.weight = self.embed.weight` of a Linear of the class's own, without bias, at the top level of __init__"
@@ -216,16 +217,28 @@ def _is_held_elsewhere(ctx: Context, info: ClassInfo, head: cst.BaseExpression) 
     for line in tree.within(info.node, cst.Assign):
         given = [syntax.code(one.target) for one in line.targets]
         if path in given and (len(given) > 1 or not isinstance(line.value, cst.Call)):
-            return True  # self.head = head, which has another name
+            if not _comes_later(ctx, info, line):
+                return True  # self.head = head, which has another name
     for node in tree.within(info.node, cst.Attribute):
         if node is not head and node.attr.value == head.attr.value and syntax.code(node) == path:
             above = tree.parent(node)
             called = isinstance(above, cst.Call) and above.func is node
-            if not called and not isinstance(
-                above, (cst.AssignTarget, cst.Attribute, cst.Comparison)
-            ):
+            if called or (isinstance(above, cst.Return) and _comes_later(ctx, info, above)):
+                continue
+            if not isinstance(above, (cst.AssignTarget, cst.Attribute, cst.Comparison)):
                 return True
     return False
+
+
+def _comes_later(ctx: Context, info: ClassInfo, node: cst.CSTNode) -> bool:
+    """Whether a statement stands in a method that the constructor does not ask for: it gives what is there then."""
+    method = next(
+        n for n in reversed(ctx.facts.tree.around(node)) if isinstance(n, cst.FunctionDef)
+    )
+    init = info.methods.get("__init__")
+    if init is None or init.node is method:
+        return False
+    return not ctx.facts.tree.reading(init.node, method.name.value)
 
 
 _ASKING = re.compile(r"\.apply\(|modules\(\)|children\(\)|(?<![.\w])type\(")
@@ -233,13 +246,16 @@ _ASKING = re.compile(r"\.apply\(|modules\(\)|children\(\)|(?<![.\w])type\(")
 _PLAIN = frozenset("int float bool str bytes tuple list dict set type".split())
 
 
-def _asked_for(ctx: Context, info: ClassInfo, head: cst.BaseExpression) -> str | None:
+def _asked_for(
+    ctx: Context, info: ClassInfo, head: cst.BaseExpression, tie: cst.CSTNode
+) -> str | None:
     """Where a file or class may go through the layers by their classes; None where nothing does."""
-    if len(info.lineage()) > 1:
+    if any(one.settled is not None and not _is_plain_base(one) for one in info.lineage()):
         return "the class inherits from another, which may ask for layers by their class"
     kind = ctx.kind(head)
     plain = isinstance(kind, k.Module) and ("bias", False) in kind.args
     known = alike(ctx) if plain and "isinstance(" in ctx.source.text else []
+    known += earlier(ctx, info, tie)
     passed = {ctx.source.span(one).line for one in known if isinstance(one, cst.Call)}
     for number, line in enumerate(ctx.source.text.split("\n"), 1):
         found = _ASKING.search(line)
@@ -254,14 +270,27 @@ def _asked_for(ctx: Context, info: ClassInfo, head: cst.BaseExpression) -> str |
     return None
 
 
+def _is_plain_base(info: ClassInfo) -> bool:
+    """Whether a base is one that stands in for a library's, of which it is known what it asks."""
+    return info.name.partition(".")[0] == "transformers_flax" or ".transformers_flax." in info.name
+
+
 def _is_no_linear(ctx: Context, asked: cst.BaseExpression) -> bool:
     """Whether a Linear is none of the classes that ``isinstance`` asks for."""
     kinds = [e.value for e in asked.elements] if isinstance(asked, cst.Tuple) else [asked]
     return all(
         (isinstance(one, cst.Name) and one.value in _PLAIN)
+        or _is_own(ctx, one)
         or ctx.facts.qualified_name(one) in ("torch.Tensor", "torch.Size", "torch.nn.Parameter")
         for one in kinds
     )
+
+
+def _is_own(ctx: Context, node: cst.BaseExpression) -> bool:
+    """A class of the project that no Linear derives from."""
+    kind = ctx.kind(node)
+    info = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+    return info is not None
 
 
 def loosely_tied(ctx: Context, node: cst.CSTNode) -> bool:

@@ -1,0 +1,177 @@
+"""What ``self.post_init()`` of a ``PreTrainedModel`` does once a model is built: draw the weights, and tie the head.
+
+Where the file says how, the constructor says it itself: ``self.apply(self._init_weights)``, and for a model with output
+embeddings ``if self.config.tie_word_embeddings: self.lm_head.weight = self.model.embed_tokens.weight``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+
+BASE = "PreTrainedModel"
+_OWN = frozenset({"post_init", "init_weights", "tie_weights", "_tie_weights"})
+"""Methods that change what ``post_init`` does."""
+_MOST = 8
+"""Modules within one another that are looked into for the embedding."""
+
+
+def as_built(tree: cst.Module, text: str) -> cst.Module:
+    """The file with what ``post_init`` does in its place, where that is known."""
+    if ".post_init()" not in text or "transformers" not in text or "encoder_decoder" in text:
+        return tree
+    classes = {node.name.value: node for node in tree.body if isinstance(node, cst.ClassDef)}
+    if any("_tie_weights" in _methods(one) for one in classes.values()):
+        return tree  # which post_init() calls of every part
+    made: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
+    for node in classes.values():
+        init = _methods(node).get("__init__")
+        for line in init.body.body if init is not None else ():
+            if isinstance(line, cst.SimpleStatementLine) and _asks(line):
+                lines = _done(classes, node)
+                if lines is not None:
+                    made[line] = lines
+    if not made:
+        return tree
+
+    def visit(node: cst.CSTNode) -> Any:
+        if not isinstance(node, cst.IndentedBlock) or not any(one in made for one in node.body):
+            return syntax.rebuild(node, visit)
+        body: list[cst.CSTNode] = []
+        for one in node.body:
+            body += made[one] if one in made else [syntax.rebuild(one, visit)]
+        return syntax.changed(node, body=body)
+
+    found: cst.Module = visit(tree)
+    return found
+
+
+def _asks(line: cst.SimpleStatementLine) -> bool:
+    return len(line.body) == 1 and syntax.code(line.body[0]) == "self.post_init()"
+
+
+def _methods(node: cst.ClassDef) -> dict[str, cst.FunctionDef]:
+    lines = node.body.body if isinstance(node.body, cst.IndentedBlock) else ()
+    return {one.name.value: one for one in lines if isinstance(one, cst.FunctionDef)}
+
+
+def _chain(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> tuple[list[cst.ClassDef], bool]:
+    """A class and those of the file that it derives from; whether they lead to ``PreTrainedModel`` and nowhere else."""
+    found, known = [node], True
+    for base in node.bases:
+        name = syntax.code(base.value)
+        if name in classes and classes[name] is not node:
+            more, leads = _chain(classes, classes[name])
+            found += more
+            known &= leads
+        else:
+            known &= name.rpartition(".")[2] in (BASE, "GenerationMixin", "object")
+    return found, known
+
+
+def _method(chain: list[cst.ClassDef], name: str) -> cst.FunctionDef | None:
+    return next((m for one in chain if (m := _methods(one).get(name)) is not None), None)
+
+
+def _done(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> list[cst.BaseStatement] | None:
+    """What ``post_init`` does for a class; None where that is not known."""
+    chain, known = _chain(classes, node)
+    if not known or any(_method(chain, name) is not None for name in _OWN):
+        return None
+    lines = []
+    if _method(chain, "_init_weights") is not None:
+        lines.append("self.apply(self._init_weights)")
+    output = _method(chain, "get_output_embeddings")
+    if output is None and any(name == "lm_head" for name, _ in _assigned(chain)):
+        return None  # newer releases tie it, older ones do not
+    if output is not None:
+        head = _given(output)
+        embedding = _embedding(classes, node, 0)
+        if head is None or (embedding is None and head != "None"):
+            return None
+        if head != "None":
+            tie = f"self{head}.weight = self{embedding}.weight"
+            lines.append(f"if self.config.tie_word_embeddings:\n    {tie}")
+    return [cst.parse_statement(f"{line}\n") for line in lines] or [cst.parse_statement("pass\n")]
+
+
+def _given(method: cst.FunctionDef) -> str | None:
+    """``.lm_head`` of a method that does nothing but ``return self.lm_head``; ``None`` as a text for ``return None``."""
+    body = [one for one in method.body.body if not syntax.is_docstring(one)]
+    line = body[0] if len(body) == 1 else None
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    if not isinstance(small, cst.Return) or small.value is None:
+        return None
+    text = syntax.code(small.value)
+    if text == "None":
+        return text
+    plain = text.startswith("self.") and text.replace(".", "").replace("_", "").isalnum()
+    return text.removeprefix("self") if plain else None
+
+
+def _assigned(chain: list[cst.ClassDef]) -> Iterator[tuple[str, cst.BaseExpression]]:
+    """The attributes that constructors set, and their values."""
+    for one in chain:
+        init = _methods(one).get("__init__")
+        for node in syntax.walk(init) if init is not None else ():
+            if isinstance(node, cst.Assign) and len(node.targets) == 1:
+                target = node.targets[0].target
+                if isinstance(target, cst.Attribute) and syntax.code(target.value) == "self":
+                    yield target.attr.value, node.value
+
+
+def _embedding(classes: dict[str, cst.ClassDef], node: cst.ClassDef, depth: int) -> str | None:
+    """``.model.embed_tokens``: where the input embedding of a class is."""
+    chain, known = _chain(classes, node)
+    parts = dict(_assigned(chain))
+    method = _method(chain, "get_input_embeddings")
+    if depth > _MOST:
+        return None
+    if method is not None:
+        path = _given(method)
+        if path is not None:
+            return None if path == "None" else path
+        inner = _inner(method)
+        return _within(classes, parts, inner, depth) if inner is not None else None
+    if not known:
+        return None
+    if "embed_tokens" in parts:
+        return ".embed_tokens"
+    return _within(classes, parts, _prefix(chain), depth)
+
+
+def _inner(method: cst.FunctionDef) -> str | None:
+    """``model`` of ``return self.model.get_input_embeddings()``."""
+    body = [one for one in method.body.body if not syntax.is_docstring(one)]
+    text = syntax.code(body[0]).strip() if len(body) == 1 else ""
+    begin, end = "return self.", ".get_input_embeddings()"
+    name = text[len(begin) : -len(end)] if text.startswith(begin) and text.endswith(end) else ""
+    return name if name.isidentifier() else None
+
+
+def _prefix(chain: list[cst.ClassDef]) -> str:
+    """``base_model_prefix`` of a class."""
+    for one in chain:
+        lines = one.body.body if isinstance(one.body, cst.IndentedBlock) else ()
+        for line in lines:
+            small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+            if isinstance(small, cst.Assign) and isinstance(small.value, cst.SimpleString):
+                if syntax.code(small.targets[0].target) == "base_model_prefix":
+                    return str(small.value.evaluated_value)
+    return ""
+
+
+def _within(
+    classes: dict[str, cst.ClassDef],
+    parts: dict[str, cst.BaseExpression],
+    name: str,
+    depth: int,
+) -> str | None:
+    made = parts.get(name)
+    inner = classes.get(syntax.code(made.func)) if isinstance(made, cst.Call) else None
+    path = _embedding(classes, inner, depth + 1) if inner is not None else None
+    return f".{name}{path}" if path is not None else None

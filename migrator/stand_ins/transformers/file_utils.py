@@ -1,0 +1,1 @@
+"""Where older releases have what is in ``utils``."""

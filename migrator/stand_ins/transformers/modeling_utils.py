@@ -1,0 +1,82 @@
+"""The base of models that have a configuration."""
+
+import torch
+from torch import nn
+
+
+class PreTrainedModel(nn.Module):
+    """A module with a configuration.
+
+    What a model does once it is built (``post_init``) stands where it is built: it draws weights.
+    """
+
+    config_class = None
+    base_model_prefix = ""
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = False
+
+    def __init__(self, config, *inputs, **kwargs):
+        super().__init__()
+        self.config = config
+
+    @property
+    def base_model(self):
+        """The part that a head stands on; the model itself where there is none."""
+        return getattr(self, self.base_model_prefix, self)
+
+    @property
+    def dtype(self):
+        """The dtype of its parameters."""
+        return next(self.parameters()).dtype
+
+    def create_extended_attention_mask_for_decoder(self, input_shape, attention_mask, device=None):
+        """A mask of places, (batch, 1, length, keys), of those that come before as well."""
+        batch_size, seq_length = input_shape
+        seq_ids = torch.arange(seq_length)
+        causal = seq_ids[None, None, :].repeat(batch_size, seq_length, 1) <= seq_ids[None, :, None]
+        causal = causal.to(attention_mask.dtype)
+        if causal.shape[1] < attention_mask.shape[1]:
+            more = attention_mask.shape[1] - causal.shape[1]
+            before = torch.ones((batch_size, seq_length, more), dtype=causal.dtype)
+            causal = torch.cat([before, causal], dim=-1)
+        return causal[:, None, :, :] * attention_mask[:, None, None, :]
+
+    def get_extended_attention_mask(self, attention_mask, input_shape, device=None, dtype=None):
+        """What is added to scores, (batch, 1 or heads, length or 1, keys): 0 or the least number there is."""
+        if dtype is None:
+            dtype = self.dtype
+        if attention_mask.dim() == 3:
+            extended = attention_mask[:, None, :, :]
+        elif attention_mask.dim() == 2:
+            if self.config.is_decoder:
+                extended = self.create_extended_attention_mask_for_decoder(
+                    input_shape, attention_mask
+                )
+            else:
+                extended = attention_mask[:, None, None, :]
+        else:
+            raise ValueError(f"attention_mask of shape {attention_mask.shape} for {input_shape}")
+        extended = extended.to(dtype=dtype)
+        return (1.0 - extended) * torch.finfo(dtype).min
+
+    def invert_attention_mask(self, encoder_attention_mask):
+        """The same of the places of an encoder."""
+        if encoder_attention_mask.dim() == 3:
+            extended = encoder_attention_mask[:, None, :, :]
+        else:
+            extended = encoder_attention_mask[:, None, None, :]
+        extended = extended.to(dtype=self.dtype)
+        return (1.0 - extended) * torch.finfo(self.dtype).min
+
+    def get_head_mask(self, head_mask, num_hidden_layers, is_attention_chunked=False):
+        """A mask for each layer, (layers, 1, heads, 1, 1), or None for each."""
+        if head_mask is None:
+            return [None] * num_hidden_layers
+        if head_mask.dim() == 1:
+            head_mask = head_mask[None, None, :, None, None]
+            head_mask = head_mask.expand(num_hidden_layers, -1, -1, -1, -1)
+        elif head_mask.dim() == 2:
+            head_mask = head_mask[:, None, :, None, None]
+        if is_attention_chunked:
+            head_mask = head_mask.unsqueeze(-1)
+        return head_mask

@@ -1,0 +1,62 @@
+"""Outputs, decorators that document, and questions about what is installed."""
+
+from collections import OrderedDict
+from dataclasses import fields
+
+
+class ModelOutput(OrderedDict):
+    """What a model gives: by name, by key and by place; what is None has no key and no place."""
+
+    def __post_init__(self):
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value is not None:
+                self[one.name] = value
+
+    def __getitem__(self, k):
+        if isinstance(k, str):
+            return dict(self.items())[k]
+        return self.to_tuple()[k]
+
+    def to_tuple(self):
+        """All that is not None."""
+        return tuple(self[k] for k in self.keys())
+
+
+def _documented(*texts, **options):
+    def documented(function):
+        return function
+
+    return documented
+
+
+add_start_docstrings = _documented
+add_start_docstrings_to_model_forward = _documented
+add_end_docstrings = _documented
+add_code_sample_docstrings = _documented
+replace_return_docstrings = _documented
+
+
+def is_flash_attn_2_available():
+    """The kernels of flash-attn are CUDA's."""
+    return False
+
+
+def is_flash_attn_greater_or_equal_2_10():
+    """As above."""
+    return False
+
+
+def is_flash_attn_available():
+    """As above."""
+    return False
+
+
+def is_torch_fx_available():
+    """Symbolic traces are torch's."""
+    return False
+
+
+def is_torchdynamo_compiling():
+    """torch.compile is torch's."""
+    return False
