@@ -1,433 +1,242 @@
-"""What is not converted keeps no file from being imported: its names raise when they are used, and say why."""
+"""Model files that import of transformers: what they import of it stands here in plain torch."""
 
 from __future__ import annotations
 
+import importlib
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 from flax import nnx
 
 import migrator
-from migrator.project import Conversion, convert_path
-from migrator.usercode import UserCode
-from rules.compat.not_converted import NotConverted
+from migrator.cli import main
+from migrator.package.follow import STAND_INS
+from migrator.project import analyze_paths, convert_path
 
-SOURCE = """
-import torchaudio
-import torchaudio.transforms as T
-from typing import Optional
+HEAD = '''"""A model."""
 import torch
 from torch import nn
-from timm.layers import Mlp as DropPath, register
-
-Optimizer = torch.optim.Adam
-ACTS = {"relu": nn.ReLU, "adam": torch.optim.Adam, "tanh": nn.Tanh}
-NAMED = dict(a=nn.ReLU, b=torch.optim.Adam)
-if torchaudio is not None:
-    load = torchaudio.load
-WAVES = hasattr(torchaudio, "load") and T is not None
-if WAVES:
-    SPEC = T.Spectrogram
-else:
-    SPEC = None
-
-
-@register
-def build(n):
-    return Net(n)
-
-
-class Base(DropPath):
-    def more(self):
-        return self.drop_prob
-
-
-class Both(DropPath, nn.Module):
-    pass
-
-
-class LARS(torch.optim.Optimizer):
-    step_size = 1
-
-
-lars = LARS.step_size
-
-
-class Net(nn.Module):
-    optimizer = torch.optim.Adam
-
-    def __init__(self, n, act="relu", drop: Optional[DropPath] = None):
-        super().__init__()
-        self.lin = nn.Linear(n, n)
-        self.act = ACTS[act]()
-        self.drop = nn.Identity() if drop is None else drop(n)
-
-    @property
-    @torch.jit.unheard_of
-    def size(self):
-        return 3
-
-    def forward(self, x):
-        return self.drop(self.act(self.lin(x)))
-
-
-class Odd(Net):
-    @torch.jit.unheard_of
-    def forward(self, x):
-        return x
-"""
-API = """
-from . import net
-from .net import DropPath, Net, Optimizer, register, torchaudio
-
-drop = DropPath(0.1)
-
-
-@register()
-def make(n):
-    return Net(n)
-
-
-class Heir(DropPath):
-    pass
-
-
-def is_drop(module):
-    return isinstance(module, DropPath)
-"""
-
-
-@pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The two files, converted and imported."""
-    path = tmp_path_factory.mktemp("port")
-    done = _converted(path, {"net.py": SOURCE, "api.py": API})
-    assert not done.complete
-    assert not any(f.rule.startswith("INT") for f in done.findings)
-    return UserCode(path / "out").load(path / "out/pkg/api.py")
-
-
-def _converted(path: Path, files: dict[str, str]) -> Conversion:
-    (path / "pkg").mkdir()
-    for name, text in {"__init__.py": "", **files}.items():
-        (path / "pkg" / name).write_text(text)
-    return convert_path([path / "pkg"], path / "out/pkg", cache=None)
-
-
-def test_what_converts_computes_what_torch_does(port: Any) -> None:
-    source = SOURCE.replace("import torchaudio\nimport torchaudio.transforms as T\n", "")
-    head = source[: source.index("Optimizer =")].replace(
-        "from timm.layers import Mlp as DropPath, register", "class DropPath: pass"
-    )
-    scope: dict[str, Any] = {"ACTS": {"relu": torch.nn.ReLU}}
-    body = source[source.index("class Net") : source.index("    @property")]
-    tail = source[source.index("    def forward(self, x):\n        return self.drop") :]
-    exec(head + body + tail[: tail.index("class Odd")], scope)
-    theirs = scope["Net"](4)
-    ours = port.Net(4, rngs=nnx.Rngs(0))
-    migrator.load_state_dict(ours, theirs.state_dict())
-    x = torch.randn(2, 4)
-    np.testing.assert_allclose(ours(x.numpy()), theirs(x).detach(), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        ("DropPath", 7),
-        ("torchaudio", 2),
-        ("T", 3),
-        ("Optimizer", 9),
-        ("load", 13),
-        ("WAVES", 14),
-        ("SPEC", 15),
-        ("build", 21),
-        ("Base", 7),
-        ("Both", 7),
-        ("LARS", 35),
-        ("lars", 39),
-    ],
+from transformers import PretrainedConfig, PreTrainedModel
+from transformers.activations import ACT2FN
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    CausalLMOutput,
 )
-def test_what_does_not_raises_when_it_is_called_and_says_where(
-    port: Any, name: str, line: int
-) -> None:
-    with pytest.raises(NotImplementedError, match=rf"^\w+: pkg/net\.py:{line}: \w+ \w"):
-        getattr(port.net, name)(1)
+from transformers.utils import add_start_docstrings
 
 
-def test_an_entry_of_a_table_raises_beside_others(port: Any) -> None:
-    module = port.net
-    assert sorted(module.ACTS) == ["adam", "relu", "tanh"]
-    with pytest.raises(NotImplementedError, match=r"net\.py:10: API001 torch\.optim\.Adam"):
-        module.Net(4, "adam", rngs=nnx.Rngs(0))
-    assert callable(module.NAMED["a"])
-    with pytest.raises(NotImplementedError, match=r"net\.py:11: API001 torch\.optim\.Adam"):
-        module.NAMED["b"]()
-    with pytest.raises(NotImplementedError, match=r"net\.py:43: API001 torch\.optim\.Adam"):
-        module.Net.optimizer()
+class NetConfig(PretrainedConfig):
+    def __init__(self, vocab_size=20, d=8, act="gelu_new", std=0.3, tie_word_embeddings=True):
+        self.vocab_size, self.d, self.act, self.std = vocab_size, d, act, std
+        super().__init__(tie_word_embeddings=tie_word_embeddings)
 
 
-def test_a_property_stays_one_and_forward_is_what_a_call_runs(port: Any) -> None:
-    module = port.net
-    net = module.Net(4, rngs=nnx.Rngs(0))
-    with pytest.raises(NotImplementedError, match=r"net\.py:52: "):
-        _ = net.size
-    odd = module.Odd(4, rngs=nnx.Rngs(0))
-    with pytest.raises(NotImplementedError, match=r"net\.py:61: "):
-        odd(np.ones((2, 4), np.float32))
+class NetPreTrainedModel(PreTrainedModel):
+    config_class = NetConfig
+    base_model_prefix = "net"
+
+    def _init_weights(self, module):
+        if isinstance(module, nn.Linear):
+            module.weight.data.normal_(mean=0.0, std=self.config.std)
+            if module.bias is not None:
+                module.bias.data.zero_()
+        elif isinstance(module, nn.Embedding):
+            module.weight.data.normal_(mean=0.0, std=self.config.std)
+            if module.padding_idx is not None:
+                module.weight.data[module.padding_idx].zero_()
 
 
-def test_what_another_file_makes_of_it_while_it_is_imported_raises_later(port: Any) -> None:
-    for name in ("drop", "make", "Heir"):
-        with pytest.raises(NotImplementedError, match=r"^\w+: pkg/(api|net)\.py:\d+: API004 timm"):
-            getattr(port, name)()
-    with pytest.raises(NotImplementedError, match="timm"):
-        port.is_drop(3)
+@add_start_docstrings("A net")
+class NetModel(NetPreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.embed = nn.Embedding(config.vocab_size, config.d, 0)
+        self.inner = nn.Linear(config.d, config.d)
+        self.act = ACT2FN[config.act]
+        self.post_init()
 
+    def get_input_embeddings(self):
+        return self.embed
 
-def test_no_question_gets_a_wrong_answer() -> None:
-    stub: Any = NotConverted("net.py:3: API001 why")
-    other: Any = NotConverted("net.py:4: API001 why")
-    asked = (
-        lambda: bool(stub),
-        lambda: stub == 1,
-        lambda: stub != 1,
-        lambda: stub == other,
-        lambda: stub in [1, 2],
-        lambda: 1 in [stub],
-        lambda: 1 in stub,
-        lambda: {stub: 1},
-        lambda: hash(stub),
-        lambda: hasattr(stub, "x"),
-        lambda: getattr(stub, "x", None),
-        lambda: isinstance(1, stub),
-        lambda: isinstance(1, (str, stub)),
-        lambda: issubclass(int, stub),
-        lambda: list(stub),
-        lambda: len(stub),
-        lambda: stub["x"],
-        lambda: f"{stub}",
-        lambda: str(stub),
-    )
-    for question in asked:
-        with pytest.raises(NotImplementedError, match=r"net\.py:[34]: API001 why"):
-            question()
+    def set_input_embeddings(self, value):
+        self.embed = value
 
-    class Heir(stub):
-        pass
+    def forward(self, ids, mask=None):
+        x = self.act(self.inner(self.embed(ids)))
+        if mask is not None:
+            x = x * self.get_extended_attention_mask(mask, ids.shape)[:, 0, 0, :, None].exp()
+        heads = self.get_head_mask(None, 2)
+        assert heads == [None, None]
+        return BaseModelOutput(last_hidden_state=x, hidden_states=(x, x))
+'''
+LM = """
 
-    class Module(stub, nnx.Module):
-        pass
+class NetForCausalLM(NetPreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.net = NetModel(config)
+        self.lm_head = nn.Linear(config.d, config.vocab_size{bias})
+        self.post_init()
 
-    assert not isinstance(1, Heir)
-    for cls in (Heir, Module):
-        with pytest.raises(NotImplementedError, match=r"net\.py:3"):
-            cls()
+    def get_output_embeddings(self):
+        return self.lm_head
 
+    def set_output_embeddings(self, new):
+        self.lm_head = new
 
-def test_a_class_may_be_put_into_a_set_and_is_found_there_by_identity() -> None:
-    stub: Any = NotConverted("FrozenNorm: net.py:3: API004 why")
-    again: Any = NotConverted("FrozenNorm: other.py:9: API004 why")
-    types = {dict, stub}
-    assert stub in types
-    assert list not in types
-    with pytest.raises(NotImplementedError, match="FrozenNorm"):
-        assert again in types  # it may be the same one
-    for name in ("MODE", "mode"):
-        with pytest.raises(NotImplementedError, match="why"):
-            hash(NotConverted(f"{name}: net.py:3: API004 why"))
-
-
-def test_a_statement_that_does_more_than_to_bind_names_stays(tmp_path: Path) -> None:
-    source = (
-        "import torch\nfrom torch import nn\n\nSEEN = []\n\n\ndef note(x):\n    SEEN.append(x)\n"
-        "    return x\n\n\nX = note(torch.optim.Adam)\n"
-        "Y = torch.optim.SGD if SEEN else None\nnn.Linear.reset_parameters = torch.optim.Adam\n"
-        "for one in (nn.ReLU, torch.optim.SGD):\n    SEEN.append(one)\n"
-        'if __name__ == "__main__":\n    Z = torch.optim.Adam\n'
-    )
-    done = _converted(tmp_path, {"net.py": source})
-    code = (tmp_path / "out/pkg/net.py").read_text()
-    assert not done.complete
-    assert "NotConverted" not in code
-    for line in source.splitlines()[-7:]:
-        assert f"\n{line}" in code or line.strip() == "SEEN.append(one)"
-
-
-def test_a_subclass_hook_that_does_not_convert(tmp_path: Path) -> None:
-    source = (
-        "import torch\nfrom torch import nn\n\n\nclass Base(nn.Module):\n"
-        "    def __init_subclass__(cls, **kwargs):\n"
-        "        super().__init_subclass__(**kwargs)\n        cls.made = torch.optim.Adam\n\n\n"
-        "class Net(Base):\n    def forward(self, x):\n        return x + 1\n\n\n"
-        "class Plain(nn.Module):\n    def __init_subclass__(cls, **kwargs):\n"
-        "        super().__init_subclass__(**kwargs)\n        cls.made = 2\n\n"
-        "    def forward(self, x):\n        return x + self.made\n\n\nclass Heir(Plain):\n    pass\n"
-    )
-    done = _converted(tmp_path, {"net.py": source})
-    assert [f.line for f in done.findings if f.blocks] == [8]
-    module = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/net.py")
-    with pytest.raises(NotImplementedError, match=r"net\.py:\d+: API001 torch\.optim\.Adam"):
-        module.Net()
-    np.testing.assert_array_equal(module.Heir()(np.ones(2)), np.full(2, 3.0))
-
-
-def test_one_file_carries_what_it_needs(tmp_path: Path) -> None:
-    source = (
-        '"""A file."""\n\nimport torchaudio\nimport math\nimport torch\nfrom torch import nn\n'
-        "from timm.layers import Mlp as DropPath\n\n\nclass Net(nn.Module):\n    def __init__(self, n):\n"
-        "        super().__init__()\n        self.lin = nn.Linear(n, n)\n\n"
-        "    def forward(self, x):\n        return self.lin(x) * math.pi\n\n\n"
-        "def load(path):\n    return torchaudio.load(path)\n"
-    )
-    (tmp_path / "net.py").write_text(source)
-    convert_path([tmp_path / "net.py"], tmp_path / "out", cache=None)
-    code = (tmp_path / "out/net.py").read_text()
-    assert code.index("import math") < code.index("class NotConverted:")
-    assert code.index("class NotConverted:") < code.index("torchaudio = NotConverted(")
-    module = UserCode(tmp_path / "out").load(tmp_path / "out/net.py")
-    assert module.Net(3, rngs=nnx.Rngs(0))(np.ones((1, 3), np.float32)).shape == (1, 3)
-    with pytest.raises(NotImplementedError, match=r"^torchaudio: net\.py:3: API004 torchaudio"):
-        module.load("a.wav")
-
-
-def test_a_layer_of_torch_that_has_no_conversion_is_a_finding_as_a_value_too(
-    tmp_path: Path,
-) -> None:
-    source = (
-        "import torch\nfrom torch import nn\n\nNORMS = (nn.GroupNorm, nn.CrossMapLRN2d)\n\n\n"
-        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.norm = NORMS[0](2, 4)\n\n    def forward(self, x):\n        return self.norm(x)\n"
-    )
-    done = _converted(tmp_path, {"net.py": source})
-    assert [(f.rule, f.line) for f in done.findings if f.blocks] == [("API001", 4)]
-    module = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/net.py")
-    x = torch.randn(2, 4, 3)
-    ours = module.Net(rngs=nnx.Rngs(0))(x.numpy())
-    np.testing.assert_allclose(ours, torch.nn.GroupNorm(2, 4)(x).detach(), rtol=1e-4, atol=1e-5)
-    with pytest.raises(NotImplementedError, match="CrossMapLRN2d: torch sums"):
-        module.NORMS[1](2)
-
-
-def test_hints_of_what_is_not_converted_keep_no_file_from_being_imported(tmp_path: Path) -> None:
-    """A registry's: types of optimisers and datasets, tables of them, and variables bound to them."""
-    kinds = """
-from typing import Dict, Union
-import torch.nn as nn
-from torch.optim import Optimizer
-from torch.utils.data import Dataset
-
-TDataset = Dataset
-TModel = nn.Module
-TOptimizer = Union[Optimizer, Dict[str, Optimizer]]
+    def forward(self, ids):
+        outputs = self.net(ids)
+        return CausalLMOutput(logits=self.lm_head(outputs[0]), hidden_states=outputs.hidden_states)
 """
-    registry = """
-from typing import Callable, Dict, Optional, Type, TypeVar
+LIBRARY = """
 
-import torch.nn as nn
-from torch import optim
+class PretrainedConfig:
+    is_decoder = False
 
-from .kinds import TDataset, TModel, TOptimizer
+    def __init__(self, tie_word_embeddings=True):
+        self.tie_word_embeddings = tie_word_embeddings
 
-MODELS: Dict[str, Callable[..., TModel]] = {}
-GIVEN: Dict[str, Callable[..., Optional[TOptimizer]]] = {}
-OPTIMIZERS: Dict[str, Callable[..., TOptimizer]] = {
-    k: v for k, v in optim.__dict__.items() if k[0].isupper()
+
+from .modeling_utils import PreTrainedModel
+
+
+def post_init(self):
+    self.apply(self._init_weights)
+    if hasattr(self, "get_output_embeddings") and self.config.tie_word_embeddings:
+        self.get_output_embeddings().weight = self.base_model.get_input_embeddings().weight
+
+
+PreTrainedModel.post_init = post_init
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A library of that name which does with a model what transformers does."""
+    shutil.copytree(STAND_INS / "transformers", tmp_path / "lib/transformers")
+    with (tmp_path / "lib/transformers/__init__.py").open("a") as file:
+        file.write(LIBRARY)
+    monkeypatch.syspath_prepend(str(tmp_path / "lib"))
+    yield tmp_path
+    for name in list(sys.modules):
+        if name.partition(".")[0] in ("transformers", "transformers_flax", "net", "port"):
+            del sys.modules[name]
+
+
+def both(place: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """The module of a text, and that of its port."""
+    (place / "in").mkdir()
+    (place / "in/net.py").write_text(text)
+    done = convert_path([place / "in/net.py"], place / "out/port.py")
+    assert done.complete, done.findings
+    monkeypatch.syspath_prepend(str(place / "in"))
+    monkeypatch.syspath_prepend(str(place / "out"))
+    return importlib.import_module("net"), importlib.import_module("port")
+
+
+@pytest.mark.parametrize("act", ["gelu_new", "silu", "relu2", "quick_gelu"])
+def test_a_base_model(act: str, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs, ours = both(library, HEAD, monkeypatch)
+    model = theirs.NetModel(theirs.NetConfig(act=act))
+    port = ours.NetModel(ours.NetConfig(act=act), rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    ids, mask = np.array([[3, 1, 0], [5, 2, 2]]), np.array([[1, 1, 0], [1, 0, 1]])
+    want = model(torch.tensor(ids), torch.tensor(mask))
+    got = port(jnp.asarray(ids), jnp.asarray(mask))
+    for one in (got.last_hidden_state, got[0], got["last_hidden_state"], got[1][1]):
+        np.testing.assert_allclose(one, want[0].detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert list(got.keys()) == list(want.keys()) == ["last_hidden_state", "hidden_states"]
+    assert len(got.to_tuple()) == len(want.to_tuple()) == 2
+
+
+@pytest.mark.parametrize("bias", ["", ", bias=False"])
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_head_is_tied_where_the_configuration_says_so(
+    tied: bool, bias: str, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs, ours = both(library, HEAD + LM.format(bias=bias), monkeypatch)
+    model = theirs.NetForCausalLM(theirs.NetConfig(tie_word_embeddings=tied))
+    port = ours.NetForCausalLM(ours.NetConfig(tie_word_embeddings=tied), rngs=nnx.Rngs(0))
+    drawn = np.asarray(port.net.embed.embedding[...])
+    assert not drawn[0].any()
+    assert 0.2 < drawn[1:].std() < 0.4  # by _init_weights, not as an Embedding is drawn
+    migrator.load_state_dict(port, model.state_dict())
+    ids = np.array([[3, 1, 0], [5, 2, 2]])
+
+    def loss(port: Any) -> Any:
+        return jnp.square(port(jnp.asarray(ids)).logits).sum()
+
+    want = model(torch.tensor(ids)).logits
+    want.square().sum().backward()
+    got = nnx.jit(lambda port, ids: port(ids).logits)(port, jnp.asarray(ids))
+    np.testing.assert_allclose(got, want.detach().numpy(), rtol=1e-4, atol=1e-5)
+    grads = migrator.to_state_dict(nnx.grad(loss)(port), like=port)
+    assert len(list(model.parameters())) == len(nnx.to_flat_state(nnx.state(port, nnx.Param)))
+    for name, parameter in model.named_parameters():
+        np.testing.assert_allclose(grads[name], parameter.grad, rtol=1e-3, atol=1e-4)
+
+
+OTHERWISE = {
+    "an own way to tie": "    def tie_weights(self):\n        pass\n",
+    "a head that newer releases tie": None,
+    "a part of the base that stands nowhere": "    def more(self):\n        return self.resize_token_embeddings(3)\n",
+    "a property of the base": "    def more(self):\n        return self.loss_function\n",
 }
-Model = TypeVar("Model", bound=TModel)
-Data = TypeVar("Data", bound=TDataset)
-Optimizer = TypeVar("Optimizer", bound=TOptimizer)
-Either = TypeVar("Either", TOptimizer, TDataset)
-Text = TypeVar("Text", bound=str, covariant=True)
 
 
-def register(cls: Type[Model]) -> Type[Model]:
-    MODELS[cls.__name__] = cls
-    OPTIMIZERS[cls.__name__] = None
-    return cls
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_what_is_not_known_of_the_base_is_a_finding(name: str, tmp_path: Path) -> None:
+    more = OTHERWISE[name]
+    text = HEAD + LM.format(bias="")
+    if more is None:
+        text = text.replace(
+            "    def get_output_embeddings(self):\n        return self.lm_head\n", ""
+        )
+    (tmp_path / "net.py").write_text(text + (f"\n{more}" if more else ""))
+    found = [f for f in convert_path([tmp_path / "net.py"], None).findings if f.blocks]
+    assert [f.rule for f in found] == ["API004"]
+    assert found[0].path == str(tmp_path / "net.py")
 
 
-@register
-class Net(nn.Module):
-    def forward(self, x):
-        return x + 1
-"""
-    done = _converted(tmp_path, {"kinds.py": kinds, "registry.py": registry})
-    assert {f.rule for f in done.findings if f.blocks} == {"API001"}
-    port = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/registry.py")
-    assert port.MODELS["Net"](rngs=nnx.Rngs(0))(np.float32(1)) == 2
-    assert port.Model.__bound__ is nnx.Module
-    assert port.Text.__bound__ is str
-    assert port.Text.__covariant__
-    assert port.Optimizer.__bound__ is None
-    assert not port.Either.__constraints__
-    with pytest.raises(NotImplementedError, match=r"registry.py:12: API001 torch.optim.__dict__"):
-        port.OPTIMIZERS["Adam"]
+def test_a_walk_that_comes_later_meets_the_tied_head(tmp_path: Path) -> None:
+    outer = "\n\nclass Outer(NetPreTrainedModel):\n    def __init__(self, config):\n        super().__init__(config)\n        self.lm = NetForCausalLM(config)\n        self.post_init()\n"
+    (tmp_path / "net.py").write_text(HEAD + LM.format(bias="") + outer)
+    found = [f.rule for f in convert_path([tmp_path / "net.py"], None).findings if f.blocks]
+    assert "API009" in found
 
 
-def test_what_a_library_makes_and_its_version_are_asked_for_when_they_are_used(
-    tmp_path: Path,
-) -> None:
-    """A model of the file, and what depends on the version: neither keeps the model from being imported."""
-    source = """
-import torch
-import timm
-from packaging import version
-from timm.models import VisionTransformer
-from timm import __version__ as ours
-
-NEW = version.parse(ours) >= version.parse("5.0.0")
-NEWER = version.parse(timm.__version__) >= version.parse("6.0.0")
-if NEW:
-    from timm.layers import initialization as init
-else:
-    from torch.nn import init
-teacher = VisionTransformer.of_size("base")
-
-
-class Net(torch.nn.Module):
-    def forward(self, x: torch.Tensor):
-        return x + 1
-
-
-def taught(x):
-    return teacher(x)
-
-
-def filled(x):
-    return init.ones_(x)
-"""
-    done = _converted(tmp_path, {"net.py": source})
-    assert not done.complete
-    module = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/net.py")
-    np.testing.assert_array_equal(module.Net()(np.ones(2)), np.full(2, 2.0))
-    with pytest.raises(NotImplementedError, match=r"teacher: pkg/net\.py:14: API004"):
-        module.taught(np.ones(2))
-    with pytest.raises(NotImplementedError, match=r"init: pkg/net\.py:10: API004"):
-        module.filled(np.ones(2))
-    with pytest.raises(NotImplementedError, match=r"NEWER: pkg/net\.py:9: API004"):
-        bool(module.NEWER)
-
-
-def test_a_stand_in_stays_before_an_import_of_the_project_that_needs_it(tmp_path: Path) -> None:
-    """Two files that import one another: what one takes from the other is there by then in torch."""
-    types = (
-        "import math\n\nfrom torch import Tensor\nfrom torchvision.models._api import WeightsEnum\n"
-        "from typing import Callable, List, Union\nfrom .model import Net\n\nModel = Net\n"
-        "Some = Union[WeightsEnum, Net]\nFn = Callable[[WeightsEnum], Net]\nMany = List[Some]\n"
+def test_what_stays_imported_and_what_is_not_there(tmp_path: Path) -> None:
+    text = HEAD.replace("import PretrainedConfig, Pre", "import AutoConfig, PretrainedConfig, Pre")
+    (tmp_path / "net.py").write_text(text.replace("BaseModelOutput,\n", "BaseModelOutput,\n", 1))
+    done = convert_path([tmp_path / "net.py"], tmp_path / "out.py")
+    assert done.complete, done.findings
+    code = (tmp_path / "out.py").read_text()
+    assert "from transformers import AutoConfig, PretrainedConfig\n" in code
+    assert "from transformers_flax.modeling_utils import PreTrainedModel\n" in code or (
+        "from transformers_flax import PreTrainedModel\n" in code
     )
-    model = (
-        "import torch\nfrom .types import Tensor, WeightsEnum\n\n\nclass Net(torch.nn.Module):\n"
-        "    weights = WeightsEnum\n\n    def forward(self, x: Tensor):\n        return x + 1\n"
-    )
-    _converted(tmp_path, {"types.py": types, "model.py": model})
-    code = (tmp_path / "out/pkg/types.py").read_text()
-    assert code.index("WeightsEnum = NotConverted(") < code.index("\nfrom .model import Net\n")
-    assert "Some = typing.Any" in code
-    assert "Fn = typing.Any" in code
-    assert "Many = List[Some]" in code
-    module = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/types.py")
-    np.testing.assert_array_equal(module.Model(rngs=nnx.Rngs(0))(np.ones(2)), np.full(2, 2.0))
-    assert isinstance(module.Model.weights, module.NotConverted)
+    more = "\nfrom transformers.cache_utils import DynamicCache\n\ncache = DynamicCache()\n"
+    (tmp_path / "more.py").write_text(text + more)
+    found = [f for f in convert_path([tmp_path / "more.py"], None).findings if f.blocks]
+    assert {f.rule for f in found} == {"API004"}
+    assert found[0].line == text.count("\n") + 2
+    assert analyze_paths([tmp_path / "net.py"])[1] == []
+    assert {f.rule for f in analyze_paths([tmp_path / "more.py"])[1] if f.blocks} == {"API004"}
+
+
+def test_verify_converts_with_them(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = "\n\ndef make():\n    return NetForCausalLM(NetConfig())\n"
+    (library / "net.py").write_text(HEAD + LM.format(bias="") + make)
+    monkeypatch.chdir(library)
+    args = ["verify", "--torch", "net.py:make", "--input", "B,3:int64:0:19", "--examples", "2"]
+    result = CliRunner().invoke(main, args)
+    assert result.exit_code == 0, result.output
+    assert "make  equal" in result.output
