@@ -4,6 +4,34 @@ import torch
 from torch import nn
 
 
+def sdpa_attention_forward(
+    module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **kwargs
+):
+    """Attention by torch's function, (batch, heads, length, size) → (batch, length, heads, size), and no weights."""
+    if getattr(module, "num_key_value_groups", None) is not None:
+        key = key.repeat_interleave(module.num_key_value_groups, dim=1)
+        value = value.repeat_interleave(module.num_key_value_groups, dim=1)
+    if attention_mask is not None and attention_mask.dim() == 4:
+        attention_mask = attention_mask[:, :, :, : key.shape[-2]]
+    if is_causal is None:
+        causal = query.shape[2] > 1 and attention_mask is None
+        is_causal = causal and getattr(module, "is_causal", True)
+    output = nn.functional.scaled_dot_product_attention(
+        query,
+        key,
+        value,
+        attn_mask=attention_mask,
+        dropout_p=dropout,
+        scale=scaling,
+        is_causal=is_causal,
+    )
+    return output.transpose(1, 2).contiguous(), None
+
+
+ALL_ATTENTION_FUNCTIONS = {"sdpa": sdpa_attention_forward}
+"""By the names that configurations give them; others are kernels of CUDA's."""
+
+
 class PreTrainedModel(nn.Module):
     """A module with a configuration.
 
@@ -14,10 +42,13 @@ class PreTrainedModel(nn.Module):
     base_model_prefix = ""
     main_input_name = "input_ids"
     supports_gradient_checkpointing = False
+    _supports_sdpa = False
 
     def __init__(self, config, *inputs, **kwargs):
         super().__init__()
         self.config = config
+        if getattr(config, "_attn_implementation", None) is None:
+            config._attn_implementation = "sdpa" if self._supports_sdpa else "eager"
 
     @property
     def base_model(self):

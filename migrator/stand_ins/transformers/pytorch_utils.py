@@ -35,3 +35,21 @@ def apply_chunking_to_forward(forward_fn, chunk_size, chunk_dim, *input_tensors)
             tuple(forward_fn(*several) for several in zip(*parts, strict=False)), dim=chunk_dim
         )
     return forward_fn(*input_tensors)
+
+
+def meshgrid(*tensors, indexing=None):
+    """torch.meshgrid, whose order older releases did not ask for."""
+    return torch.meshgrid(*tensors, indexing="ij" if indexing is None else indexing)
+
+
+def find_pruneable_heads_and_indices(heads, n_heads, head_size, already_pruned_heads):
+    """The heads that are still there of those to leave out, and the places of all others."""
+    heads = set(heads) - already_pruned_heads
+    gone = {head - sum(1 for one in already_pruned_heads if one < head) for head in heads}
+    kept = [i for i in range(n_heads * head_size) if i // head_size not in gone]
+    return heads, torch.tensor(kept, dtype=torch.long)
+
+
+def prune_linear_layer(layer, index, dim=0):
+    """Not converted: the layers of a model are those of its configuration."""
+    raise NotImplementedError("heads of a model of transformers are not taken out")

@@ -2,6 +2,8 @@
 
 from collections import OrderedDict
 from dataclasses import fields
+from functools import wraps
+from typing import Any, TypedDict
 
 
 class ModelOutput(OrderedDict):
@@ -60,3 +62,53 @@ def is_torch_fx_available():
 def is_torchdynamo_compiling():
     """torch.compile is torch's."""
     return False
+
+
+def auto_docstring(obj=None, *, custom_intro=None, custom_args=None, checkpoint=None):
+    """A class or function as it is; with options, what gives it back."""
+
+    def documented(one):
+        return one
+
+    return documented if obj is None else obj
+
+
+def can_return_tuple(func):
+    """Call a model, and give a tuple where ``return_dict`` says so, or the configuration."""
+
+    @wraps(func)
+    def wrapper(self, *args, **kwargs):
+        return_dict = self.config.return_dict if hasattr(self, "config") else True
+        given = kwargs.pop("return_dict", return_dict)
+        if given is not None:
+            return_dict = given
+        output = func(self, *args, **kwargs)
+        if not return_dict and not isinstance(output, tuple):
+            output = output.to_tuple()
+        return output
+
+    return wrapper
+
+
+class TransformersKwargs(TypedDict, total=False):
+    """Keyword arguments that models hand on."""
+
+    num_items_in_batch: Any
+    output_hidden_states: Any
+    output_attentions: Any
+    output_router_logits: Any
+
+
+def is_torch_flex_attn_available():
+    """The kernels are torch's."""
+    return False
+
+
+def torch_int(x):
+    """A whole number."""
+    return int(x)
+
+
+def torch_float(x):
+    """A float."""
+    return float(x)
