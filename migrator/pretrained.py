@@ -22,7 +22,7 @@ _MOST = 8
 
 def as_built(tree: cst.Module, text: str) -> cst.Module:
     """The file with what ``post_init`` does in its place, where that is known."""
-    if ".post_init()" not in text or "transformers" not in text or "encoder_decoder" in text:
+    if ".post_init()" not in text or "transformers" not in text or "tie_encoder_decoder" in text:
         return tree
     classes = {node.name.value: node for node in tree.body if isinstance(node, cst.ClassDef)}
     if any("_tie_weights" in _methods(one) for one in classes.values()):
@@ -82,21 +82,27 @@ def _done(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> list[cst.Base
     chain, known = _chain(classes, node)
     if not known or any(_method(chain, name) is not None for name in _OWN):
         return None
-    lines = []
-    if _method(chain, "_init_weights") is not None:
-        lines.append("self.apply(self._init_weights)")
+    lines = ["self.apply(self._init_weights)"]
     output = _method(chain, "get_output_embeddings")
-    if output is None and any(name == "lm_head" for name, _ in _assigned(chain)):
+    has_head = output is None and any(name == "lm_head" for name, _ in _assigned(chain))
+    if has_head and not any("lm_head.weight" in _class_text(one) for one in chain):
         return None  # newer releases tie it, older ones do not
-    if output is not None:
-        head = _given(output)
+    if output is not None or has_head:
+        head = ".lm_head" if output is None else _given(output)
         embedding = _embedding(classes, node, 0)
         if head is None or (embedding is None and head != "None"):
             return None
         if head != "None":
             tie = f"self{head}.weight = self{embedding}.weight"
             lines.append(f"if self.config.tie_word_embeddings:\n    {tie}")
-    return [cst.parse_statement(f"{line}\n") for line in lines] or [cst.parse_statement("pass\n")]
+    return [cst.parse_statement(f"{line}\n") for line in lines]
+
+
+def _class_text(node: cst.ClassDef) -> str:
+    """The statement of a class that says which weights it ties."""
+    lines = node.body.body if isinstance(node.body, cst.IndentedBlock) else ()
+    texts = (syntax.code(one) for one in lines if isinstance(one, cst.SimpleStatementLine))
+    return "".join(text for text in texts if text.lstrip().startswith("_tied_weights_keys"))
 
 
 def _given(method: cst.FunctionDef) -> str | None:

@@ -187,8 +187,8 @@ def test_a_head_is_tied_where_the_configuration_says_so(
 OTHERWISE = {
     "an own way to tie": "    def tie_weights(self):\n        pass\n",
     "a head that newer releases tie": None,
-    "a part of the base that stands nowhere": "    def more(self):\n        return self.resize_token_embeddings(3)\n",
-    "a property of the base": "    def more(self):\n        return self.loss_function\n",
+    "a part of the base that stands nowhere": "    def more(self):\n        return self.resize_position_embeddings(3)\n",
+    "a property of the base": "    def more(self):\n        return self.name_or_path\n",
 }
 
 

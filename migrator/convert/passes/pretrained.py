@@ -10,14 +10,14 @@ from migrator.infer import kinds as k
 from migrator.pretrained import BASE
 
 _MISSING = (
-    "post_init init_weights initialize_weights tie_weights _tie_weights _tie_or_clone_weights loss_function "
+    "post_init init_weights initialize_weights tie_weights _tie_weights _tie_or_clone_weights "
     "get_input_embeddings set_input_embeddings get_output_embeddings set_output_embeddings get_decoder set_decoder "
-    "resize_token_embeddings resize_position_embeddings get_position_embeddings prune_heads device num_parameters "
+    "resize_position_embeddings get_position_embeddings prune_heads device num_parameters "
     "estimate_tokens floating_point_ops gradient_checkpointing_enable gradient_checkpointing_disable "
     "is_gradient_checkpointing _set_gradient_checkpointing enable_input_require_grads from_pretrained _from_config "
     "save_pretrained push_to_hub can_generate dummy_inputs name_or_path generation_config warnings_issued "
     "set_attn_implementation get_memory_footprint retrieve_modules_from_names register_for_auto_class framework "
-    "warn_if_padding_and_no_attention_mask _gradient_checkpointing_func _convert_head_mask_to_5d _initialize_weights "
+    "_gradient_checkpointing_func _convert_head_mask_to_5d _initialize_weights "
     "add_memory_hooks reset_memory_hooks_state _backward_compatibility_gradient_checkpointing"
 ).split()
 

@@ -28,6 +28,32 @@ def sdpa_attention_forward(
     return output.transpose(1, 2).contiguous(), None
 
 
+def token_loss(source, target, num_items_in_batch=None, ignore_index=-100):
+    """Cross entropy of (places, classes): the mean, or the sum over a number of items."""
+    if num_items_in_batch is None:
+        return nn.functional.cross_entropy(source, target, ignore_index=ignore_index)
+    summed = nn.functional.cross_entropy(source, target, ignore_index=ignore_index, reduction="sum")
+    return summed / num_items_in_batch
+
+
+def causal_loss(
+    logits,
+    labels,
+    vocab_size,
+    num_items_in_batch=None,
+    ignore_index=-100,
+    shift_labels=None,
+    **kwargs,
+):
+    """Cross entropy of the token that comes next, (batch, length, vocabulary) and (batch, length)."""
+    logits = logits.float()
+    if shift_labels is None:
+        labels = nn.functional.pad(labels, (0, 1), value=ignore_index)
+        shift_labels = labels[..., 1:].contiguous()
+    logits = logits.view(-1, vocab_size)
+    return token_loss(logits, shift_labels.view(-1), num_items_in_batch, ignore_index)
+
+
 ALL_ATTENTION_FUNCTIONS = {"sdpa": sdpa_attention_forward}
 """By the names that configurations give them; others are kernels of CUDA's."""
 
@@ -49,6 +75,38 @@ class PreTrainedModel(nn.Module):
         self.config = config
         if getattr(config, "_attn_implementation", None) is None:
             config._attn_implementation = "sdpa" if self._supports_sdpa else "eager"
+
+    def _init_weights(self, module):
+        """First values where a model says nothing else."""
+        std = getattr(self.config, "initializer_range", 0.02)
+        if isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+            module.weight.data.normal_(mean=0.0, std=std)
+            if module.bias is not None:
+                module.bias.data.zero_()
+        elif isinstance(module, nn.Embedding):
+            module.weight.data.normal_(mean=0.0, std=std)
+            if module.padding_idx is not None:
+                module.weight.data[module.padding_idx].zero_()
+        elif isinstance(module, (nn.GroupNorm, nn.LayerNorm)):
+            module.weight.data.fill_(1.0)
+            module.bias.data.zero_()
+
+    def resize_token_embeddings(self, *inputs, **kwargs):
+        """Not converted: a model has the embeddings of its configuration."""
+        raise NotImplementedError("the embeddings of a model are those of its configuration")
+
+    def warn_if_padding_and_no_attention_mask(self, input_ids, attention_mask):
+        """Nothing but a warning."""
+
+    def loss_function(self, logits, labels, vocab_size=None, **kwargs):
+        """The loss of a model with a head, by the name of its class."""
+        name = type(self).__name__
+        if "ForCausalLM" in name or "ForConditionalGeneration" in name:
+            return causal_loss(logits, labels, vocab_size, **kwargs)
+        if "ForMaskedLM" in name or "ForTokenClassification" in name:
+            size = logits.shape[-1] if vocab_size is None else vocab_size
+            return token_loss(logits.float().view(-1, size), labels.view(-1))
+        raise NotImplementedError(f"the loss of {name} is not converted")
 
     @property
     def base_model(self):
