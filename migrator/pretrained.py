@@ -6,7 +6,7 @@ embeddings ``if self.config.tie_word_embeddings: self.lm_head.weight = self.mode
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import libcst as cst
@@ -14,7 +14,7 @@ import libcst as cst
 from migrator import syntax
 
 BASE = "PreTrainedModel"
-_OWN = frozenset({"post_init", "init_weights", "tie_weights", "_tie_weights"})
+_OWN = frozenset({"post_init", "init_weights", "tie_weights"})
 """Methods that change what ``post_init`` does."""
 _MOST = 8
 """Modules within one another that are looked into for the embedding."""
@@ -25,8 +25,8 @@ def as_built(tree: cst.Module, text: str) -> cst.Module:
     if ".post_init()" not in text or "transformers" not in text or "tie_encoder_decoder" in text:
         return tree
     classes = {node.name.value: node for node in tree.body if isinstance(node, cst.ClassDef)}
-    if any("_tie_weights" in _methods(one) for one in classes.values()):
-        return tree  # which post_init() calls of every part
+    if not all(map(_ties_nothing_more, classes.values())):
+        return tree  # post_init() asks every part to
     made: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
     for node in classes.values():
         init = _methods(node).get("__init__")
@@ -48,6 +48,32 @@ def as_built(tree: cst.Module, text: str) -> cst.Module:
 
     found: cst.Module = visit(tree)
     return found
+
+
+def _ties_nothing_more(node: cst.ClassDef) -> bool:
+    """Whether ``_tie_weights`` of a class, if it has one, says what its constructor has said: what is tied then is tied."""
+    tie, init = _methods(node).get("_tie_weights"), _methods(node).get("__init__")
+    if tie is None:
+        return True
+    body = [one for one in tie.body.body if not syntax.is_docstring(one)]
+    first = body[0] if len(body) == 1 else None
+    if isinstance(first, cst.If) and isinstance(first.orelse, cst.Else):
+        # the layers of a model that is built are on no meta device
+        meta = syntax.code(first.test).replace("'", '"').endswith('.device.type == "meta"')
+        body = list(first.orelse.body.body) if meta else body
+    said = set(_lines(init.body.body)) if init is not None else set()
+    for line in _lines(body):
+        left, _, right = line.partition(" = ")
+        if not right or not {f"{left} = {right}", f"{right} = {left}"} & said:
+            return False
+    return True
+
+
+def _lines(body: Sequence[cst.CSTNode]) -> Iterator[str]:
+    """The text of each statement, without comments; of one with a body nothing that any other says."""
+    for one in body:
+        parts = one.body if isinstance(one, cst.SimpleStatementLine) else ()
+        yield syntax.code(parts[0]).strip() if len(parts) == 1 else ""
 
 
 def _asks(line: cst.SimpleStatementLine) -> bool:

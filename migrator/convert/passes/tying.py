@@ -127,6 +127,8 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
             return _replaced(rw, node, target, value)
     if value.attr.value == "weight" and _is_last_read(rw.ctx, target):
         return _replaced(rw, node, target, value)
+    if value.attr.value == target.attr.value == "weight" and _is_inner(rw.ctx, target):
+        return _replaced(rw, node, target, value)
     if pair is None or pair[0] not in heads:
         raise Failure(
             node,
@@ -176,6 +178,28 @@ def _is_last_read(ctx: Context, node: cst.Attribute) -> bool:
         and one.value.attr.value == held.attr.value
         for one in ctx.source.index.of_type(cst.Subscript)
     )
+
+
+def _is_inner(ctx: Context, node: cst.Attribute) -> bool:
+    """Whether ``self.cls.predictions.decoder.weight`` is that of a Linear of a part, which does nothing but call it."""
+    head = node.value
+    if not isinstance(head, cst.Attribute) or not is_linear(ctx.kind(head)):
+        return False
+    above, holder = head.value, ctx.kind(head.value)
+    while isinstance(above, cst.Attribute) and not ctx.is_self(above):
+        above = above.value
+    info = ctx.facts.classes.get(holder.cls) if isinstance(holder, k.Module) else None
+    if not ctx.is_self(above) or info is None or info.settled is not None:
+        return False
+    name = head.attr.value
+    if _is_held_elsewhere(ctx, info, cst.Attribute(cst.Name("self"), head.attr)):
+        return False
+    read = [
+        one
+        for one in ctx.source.index.reading(ctx.source.tree, "weight")
+        if isinstance(one.value, cst.Attribute) and one.value.attr.value == name
+    ]
+    return all(one is node or syntax.code(one) == syntax.code(node) for one in read)
 
 
 def _replaced(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attribute) -> Any:
