@@ -126,3 +126,20 @@ def test_a_mask_of_other_sizes() -> None:
     exec(code, ours)
     with pytest.raises(ValueError, match="a mask"):
         ours["M"](rngs=nnx.Rngs(0))(*(jnp.asarray(one.numpy()) for one in _inputs()))
+
+
+def test_a_kernel_that_torch_would_compile_is_not_asked_for() -> None:
+    source = """
+def supported(device) -> bool:
+    device = torch.device(device)
+    if device.type == "cuda":
+        return True
+    if device.type == "cpu":
+        return getattr(torch.cpu, "_is_avx2_supported", lambda: False)() and not torch.xpu.is_available()
+    return False
+"""
+    ours: dict = {}
+    result = convert(source)
+    assert result.complete
+    exec(result.code, ours)
+    assert ours["supported"]("cpu") is False
