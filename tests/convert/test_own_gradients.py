@@ -36,6 +36,39 @@ def test_what_a_method_gives_is_the_tensor_itself(lines: str) -> None:
     assert rules_of(source) == ["MUT002"]
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "z = y.float()",
+        "z = y.to(x.device).contiguous()",
+        "z = nn.Identity()(y)",
+        "z = F.dropout(y, 0.5, False)",
+        "z = default(y, 1)",
+        "nn.ReLU(inplace=True)(y); z = y",
+    ],
+)
+def test_what_may_give_the_tensor_itself(lines: str) -> None:
+    given = "def default(v, d):\n    return v if v is not None else d\n\n"
+    source = given + _source(f"with torch.no_grad():\n    {lines}\nreturn torch.exp(z)")
+    assert rules_of(source) == ["MUT002"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "z = (y * 2).float()",
+        "z = doubled(y)",
+        "w = y.float()\n    z = w * 2",
+        "z = y * 2\n    z = z.float()",
+    ],
+)
+def test_what_is_computed_there_has_no_gradient(lines: str) -> None:
+    given = "def doubled(v):\n    v = v * 2\n    return v\n\n"
+    source = given + _source(f"with torch.no_grad():\n    {lines}\nreturn torch.exp(z) + y")
+    assert convert(source).complete
+    compare_gradients(source, X)
+
+
 CONTEXTS = """
 from contextlib import contextmanager
 

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.bindings import bound_names
 from migrator.convert.context import Context, Failure, Frame
+from migrator.convert.own_gradient import check_same
 from migrator.convert.own_modes import NAME, besides, sets_mode, with_base
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
@@ -296,6 +297,7 @@ def stopped(rw: Rewriter, value: cst.BaseExpression, node: cst.BaseExpression) -
     ctx = rw.ctx
     if not may_hold_tensor(rw, node) or is_another_name(ctx, node):
         return value
+    check_same(ctx, node)
     if ctx.gradient_if and not (ctx.frame and ctx.frame.no_grad):
         name = ctx.helpers.need(module_file("rules.compat.no_grad"), "gradient_if")
         args = [ctx.gradient_if[-1], _in_parens(value)]
