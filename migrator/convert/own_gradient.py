@@ -15,12 +15,20 @@ from migrator.convert.untracked import is_another_name
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
-_SAME = frozenset(
-    f"Tensor.{name}"
-    for name in "contiguous to type type_as float double half bfloat16 cpu cuda requires_grad_".split()
-) | frozenset(
-    f"torch.nn.functional.{name}"
-    for name in "dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout".split()
+_SAME = (
+    frozenset(
+        f"Tensor.{name}"
+        for name in "contiguous to type type_as float double half bfloat16 cpu cuda requires_grad_ flatten ravel positive real "
+        "conj resolve_conj resolve_neg".split()
+    )
+    | frozenset(
+        f"torch.{name}"
+        for name in "flatten ravel positive real conj resolve_conj as_tensor atleast_1d atleast_2d atleast_3d".split()
+    )
+    | frozenset(
+        f"torch.nn.functional.{name}"
+        for name in "dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout".split()
+    )
 )
 """What gives the very tensor that it is given, where nothing is to be done."""
 _SAME_LAYERS = frozenset(
@@ -30,7 +38,7 @@ _SAME_LAYERS = frozenset(
 
 def check_own_gradient(ctx: Context, call: cst.Call, target: cst.BaseExpression) -> None:
     """Raise a Failure where ``z = y.mul_(2)`` under ``no_grad`` gives a y from outside, which keeps the gradient that it had."""
-    if ctx.no_grad and isinstance(target, cst.Name) and _is_from_outside(ctx, call, target):
+    if isinstance(target, cst.Name) and _is_from_outside(ctx, call, target):
         what = f"`{target.value}`, changed under no_grad, keeps the gradient that it had"
         raise Failure(call, "MUT002", what, "give the change a statement of its own")
 
@@ -38,12 +46,19 @@ def check_own_gradient(ctx: Context, call: cst.Call, target: cst.BaseExpression)
 def check_same(ctx: Context, value: cst.BaseExpression) -> None:
     """Raise a Failure where ``z = y.float()`` under ``no_grad`` may be y itself, and z is read where there are gradients."""
     frame, tree = ctx.frame, ctx.source.index
-    if not ctx.no_grad or frame is None or frame.no_grad or not isinstance(value, cst.Call):
+    if isinstance(value, (cst.Tuple, cst.List, cst.Dict)):
+        for part in value.elements:
+            check_same(ctx, part.value)
+    elif isinstance(value, cst.IfExp):
+        check_same(ctx, value.body)
+        check_same(ctx, value.orelse)
+    if frame is None or not isinstance(value, cst.Call) or not tree.has(value):
         return
-    given = next((one for one in _given_back(ctx, value) if isinstance(one, cst.Name)), None)
-    if given is None or not tree.has(value) or not _is_from_outside(ctx, value, given):
+    names_given = (one for one in _given_back(ctx, value) if isinstance(one, cst.Name))
+    given = next((one for one in names_given if _is_from_outside(ctx, value, one)), None)
+    if given is None:
         return
-    line = tree.parent(value)
+    line = next(one for one in reversed(tree.around(value)) if not isinstance(one, _PARTS))
     if isinstance(line, cst.Assign):
         names = {name for to in line.targets for name in syntax.names(to.target)}
         block = [one for one in tree.around(line) if isinstance(one, cst.With)][-1:]
@@ -80,6 +95,10 @@ def _given_back(ctx: Context, call: cst.Call) -> Iterator[cst.BaseExpression]:
             yield from (one.value for one in call.args)
 
 
+_PARTS = (cst.Tuple, cst.List, cst.Dict, cst.Element, cst.DictElement, cst.IfExp)
+"""What holds a value in a line."""
+
+
 def _arms(values: Iterable[cst.BaseExpression | None]) -> Iterator[cst.BaseExpression]:
     for one in values:
         if isinstance(one, cst.IfExp):
@@ -95,12 +114,13 @@ def _is_from_outside(ctx: Context, call: cst.Call, name: cst.Name) -> bool:
     from migrator.convert.passes.freezing import forward_reaches
 
     frame, tree = ctx.frame, ctx.source.index
-    if frame is None or ctx.in_init or not tree.has(call):
+    if frame is None or not (ctx.no_grad or frame.no_grad) or ctx.in_init or not tree.has(call):
         return False
     kind = ctx.kind(name)
     if not is_another_name(ctx, name) or getattr(kind, "dtype", None) in ("int", "bool"):
         return False
-    if frame.info.owner is not None and not forward_reaches(ctx, frame.info):
+    handed = name.value in syntax.parameters(frame.info.node)
+    if (handed or frame.info.owner is not None) and not forward_reaches(ctx, frame.info):
         return False
     for around in tree.around(call):
         if not isinstance(around, cst.With) or not tree.holds(frame.info.node, around):

@@ -47,13 +47,15 @@ def _does_nothing(facts: Facts, name: str | None) -> bool:
     if not isinstance(info, FunctionInfo) or not facts.tree.has(info.node):
         return False
     made = [facts.qualified_name(one.decorator) for one in info.node.decorators]
-    body = [part for line in info.node.body.body for part in getattr(line, "body", [line])]
+    lines = [line for line in info.node.body.body if isinstance(line, cst.SimpleStatementLine)]
+    body = [part for line in lines for part in line.body]
+    if len(lines) < len(info.node.body.body):
+        return False
     if len(body) == 2 and isinstance(getattr(body[0], "value", None), cst.SimpleString):
         body = body[1:]  # what it says of itself
-    waits = (
-        len(body) == 1 and isinstance(body[0], cst.Expr) and isinstance(body[0].value, cst.Yield)
-    )
-    return made == ["contextlib.contextmanager"] and waits and body[0].value.value is None
+    only = body[0].value if len(body) == 1 and isinstance(body[0], cst.Expr) else None
+    waits = isinstance(only, cst.Yield) and only.value is None
+    return made == ["contextlib.contextmanager"] and waits
 
 
 def assigned(facts: Facts, node: cst.With, function: cst.FunctionDef) -> cst.Assign | None:

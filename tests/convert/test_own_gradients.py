@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
+from flax import nnx
 
-from tests.convert.tools import X, compare_gradients, convert, rules_of
+import migrator
+from tests.convert.tools import X, both, compare_gradients, convert, rules_of
 
 
 def _source(lines: str) -> str:
@@ -44,6 +48,9 @@ def test_what_a_method_gives_is_the_tensor_itself(lines: str) -> None:
         "z = nn.Identity()(y)",
         "z = F.dropout(y, 0.5, False)",
         "z = default(y, 1)",
+        "z = default(None, y)",
+        "z, w = y.float(), y * 2",
+        "z = y.flatten(0, 0) if x.shape[0] else y * 2",
         "nn.ReLU(inplace=True)(y); z = y",
     ],
 )
@@ -67,6 +74,42 @@ def test_what_is_computed_there_has_no_gradient(lines: str) -> None:
     source = given + _source(f"with torch.no_grad():\n    {lines}\nreturn torch.exp(z) + y")
     assert convert(source).complete
     compare_gradients(source, X)
+
+
+def test_what_a_function_under_no_grad_gives_back() -> None:
+    head = "@torch.no_grad()\ndef g(t, u):\n    return (t if t.shape[0] > 1 else u), t * 2\n\n"
+    compare_gradients(head + _source("a, b = g(y, x)\nreturn torch.exp(a) + b"), X)
+    assert rules_of(
+        "class M(nn.Module):\n    @torch.no_grad()\n    def g(self, t):\n        return t.float()\n\n"
+        "    def forward(self, x: torch.Tensor):\n        return self.g(x * 2)"
+    ) == ["MUT002"]
+
+
+def test_a_function_that_fills_what_it_is_given() -> None:
+    source = "def uniform_(tensor, a, b):\n    with torch.no_grad():\n        return tensor.uniform_(a, b)\n"
+    assert convert(source).complete
+
+
+def test_the_parameter_of_a_layer_is_one_under_no_grad() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        with torch.no_grad():
+            w = self.fc.weight
+            n = w.norm(dim=1, keepdim=True)
+        return F.linear(x, w / n)
+"""
+    model, port, _ = both(source)
+    model(X).square().sum().backward()
+    array = jnp.asarray(X.numpy())
+    slope = nnx.grad(lambda m: (m(array) ** 2).sum())(port)
+    found = migrator.to_state_dict(slope, like=port)["fc.weight"]
+    assert model.fc.weight.grad is not None
+    np.testing.assert_allclose(found, model.fc.weight.grad.numpy(), rtol=1e-4, atol=1e-6)
 
 
 CONTEXTS = """
@@ -96,8 +139,11 @@ def test_a_context_of_the_file_that_does_nothing(context: str, test: str) -> Non
     compare_gradients(source, X)
 
 
-def test_a_context_of_the_file_that_does_something() -> None:
-    source = CONTEXTS.replace("yield", "print()\n    yield") + _source(
+@pytest.mark.parametrize(
+    "body", ["print()\n    yield", "with open('f'):\n        yield", "yield 1"]
+)
+def test_a_context_of_the_file_that_does_something(body: str) -> None:
+    source = CONTEXTS.replace("yield", body) + _source(
         "context = null_context() if x.shape[0] else torch.no_grad()\nwith context:\n    z = y * 2\nreturn z"
     )
     assert rules_of(source)[:1] == ["API001"]

@@ -307,7 +307,8 @@ def stopped(rw: Rewriter, value: cst.BaseExpression, node: cst.BaseExpression) -
             body = stopped(rw, value.body, node.body)
             return syntax.changed(value, body=body, orelse=stopped(rw, value.orelse, node.orelse))
     parts = node.elements if isinstance(node, (cst.Tuple, cst.List)) else ()
-    apart = any(is_another_name(ctx, one.value) for one in parts)
+    arms = [arm for one in parts for arm in _arms(one.value)]
+    apart = any(is_another_name(ctx, arm) for arm in arms)
     if _only_arrays(rw.ctx.kind(node)) and not apart:
         rw.ctx.helpers.use("jax")
         return cst.Call(syntax.parse("jax.lax.stop_gradient"), [cst.Arg(_in_parens(value))])
@@ -324,6 +325,11 @@ def stopped(rw: Rewriter, value: cst.BaseExpression, node: cst.BaseExpression) -
             return syntax.changed(value, elements=made)
     name = rw.ctx.helpers.need(module_file("rules.compat.no_grad"), "without_gradient")
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(_in_parens(value))])
+
+
+def _arms(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a value may be: both of ``a if c else b``."""
+    return [*_arms(node.body), *_arms(node.orelse)] if isinstance(node, cst.IfExp) else [node]
 
 
 def _only_arrays(kind: k.Kind) -> bool:
