@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from migrator.analyze.walk import BUILD_TIME, GENERATING, load_flags
+from migrator.analyze.walk import BUILD_TIME, DRAWING, GENERATING, load_flags
 from migrator.report.text import effort_text
 from rules.registry import FLAGS, Flag
 
@@ -40,8 +40,8 @@ what runs under `jit`. They are no finding in
 - constructors, initialisers and what builds, prints or loads a model: {_listed(sorted(BUILD_TIME))};
 - functions that train, load or save a model, and datasets;
 - functions beside the forward pass that make layers and return nothing or a layer, as `prune_heads()` does;
-- methods of a module whose names begin with {_listed(GENERATING)}, with a leading underscore or without, where they loop
-  or run under `torch.no_grad()`: programs around their model, which call it again and again and end by what it said.
+- methods of a module whose names begin with {_listed(GENERATING)}, with a leading underscore or without, or have the word
+  {" or ".join(f"`{word}`" for word in DRAWING)} further on (`ddim_sample`, `p_sample_loop`), where they loop or run under `torch.no_grad()`: programs around their model, which call it again and again and end by what it said.
   Their branches on values are converted as they stand, and work as long as the method itself is not put under `jit`;
 - functions that give back nothing but Python numbers, `return action.item()`, or lists of such, read from the tensors or
   the module that they are given, but for the forward pass: nothing under `jit` can give that. One that gives back a tensor

@@ -58,6 +58,8 @@ _TRAINING_NAMES = frozenset(
 )
 GENERATING = ("generate", "sample", "beam_search", "greedy", "infer")
 """How the names of methods begin that draw from a model."""
+DRAWING = ("sample", "generate")
+"""Words of such a name that stand further on: ``ddim_sample``, ``p_sample_loop``."""
 _WITHOUT_GRADIENT = frozenset(["no_grad", "inference_mode"])
 _OF_VALUES = ("DYN", "TRC007")
 _LONGEST = 72
@@ -319,7 +321,8 @@ def _generates(info: FunctionInfo, source: Source) -> bool:
 
     It is no part of the forward pass, and it ends or goes on by what the model has said.
     """
-    if not info.short.lstrip("_").startswith(GENERATING):
+    name = info.short.lstrip("_")
+    if not name.startswith(GENERATING) and not set(DRAWING) & set(name.split("_")):
         return False
     if _WITHOUT_GRADIENT & set(info.decorators):
         return True

@@ -286,7 +286,17 @@ class Context:
     def concrete(self) -> bool:
         """Whether the values of arrays are known where the code runs: no ``jit`` is around it."""
         frame = self.frame
-        return frame is not None and (self.in_init or not self._walk.is_traced(frame.info))
+        if frame is None:
+            return self._runs_at_once
+        return self.in_init or not self._walk.is_traced(frame.info)
+
+    @property
+    def _runs_at_once(self) -> bool:
+        """Whether a statement of the file runs as Python comes to it: no class around it, no function in it."""
+        if self.classes or not self.statements:
+            return False
+        inside = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
+        return not self.source.index.within(self.statements[-1].node, *inside)
 
     def is_traced(self, info: FunctionInfo) -> bool:
         """Whether a function may run under ``jit``, as far as the file shows."""

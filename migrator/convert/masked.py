@@ -59,6 +59,8 @@ class Reduction:
     operands: tuple[cst.BaseExpression, ...]
     mask: cst.BaseExpression
     options: list[cst.Arg] = field(default_factory=list)
+    unsure: bool = False
+    """Whether the mask, by all that is known, may be numbers of places instead."""
 
     @property
     def of_classes(self) -> bool:
@@ -81,6 +83,12 @@ class _Look:
     """The largest linear parts of what is not linear."""
 
 
+def is_unsure(ctx: Context, mask: cst.BaseExpression) -> bool:
+    """Whether what is called a mask may, by its dtype, be numbers of places."""
+    kind = ctx.kind(mask)
+    return not isinstance(kind, k.Tensor) or kind.dtype != "bool"
+
+
 class Masked:
     """The reductions over masks in a file, by node."""
 
@@ -94,6 +102,7 @@ class Masked:
         self.within: dict[cst.CSTNode, _Look] = {}
         flagged = [node for node, (rule, _, _) in ctx.blocked.items() if rule == "DYN001"]
         tree = ctx.source.index
+        self.flagged = frozenset(flagged)
         functions = {
             around[-1]: None
             for node in flagged
@@ -329,7 +338,9 @@ class _Function:
 
     def _is_selection(self, node: cst.Subscript, mask: cst.BaseExpression) -> bool:
         kind, base = self.ctx.kind(mask), self.ctx.kind(node.value)
-        if not isinstance(kind, k.Tensor) or kind.dtype != "bool" or kind.rank == 0:
+        if not isinstance(kind, k.Tensor) or kind.rank == 0:
+            return False
+        if kind.dtype != "bool" and not (kind.dtype is None and node in self.found.flagged):
             return False
         return isinstance(base, k.Tensor) and all(map(self._is_same_again, syntax.walk(mask)))
 
@@ -400,7 +411,8 @@ class _Function:
         masks = [look.masks[0] for look in looks.values()]
         if any(not one.deep_equals(masks[0]) for one in masks):
             return None
-        return Reduction(name, operands, masks[0], options), looks
+        unsure = is_unsure(self.ctx, masks[0])
+        return Reduction(name, operands, masks[0], options, unsure), looks
 
     def _parsed(
         self, call: cst.Call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -86,10 +87,21 @@ def _fits(ctx: Context, args: list[CallArg]) -> bool:
     return shaped or _is_trained(ctx, src, set())
 
 
+_OF_SIZES = re.compile(r"(?:torch|Tensor)\.(?:\w+_like|new_\w+|detach|size)")
+
+
+def _takes_no_values(ctx: Context, call: cst.Call) -> bool:
+    """Whether a call gives what has no gradient, whatever it is given: ``torch.ones_like(x)``."""
+    return _OF_SIZES.fullmatch(ctx.facts.callee(call) or "") is not None
+
+
 def _is_trained(ctx: Context, node: cst.CSTNode, seen: set[str]) -> bool:
     """Whether a function computes a value of it from a parameter, or by a layer."""
     tree = ctx.facts.tree
+    apart = [one for one in tree.within(node, cst.Call) if _takes_no_values(ctx, one)]
     for one in tree.within(node, cst.Name, cst.Attribute):
+        if any(tree.holds(call, one) for call in apart):
+            continue
         kind = ctx.kind(one)
         if isinstance(kind, k.Tensor) and (kind.role == "param" or kind.dtype in ("int", "bool")):
             if kind.role == "param":

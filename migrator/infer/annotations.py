@@ -201,6 +201,7 @@ def from_definition(text: str, first: k.Kind = k.UNKNOWN, fields: tuple[str, ...
         "DType": k.DType(),
         "Device": k.Device(),
         "Generator": k.Generator(),
+        "BlockMask": k.BLOCK_MASK,
         "None": k.NONE,
         "Callable": k.Function(),
         "dict": k.Mapping(),
@@ -322,7 +323,7 @@ def instance(name: str) -> k.Kind:
     }
     if name in special:
         return special[name]
-    if name.startswith("torch.nn.utils.rnn."):
+    if name.startswith(("torch.nn.utils.rnn.", "torch.nn.attention.")):
         return k.Other(name)
     if name.startswith(LAYERS):
         return k.Module(name)

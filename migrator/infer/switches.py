@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from migrator.infer.facts import Facts
+from migrator.infer.facts import Facts, FunctionInfo
 
 OFF = frozenset("torch.no_grad torch.inference_mode torch.autograd.no_grad".split())
 _NOTHING = frozenset({"contextlib.nullcontext"})
@@ -36,7 +36,26 @@ def _switches_off(facts: Facts, node: cst.BaseExpression, called: bool) -> bool 
             return None
         node = node.func
     name = facts.qualified_name(node)
-    return True if name in OFF else False if name in _NOTHING else None
+    if name in OFF:
+        return True
+    return False if name in _NOTHING or _does_nothing(facts, name) else None
+
+
+def _does_nothing(facts: Facts, name: str | None) -> bool:
+    """Whether a context of the file does nothing: ``@contextmanager def null_context(): yield``."""
+    info = facts.names.get(name or "")
+    if not isinstance(info, FunctionInfo) or not facts.tree.has(info.node):
+        return False
+    made = [facts.qualified_name(one.decorator) for one in info.node.decorators]
+    lines = [line for line in info.node.body.body if isinstance(line, cst.SimpleStatementLine)]
+    body = [part for line in lines for part in line.body]
+    if len(lines) < len(info.node.body.body):
+        return False
+    if len(body) == 2 and isinstance(getattr(body[0], "value", None), cst.SimpleString):
+        body = body[1:]  # what it says of itself
+    only = body[0].value if len(body) == 1 and isinstance(body[0], cst.Expr) else None
+    waits = isinstance(only, cst.Yield) and only.value is None
+    return made == ["contextlib.contextmanager"] and waits
 
 
 def assigned(facts: Facts, node: cst.With, function: cst.FunctionDef) -> cst.Assign | None:

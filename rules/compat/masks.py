@@ -5,6 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import lax
 
+from rules.compat.written import set_each
+
 
 def where_leading(mask, value, x):
     """``x`` with ``value`` where a mask over x's leading axes holds, as in torch's ``x[mask] = value``.
@@ -21,6 +23,16 @@ def where_leading(mask, value, x):
     return jnp.where(mask, value, x)
 
 
+def set_selected(x, index, y):
+    """``x`` with y where a mask over the leading axes holds, or at numbers of places: torch's ``x[index] = y[index]``.
+
+    Shapes: y ``x.shape``, or broadcast to it behind the axes of the mask; result x.shape, dtype of x.
+    """
+    if is_mask(index):
+        return where_leading(index.astype(bool), y, x)
+    return set_each(x.at[index], y[index])
+
+
 def set_slice(x, value, start, size: int, axis: int):
     """``x`` with ``value`` from ``start`` on along an axis, torch's ``x[start:start + size] = value``.
 
@@ -30,12 +42,16 @@ def set_slice(x, value, start, size: int, axis: int):
     return x.at[places].set(jnp.asarray(value, x.dtype), mode="drop")
 
 
-def only_where(mask, x):
+def only_where(mask, x, or_places=False):
     """``x``, which gets a gradient where a mask over its leading axes holds and none elsewhere.
 
     What is computed of it elsewhere, and left out by a ``jnp.where``, may be infinite: its gradient would be NaN.
-    Shapes: mask ``x.shape[:k]``; result x.shape.
+    Shapes: mask ``x.shape[:k]``; result x.shape. ``or_places``: it may be numbers of places, which leave x as it is.
     """
+    if or_places:
+        if not is_mask(mask):
+            return x
+        mask = mask.astype(bool)
     mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
     return jnp.where(mask, x, lax.stop_gradient(x))
 
@@ -54,13 +70,29 @@ def by_places(mask, rows):
     return rows.reshape(mask.shape + rows.shape[1:])
 
 
-def masked_sum(x, mask):
-    """Sum of all that a mask over x's leading axes selects, torch's ``x[mask].sum()``."""
+def is_mask(index):
+    """Whether an index selects where it holds: bool, or uint8 as in torch; other numbers are places."""
+    return index.dtype in (jnp.bool_, jnp.uint8)
+
+
+def masked_sum(x, mask, or_places=False):
+    """Sum of all that a mask over x's leading axes, or numbers of places, select, torch's ``x[mask].sum()``."""
+    if or_places:
+        if not is_mask(mask):
+            return jnp.sum(x[mask])
+        mask = mask.astype(bool)
     return jnp.sum(x, where=mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim)))
 
 
-def masked_mean(x, mask):
-    """Mean of all that a mask over x's leading axes selects, torch's ``x[mask].mean()``: NaN if that is nothing."""
+def masked_mean(x, mask, or_places=False):
+    """Mean of all that a mask over x's leading axes, or numbers of places, select, torch's ``x[mask].mean()``.
+
+    NaN if that is nothing.
+    """
+    if or_places:
+        if not is_mask(mask):
+            return jnp.mean(x[mask])
+        mask = mask.astype(bool)
     return jnp.mean(x, where=mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim)))
 
 
@@ -74,23 +106,42 @@ def _bound(dtype, least):
     return info.min if least else info.max
 
 
-def masked_max(x, mask):
-    """Largest of all that a mask over x's leading axes selects, torch's ``x[mask].max()``, which raises for nothing."""
+def masked_max(x, mask, or_places=False):
+    """Largest of all that a mask over x's leading axes, or numbers of places, select, torch's ``x[mask].max()``.
+
+    torch's raises for nothing.
+    """
+    if or_places:
+        if not is_mask(mask):
+            return x[mask].max()
+        mask = mask.astype(bool)
     mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
     return jnp.where(mask, x, _bound(x.dtype, True)).max()
 
 
-def masked_min(x, mask):
-    """Least of all that a mask over x's leading axes selects, torch's ``x[mask].min()``, which raises for nothing."""
+def masked_min(x, mask, or_places=False):
+    """Least of all that a mask over x's leading axes, or numbers of places, select, torch's ``x[mask].min()``.
+
+    torch's raises for nothing.
+    """
+    if or_places:
+        if not is_mask(mask):
+            return x[mask].min()
+        mask = mask.astype(bool)
     mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
     return jnp.where(mask, x, _bound(x.dtype, False)).min()
 
 
-def masked_loss(loss, input, target, mask, reduction="mean"):
+def masked_loss(loss, input, target, mask, reduction="mean", or_places=False):
     """Mean or sum of a loss of each element over what a mask over the leading axes selects: NaN as the mean of nothing.
 
     torch's ``loss(input[mask], target[mask])``; what is not selected is 0 in both, so that no slope is lost to it.
+    ``or_places``: the mask may be numbers of places.
     """
+    if or_places:
+        if not is_mask(mask):
+            return loss(input[mask], target[mask], reduction=reduction)
+        mask = mask.astype(bool)
 
     def rows(x):
         x = x.reshape(mask.size, *x.shape[mask.ndim :])
@@ -101,13 +152,18 @@ def masked_loss(loss, input, target, mask, reduction="mean"):
     return reduced(each, where=mask.reshape(-1, *(1,) * (each.ndim - 1)))
 
 
-def masked_class_loss(loss, input, target, mask, ignore_index=-100, **options):
+def masked_class_loss(loss, input, target, mask, ignore_index=-100, or_places=False, **options):
     """A loss of class numbers, or of their probabilities, over what a mask over the leading axes selects.
 
     torch's ``loss(input[mask], target[mask])``; what is not selected is 0 in the input, and ignored as a target.
+    ``or_places``: the mask may be numbers of places.
     Shapes: input ``mask.shape + (C, …)``; target ``mask.shape + (…)`` of class numbers, or as input.
     Errors: ValueError for a mask over the classes, of which only the data know the number.
     """
+    if or_places:
+        if not is_mask(mask):
+            return loss(input[mask], target[mask], ignore_index=ignore_index, **options)
+        mask = mask.astype(bool)
     if input.ndim <= mask.ndim:
         raise ValueError(f"a mask {mask.shape} selects among the classes of {input.shape}")
 

@@ -49,6 +49,11 @@ def _mask(node: cst.Subscript, ctx: FlagContext) -> cst.BaseExpression | None:
 
 def _called_mask(node: cst.BaseExpression, ctx: FlagContext) -> bool:
     """Whether a tensor that may be of any dtype is called a mask: nobody indexes by the numbers 0 and 1."""
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.BitInvert):
+        return _called_mask(node.expression, ctx)
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.BitAnd, cst.BitOr)):
+        sides = (node.left, node.right)
+        return ctx.dtype(node) is None and any(_called_mask(one, ctx) for one in sides)
     name = ctx.text(node).rpartition(".")[2] if isinstance(node, (cst.Name, cst.Attribute)) else ""
     return "mask" in name.lower() and ctx.is_tensor(node) and ctx.dtype(node) is None
 

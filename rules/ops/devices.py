@@ -75,10 +75,12 @@ def is_tracing_torch() -> Bool:
     "torch.mps.is_available",
     "torch.backends.mps.is_available",
     "torch.backends.mps.is_built",
+    "torch.cpu._is_avx2_supported",
+    "torch.cpu._is_avx512_supported",
     example={"torch.distributed.is_initialized()": "False"},
 )
 def is_of_torch_alone() -> Bool:
-    """What only a program that runs torch finds: its process group, its other kinds of devices."""
+    """What only a program that runs torch finds: its process group, its other kinds of devices, instructions for its kernels."""
     return False
 
 

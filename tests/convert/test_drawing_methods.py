@@ -31,7 +31,7 @@ class M(nn.Module):
 """
 
 
-@pytest.mark.parametrize("name", ["generate", "inference", "_infer"])
+@pytest.mark.parametrize("name", ["generate", "inference", "_infer", "p_sample_loop"])
 def test_a_loop_that_ends_by_what_was_drawn(name: str) -> None:
     model, port, _ = both(SOURCE.replace("def generate", f"def {name}"))
     seq = torch.tensor([[1, 2], [3, 4]])
@@ -48,7 +48,11 @@ def test_a_loop_that_ends_by_what_was_drawn(name: str) -> None:
 def test_a_forward_pass_that_draws_is_traced() -> None:
     source = SOURCE.replace("return self.logits(seq)", "return self.generate(seq, 2)")
     assert "DYN002" in rules_of(source)
-    assert "DYN002" in rules_of(SOURCE.replace("def generate", "def encode"))
+    for other in ("encode", "upsample", "q_resampled"):
+        assert "DYN002" in rules_of(SOURCE.replace("def generate", f"def {other}"))
+    drawn = SOURCE.replace("    @torch.no_grad()\n", "").replace("def generate", "def q_sample")
+    once = drawn.replace("for _ in range(steps):", "if True:").replace("break", "pass")
+    assert "DYN002" in rules_of(once)
     once = "class M(nn.Module):\n    def forward(self, x):\n        return x\n\n    def sample(self, x: torch.Tensor):\n"
     assert rules_of(
         once + "        if x.sum() > 0:\n            x = x[:2]\n        return x\n"

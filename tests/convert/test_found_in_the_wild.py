@@ -327,3 +327,24 @@ class M(nn.Sequential):
     want = module(torch.tensor(x)).detach().numpy()
     np.testing.assert_allclose(port(jnp.asarray(x)), want, rtol=1e-5, atol=1e-6)
     assert rules_of(source.replace("self.count", "self.layers")) == ["API007"]
+
+
+@pytest.mark.parametrize("ones", ["torch.ones_like(x)", "x.new_ones(x.shape)", "x.detach()"])
+def test_more_is_given_than_is_scattered(ones: str) -> None:
+    """What is as large as a trained tensor is not trained itself: its shape need not be that of the index."""
+    source = f"""
+class M(nn.Module):
+    def __init__(self, n: int = 4):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+
+    def forward(self, x):
+        x = self.fc(x)
+        place = x.argmax(-1, keepdim=True)
+        ones = {ones}
+        return x + torch.zeros_like(x).scatter_add(-1, place, ones).scatter(-1, place, {ones})
+"""
+    module, port, _ = both(source)
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    want = module(torch.tensor(x)).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(x)), want, rtol=1e-5, atol=1e-6)

@@ -190,6 +190,6 @@ class M(nn.Module):
     code = check(source)
     assert "jnp.mean(x, where=x > 0)" in code, code
     assert "masked_mean(x, ~valid)" in code
-    for line in ("x[x > 0].prod()", "x[x > 0].mean(0)", "x[mask].mean()"):
+    for line in ("x[x > 0].prod()", "x[x > 0].mean(0)", "x[mask].prod()"):
         source = f"def f(x: torch.Tensor, mask: torch.Tensor):\n    return {line}\n"
         assert rules_of(source) == ["DYN001"], line

@@ -309,6 +309,13 @@ def test_short_steps_merge_in_what_is_no_longer_as_written(second: str, merged: 
     assert every == helper
 
 
+@pytest.mark.parametrize("later", ["if x:\n        z = y", "z = [z for _ in y]"])
+@pytest.mark.parametrize("second", ["z = y", "z, w = y[0]"])
+def test_what_is_read_again_keeps_its_name(second: str, later: str) -> None:
+    helper = f"def f(x, q=None):\n    if q is not None:\n        x = q\n    y = x * 2\n    {second}\n    {later}\n    return z\n"
+    assert f"y = x * 2\n    {second}" in trimmed(ast.parse("f(1)"), [helper])
+
+
 def test_functions_of_one_line_are_written_out_where_they_are_short() -> None:
     per = "def per(v, n):\n    return (v,) * n if hasattr(v, '__index__') else tuple(v)\n"
     layer = (

@@ -20,6 +20,7 @@ ORDER = (
     "growing_lists",
     "truths_of_layers",
     "dtype_values",
+    "block_masks",
     "declared_later",
     "records",
     "lightning",

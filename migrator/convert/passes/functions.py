@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.bindings import bound_names
 from migrator.convert.context import Context, Failure, Frame
+from migrator.convert.own_gradient import check_same
 from migrator.convert.own_modes import NAME, besides, sets_mode, with_base
 from migrator.convert.passes.annotations import convert_hint
 from migrator.convert.passes.classes import extra_lines
@@ -296,6 +297,7 @@ def stopped(rw: Rewriter, value: cst.BaseExpression, node: cst.BaseExpression) -
     ctx = rw.ctx
     if not may_hold_tensor(rw, node) or is_another_name(ctx, node):
         return value
+    check_same(ctx, node)
     if ctx.gradient_if and not (ctx.frame and ctx.frame.no_grad):
         name = ctx.helpers.need(module_file("rules.compat.no_grad"), "gradient_if")
         args = [ctx.gradient_if[-1], _in_parens(value)]
@@ -305,7 +307,8 @@ def stopped(rw: Rewriter, value: cst.BaseExpression, node: cst.BaseExpression) -
             body = stopped(rw, value.body, node.body)
             return syntax.changed(value, body=body, orelse=stopped(rw, value.orelse, node.orelse))
     parts = node.elements if isinstance(node, (cst.Tuple, cst.List)) else ()
-    apart = any(is_another_name(ctx, one.value) for one in parts)
+    arms = [arm for one in parts for arm in _arms(one.value)]
+    apart = any(is_another_name(ctx, arm) for arm in arms)
     if _only_arrays(rw.ctx.kind(node)) and not apart:
         rw.ctx.helpers.use("jax")
         return cst.Call(syntax.parse("jax.lax.stop_gradient"), [cst.Arg(_in_parens(value))])
@@ -322,6 +325,11 @@ def stopped(rw: Rewriter, value: cst.BaseExpression, node: cst.BaseExpression) -
             return syntax.changed(value, elements=made)
     name = rw.ctx.helpers.need(module_file("rules.compat.no_grad"), "without_gradient")
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(_in_parens(value))])
+
+
+def _arms(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a value may be: both of ``a if c else b``."""
+    return [*_arms(node.body), *_arms(node.orelse)] if isinstance(node, cst.IfExp) else [node]
 
 
 def _only_arrays(kind: k.Kind) -> bool:

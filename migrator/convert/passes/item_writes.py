@@ -22,7 +22,7 @@ from migrator.convert.selected_first import apart
 from migrator.convert.untracked import has_gradient
 from migrator.infer import kinds as k
 from rules.definitions import module_file
-from rules.flags._selected import selected_write
+from rules.flags._selected import index_of, selected_write
 
 _UPDATES = {
     "AddAssign": "add",
@@ -68,6 +68,9 @@ def set_items(
     mask = _mask(rw, target)
     if mask is not None:
         return targets.assign(rw, target.value, _masked(rw, target, mask, value, original))
+    selected = _perhaps_masked(rw, target, original) if original is not None else None
+    if selected is not None:
+        return targets.assign(rw, target.value, selected)
     part = _mask_among(rw, target)
     if part is not None and original is not None and _is_for_all(rw, target, original, part):
         made = _part_masked(rw, target, part, value)
@@ -358,6 +361,26 @@ def _masked(
     return syntax.with_args(
         cst.Call(cst.Name(name)), [cst.Arg(made_mask), cst.Arg(fill), cst.Arg(base)]
     )
+
+
+def _perhaps_masked(
+    rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression
+) -> cst.BaseExpression | None:
+    """``set_selected(x, m, y)`` for ``x[m] = y[m]`` of an ``m`` that is a mask or whole numbers: its dtype tells."""
+    index = index_of(target)
+    kind = rw.ctx.kind(index) if index is not None else None
+    called = isinstance(index, cst.Name) and "mask" in index.value.lower()
+    if not (isinstance(kind, k.Tensor) and kind.dtype is None and kind.rank != 0):
+        if kind != k.UNKNOWN or not called:
+            return None
+    assert index is not None
+    taken = _same_selection(rw, value, index)
+    if taken is None or any(isinstance(n, (cst.Call, cst.NamedExpr)) for n in syntax.walk(index)):
+        return None
+    helper = rw.ctx.helpers.need(module_file("rules.compat.masks"), "set_selected")
+    parts = (rw.visit(target.value), rw.visit(index), taken)
+    args = [cst.Arg(syntax.unparenthesized(one)) for one in parts]
+    return syntax.with_args(cst.Call(cst.Name(helper)), args)
 
 
 def selects_the_same(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression) -> bool:

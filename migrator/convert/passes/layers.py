@@ -12,6 +12,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.expand import call_args, convert_call
 from migrator.convert.handed import check_handed_over
 from migrator.convert.overwritten import overwritten
+from migrator.convert.own_gradient import check_own_gradient
 from migrator.convert.passes import tying
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.containers import NAMES
@@ -173,6 +174,8 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
         if forward is not None:
             check_handed_over(rw.ctx, node, forward)
         if _is_handed_tensor(rw, node) and may_write(rw.ctx, kind, node.func):
+            if kind.cls.startswith("torch.nn.") and kind.item is None and node.args:
+                check_own_gradient(rw.ctx, node, node.args[0].value)
             try:
                 check_in_place_layer(rw.ctx, node)
             except Failure:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
-from migrator.convert.masked import Masked, Reduction
+from migrator.convert.masked import Masked, Reduction, is_unsure
 from migrator.convert.rewriter import Rewriter, converts
 from rules.definitions import module_file
 
@@ -40,7 +40,7 @@ def masked_reduction(rw: Rewriter, node: cst.Call) -> Any:
     parts = [rw.visit(one) for one in found.operands]
     if len(parts) == 1:
         name = rw.ctx.helpers.need(module_file("rules.compat.masks"), f"masked_{found.name}")
-        return _called(cst.Name(name), [*parts, rw.visit(found.mask)])
+        return _told(found.unsure, _called(cst.Name(name), [*parts, rw.visit(found.mask)]))
     return _loss(rw, found, parts)
 
 
@@ -53,7 +53,12 @@ def _loss(rw: Rewriter, found: Reduction, parts: list[Any]) -> cst.Call:
     for option in found.options:
         assert option.keyword is not None
         made = syntax.add_keyword(made, option.keyword.value, rw.visit(option.value))
-    return made
+    return _told(found.unsure, made)
+
+
+def _told(unsure: bool, made: cst.Call) -> cst.Call:
+    """What may be a mask or numbers of places has a dtype as soon as the port is traced, which tells."""
+    return syntax.add_keyword(made, "or_places", cst.Name("True")) if unsure else made
 
 
 def _prepare(rw: Rewriter, value: cst.BaseExpression) -> None:
@@ -64,7 +69,8 @@ def _prepare(rw: Rewriter, value: cst.BaseExpression) -> None:
         everywhere[one] = rw.visit(one.value)
     for part in look.stopped:
         name = rw.ctx.helpers.need(module_file("rules.compat.masks"), "only_where")
-        everywhere[part] = _called(cst.Name(name), [rw.visit(found.stopped[part]), rw.visit(part)])
+        made = _called(cst.Name(name), [rw.visit(found.stopped[part]), rw.visit(part)])
+        everywhere[part] = _told(is_unsure(rw.ctx, found.stopped[part]), made)
 
 
 def _called(function: cst.BaseExpression, args: list[Any]) -> cst.Call:

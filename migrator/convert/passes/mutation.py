@@ -17,6 +17,7 @@ from migrator.convert.alias import (
 )
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
+from migrator.convert.own_gradient import adds, check_own_gradient, with_constant
 from migrator.convert.passes import targets, unknown_items
 from migrator.convert.passes.bounded_writes import fills, within_bounds
 from migrator.convert.passes.state_alias import named_state, with_state
@@ -207,6 +208,10 @@ def expression_statement(rw: Rewriter, node: cst.Expr) -> Any:
                 )
                 raise Failure(call, "MUT001", what, "change the shape of the tensor itself")
             data = None
+        if name == "Tensor.detach_":
+            if data:
+                return []  # what .data gives has no gradient to cut off
+            data = None
         if isinstance(target, cst.Subscript) and fills(rw.ctx, call):
             given = call.args[0].value if call.args else None
             number = rw.visit(given) if given is not None else cst.Integer("0")
@@ -265,10 +270,13 @@ def in_place_call(rw: Rewriter, node: cst.Call) -> Any:
     """An in-place call whose result is used."""
     name = in_place_name(rw, node)
     if name is not None:
+        if name != "Tensor.detach_":
+            check_own_gradient(rw.ctx, node, written(rw, node))
         return _used_result(rw, node, written(rw, node), lambda: new_value(rw, node, name))
     function = in_place_function(rw, node)
     if function is None:
         return None
+    check_own_gradient(rw.ctx, node, node.args[0].value)
     try:  # nobody reads the old value: the new one need not replace it
         check_in_place_layer(rw.ctx, node)
     except Failure:
@@ -534,23 +542,6 @@ def augmented_past(
     return cst.Assign([cst.AssignTarget(read)], made)
 
 
-def _adds(rw: Rewriter, node: cst.AugAssign) -> bool:
-    """Whether a write under ``no_grad`` adds to a tensor: its own gradient is that of a sum with a constant."""
-    name = isinstance(node.target, (cst.Name, cst.Attribute))
-    adds = isinstance(node.operator, (cst.AddAssign, cst.SubtractAssign))
-    return name and adds and not rw.ctx.gradient_if
-
-
-def _with_constant(rw: Rewriter, node: cst.AugAssign) -> Any:
-    """``total += loss`` → ``total += stop_gradient(loss)``."""
-    from migrator.convert.passes.functions import stopped
-
-    check_mutation(rw.ctx, node, node.target)
-    value = stopped(rw, rw.visit(node.value), node.value)
-    target = rw.rebuild(node.target) if isinstance(node.target, cst.Attribute) else node.target
-    return syntax.changed(node, target=target, value=value)
-
-
 def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     ctx = rw.ctx
     target = node.target
@@ -571,8 +562,8 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         return syntax.changed(node, target=made, value=rw.visit(node.value))
     if isinstance(ctx.kind(target), k.Tensor):
         if ctx.no_grad and not ctx.in_init and not targets.is_variable(ctx, target):
-            if _adds(rw, node):
-                return _with_constant(rw, node)
+            if adds(rw, node):
+                return with_constant(rw, node)
             raise Failure(
                 node, "MUT002", "an in-place update under no_grad keeps x's own gradient", ""
             )

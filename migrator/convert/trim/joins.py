@@ -228,10 +228,14 @@ _WIDEST = 100
 
 def _merged(body: list[ast.stmt], indent: int) -> list[ast.stmt]:
     made: list[ast.stmt] = []
-    for one in body:
+    for at, one in enumerate(body):
         before = made[-1] if made else None
         name, value = _named(before), getattr(one, "value", None)
         if name and _named(one) in (name, None) and isinstance(one, ast.Assign | ast.Return):
+            again = isinstance(one, ast.Assign) and names_of(one.targets) != {name}
+            if again and any(name in loads(later) for later in body[at + 1 :]):
+                made.append(one)  # ``y = x``, after which x is asked for again
+                continue
             again = value is not None and loads(value).get(name) == 1 and _first(value) == name
             if (
                 again
