@@ -66,13 +66,13 @@ def lives_on_torch(ctx: Context, info: ClassInfo, base: str) -> bool:
 @converts(cst.Call)
 def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
     """``self.attn(q, k, v)``, ``map(self.attn, (q, k))`` of a class of another library: no port of it is known here."""
-    if not _outside(rw):
+    if not outside(rw):
         return None
     func, given = node.func, [rw.ctx.kind(a.value) for a in node.args]
     if isinstance(func, cst.Name) and func.value == "map" and given:
         func, given = node.args[0].value, [one for kind in given[1:] for one in _items(kind)]
     library, instance = _library(rw, func)
-    if library is None or library not in _outside(rw):
+    if library is None or library not in outside(rw):
         return None
     what = "is given a tensor"
     if not any(_tensor(kind, instance) for kind in given):
@@ -121,6 +121,11 @@ def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
     return [target] if isinstance(target, (cst.Name, cst.Attribute)) else []
 
 
+def library_of(rw: Rewriter, func: cst.BaseExpression) -> str | None:
+    """The library that something called comes from; None for one that takes arrays of any kind."""
+    return _library(rw, func)[0]
+
+
 def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
     """The library that a function or the class of an object comes from; whether the object itself is called."""
     held = _held(rw, func)
@@ -131,12 +136,23 @@ def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
     if isinstance(kind, k.Unknown) and isinstance(func, cst.Attribute):
         kind = rw.ctx.facts.kind(func.value)
         if not isinstance(kind, (k.Other, k.Class)):
-            return None, False
+            return _of_module(rw, func), False
     name = kind.type if isinstance(kind, k.Other) else getattr(kind, "name", None)
     if not isinstance(kind, (k.Other, k.Function, k.Class)) or not name or "." not in name:
         return None, False
     head = name.partition(".")[0]
     return (None if head in NEUTRAL or needs_torch(name) else head), instance
+
+
+def _of_module(rw: Rewriter, func: cst.Attribute) -> str | None:
+    """The library of ``filters.ops.blur``, where an import of the file brings ``filters``."""
+    root: cst.BaseExpression = func
+    while isinstance(root, cst.Attribute):
+        root = root.value
+    library = rw.ctx.brought.get(root.value) if isinstance(root, cst.Name) else None
+    name = getattr(rw.ctx.facts.kind(root), "name", None)
+    same = library is not None and isinstance(name, str) and name.partition(".")[0] == library
+    return library if same and library not in NEUTRAL else None
 
 
 def _held(rw: Rewriter, func: cst.BaseExpression) -> str | None:
@@ -146,7 +162,7 @@ def _held(rw: Rewriter, func: cst.BaseExpression) -> str | None:
         func = func.value
     if owner is None or not isinstance(func, cst.Attribute) or not ctx.is_self(func.value):
         return None
-    if not _outside(rw) or isinstance(ctx.facts.kind(func), k.Other):
+    if not outside(rw) or isinstance(ctx.facts.kind(func), k.Other):
         return None
     kin = [c for c in ctx.facts.classes.values() if owner in c.lineage() or c in owner.lineage()]
     for value in {id(v): v for c in kin for v in assigned(ctx, c, func.attr.value)}.values():
@@ -176,7 +192,7 @@ def _tensor(kind: k.Kind, unknown: bool) -> bool:
     return isinstance(kind, k.Tensor) or (unknown and isinstance(kind, k.Unknown))
 
 
-def _outside(rw: Rewriter) -> frozenset[str]:
+def outside(rw: Rewriter) -> frozenset[str]:
     """The libraries that the file imports, which are neither torch nor of the project."""
     if rw.ctx.libraries is None:
         rw.ctx.brought = _imported(rw)
