@@ -77,7 +77,7 @@ def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
     what = "is given a tensor"
     if not any(_tensor(kind, instance) for kind in given):
         what = "makes what this module calls"
-        if not makes_functions(rw, node):
+        if not makes_functions(rw, node) or _is_seen_where_called(rw, node):
             return None
     raise Failure(
         node,
@@ -112,6 +112,15 @@ def makes_functions(rw: Rewriter, node: cst.Call) -> bool:
     names = {dotted(part) for target in made.targets for part in _parts(target.target)}
     calls = rw.ctx.source.index.within(owner.node, cst.Call)
     return any(dotted(call.func) in names for call in calls)
+
+
+def _is_seen_where_called(rw: Rewriter, node: cst.Call) -> bool:
+    """``self.part = layers.Attention(4)``: what an attribute alone holds is a finding where it is called."""
+    line: Any = rw.ctx.statements[-1].node
+    line = line.body[0]
+    whole = isinstance(line.targets[0].target, cst.Attribute) and len(line.targets) == 1
+    known = rw.ctx.facts.kind(node.func)
+    return whole and isinstance(known, k.Unknown) and isinstance(node.func, cst.Attribute)
 
 
 def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
