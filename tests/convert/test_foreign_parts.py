@@ -68,3 +68,16 @@ def test_what_it_makes_is_a_part_of_a_module(code: str) -> None:
 )
 def test_what_is_not_called_may_be_anything(code: str) -> None:
     assert rules_of(BASE + code) == []
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["filters.Blur(3)", "filters.ops.Blur(3)", "filters.ops.Blur(3).eval()", "Blur(3).eval()"],
+)
+def test_what_it_makes_is_called(made: str) -> None:
+    source = (
+        "import filters\nfrom filters import Blur\n\n\nclass M(nn.Module):\n    def __init__(self):\n"
+        f"        super().__init__()\n        self.blur = {made}\n\n"
+        "    def forward(self, x):\n        return self.blur(x)\n"
+    )
+    assert "API004" in rules_of(source)

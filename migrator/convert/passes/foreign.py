@@ -107,11 +107,20 @@ def makes_functions(rw: Rewriter, node: cst.Call) -> bool:
     if not isinstance(line, cst.SimpleStatementLine) or not isinstance(line.body[0], cst.Assign):
         return False
     made = line.body[0]
-    if made.value is not node:
+    if not _is_moved(made.value, node):
         return False
     names = {dotted(part) for target in made.targets for part in _parts(target.target)}
     calls = rw.ctx.source.index.within(owner.node, cst.Call)
     return any(dotted(call.func) in names for call in calls)
+
+
+def _is_moved(value: cst.BaseExpression, node: cst.Call) -> bool:
+    """Whether a value is what a call gives: ``library.Part(3)``, ``library.Part(3).to(device).eval()``."""
+    while value is not node:
+        if not isinstance(value, cst.Call) or not isinstance(value.func, cst.Attribute):
+            return False
+        value = value.func.value
+    return True
 
 
 def _is_seen_where_called(rw: Rewriter, node: cst.Call) -> bool:
@@ -119,8 +128,10 @@ def _is_seen_where_called(rw: Rewriter, node: cst.Call) -> bool:
     line: Any = rw.ctx.statements[-1].node
     line = line.body[0]
     whole = isinstance(line.targets[0].target, cst.Attribute) and len(line.targets) == 1
-    known = rw.ctx.facts.kind(node.func)
-    return whole and isinstance(known, k.Unknown) and isinstance(node.func, cst.Attribute)
+    whole = whole and line.value is node
+    func = node.func
+    named = isinstance(func, cst.Attribute) and dotted(func) and _of_module(rw, func)
+    return whole and bool(named) and isinstance(rw.ctx.facts.kind(func), k.Unknown)
 
 
 def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -154,10 +165,10 @@ def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
 
 
 def _of_module(rw: Rewriter, func: cst.Attribute) -> str | None:
-    """The library of ``filters.ops.blur``, where an import of the file brings ``filters``."""
+    """The library of ``filters.ops.blur`` and ``filters.Blur(3).eval``, where an import of the file brings ``filters``."""
     root: cst.BaseExpression = func
-    while isinstance(root, cst.Attribute):
-        root = root.value
+    while isinstance(root, (cst.Attribute, cst.Call)):
+        root = root.value if isinstance(root, cst.Attribute) else root.func
     library = rw.ctx.brought.get(root.value) if isinstance(root, cst.Name) else None
     name = getattr(rw.ctx.facts.kind(root), "name", None)
     same = library is not None and isinstance(name, str) and name.partition(".")[0] == library
