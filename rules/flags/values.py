@@ -62,7 +62,7 @@ def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
         return _negation(node, ctx)
     if isinstance(node, cst.Call):
         return _call(node, ctx)
-    if not (_reads_value(node.test, ctx) or _takes_number(node.test, ctx)) or not ctx.in_forward:
+    if not _reads_value(node.test, ctx) or not ctx.in_forward:
         return None
     test = _array_test(node.test, ctx)
     if isinstance(node, cst.If):
