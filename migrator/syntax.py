@@ -464,7 +464,11 @@ def _beside(item: cst.Arg) -> cst.Arg:
 
 
 def add_keyword(call: cst.Call, keyword: str, value: cst.BaseExpression) -> cst.Call:
-    """The call with one more keyword argument, before a ``**kwargs``, keeping the layout of a multi-line call."""
+    """The call with one more keyword argument, before a ``**kwargs``, keeping the layout of a multi-line call.
+
+    One that hands it over already, as in a file that makes modules of Flax beside torch's, stays as it is."""
+    if any(item.keyword is not None and item.keyword.value == keyword for item in call.args):
+        return call
     args = [_beside(item) for item in call.args]
     new = arg(value, keyword)
     if args and args[-1].star == "**":

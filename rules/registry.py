@@ -187,6 +187,9 @@ class FlagContext(Protocol):
     def is_tensor(self, node: Any) -> bool:
         """Whether an expression is known to be a tensor."""
 
+    def is_given_tensor(self, node: Any) -> bool:
+        """Whether it is one, or a number by its hint or default that a traced call hands a tensor for."""
+
     def dtype(self, node: Any) -> str | None:
         """ "float", "int", "bool", "complex" of a tensor, None where unknown."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.analyze.handed_tensors import handed_tensor
 from migrator.analyze.host_results import gives_numbers
 from migrator.analyze.not_taken import is_not_taken
 from migrator.infer import ClassInfo, Facts, FunctionInfo
@@ -124,6 +125,13 @@ class FlagWalk:
     def is_tensor(self, node: cst.CSTNode) -> bool:
         """Whether an expression is known to be a tensor."""
         return isinstance(self.kind(node), k.Tensor)
+
+    def is_given_tensor(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a tensor, or a number by its hint that a traced call hands a tensor for."""
+        info = self._functions[-1] if self._functions else None
+        return self.is_tensor(node) or (
+            info is not None and handed_tensor(self.facts, info, node, self.is_traced)
+        )
 
     def dtype(self, node: cst.CSTNode) -> str | None:
         """The dtype class of a tensor."""

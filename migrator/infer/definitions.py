@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import libcst as cst
@@ -336,7 +337,19 @@ class Definitions(Statements):
         """The kind of a parameter that nothing describes: what a run showed, else what its uses suggest."""
         name = param.name.value
         seen = self.facts.observed.get(param.name)
-        return seen or info.evidence.get(name) or guess(uses.get(name, set()), forward)
+        found = uses.get(name, set())
+        if param.annotation is not None and _is_of_numpy(param.annotation):
+            found = found | {"numpy"}  # that it has a shape says nothing then
+        return seen or info.evidence.get(name) or guess(found, forward)
+
+
+def _is_of_numpy(hint: cst.Annotation) -> bool:
+    """``x: np.ndarray``, ``x: Optional[np.ndarray]``."""
+    text = syntax.code(hint.annotation)
+    return _ARRAYS.search(text) is not None and "Tensor" not in text
+
+
+_ARRAYS = re.compile(r"\b(?:np|numpy)\.ndarray\b|\bNDArray\b")
 
 
 def _plain(kind: k.Kind | None) -> k.Kind | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 
 import libcst as cst
 
@@ -83,37 +84,34 @@ def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -
         owner, asked = function.owner, node.attr.value
         if owner is None or owner.torch_base or not is_self(node.value):
             return False
-        return asked not in owner.methods and not _is_of_container(owner, asked)
+        return asked not in owner.methods and not _is_of_library(owner, asked)
     if isinstance(node, cst.Call):
         name = facts.callee(node)
         return name is None or name in (*facts.names, "builtins.getattr")
     return isinstance(node, cst.Subscript)
 
 
-def _is_of_container(owner: ClassInfo, name: str) -> bool:
-    """Whether a method is that of a container of Python's which a class derives from: ``self.items()`` of a dict."""
-    bases = {
-        base.name for one in owner.lineage() for base in one.bases if isinstance(base, k.Class)
-    }
-    return any(hasattr(_CONTAINERS[base], name) for base in bases & _CONTAINERS.keys())
+def _is_of_library(owner: ClassInfo, name: str) -> bool:
+    """Whether a method is that of a class of Python's which a class derives from: ``self.items()``, ``self.format(r)``.
+
+    Python calls what overrides such a method, and hands no generator to it."""
+    bases = {getattr(base, "name", None) for one in owner.lineage() for base in one.bases}
+    return any(name in _methods(base) for base in bases if base)
 
 
-_CONTAINERS: dict[str, type] = {
-    f"{kind.__module__}.{kind.__qualname__}": kind
-    for kind in (
-        dict,
-        list,
-        tuple,
-        set,
-        frozenset,
-        str,
-        OrderedDict,
-        defaultdict,
-        deque,
-        UserDict,
-        UserList,
-    )
-}
+@cache
+def _methods(base: str) -> frozenset[str]:
+    """What a class of Python's library has by itself; nothing of any other class."""
+    module, _, name = base.rpartition(".")
+    found = getattr(import_module(module), name, None) if module in _LIBRARY else None
+    return frozenset(dir(found)) if isinstance(found, type) else frozenset()
+
+
+_LIBRARY = frozenset(
+    "argparse ast builtins cmd collections configparser html.parser io json logging logging.handlers queue string "
+    "threading unittest".split()
+)
+"""Modules whose classes are derived from for their methods, and whose import does nothing else."""
 
 
 def is_model(facts: Facts, function: FunctionInfo | None, node: cst.BaseExpression) -> bool:

@@ -11,7 +11,9 @@ from rules.compat.rnn import PackedSequence
 
 def pack_padded_sequence(input, lengths, batch_first=False):
     """Padded sequences (T, B, *), or (B, T, *) when ``batch_first``, with their lengths (B,)."""
-    return PackedSequence(input.swapaxes(0, 1) if batch_first else input, jnp.asarray(lengths))
+    # torch cuts lengths off to whole numbers: 5.6, of relative lengths, are 5 steps
+    lengths = jnp.asarray(lengths).astype(int)
+    return PackedSequence(input.swapaxes(0, 1) if batch_first else input, lengths)
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):

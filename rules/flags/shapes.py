@@ -417,7 +417,7 @@ def size_by_value(node: cst.Slice | cst.Call, ctx: FlagContext) -> Advice | str 
 
 def _slice(node: cst.Slice, ctx: FlagContext) -> Advice | None:
     bounds = [part for part in (node.lower, node.upper, node.step) if part is not None]
-    dynamic = [part for part in bounds if ctx.is_tensor(part)]
+    dynamic = [part for part in bounds if ctx.is_given_tensor(part)]
     if not dynamic:
         return None
     owner = next((p for p in reversed(ctx.parents) if isinstance(p, cst.Subscript)), None)
@@ -454,7 +454,7 @@ def _size_argument(node: cst.Call, ctx: FlagContext) -> Advice | None:
     name = ctx.callee(node) or ""
     if name == "builtins.range":
         for item in node.args:
-            if ctx.is_tensor(item.value):
+            if ctx.is_given_tensor(item.value):
                 bound = ctx.text(item.value)
                 loop = ctx.parents[-1]
                 if isinstance(loop, cst.For):
@@ -481,7 +481,7 @@ def _size_argument(node: cst.Call, ctx: FlagContext) -> Advice | None:
             kind = ctx.kind(part)
             # an argument of which nothing is known is taken for a tensor elsewhere; as a size it is a number
             told = getattr(kind, "rank", None) == 0 or ctx.dtype(part) == "int"
-            if ctx.is_tensor(part) and (told or not method):
+            if ctx.is_given_tensor(part) and (told or not method):
                 size = ctx.text(part)
                 mask = f"`jnp.arange(n) < {size}`" if short == "arange" else "a mask"
                 return Advice(

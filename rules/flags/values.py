@@ -62,7 +62,7 @@ def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
         return _negation(node, ctx)
     if isinstance(node, cst.Call):
         return _call(node, ctx)
-    if not (_reads_value(node.test, ctx) or _takes_number(node.test, ctx)) or not ctx.in_forward:
+    if not _reads_value(node.test, ctx) or not ctx.in_forward:
         return None
     test = _array_test(node.test, ctx)
     if isinstance(node, cst.If):
@@ -113,7 +113,7 @@ def _value(node: cst.CSTNode, ctx: FlagContext) -> bool:
         return False
     if isinstance(node, cst.Call) and ctx.callee(node) in _TRUTH:
         return True
-    return ctx.is_tensor(node)
+    return ctx.is_given_tensor(node)
 
 
 def _assigned(body: cst.BaseSuite) -> tuple[str, cst.BaseExpression] | None:
@@ -438,7 +438,7 @@ def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
         return replace(advice, severity="warning", blocks=False)
     elif name in ("builtins.int", "builtins.float", "builtins.complex") and len(node.args) == 1:
         x = node.args[0].value
-        if not ctx.is_tensor(x):
+        if not ctx.is_given_tensor(x):
             return None
     else:
         return None

@@ -10,7 +10,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import convert, loaded, rules_of
+from tests.convert.tools import both, convert, loaded, rules_of
 
 X = np.linspace(-1, 1.2, 12, dtype=np.float32).reshape(3, 4)
 
@@ -214,3 +214,24 @@ def test_limits_of_a_type_are_numbers(test: str) -> None:
             got = nnx.jit(lambda m, x, half=half: m(x, half))(port, jnp.asarray(x))
             assert str(got.dtype) == str(want.dtype).removeprefix("torch.")
             np.testing.assert_allclose(got, want.numpy(), rtol=1e-3 if half else 1e-5, atol=1e-6)
+
+
+FLIPPED = """
+class M(nn.Module):
+    def __init__(self, p=1.0):
+        super().__init__()
+        self.p = p
+
+    def forward(self, x):
+        if torch.rand(1).item() < self.p:
+            return -x
+        return x
+"""
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_a_draw_that_is_taken_out_in_the_test(p: float) -> None:
+    model, port, code = both(FLIPPED.replace("p=1.0", f"p={p}"))
+    assert "lax.cond" in code
+    x = torch.linspace(-1, 1, 6)
+    np.testing.assert_array_equal(port(jnp.asarray(x.numpy())), model(x).numpy())

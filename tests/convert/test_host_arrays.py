@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from migrator.convert import convert_source
-from tests.convert.tools import check, convert, rules_of
+from tests.convert.tools import check, convert, loaded, rules_of
 
 MODEL = """
 import numpy as np
@@ -225,3 +225,33 @@ def test_arrays_under_a_name_that_held_a_number_a_list_or_nothing() -> None:
     code = check(AGAIN)
     assert "self.k = nnx.data(np.ones(k" in code
     assert "self.grown = HostArray(np.array(self.grown.value))" in code
+
+
+OF_NUMPY = """
+import numpy as np
+from typing import Optional
+
+
+def check(y: np.ndarray, w: Optional[np.ndarray]):
+    if w is not None and y.shape != w.shape:
+        raise ValueError("weights of another shape")
+
+
+def loss(y: np.ndarray, z: np.ndarray, w: Optional[np.ndarray] = None):
+    check(y, w)
+    d = np.abs(y - z)
+    return np.average(d[~np.isnan(d)], weights=None if w is None else w[~np.isnan(d)]), y.size
+"""
+
+
+def test_a_hint_of_numpy_is_no_tensor_for_having_a_shape() -> None:
+    theirs, ours, code = loaded(OF_NUMPY)
+    assert "np.abs(y - z)" in code
+    y, z = np.array([1.0, np.nan, 3.0]), np.array([0.5, 1.0, 5.0])
+    for w in (None, np.array([1.0, 2.0, 3.0])):
+        assert theirs["loss"](y, z, w) == ours["loss"](y, z, w)
+
+
+def test_a_hint_of_numpy_is_a_tensor_where_it_is_used_as_one() -> None:
+    source = "import numpy as np\n\n\ndef f(y: np.ndarray):\n    return np.exp(y.unsqueeze(0))\n"
+    assert rules_of(source) == ["TRC007"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from flax import nnx
 
-from tests.convert.tools import HEADER, check, convert, rules_of
+from tests.convert.tools import HEADER, check, convert, loaded, rules_of
 
 DEFINED = """
 import sys
@@ -221,3 +221,34 @@ def test_layers_among_those_that_a_program_insists_on(line: str, name: str) -> N
 def test_a_list_that_changes_says_nothing() -> None:
     line = "KNOWN.append('Threshold')\n        assert activation in KNOWN"
     assert "API001" in rules_of(NAMED.format(line))
+
+
+ADAPTED = """
+import importlib
+import logging
+
+
+class Adapter(logging.LoggerAdapter):
+    def log(self, level, msg, *args, **kwargs):
+        if self.isEnabledFor(level):
+            msg, kwargs = self.process(msg, kwargs)
+            self.logger.log(level, msg, *args, **kwargs)
+
+
+def found(name):
+    return getattr(importlib.import_module("models"), name)
+
+
+def say(text):
+    logger = logging.Logger("adapted")
+    seen = []
+    logger.addFilter(lambda record: seen.append(record.getMessage()))
+    Adapter(logger, {}).warning(text)
+    return seen
+"""
+
+
+def test_a_method_of_a_class_of_python_s_makes_no_module() -> None:
+    theirs, ours, code = loaded(ADAPTED)
+    assert theirs["say"]("here") == ours["say"]("here") == ["here"]
+    assert "rngs" not in code

@@ -56,3 +56,14 @@ def test_what_is_filled_as_it_is_made_is_made_full() -> None:
     assert "jnp.full((b, n), 0, jnp.float32)" in code
     assert "jnp.zeros((b,), jnp.int32)" in code
     assert "jnp.ones((b, n), jnp.float32)" in code
+
+
+def test_a_call_that_hands_over_rngs_already() -> None:
+    source = (
+        "from flax import nnx\n\n\nclass M(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
+        "        self.fc = nn.Linear(n, n)\n\n    def forward(self, x):\n        return self.fc(x)\n\n\n"
+        "def made(n, key):\n    return M(n, rngs=nnx.Rngs(key))\n"
+    )
+    code = convert(source).code
+    compile(code, "port.py", "exec")
+    assert "return M(n, rngs=nnx.Rngs(key))" in code

@@ -297,3 +297,38 @@ def test_what_a_parameter_is_before_a_tensor_is_made_of_it(tmp_path: Path, befor
     assert ["`f` of setup_filter() is a tensor" in one for one in blocking(found)] == [True] * bool(
         before
     )
+
+
+POOLS = """
+from torch import nn
+
+
+class Pool(nn.Module):
+    def __init__(self, kind, size):
+        super().__init__()
+        if kind == "avg":
+            self.layer = nn.AvgPool2d(size)
+        else:
+            self.layer = nn.MaxPool2d(size)
+
+    def forward(self, x):
+        return self.layer(x)
+"""
+PICKS = """
+from .pools import Pool
+
+
+class Picks(Pool):
+    def __init__(self, kind, size):
+        super().__init__(kind, size)
+        self.layer.return_indices = True
+
+    def forward(self, x):
+        values, places = self.layer(x)
+        return values, places
+"""
+
+
+def test_an_option_that_no_layer_of_another_file_keeps(tmp_path: Path) -> None:
+    found = convert(tmp_path, {"pools.py": POOLS, "picks.py": PICKS})
+    assert ["`return_indices` of" in one for one in blocking(found)] == [True]

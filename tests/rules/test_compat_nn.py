@@ -316,6 +316,17 @@ def test_a_dynamic_length_is_refused_under_jit() -> None:
         padded(jnp.ones((4, 2, 3)), jnp.array([1, 2]))
 
 
+def test_lengths_of_packed_sequences_are_cut_off_to_whole_numbers() -> None:
+    """Relative lengths times the steps are no whole numbers: 0.8 of 7 steps are 5."""
+    x, lengths = torch.randn(3, 7, 2), torch.tensor([1.0, 0.8, 0.5]) * 7
+    for given, ours in ((lengths, jax_of(lengths)), (lengths.tolist(), lengths.tolist())):
+        expected = rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, given, True), True)
+        found = packed.pad_packed_sequence(packed.pack_padded_sequence(jax_of(x), ours, True), True)
+        np.testing.assert_array_equal(found[0], expected[0].numpy())
+        np.testing.assert_array_equal(found[1], expected[1].numpy())
+        assert found[1].dtype == jnp.int32
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_sequences_are_padded_and_cut_again(side: str) -> None:
     rows = [torch.randn(n, 2) for n in (3, 1, 2)]

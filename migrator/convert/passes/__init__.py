@@ -9,6 +9,7 @@ ORDER = (
     "rebinding",
     "imports",
     "package_names",
+    "foreign_parts",
     "constructor_arguments",
     "stand_ins",
     "tensor_names",

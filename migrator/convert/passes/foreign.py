@@ -66,18 +66,18 @@ def lives_on_torch(ctx: Context, info: ClassInfo, base: str) -> bool:
 @converts(cst.Call)
 def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
     """``self.attn(q, k, v)``, ``map(self.attn, (q, k))`` of a class of another library: no port of it is known here."""
-    if not _outside(rw):
+    if not outside(rw):
         return None
     func, given = node.func, [rw.ctx.kind(a.value) for a in node.args]
     if isinstance(func, cst.Name) and func.value == "map" and given:
         func, given = node.args[0].value, [one for kind in given[1:] for one in _items(kind)]
     library, instance = _library(rw, func)
-    if library is None or library not in _outside(rw):
+    if library is None or library not in outside(rw):
         return None
     what = "is given a tensor"
     if not any(_tensor(kind, instance) for kind in given):
         what = "makes what this module calls"
-        if not makes_functions(rw, node):
+        if not makes_functions(rw, node) or _is_seen_where_called(rw, node):
             return None
     raise Failure(
         node,
@@ -107,11 +107,31 @@ def makes_functions(rw: Rewriter, node: cst.Call) -> bool:
     if not isinstance(line, cst.SimpleStatementLine) or not isinstance(line.body[0], cst.Assign):
         return False
     made = line.body[0]
-    if made.value is not node:
+    if not _is_moved(made.value, node):
         return False
     names = {dotted(part) for target in made.targets for part in _parts(target.target)}
     calls = rw.ctx.source.index.within(owner.node, cst.Call)
     return any(dotted(call.func) in names for call in calls)
+
+
+def _is_moved(value: cst.BaseExpression, node: cst.Call) -> bool:
+    """Whether a value is what a call gives: ``library.Part(3)``, ``library.Part(3).to(device).eval()``."""
+    while value is not node:
+        if not isinstance(value, cst.Call) or not isinstance(value.func, cst.Attribute):
+            return False
+        value = value.func.value
+    return True
+
+
+def _is_seen_where_called(rw: Rewriter, node: cst.Call) -> bool:
+    """``self.part = layers.Attention(4)``: what an attribute alone holds is a finding where it is called."""
+    line: Any = rw.ctx.statements[-1].node
+    line = line.body[0]
+    whole = isinstance(line.targets[0].target, cst.Attribute) and len(line.targets) == 1
+    whole = whole and line.value is node
+    func = node.func
+    named = isinstance(func, cst.Attribute) and dotted(func) and _of_module(rw, func)
+    return whole and bool(named) and isinstance(rw.ctx.facts.kind(func), k.Unknown)
 
 
 def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -119,6 +139,11 @@ def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
     if isinstance(target, (cst.Tuple, cst.List)):
         return [part for element in target.elements for part in _parts(element.value)]
     return [target] if isinstance(target, (cst.Name, cst.Attribute)) else []
+
+
+def library_of(rw: Rewriter, func: cst.BaseExpression) -> str | None:
+    """The library that something called comes from; None for one that takes arrays of any kind."""
+    return _library(rw, func)[0]
 
 
 def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
@@ -131,12 +156,23 @@ def _library(rw: Rewriter, func: cst.BaseExpression) -> tuple[str | None, bool]:
     if isinstance(kind, k.Unknown) and isinstance(func, cst.Attribute):
         kind = rw.ctx.facts.kind(func.value)
         if not isinstance(kind, (k.Other, k.Class)):
-            return None, False
+            return _of_module(rw, func), False
     name = kind.type if isinstance(kind, k.Other) else getattr(kind, "name", None)
     if not isinstance(kind, (k.Other, k.Function, k.Class)) or not name or "." not in name:
         return None, False
     head = name.partition(".")[0]
     return (None if head in NEUTRAL or needs_torch(name) else head), instance
+
+
+def _of_module(rw: Rewriter, func: cst.Attribute) -> str | None:
+    """The library of ``filters.ops.blur`` and ``filters.Blur(3).eval``, where an import of the file brings ``filters``."""
+    root: cst.BaseExpression = func
+    while isinstance(root, (cst.Attribute, cst.Call)):
+        root = root.value if isinstance(root, cst.Attribute) else root.func
+    library = rw.ctx.brought.get(root.value) if isinstance(root, cst.Name) else None
+    name = getattr(rw.ctx.facts.kind(root), "name", None)
+    same = library is not None and isinstance(name, str) and name.partition(".")[0] == library
+    return library if same and library not in NEUTRAL else None
 
 
 def _held(rw: Rewriter, func: cst.BaseExpression) -> str | None:
@@ -146,7 +182,7 @@ def _held(rw: Rewriter, func: cst.BaseExpression) -> str | None:
         func = func.value
     if owner is None or not isinstance(func, cst.Attribute) or not ctx.is_self(func.value):
         return None
-    if not _outside(rw) or isinstance(ctx.facts.kind(func), k.Other):
+    if not outside(rw) or isinstance(ctx.facts.kind(func), k.Other):
         return None
     kin = [c for c in ctx.facts.classes.values() if owner in c.lineage() or c in owner.lineage()]
     for value in {id(v): v for c in kin for v in assigned(ctx, c, func.attr.value)}.values():
@@ -176,7 +212,7 @@ def _tensor(kind: k.Kind, unknown: bool) -> bool:
     return isinstance(kind, k.Tensor) or (unknown and isinstance(kind, k.Unknown))
 
 
-def _outside(rw: Rewriter) -> frozenset[str]:
+def outside(rw: Rewriter) -> frozenset[str]:
     """The libraries that the file imports, which are neither torch nor of the project."""
     if rw.ctx.libraries is None:
         rw.ctx.brought = _imported(rw)

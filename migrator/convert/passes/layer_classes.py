@@ -338,7 +338,7 @@ def name_in_flax(ctx: Context, node: cst.Attribute, written: bool = False) -> st
     if not layers:
         return name
     if written and layers == ["torch.nn.Module"]:  # one layer or another
-        known = _assigned_layers(ctx, node.value)
+        known = _assigned_layers(ctx, node.value) or _among(kind)
         layers = [one for one in known if _name_in_flax(ctx, one, name, written) is None] or layers
     names = {_name_in_flax(ctx, layer, name, written) for layer in layers}
     if names == {name} or _is_asked_for_class(ctx, node.value):
@@ -373,6 +373,11 @@ def _assigned_layers(ctx: Context, node: cst.BaseExpression) -> list[str]:
         if isinstance(kind := ctx.kind(line.value), k.Module) and kind.cls.startswith("torch.nn.")
     }
     return sorted(found - {"torch.nn.Module"})
+
+
+def _among(kind: k.Kind) -> list[str]:
+    """The layers that one of another file is known to be one of."""
+    return [one.cls for one in kind.among] if isinstance(kind, k.Module) else []
 
 
 def _name_in_flax(ctx: Context, layer: str, name: str, written: bool) -> str | None:
