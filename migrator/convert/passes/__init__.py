@@ -27,6 +27,7 @@ ORDER = (
     "child_names",
     "annotations",
     "recurrent_weights",
+    "perhaps_layers",
     "layer_classes",
     "classes",
     "class_questions",
