@@ -12,10 +12,11 @@ from migrator.convert.passes.repeated_places import is_copy
 from migrator.convert.refilled import may_have_gradient
 from migrator.convert.rewriter import Rewriter
 from migrator.convert.untracked import has_gradient, stopped
-from migrator.infer import ClassInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.recurrent import is_recurrent
 from migrator.infer.symbols import LAYERS
+from migrator.infer.tables import INITIALISING
 from rules import definitions
 from rules.definitions import module_file
 
@@ -416,12 +417,21 @@ def past_gradient(
     if frame is None or ctx.in_init:
         return value
     if frame.info.owner is not None and not forward_reaches(ctx, frame.info):
-        return value
+        if not _is_asked_elsewhere(ctx, frame.info):
+            return value
     if data and isinstance(target, cst.Name) and kept_for_gradient(ctx, target, frame.info.node):
         what = f"`{target.value}` is written by .data, and torch may have kept it for a gradient"
         raise Failure(target, "MUT002", what, "give the new value a name of its own")
     name = ctx.helpers.need(module_file("rules.compat.data"), "with_data")
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(read), cst.Arg(value)])
+
+
+def _is_asked_elsewhere(ctx: Context, method: FunctionInfo) -> bool:
+    """Whether the forward pass of a module of another file may call a method."""
+    linked, owner = ctx.facts.linked, method.owner
+    if linked is None or owner is None or method.short in INITIALISING:
+        return False
+    return linked.shared(owner.name) and not ctx.plan.builds_time(method)
 
 
 def _may_be_computed(ctx: Context, target: cst.Attribute) -> bool:
