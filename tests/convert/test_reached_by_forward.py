@@ -112,3 +112,64 @@ def test_across_files(tmp_path: Path, first: str, second: str, imported: str) ->
     ours = UserCode(tmp_path / "out").load(tmp_path / "out/flaxed/net.py").M(rngs=nnx.Rngs(0))
     migrator.load_state_dict(ours, theirs.state_dict())
     same_slopes(theirs, ours)
+
+
+NAMED = """
+class M(nn.Module):
+    def __init__(self, kind="a"):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 4))
+        self.kind = kind
+        self.kept = self._a if kind == "a" else self._b
+
+    @property
+    def bounded(self):
+        self.weight.data.clamp_(-0.5, 0.5)
+        return self.weight
+
+    def _a(self, x):
+        self.weight.data = self.weight.data.clamp(-0.5, 0.5)
+        return x @ self.weight
+
+    def _b(self, x):
+        return x @ self.weight
+
+    def log_prob(self, x):
+        self.bound()
+        return x @ self.weight
+
+    def bound(self):
+        with torch.no_grad():
+            self.weight.mul_(0.5)
+
+    def forward(self, x):
+        return {called}
+"""
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        "self.kept(x)",
+        "getattr(self, '_' + self.kind)(x)",
+        "x @ self.bounded",
+        "getattr(self, 'log_' + 'prob')(x)",
+    ],
+)
+def test_methods_that_no_call_names(called: str) -> None:
+    model, port, _ = both(NAMED.format(called=called))
+    same_slopes(model, port)
+
+
+def test_a_loss_that_is_no_forward_pass() -> None:
+    model, port, _ = both(NAMED.format(called="x"))
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+    model.log_prob(torch.tensor(x)).square().sum().backward()
+    slopes = nnx.grad(lambda module: (module.log_prob(x) ** 2).sum())(port)
+    found = migrator.to_state_dict(slopes, like=port)["weight"]
+    np.testing.assert_allclose(found, model.weight.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_what_only_bounds_the_weights_stays_plain() -> None:
+    _, _, code = both(NAMED.format(called="x").replace("self.bound()\n        return", "return"))
+    assert "        self.weight[...] = self.weight[...] * 0.5\n" in code

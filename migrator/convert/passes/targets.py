@@ -417,7 +417,7 @@ def past_gradient(
     if frame is None or ctx.in_init:
         return value
     if frame.info.owner is not None and not forward_reaches(ctx, frame.info):
-        if not _is_asked_elsewhere(ctx, frame.info):
+        if not _may_be_differentiated(ctx, frame.info, set()):
             return value
     if data and isinstance(target, cst.Name) and kept_for_gradient(ctx, target, frame.info.node):
         what = f"`{target.value}` is written by .data, and torch may have kept it for a gradient"
@@ -426,12 +426,22 @@ def past_gradient(
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(read), cst.Arg(value)])
 
 
-def _is_asked_elsewhere(ctx: Context, method: FunctionInfo) -> bool:
-    """Whether the forward pass of a module of another file may call a method."""
-    linked, owner = ctx.facts.linked, method.owner
-    if linked is None or owner is None or method.short in INITIALISING:
+def _may_be_differentiated(ctx: Context, function: FunctionInfo, asked: set[FunctionInfo]) -> bool:
+    """Whether a function that no forward pass of the file calls may have a part in what is differentiated.
+
+    It gives something, as ``log_prob`` and ``training_step`` do, one that does calls it, or a module of another file may.
+    """
+    asked.add(function)
+    if function.short in {"__init__", *INITIALISING} or ctx.plan.builds_time(function):
         return False
-    return linked.shared(owner.name) and not ctx.plan.builds_time(method)
+    gives = (one.value for one in ctx.facts.tree.within(function.node, cst.Return))
+    if any(value is not None and syntax.code(value) != "None" for value in gives):
+        return True
+    linked, owner = ctx.facts.linked, function.owner
+    if linked is not None and owner is not None and linked.shared(owner.name):
+        return True
+    callers = (one for one in function.callers if one not in asked)
+    return any(_may_be_differentiated(ctx, one, asked) for one in callers)
 
 
 def _may_be_computed(ctx: Context, target: cst.Attribute) -> bool:
