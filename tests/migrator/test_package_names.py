@@ -201,7 +201,7 @@ MADE = pkg.made.MADE
 
 
 def f(x):
-    return pkg.later.g(x)
+    return pkg.other.h(pkg.later.g(x))
 """
 
 
@@ -213,7 +213,8 @@ def test_imports_stay_in_their_order(tmp_path: Path, between: str) -> None:
         "__init__.py": start,
         "handed.py": HANDED + "\n\ndef scale(x):\n    return x * 3\n",
         "later.py": "from . import scale\n\n\ndef g(x):\n    return scale(x)\n",
-        "made.py": "from . import scale\n\nMADE = scale(0.5)\n",
+        "made.py": "from . import other, scale\n\nMADE = scale(0.5)\n",
+        "other.py": "from . import scale\n\n\ndef h(x):\n    return scale(x)\n",
         "net.py": """
 from torch import nn
 

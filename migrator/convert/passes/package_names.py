@@ -160,18 +160,22 @@ def _places(
 ) -> dict[str, cst.ImportAlias]:
     """The import under no condition in whose place each file is imported: its own, as files may need the order.
 
-    The first one where no import names the file, or where it is used before that import, thanks to another file."""
+    The last one before its first use where no import names the file, or only a later one: some other file has it there
+    by then."""
     top = [(alias, module) for alias, module in several if _is_at_top(ctx, alias)]
-    found = dict.fromkeys((*uses.values(), *dict(top).values()), top[0][0]) if top else {}
+    lines = {alias: ctx.source.span(alias).line for alias, _ in top}
     early: dict[str, int] = {}
     for place, module in uses.items():
         if not _runs_later(ctx, place):
             line = ctx.source.span(place).line
             early[module] = min(line, early.get(module, line))
-    for alias, module in reversed(top):
-        line = ctx.source.span(alias).line
-        if line <= early.get(module, line):
-            found[module] = alias
+    found: dict[str, cst.ImportAlias] = {}
+    for module in {**dict.fromkeys(uses.values()), **dict.fromkeys(m for _, m in top)}:
+        before = [one for one in top if lines[one[0]] <= early.get(module, lines[one[0]])]
+        own = [alias for alias, imported in before if imported == module]
+        others = [alias for alias, _ in before or top[:1]]
+        if own or others:
+            found[module] = own[0] if own else others[-1]
     return found
 
 
