@@ -62,8 +62,8 @@ def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
         return _negation(node, ctx)
     if isinstance(node, cst.Call):
         return _call(node, ctx)
-    if not (_reads_value(node.test, ctx) or _takes_number(node.test, ctx)) or not ctx.in_forward:
-        return None
+    if not _reads_value(node.test, ctx) or not ctx.in_forward:
+        return None  # of a number that is taken out of one, `number` speaks
     test = _array_test(node.test, ctx)
     if isinstance(node, cst.If):
         if _only_raises(node) or start(node, ctx.parents, ctx.kind) is not None:
