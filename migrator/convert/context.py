@@ -152,6 +152,8 @@ class Context:
         """Whether it takes layers out of a container."""
         self.kept_functions: frozenset[tuple[str, str]] | None = None
         """Those that keep a function which is handed the module."""
+        self.given_anywhere: dict[str, list[cst.CSTNode]] | None = None
+        """Names → what they are given anywhere in the file, once it is asked for."""
         self.stateless: dict[FunctionInfo, bool] = {}
         """Whether a method is written as a static one, once it has been asked."""
         self.package_names: Any = None

@@ -121,6 +121,8 @@ class SettledFunction:
     """Of a decorator: what it puts in the place of a function is called with all keywords that that one is."""
     early: bool = True
     """A constructor of a module may run it, whatever else does."""
+    asks: frozenset[str] = frozenset()
+    """Of a method: the names of the methods that it calls of its own object."""
 
 
 @dataclass(frozen=True)

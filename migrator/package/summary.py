@@ -26,6 +26,7 @@ from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.evidence import reads_training
 from migrator.infer.facts import SettledClass, SettledFunction
+from migrator.infer.reached import asked_of_self
 from migrator.infer.recomputing import only_trained
 from migrator.infer.wrapping import hands_keywords
 
@@ -136,6 +137,7 @@ class ForeignFunction(FunctionInfo):
             frozenset((a, b) for a, b in data["stored"]),
             data["hands_keywords"],
             data["early"],
+            frozenset(data["asks"]),
         )
         self.dirty = False
 
@@ -260,6 +262,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "updates": sorted(updates(ctx, info)),
         "only_trained": sorted(only_trained(ctx.facts, info)),
         "mutates": sorted(ctx.mutated.get(info, ())),
+        "asks": sorted(asked_of_self(ctx.facts, info)),
     }
 
 

@@ -63,7 +63,7 @@ def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
     if isinstance(node, cst.Call):
         return _call(node, ctx)
     if not _reads_value(node.test, ctx) or not ctx.in_forward:
-        return None
+        return None  # of a number that is taken out of one, `number` speaks
     test = _array_test(node.test, ctx)
     if isinstance(node, cst.If):
         if _only_raises(node) or start(node, ctx.parents, ctx.kind) is not None:

@@ -129,6 +129,10 @@ def test_a_device_and_a_dtype_in_one_text() -> None:
         '"%s-%s" % (x.shape[1:], x.dtype)',
         '"{} {a}".format(x.dtype, a=x.shape)',
         'str(tuple(x.shape)) + "%d" % x.shape[0]',
+        # an f-string within one has other quotes, three of them where it holds a text itself
+        """f"{str(x.dtype).replace('torch.', ''):>9}{f'{len(x)}'}" """,
+        """f'{str(x.dtype) + "a"}'""",
+        """f"{str(x.dtype) + f'b{x.ndim}'}" """,
     ],
 )
 def test_texts_that_something_goes_by(text: str) -> None:

@@ -188,3 +188,76 @@ def test_a_file_is_not_opened_by_another_name_of_the_package(tmp_path: Path) -> 
     zed = "import torch\nfrom .handed import Handed\n\nNAMES = [Handed.__name__]\n"
     files = {**FILES, "used.py": used, "zed.py": zed}
     assert not any(f.rule == "INT001" for f in convert(tmp_path, files).findings)
+
+
+ORDERED = """
+import pkg.layers
+from .handed import Handed, scale
+import pkg.later
+import pkg.sub.inner
+import pkg.made
+
+MADE = pkg.made.MADE
+
+
+def f(x):
+    return pkg.other.h(pkg.later.g(x))
+"""
+
+
+@pytest.mark.parametrize("between", ["", "FIRST = pkg.later.g(2)\n"])
+def test_imports_stay_in_their_order(tmp_path: Path, between: str) -> None:
+    start = ORDERED.replace("import pkg.sub.inner", f"{between}import pkg.sub.inner")
+    files = {
+        **FILES,
+        "__init__.py": start,
+        "handed.py": HANDED + "\n\ndef scale(x):\n    return x * 3\n",
+        "later.py": "from . import scale\n\n\ndef g(x):\n    return scale(x)\n",
+        "made.py": "from . import other, scale\n\nMADE = scale(0.5)\n",
+        "other.py": "from . import scale\n\n\ndef h(x):\n    return scale(x)\n",
+        "net.py": """
+from torch import nn
+
+from . import MADE, f
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return f(self.l(x)) * MADE
+""",
+    }
+    compare(tmp_path, files)
+    text = (tmp_path / "out/flaxed/__init__.py").read_text()
+    assert text.index("import layers") < text.index("import Handed") < text.index("import later")
+
+
+def test_a_file_that_is_used_before_its_import(tmp_path: Path) -> None:
+    files = {
+        **FILES,
+        "first.py": "import pkg.later\n",
+        "later.py": "def g(x):\n    return x * 3\n",
+        "net.py": """
+import pkg.first
+from torch import nn
+
+THREE = pkg.later.g(1)
+
+
+class Net(nn.Module):
+    def __init__(self, more=pkg.later.g(2)):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+        self.more = more
+
+    def forward(self, x):
+        return pkg.later.g(self.l(x)) * THREE * self.more
+
+
+import pkg.later
+""",
+    }
+    compare(tmp_path, files)

@@ -29,6 +29,7 @@ ORDER = (
     "child_names",
     "annotations",
     "recurrent_weights",
+    "perhaps_layers",
     "layer_classes",
     "classes",
     "class_questions",

@@ -75,7 +75,7 @@ def branches(ctx: Context) -> dict[cst.CSTNode, Branch]:
         wanted = [node for node, why in ctx.blocked.items() if why[0] in ("DYN002", "DYN004")]
         for part in wanted:
             if part not in ctx.blocked:
-                continue  # of the test of a branch that is converted
+                continue  # taken back with the branch around it
             node, around = _tested(ctx, part)
             if node is None or node in ctx.branches:
                 continue

@@ -341,7 +341,7 @@ def name_in_flax(ctx: Context, node: cst.Attribute, written: bool = False) -> st
         known = _assigned_layers(ctx, node.value) or _among(kind)
         layers = [one for one in known if _name_in_flax(ctx, one, name, written) is None] or layers
     names = {_name_in_flax(ctx, layer, name, written) for layer in layers}
-    if names == {name} or _is_asked_for_class(ctx, node.value):
+    if names == {name} or is_asked_for_class(ctx, node.value):
         return name
     found = names.pop()
     if (names or found is None) and any(name in _weights(layer) for layer in layers):
@@ -438,7 +438,7 @@ _BY_NAME = frozenset({"torch.nn.ModuleDict", "torch.nn.Module"})
 """Whose attributes are the children that they were given."""
 
 
-def _is_asked_for_class(ctx: Context, node: cst.BaseExpression) -> bool:
+def is_asked_for_class(ctx: Context, node: cst.BaseExpression) -> bool:
     """Whether a test around an expression says that it is of a class that is not known: not what it seemed to be."""
     if "isinstance" not in ctx.words or not ctx.facts.tree.has(node):
         return False
@@ -480,6 +480,11 @@ def _renamed() -> dict[str, str]:
     """The weights that some layer keeps under another name."""
     every = [rule for rules in definitions.index("layer").values() for rule in rules]
     return {name: flax for r in every for name, flax in r.weights.items() if name != flax}
+
+
+def keeps_argument(layer: str, name: str) -> bool:
+    """Whether what a layer of torch becomes keeps an argument of the layer under its name, if it has it."""
+    return not _taking(layer, name) or _of_layer(layer, name, False, False) == name
 
 
 def is_kept(layer: str, name: str) -> bool:

@@ -142,13 +142,50 @@ def _name(
             return False
         taken.add(chosen)
         names[module] = chosen
-    top = [alias for alias, _ in several if _is_at_top(ctx, alias)]
+    places = _places(ctx, several, uses)
     for alias, _ in several:
-        again = alias in top[1:]  # one under a condition may not run
-        made = [] if again else [_statement(linked, here, m, n) for m, n in names.items()]
-        found.statements[alias] = [*made]
+        if _is_at_top(ctx, alias):
+            wanted = [module for module in names if places.get(module) is alias]
+        else:
+            wanted = list(names)  # one under a condition may not run
+        found.statements[alias] = [_statement(linked, here, m, names[m]) for m in wanted]
     found.names.update((place, names[module]) for place, module in uses.items())
     return True
+
+
+def _places(
+    ctx: Context,
+    several: list[tuple[cst.ImportAlias, str]],
+    uses: dict[cst.CSTNode, str],
+) -> dict[str, cst.ImportAlias]:
+    """The import under no condition in whose place each file is imported: its own, as files may need the order.
+
+    The last one before its first use where no import names the file, or only a later one: some other file has it there
+    by then."""
+    top = [(alias, module) for alias, module in several if _is_at_top(ctx, alias)]
+    lines = {alias: ctx.source.span(alias).line for alias, _ in top}
+    early: dict[str, int] = {}
+    for place, module in uses.items():
+        if not _runs_later(ctx, place):
+            line = ctx.source.span(place).line
+            early[module] = min(line, early.get(module, line))
+    found: dict[str, cst.ImportAlias] = {}
+    for module in {**dict.fromkeys(uses.values()), **dict.fromkeys(m for _, m in top)}:
+        before = [one for one in top if lines[one[0]] <= early.get(module, lines[one[0]])]
+        own = [alias for alias, imported in before if imported == module]
+        others = [alias for alias, _ in before or top[:1]]
+        if own or others:
+            found[module] = own[0] if own else others[-1]
+    return found
+
+
+def _runs_later(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether a part of a file does not run where it stands: it is in the body of a function."""
+    around = ctx.source.index.around(node)
+    return any(
+        isinstance(outer, (cst.FunctionDef, cst.Lambda)) and inner is outer.body
+        for outer, inner in zip(around, [*around[1:], node], strict=True)
+    )
 
 
 def _is_at_top(ctx: Context, alias: cst.ImportAlias) -> bool:
