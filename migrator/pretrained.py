@@ -24,6 +24,8 @@ def as_built(tree: cst.Module, text: str) -> cst.Module:
     """The file with what ``post_init`` does in its place, where that is known."""
     if ".post_init()" not in text or "transformers" not in text or "tie_encoder_decoder" in text:
         return tree
+    if not _imports_base(tree):
+        return tree  # another class of that name
     classes = {node.name.value: node for node in tree.body if isinstance(node, cst.ClassDef)}
     if not all(map(_ties_nothing_more, classes.values())):
         return tree  # post_init() asks every part to
@@ -48,6 +50,18 @@ def as_built(tree: cst.Module, text: str) -> cst.Module:
 
     found: cst.Module = visit(tree)
     return found
+
+
+def _imports_base(tree: cst.Module) -> bool:
+    """Whether ``PreTrainedModel`` is that of transformers, or what stands in for it."""
+    for node in syntax.walk(tree):
+        if not isinstance(node, cst.ImportFrom) or isinstance(node.names, cst.ImportStar):
+            continue
+        root = syntax.code(node.module).partition(".")[0] if node.module is not None else ""
+        if root in ("transformers", "transformers_flax"):
+            if any(one.evaluated_name == BASE for one in node.names):
+                return True
+    return False
 
 
 def _ties_nothing_more(node: cst.ClassDef) -> bool:

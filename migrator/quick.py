@@ -244,7 +244,7 @@ def _file_case(
     Raises:
       UserError: flags that cannot be read, or inputs nobody describes.
     """
-    if _is_port(path):
+    if path.is_file() and _is_port(path):
         raise UserError(
             f"{path} is written for Flax: to compare it with what it was made of, "
             f"`migrate verify --torch FILE:CLASS --jax {path.name}:{name or 'CLASS'}`"

@@ -8,7 +8,7 @@ from rules.compat.flex import create_block_mask as block_mask_of
 from rules.compat.flex import create_mask as mask_of
 from rules.compat.flex import flex_attention as attention
 from rules.compat.flex import or_masks as any_mask
-from rules.registry import Tensor, op, unsupported
+from rules.registry import op, unsupported
 
 
 @op("torch.nn.attention.flex_attention.create_block_mask")

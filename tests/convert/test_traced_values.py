@@ -25,7 +25,7 @@ class M(nn.Module):
 @pytest.mark.parametrize(
     ("body", "found"),
     [
-        ("return x[mask].mean()", ["DYN001"]),
+        ("return x[mask].prod()", ["DYN001"]),
         ("return x[lengths].mean()", []),
         ("self.cache[0] = x.relu()\n        return self.cache[0]", ["TRC003"]),
         ("self.sizes[0] = 3\n        return x", []),

@@ -96,6 +96,43 @@ class NetForCausalLM(NetPreTrainedModel):
         outputs = self.net(ids)
         return CausalLMOutput(logits=self.lm_head(outputs[0]), hidden_states=outputs.hidden_states)
 """
+PART = """
+
+class NetHead(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.inner = nn.Linear(config.d, config.d)
+        self.decoder = nn.Linear(config.d, config.vocab_size, bias=False)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        # one bias under two names
+        self.decoder.bias = self.bias
+
+    def _tie_weights(self):
+        {tie}
+
+    def forward(self, x):
+        return self.decoder(self.inner(x))
+
+
+class NetForCausalLM(NetPreTrainedModel):
+    _tied_weights_keys = ["cls.decoder.bias", "cls.decoder.weight"]
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.net = NetModel(config)
+        self.cls = NetHead(config)
+        self.post_init()
+
+    def get_output_embeddings(self):
+        return self.cls.decoder
+
+    def forward(self, ids):
+        return CausalLMOutput(logits=self.cls(self.net(ids)[0]))
+"""
+REPEATED = (
+    "self.decoder.bias = self.bias",
+    "if self.decoder.bias.device.type == 'meta':\n            self.decoder.bias = self.bias\n        else:\n            self.bias = self.decoder.bias",
+)
 LIBRARY = """
 
 class PretrainedConfig:
@@ -157,12 +194,20 @@ def test_a_base_model(act: str, library: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(got.to_tuple()) == len(want.to_tuple()) == 2
 
 
-@pytest.mark.parametrize("bias", ["", ", bias=False"])
+HEADS = {
+    "with a bias": LM.format(bias=""),
+    "without one": LM.format(bias=", bias=False"),
+    "of a part": PART.format(tie=REPEATED[0]),
+    "of a part that may be on no device": PART.format(tie=REPEATED[1]),
+}
+
+
+@pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_head_is_tied_where_the_configuration_says_so(
-    tied: bool, bias: str, library: Path, monkeypatch: pytest.MonkeyPatch
+    tied: bool, head: str, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    theirs, ours = both(library, HEAD + LM.format(bias=bias), monkeypatch)
+    theirs, ours = both(library, HEAD + HEADS[head], monkeypatch)
     model = theirs.NetForCausalLM(theirs.NetConfig(tie_word_embeddings=tied))
     port = ours.NetForCausalLM(ours.NetConfig(tie_word_embeddings=tied), rngs=nnx.Rngs(0))
     drawn = np.asarray(port.net.embed.embedding[...])
@@ -204,6 +249,22 @@ def test_what_is_not_known_of_the_base_is_a_finding(name: str, tmp_path: Path) -
     found = [f for f in convert_path([tmp_path / "net.py"], None).findings if f.blocks]
     assert [f.rule for f in found] == ["API004"]
     assert found[0].path == str(tmp_path / "net.py")
+
+
+def test_a_part_that_ties_more_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(HEAD + PART.format(tie="self.inner.bias = self.decoder.bias"))
+    found = [f for f in convert_path([tmp_path / "net.py"], None).findings if f.blocks]
+    assert {f.rule for f in found} >= {"API004"}
+
+
+def test_another_class_of_that_name_does_what_it_says(tmp_path: Path) -> None:
+    base = "import torch\nfrom torch import nn\n\n\nclass PreTrainedModel(nn.Module):\n    def post_init(self):\n        self.bias = nn.Parameter(torch.full((2,), 3.0))\n"
+    net = "from torch import nn\nfrom .base import PreTrainedModel  # not that of transformers\n\n\nclass Net(PreTrainedModel):\n    def __init__(self):\n        super().__init__()\n        self.post_init()\n\n    def forward(self, x):\n        return x + self.bias\n"
+    (tmp_path / "pkg").mkdir()
+    for name, text in {"__init__.py": "", "base.py": base, "net.py": net}.items():
+        (tmp_path / "pkg" / name).write_text(text)
+    convert_path([tmp_path / "pkg"], tmp_path / "out")
+    assert "self.post_init()" in (tmp_path / "out/net.py").read_text()
 
 
 def test_a_walk_that_comes_later_meets_the_tied_head(tmp_path: Path) -> None:

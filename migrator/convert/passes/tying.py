@@ -185,6 +185,8 @@ def _is_inner(ctx: Context, node: cst.Attribute) -> bool:
     head = node.value
     if not isinstance(head, cst.Attribute) or not is_linear(ctx.kind(head)):
         return False
+    if ctx.is_self(head.value):
+        return False  # its own
     above, holder = head.value, ctx.kind(head.value)
     while isinstance(above, cst.Attribute) and not ctx.is_self(above):
         above = above.value
