@@ -301,3 +301,37 @@ def test_verify_converts_with_them(library: Path, monkeypatch: pytest.MonkeyPatc
     result = CliRunner().invoke(main, args)
     assert result.exit_code == 0, result.output
     assert "make  equal" in result.output
+
+
+def test_functions_of_the_library(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+import torch
+from transformers.modeling_attn_mask_utils import _prepare_4d_attention_mask
+from transformers.modeling_utils import causal_loss, sdpa_attention_forward
+from transformers.pytorch_utils import Conv1D, apply_chunking_to_forward
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = Conv1D(6, 4)
+        self.is_causal = True
+
+    def forward(self, x: torch.Tensor, mask: torch.LongTensor, labels: torch.LongTensor):
+        q, k, v = self.conv(x).view(2, 5, 3, 2, 1).unbind(2)
+        q, k, v = (t.transpose(1, 2) for t in (q, k, v))
+        bias = _prepare_4d_attention_mask(mask, x.dtype, 5)
+        a, _ = sdpa_attention_forward(self, q, k, v, bias, scaling=0.5)
+        b, _ = sdpa_attention_forward(self, q, k, v, None)
+        y = apply_chunking_to_forward(torch.tanh, 2, 1, x[:, :4])
+        loss = causal_loss(x, labels, 4)
+        return a, b, y, loss, causal_loss(x, labels, 4, num_items_in_batch=3)
+"""
+    theirs, ours = both(library, text, monkeypatch)
+    model, port = theirs.Net(), ours.Net(rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, model.state_dict())
+    x, mask = torch.randn(2, 5, 4), torch.tensor([[1, 1, 0, 1, 1], [1, 0, 0, 1, 1]])
+    labels = torch.tensor([[1, -100, 3, 0, 2], [2, 2, 1, 0, -100]])
+    got = port(*(jnp.asarray(one.numpy()) for one in (x, mask, labels)))
+    for mine, want in zip(got, model(x, mask, labels), strict=True):
+        np.testing.assert_allclose(mine, want.detach().numpy(), rtol=1e-5, atol=1e-6)

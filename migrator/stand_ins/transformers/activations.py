@@ -50,6 +50,8 @@ ACT2FN = {
     "gelu_fast": FastGELUActivation(),
     "gelu_new": NewGELUActivation(),
     "gelu_python": nn.GELU(),
+    "gelu_accurate": NewGELUActivation(),
+    "gelu_python_tanh": nn.GELU(approximate="tanh"),
     "gelu_pytorch_tanh": nn.GELU(approximate="tanh"),
     "laplace": LaplaceActivation(),
     "leaky_relu": nn.LeakyReLU(),

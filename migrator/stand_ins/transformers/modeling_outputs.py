@@ -151,10 +151,10 @@ class CausalLMOutputWithCrossAttentions(ModelOutput):
 
     loss: torch.FloatTensor | None = None
     logits: torch.FloatTensor | None = None
+    past_key_values: tuple | None = None
     hidden_states: tuple | None = None
     attentions: tuple | None = None
     cross_attentions: tuple | None = None
-    past_key_values: tuple | None = None
 
 
 @dataclass
