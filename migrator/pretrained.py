@@ -122,6 +122,8 @@ def _done(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> list[cst.Base
     chain, known = _chain(classes, node)
     if not known or any(_method(chain, name) is not None for name in _OWN):
         return None
+    if not all(_drawn_alike(classes, chain, call) for call in _built(chain)):
+        return None
     lines = ["self.apply(self._init_weights)"]
     output = _method(chain, "get_output_embeddings")
     has_head = output is None and any(name == "lm_head" for name, _ in _assigned(chain))
@@ -143,6 +145,29 @@ def _class_text(node: cst.ClassDef) -> str:
     lines = node.body.body if isinstance(node.body, cst.IndentedBlock) else ()
     texts = (syntax.code(one) for one in lines if isinstance(one, cst.SimpleStatementLine))
     return "".join(text for text in texts if text.lstrip().startswith("_tied_weights_keys"))
+
+
+def _built(chain: list[cst.ClassDef]) -> Iterator[cst.Call]:
+    """The calls in the constructors of a class."""
+    inits = (init for one in chain if (init := _methods(one).get("__init__")) is not None)
+    return (node for init in inits for node in syntax.walk(init) if isinstance(node, cst.Call))
+
+
+def _drawn_alike(
+    classes: dict[str, cst.ClassDef], chain: list[cst.ClassDef], call: cst.Call
+) -> bool:
+    """Whether a call makes no model that draws its weights otherwise: transformers leaves those of a part to the part."""
+    part = classes.get(syntax.code(call.func))
+    if part is None:
+        return True
+    inner, known = _chain(classes, part)
+    if "__init__" not in {name for one in inner for name in _methods(one)} or not known:
+        return True
+    if not any(syntax.code(b.value).rpartition(".")[2] == BASE for one in inner for b in one.bases):
+        return True  # a module like others
+    same = _method(inner, "_init_weights") is _method(chain, "_init_weights")
+    config = syntax.code(call.args[0].value) if call.args else ""
+    return same and config in ("config", "self.config")
 
 
 def _given(method: cst.FunctionDef) -> str | None:

@@ -251,6 +251,61 @@ def test_what_is_not_known_of_the_base_is_a_finding(name: str, tmp_path: Path) -
     assert found[0].path == str(tmp_path / "net.py")
 
 
+@pytest.mark.parametrize(
+    ("config", "own", "alike"),
+    [
+        ("config", "", True),
+        ("self.config", "", True),
+        ("config.inner", "", False),
+        ("config", "    def _init_weights(self, module):\n        pass\n", False),
+    ],
+)
+def test_a_part_that_is_a_model_draws_its_own_weights(
+    config: str, own: str, alike: bool, tmp_path: Path
+) -> None:
+    part = "\n\nclass Part(NetPreTrainedModel):\n    def __init__(self, config):\n        super().__init__(config)\n        self.inner = nn.Linear(2, 2)\n        self.post_init()\n\n"
+    text = (
+        HEAD
+        + part
+        + own
+        + LM.format(bias="").replace(
+            "NetModel(config)", f"NetModel(config)\n        self.part = Part({config})"
+        )
+    )
+    (tmp_path / "net.py").write_text(text)
+    done = convert_path([tmp_path / "net.py"], None)
+    assert done.complete is alike
+    assert {f.rule for f in done.findings if f.blocks} == (set() if alike else {"API004"})
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("NetForCausalLM", True), ("NetForMaskedLM", True), ("NetForRanking", False)],
+)
+def test_a_loss_goes_by_the_name_of_the_class(name: str, known: bool, tmp_path: Path) -> None:
+    more = "\n    def more(self, logits, labels):\n        return self.loss_function(logits, labels, 20)\n"
+    text = HEAD + LM.format(bias="").replace("NetForCausalLM", name) + more
+    (tmp_path / "net.py").write_text(text)
+    assert convert_path([tmp_path / "net.py"], None).complete is known
+
+
+def test_what_the_port_refuses_when_it_is_asked_is_a_warning(tmp_path: Path) -> None:
+    text = HEAD.replace(
+        "utils import",
+        "utils.generic import check_model_inputs\nfrom transformers.generation import GenerationMixin\nfrom transformers.utils import",
+    )
+    text = text.replace(
+        "    def forward(self, ids", "    @check_model_inputs\n    def forward(self, ids"
+    )
+    text += LM.format(bias="").replace(
+        "(NetPreTrainedModel)", "(NetPreTrainedModel, GenerationMixin)"
+    )
+    (tmp_path / "net.py").write_text(text)
+    done = convert_path([tmp_path / "net.py"], None)
+    assert done.complete, done.findings
+    assert [(f.rule, f.severity) for f in done.findings] == [("API004", "warning")] * 2
+
+
 def test_a_part_that_ties_more_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(HEAD + PART.format(tie="self.inner.bias = self.decoder.bias"))
     found = [f for f in convert_path([tmp_path / "net.py"], None).findings if f.blocks]

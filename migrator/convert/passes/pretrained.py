@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.pretrained import BASE
 
@@ -35,13 +37,67 @@ def missing(rw: Rewriter, node: cst.Attribute) -> None:
     info = ctx.owner if ctx.is_self(node.value) else ctx.facts.classes.get(cls)
     if info is None:
         return
-    every = info.lineage()
-    if not any(one.name.rpartition(".")[2] == BASE and _stands_in(one.name) for one in every):
+    if not _derives(info):
         return
+    every = info.lineage()
     if any(name in one.methods or name in one.attributes or name in one.statics for one in every):
         return
     what = f"PreTrainedModel.{name} of transformers is not converted"
     raise Failure(node, "API004", what, "write what is needed of it into the class")
+
+
+_LOSSES = ("ForCausalLM", "ForConditionalGeneration", "ForMaskedLM", "ForTokenClassification")
+"""What the class of a model is called whose loss stands here."""
+
+
+@converts(cst.Call, named=("loss_function",))
+def loss(rw: Rewriter, node: cst.Call) -> None:
+    """``self.loss_function(…)``, which goes by the name of the class.
+
+    Raises:
+      Failure: the loss of such a class is not known here.
+    """
+    info, func = rw.ctx.owner, node.func
+    if info is None or not isinstance(func, cst.Attribute) or not rw.ctx.is_self(func.value):
+        return
+    if not _derives(info):
+        return
+    own = any("loss_function" in (*one.methods, *one.attributes) for one in _own(info))
+    if not own and not any(word in info.node.name.value for word in _LOSSES):
+        what = f"the loss of {info.node.name.value} is chosen by transformers and not converted"
+        raise Failure(node, "API004", what, "call the loss itself")
+
+
+@converts(cst.FunctionDef, when=lambda ctx: "check_model_inputs" in ctx.words)
+def recorded(rw: Rewriter, node: cst.FunctionDef) -> None:
+    """``@check_model_inputs`` records hidden states and attentions by hooks, where they are asked for."""
+    if any("check_model_inputs" in syntax.names(one.decorator) for one in node.decorators):
+        what = "output_hidden_states and output_attentions are recorded by hooks here: the port refuses them"
+        advice = "return what is needed from the layers"
+        rw.ctx.report(node, "API004", what, advice, severity="warning", blocks=False)
+
+
+@converts(cst.ClassDef, when=lambda ctx: "GenerationMixin" in ctx.words)
+def generating(rw: Rewriter, node: cst.ClassDef) -> None:
+    """A model that transformers generates with: its port has no generate()."""
+    for base in node.bases:
+        kind = rw.ctx.kind(base.value)
+        if isinstance(kind, k.Class) and _stands_in(kind.name):
+            if kind.name.endswith(".GenerationMixin"):
+                what = "generate() is transformers' own, and not converted: the port refuses it"
+                advice = "write the loop that generates"
+                rw.ctx.report(base, "API004", what, advice, severity="warning", blocks=False)
+
+
+def _own(info: ClassInfo) -> list[ClassInfo]:
+    return [one for one in info.lineage() if not _stands_in(one.name)]
+
+
+def _derives(info: ClassInfo) -> bool:
+    """Whether a class derives from what stands in for ``PreTrainedModel``."""
+    return any(
+        one.name.rpartition(".")[2] == BASE and _stands_in(one.name) for one in info.lineage()
+    )
 
 
 def _stands_in(name: str) -> bool:
