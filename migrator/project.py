@@ -328,14 +328,13 @@ def convert_path(
     Raises:
       UserError: unreadable sources, a case that cannot be run, or an output that may not be overwritten (nothing is written then).
     """
+    from migrator.package.follow import followed
     from migrator.package.requirements import requirements
 
     named = [Path(path) for path in paths]
     files = discover(named, include, exclude)
     notes = requirements(path for path in named if path.is_dir())
     out = None if out is None else Path(out)
-    from migrator.package.follow import followed
-
     if follow or _standing_in(files):
         with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
             copies = followed(files, follow, Path(directory))

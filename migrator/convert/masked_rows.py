@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import is_target
 from migrator.convert.by_row import ByRow, NotByRow
 from migrator.convert.context import Context
 from migrator.convert.rows import Region, Selected
@@ -197,7 +198,11 @@ class MaskRegion(Region):
     def _assigned(self, function: cst.FunctionDef, name: str) -> cst.Assign | None:
         """The one statement that gives a name its value."""
         tree = self.ctx.source.index
-        bound = [n for n in tree.within(function, cst.Name) if n.value == name and _binds(tree, n)]
+        bound = [
+            n
+            for n in tree.within(function, cst.Name)
+            if n.value == name and is_target(tree.around(n), n)
+        ]
         if len(bound) != 1:
             return None
         aim = tree.parent(bound[0])
@@ -228,7 +233,7 @@ class MaskRegion(Region):
             raise NotByRow  # of what is written, the mask may be asked the second time
         for part in found.region:
             for node in tree.within(part, cst.Name):
-                if node.value in names and _binds(tree, node):
+                if node.value in names and is_target(tree.around(node), node):
                     raise NotByRow
             for node in tree.within(part, cst.AssignTarget, cst.AugAssign):
                 item = node.target
@@ -253,16 +258,3 @@ class MaskRegion(Region):
             return self.by_row().of(call)
         except NotByRow:
             return False
-
-
-def _binds(tree: Tree, node: cst.Name) -> bool:
-    """Whether a name gets a value here, by whatever statement."""
-    above: cst.CSTNode = tree.parent(node)
-    while isinstance(above, (cst.Tuple, cst.List, cst.Element, cst.StarredElement)):
-        above, node = tree.parent(above), above  # type: ignore[assignment]
-    match above:
-        case cst.AssignTarget() | cst.AsName() | cst.Del() | cst.Global() | cst.Nonlocal():
-            return True
-        case cst.AugAssign() | cst.For() | cst.CompFor() | cst.NamedExpr() | cst.AnnAssign():
-            return above.target is node
-    return isinstance(above, (cst.NameItem, cst.Param))

@@ -19,6 +19,7 @@ from migrator.convert.passes.layer_classes import is_asked_for_class, keeps_argu
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules import definitions
+from rules.below import children
 
 _ANY = "torch.nn.Module"
 _ELSEWHERE = frozenset({"weight", "bias", "device", "dtype"})
@@ -102,7 +103,7 @@ def _parts(ctx: Context, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
         yield node
     if isinstance(node, (cst.Attribute, cst.Lambda)):
         return  # what the attribute is given counts, not what has it
-    for child in node.children:
+    for child in children(node):
         yield from _parts(ctx, child)
 
 

@@ -176,9 +176,7 @@ def _masked_write(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
     found = selected(rw.ctx).masked.get(node)
     if found is None:
         return None
-    target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
-    assert isinstance(target, cst.Subscript)
-    check_mutation(rw.ctx, node, target)
+    target = _written(rw, node)
     index = target.slice[0].slice
     assert isinstance(index, cst.Index)
     base, value, mask = rw.visit(target.value), rw.visit(node.value), rw.visit(index.value)
@@ -241,13 +239,19 @@ def _warn_of_doubles(rw: Rewriter, node: cst.CSTNode, found: Selection) -> None:
     )
 
 
+def _written(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> cst.Subscript:
+    """The target of a write to rows, which may be written."""
+    target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
+    assert isinstance(target, cst.Subscript)
+    check_mutation(rw.ctx, node, target)
+    return target
+
+
 def _write(rw: Rewriter, node: cst.Assign | cst.AugAssign) -> Any:
     found = selected(rw.ctx).writes.get(node)
     if found is None:
         return None
-    target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
-    assert isinstance(target, cst.Subscript)
-    check_mutation(rw.ctx, node, target)
+    target = _written(rw, node)
     slices = convert_slices(rw, target, writing=True)
     base, value = rw.visit(target.value), rw.visit(node.value)
     _warn_of_doubles(rw, node, found)
