@@ -1,11 +1,16 @@
-"""What ``self.post_init()`` of a ``PreTrainedModel`` does once a model is built: draw the weights, and tie the head.
+"""What transformers makes of a ``PreTrainedModel`` where the file does not say it itself.
+
+``self.post_init()`` is what is done once a model is built: draw the weights, and tie the head.
 
 Where the file says how, the constructor says it itself: ``self.apply(self._init_weights)``, and for a model with output
 embeddings ``if self.config.tie_word_embeddings: self.lm_head.weight = self.model.embed_tokens.weight``.
+A class with one of the heads that all models share, ``GenericForTokenClassification``, gets the constructor that makes
+its model and its head.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,16 +21,41 @@ from migrator import syntax
 BASE = "PreTrainedModel"
 _OWN = frozenset({"post_init", "init_weights", "tie_weights"})
 """Methods that change what ``post_init`` does."""
+_HEADS = {
+    "GenericForSequenceClassification": """\
+self.num_labels = config.num_labels
+self.{name} = {model}(config)
+self.score = {nn}.Linear(config.hidden_size, self.num_labels, bias=False)
+""",
+    "GenericForQuestionAnswering": """\
+self.{name} = {model}(config)
+self.qa_outputs = {nn}.Linear(config.hidden_size, 2)
+""",
+    "GenericForTokenClassification": """\
+self.num_labels = config.num_labels
+self.{name} = {model}(config)
+dropout = getattr(config, "classifier_dropout", None)
+if dropout is None:
+    dropout = getattr(config, "hidden_dropout", None)
+self.dropout = {nn}.Dropout(0.1 if dropout is None else dropout)
+self.score = {nn}.Linear(config.hidden_size, config.num_labels)
+""",
+}
+"""What the constructor of a head makes: the model, which is that of the configuration, and its last layer."""
+_KNOWN = frozenset({BASE, "GenerationMixin", "BackboneMixin", "object", *_HEADS})
 _MOST = 8
 """Modules within one another that are looked into for the embedding."""
 
 
 def as_built(tree: cst.Module, text: str) -> cst.Module:
     """The file with what ``post_init`` does in its place, where that is known."""
-    if ".post_init()" not in text or "transformers" not in text or "tie_encoder_decoder" in text:
+    if "transformers" not in text or not _imports_base(tree):
         return tree
-    if not _imports_base(tree):
-        return tree  # another class of that name
+    if "(GenericFor" in text:
+        tree = with_heads(tree, text)
+        text += ".post_init()"
+    if ".post_init()" not in text or "tie_encoder_decoder" in text:
+        return tree
     classes = {node.name.value: node for node in tree.body if isinstance(node, cst.ClassDef)}
     if not all(map(_ties_nothing_more, classes.values())):
         return tree  # post_init() asks every part to
@@ -50,6 +80,46 @@ def as_built(tree: cst.Module, text: str) -> cst.Module:
 
     found: cst.Module = visit(tree)
     return found
+
+
+def with_heads(tree: cst.Module, text: str) -> cst.Module:
+    """The file with the constructors of classes that say which head they have, and no more."""
+    nn = next((name for pattern, name in _NN if re.search(pattern, text, re.M)), None)
+    classes = {node.name.value for node in tree.body if isinstance(node, cst.ClassDef)}
+    body: list[Any] = []
+    for node in tree.body:
+        made = _with_head(node, classes, nn) if isinstance(node, cst.ClassDef) and nn else None
+        body.append(node if made is None else made)
+    found: cst.Module = syntax.changed(tree, body=body)
+    return found
+
+
+_NN = (
+    (r"^from torch import .*\bnn\b|^import torch\.nn as nn$", "nn"),
+    (r"^import torch$", "torch.nn"),
+)
+"""How a file calls ``torch.nn``."""
+
+
+def _with_head(node: cst.ClassDef, classes: set[str], nn: str) -> cst.ClassDef | None:
+    """``XForTokenClassification`` with a constructor that makes ``XModel``; None where it has one, or there is no such."""
+    head = next((name for b in node.bases if (name := syntax.code(b.value)) in _HEADS), None)
+    if head is None or "__init__" in _methods(node):
+        return None
+    model = node.name.value.removesuffix(head.removeprefix("Generic")) + "Model"
+    if model not in classes or model == f"{node.name.value}Model":
+        return None
+    lines = list(node.body.body) if isinstance(node.body, cst.IndentedBlock) else []
+    own = [one for one in lines if syntax.code(one).strip() not in ("...", "pass")]
+    made = _HEADS[head].format(name=_prefix([node]) or "model", model=model, nn=nn)
+    text = f"super().__init__(config)\n{made}self.post_init()\n"
+    block = "".join(f"    {line}\n" for line in text.splitlines())
+    init = cst.parse_statement(f"def __init__(self, config):\n{block}")
+    first = next((i for i, one in enumerate(own) if isinstance(one, cst.FunctionDef)), len(own))
+    changed: cst.ClassDef = syntax.changed(
+        node, body=cst.IndentedBlock(body=[*own[:first], init, *own[first:]])
+    )
+    return changed
 
 
 def _imports_base(tree: cst.Module) -> bool:
@@ -109,7 +179,7 @@ def _chain(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> tuple[list[c
             found += more
             known &= leads
         else:
-            known &= name.rpartition(".")[2] in (BASE, "GenerationMixin", "object")
+            known &= name.rpartition(".")[2] in _KNOWN
     return found, known
 
 

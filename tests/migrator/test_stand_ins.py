@@ -339,7 +339,7 @@ def test_what_stays_imported_and_what_is_not_there(tmp_path: Path) -> None:
     assert "from transformers_flax.modeling_utils import PreTrainedModel\n" in code or (
         "from transformers_flax import PreTrainedModel\n" in code
     )
-    more = "\nfrom transformers.cache_utils import DynamicCache\n\ncache = DynamicCache()\n"
+    more = "\nfrom transformers.cache_utils import QuantizedCache\n\ncache = QuantizedCache()\n"
     (tmp_path / "more.py").write_text(text + more)
     found = [f for f in convert_path([tmp_path / "more.py"], None).findings if f.blocks]
     assert {f.rule for f in found} == {"API004"}

@@ -14,9 +14,9 @@ from migrator.pretrained import BASE
 _MISSING = (
     "post_init init_weights initialize_weights tie_weights _tie_weights _tie_or_clone_weights "
     "get_input_embeddings set_input_embeddings get_output_embeddings set_output_embeddings get_decoder set_decoder "
-    "resize_position_embeddings get_position_embeddings prune_heads device num_parameters "
+    "resize_position_embeddings get_position_embeddings prune_heads num_parameters "
     "estimate_tokens floating_point_ops gradient_checkpointing_enable gradient_checkpointing_disable "
-    "is_gradient_checkpointing _set_gradient_checkpointing enable_input_require_grads from_pretrained _from_config "
+    "is_gradient_checkpointing _set_gradient_checkpointing enable_input_require_grads from_pretrained "
     "save_pretrained push_to_hub can_generate dummy_inputs name_or_path generation_config warnings_issued "
     "set_attn_implementation get_memory_footprint retrieve_modules_from_names register_for_auto_class framework "
     "_gradient_checkpointing_func _convert_head_mask_to_5d _initialize_weights "
@@ -46,7 +46,10 @@ def missing(rw: Rewriter, node: cst.Attribute) -> None:
     raise Failure(node, "API004", what, "write what is needed of it into the class")
 
 
-_LOSSES = ("ForCausalLM", "ForConditionalGeneration", "ForMaskedLM", "ForTokenClassification")
+_LOSSES = (
+    "ForCausalLM ForConditionalGeneration ForMaskedLM ForTokenClassification ForQuestionAnswering "
+    "ForSequenceClassification ForImageClassification ForVideoClassification ForAudioClassification"
+).split()
 """What the class of a model is called whose loss stands here."""
 
 
@@ -87,6 +90,23 @@ def generating(rw: Rewriter, node: cst.ClassDef) -> None:
                 what = "generate() is transformers' own, and not converted: the port refuses it"
                 advice = "write the loop that generates"
                 rw.ctx.report(base, "API004", what, advice, severity="warning", blocks=False)
+
+
+@converts(cst.ClassDef, when=lambda ctx: any(word.startswith("GenericFor") for word in ctx.words))
+def headed(rw: Rewriter, node: cst.ClassDef) -> None:
+    """A class with one of the heads that models share, whose model is not known.
+
+    Raises:
+      Failure: no constructor makes it.
+    """
+    info = rw.ctx.facts.classes.get(node.name.value)
+    if info is None or _stands_in(info.name):
+        return
+    every = info.lineage()
+    shared = any("GenericFor" in one.name and _stands_in(one.name) for one in every)
+    if shared and not any({"score", "qa_outputs"} & set(one.attributes) for one in every):
+        what = f"the model of {node.name.value} is chosen by transformers and not converted"
+        raise Failure(node, "API004", what, "write a constructor that makes it")
 
 
 def _own(info: ClassInfo) -> list[ClassInfo]:

@@ -54,6 +54,53 @@ def causal_loss(
     return token_loss(logits, shift_labels.view(-1), num_items_in_batch, ignore_index)
 
 
+def masked_loss(logits, labels, vocab_size, num_items_in_batch=None, ignore_index=-100, **kwargs):
+    """Cross entropy of the tokens that were left out, (batch, length, vocabulary) and (batch, length)."""
+    logits = logits.float().view(-1, vocab_size)
+    return token_loss(logits, labels.view(-1), num_items_in_batch, ignore_index)
+
+
+def class_of_token_loss(logits, labels, config, num_items_in_batch=None, **kwargs):
+    """Cross entropy of the class of each token, (batch, length, classes) and (batch, length)."""
+    logits = logits.view(-1, config.num_labels).float()
+    return token_loss(logits, labels.view(-1), num_items_in_batch)
+
+
+def answer_loss(
+    start_logits, end_logits, start_positions, end_positions, num_items_in_batch=None, **kwargs
+):
+    """Cross entropy of where an answer begins and ends, each (batch, length); a place beyond is left out."""
+    if start_positions.dim() > 1:
+        start_positions = start_positions.squeeze(-1)
+    if end_positions.dim() > 1:
+        end_positions = end_positions.squeeze(-1)
+    beyond = start_logits.size(1)
+    start_positions = start_positions.clamp(0, beyond)
+    end_positions = end_positions.clamp(0, beyond)
+    start = token_loss(start_logits, start_positions, num_items_in_batch, beyond)
+    end = token_loss(end_logits, end_positions, num_items_in_batch, beyond)
+    return (start + end) / 2
+
+
+def class_loss(labels, pooled_logits, config, num_items_in_batch=None, **kwargs):
+    """The loss of classes, (batch, classes), by ``config.problem_type``, which follows from the first labels."""
+    if config.problem_type is None:
+        if config.num_labels == 1:
+            config.problem_type = "regression"
+        elif config.num_labels > 1 and labels.dtype in (torch.int64, torch.int32):
+            config.problem_type = "single_label_classification"
+        else:
+            config.problem_type = "multi_label_classification"
+    if config.problem_type == "regression":
+        if config.num_labels == 1:
+            return nn.functional.mse_loss(pooled_logits.squeeze(), labels.squeeze())
+        return nn.functional.mse_loss(pooled_logits, labels)
+    if config.problem_type == "single_label_classification":
+        logits = pooled_logits.view(-1, config.num_labels)
+        return token_loss(logits, labels.view(-1), num_items_in_batch)
+    return nn.functional.binary_cross_entropy_with_logits(pooled_logits, labels)
+
+
 ALL_ATTENTION_FUNCTIONS = {"sdpa": sdpa_attention_forward}
 """By the names that configurations give them; others are kernels of CUDA's."""
 
@@ -91,6 +138,15 @@ class PreTrainedModel(nn.Module):
             module.weight.data.fill_(1.0)
             module.bias.data.zero_()
 
+    @classmethod
+    def _from_config(cls, config, **kwargs):
+        """A model of a configuration."""
+        if kwargs.get("dtype") is not None or kwargs.get("torch_dtype") is not None:
+            raise NotImplementedError("a model of another dtype than the default is not converted")
+        if "attn_implementation" in kwargs:
+            config._attn_implementation = kwargs["attn_implementation"]
+        return cls(config)
+
     def resize_token_embeddings(self, *inputs, **kwargs):
         """Not converted: a model has the embeddings of its configuration."""
         raise NotImplementedError("the embeddings of a model are those of its configuration")
@@ -98,14 +154,19 @@ class PreTrainedModel(nn.Module):
     def warn_if_padding_and_no_attention_mask(self, input_ids, attention_mask):
         """Nothing but a warning."""
 
-    def loss_function(self, logits, labels, vocab_size=None, **kwargs):
+    def loss_function(self, *args, **kwargs):
         """The loss of a model with a head, by the name of its class."""
         name = type(self).__name__
         if "ForCausalLM" in name or "ForConditionalGeneration" in name:
-            return causal_loss(logits, labels, vocab_size, **kwargs)
-        if "ForMaskedLM" in name or "ForTokenClassification" in name:
-            size = logits.shape[-1] if vocab_size is None else vocab_size
-            return token_loss(logits.float().view(-1, size), labels.view(-1))
+            return causal_loss(*args, **kwargs)
+        if "ForMaskedLM" in name:
+            return masked_loss(*args, **kwargs)
+        if "ForTokenClassification" in name:
+            return class_of_token_loss(*args, **kwargs)
+        if "ForQuestionAnswering" in name:
+            return answer_loss(*args, **kwargs)
+        if any(f"For{of}Classification" in name for of in ("Sequence", "Image", "Video", "Audio")):
+            return class_loss(*args, **kwargs)
         raise NotImplementedError(f"the loss of {name} is not converted")
 
     @property
@@ -117,6 +178,11 @@ class PreTrainedModel(nn.Module):
     def dtype(self):
         """The dtype of its parameters."""
         return next(self.parameters()).dtype
+
+    @property
+    def device(self):
+        """The device of its parameters."""
+        return next(self.parameters()).device
 
     def create_extended_attention_mask_for_decoder(self, input_shape, attention_mask, device=None):
         """A mask of places, (batch, 1, length, keys), of those that come before as well."""

@@ -1,5 +1,6 @@
 """Outputs, decorators that document, and questions about what is installed."""
 
+import inspect
 from collections import OrderedDict
 from dataclasses import fields
 from functools import wraps
@@ -112,3 +113,53 @@ def torch_int(x):
 def torch_float(x):
     """A float."""
     return float(x)
+
+
+def filter_out_non_signature_kwargs(extra=None):
+    """A function takes what it knows of its keyword arguments."""
+
+    def filtered(function):
+        known = {*inspect.signature(function).parameters, *(extra or ())}
+
+        @wraps(function)
+        def wrapper(*args, **kwargs):
+            return function(*args, **{name: kwargs[name] for name in kwargs if name in known})
+
+        return wrapper
+
+    return filtered
+
+
+def is_torch_fx_proxy(x):
+    """Symbolic traces are torch's."""
+    return False
+
+
+def is_torch_xla_available():
+    """XLA is what a port runs on, not what torch runs on."""
+    return False
+
+
+def is_torch_npu_available():
+    """As the kernels of CUDA's."""
+    return False
+
+
+def is_torch_xpu_available():
+    """As the kernels of CUDA's."""
+    return False
+
+
+def is_ninja_available():
+    """What builds kernels of CUDA's."""
+    return False
+
+
+def is_torch_cuda_available():
+    """A port runs on XLA."""
+    return False
+
+
+def is_cuda_platform():
+    """A port runs on XLA."""
+    return False

@@ -1,17 +1,30 @@
 """Outputs, and what calls of models have in common."""
 
+from dataclasses import dataclass
 from functools import wraps
+from typing import Any
 
 from . import ModelOutput, TransformersKwargs, can_return_tuple, torch_float, torch_int
 
 __all__ = [
     "ModelOutput",
+    "OutputRecorder",
     "TransformersKwargs",
     "can_return_tuple",
     "check_model_inputs",
     "torch_float",
     "torch_int",
 ]
+
+
+@dataclass
+class OutputRecorder:
+    """What hooks of transformers record of layers of a class."""
+
+    target_class: type
+    index: int = 0
+    layer_name: Any = None
+    class_name: Any = None
 
 
 def check_model_inputs(func):
