@@ -16,10 +16,10 @@ from migrator.infer import kinds as k
 _FUNCTIONS = frozenset(
     f"torch.nn.functional.{name}"
     for name in "silu gelu relu sigmoid tanh dropout leaky_relu elu softplus relu6 hardswish mish linear".split()
-) | frozenset({"torch.sigmoid", "torch.tanh", "torch.relu"})
+) | frozenset({"torch.sigmoid", "torch.tanh", "torch.relu", "torch.square", "torch.erf"})
 """What looks at each row by itself, at any finite number."""
 _METHODS = frozenset(
-    "float half bfloat16 to type_as clone contiguous detach sigmoid tanh relu".split()
+    "float half bfloat16 to type_as clone contiguous detach sigmoid tanh relu square erf".split()
 )
 _LAYERS = frozenset(
     f"torch.nn.{name}"
@@ -162,6 +162,8 @@ class ByRow:
         func = node.func
         if name.startswith("Tensor.") and isinstance(func, cst.Attribute):
             return self._method(func, name.removeprefix("Tensor."), given)
+        if name == "torch.pow" and len(given) == 2 and self.of(given[0]) and is_power(given[1]):
+            return True
         by_row = [self.of(one) for one in given]
         if not by_row or not by_row[0] or any(by_row[1:]) or self.touches(func):
             raise NotByRow
@@ -189,7 +191,7 @@ class ByRow:
                 return True
             if axis == "-1" and (method == "unsqueeze" or self.is_wide(func.value)):
                 return True
-        if method in _METHODS:
+        if method in _METHODS or (method == "pow" and len(given) == 1 and is_power(given[0])):
             return True
         raise NotByRow
 
@@ -238,8 +240,10 @@ class ByRow:
 
     def _passes(self, info: FunctionInfo, place: int) -> bool:
         """Whether a function gives a row for each of what its parameter at a place has, whatever the others are."""
+        if info.settled is not None:
+            return info.settled.by_row and place == (info.owner is not None)
         params = [p.name.value for p in info.node.params.params]
-        if not isinstance(info.node.body, cst.IndentedBlock) or info.settled or info.generator:
+        if not isinstance(info.node.body, cst.IndentedBlock) or info.generator:
             return False
         if len(params) <= place or info.decorators:
             return False
@@ -354,4 +358,21 @@ class ByRow:
             elif name not in _FUNCTIONS and not name.endswith("()"):
                 within = []
             return any(map(self.is_wide, within))
+        return False
+
+
+def is_power(node: cst.BaseExpression) -> bool:
+    """A number that is written down as an exponent, with which every number has a power, and that a derivative."""
+    text = syntax.code(node)
+    return isinstance(node, (cst.Integer, cst.Float)) and float(text) in (1.0, 2.0, 3.0, 4.0)
+
+
+def is_by_row(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function, or a forward pass of one argument, gives a row for each of what it is given first."""
+    if info.owner is not None and (info.short != "forward" or len(info.node.params.params) != 2):
+        return False
+    try:
+        inner = ByRow(ctx, set(), set(), set(), axes=None)
+        return inner._passes(info, int(info.owner is not None))
+    except NotByRow:
         return False

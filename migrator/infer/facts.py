@@ -123,6 +123,8 @@ class SettledFunction:
     """A constructor of a module may run it, whatever else does."""
     asks: frozenset[str] = frozenset()
     """Of a method: the names of the methods that it calls of its own object."""
+    by_row: bool = False
+    """It gives a row for each of what it is given first (``migrator.convert.by_row``)."""
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,8 @@ def join(a: Kind, b: Kind) -> Kind:
 
 _MOST = 8
 """More classes than these are not told apart."""
+_MOST_MODULES = 16
+"""More modules than these: tables of activations have many."""
 
 
 def _classes(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
@@ -282,7 +284,7 @@ def _modules(a: Module, b: Module) -> tuple[Module, ...]:
         if one.cls == "torch.nn.Module" or "|" in one.cls or not isinstance(joined, Module):
             return ()
         found[one.cls] = joined
-    return tuple(found[cls] for cls in sorted(found)) if len(found) <= _MOST else ()
+    return tuple(found[cls] for cls in sorted(found)) if len(found) <= _MOST_MODULES else ()
 
 
 def _shallow(kind: Module) -> Module:

@@ -10,6 +10,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.by_row import is_by_row
 from migrator.convert.children import is_named
 from migrator.convert.context import Context
 from migrator.convert.kept import kept
@@ -138,6 +139,7 @@ class ForeignFunction(FunctionInfo):
             data["hands_keywords"],
             data["early"],
             frozenset(data["asks"]),
+            data["by_row"],
         )
         self.dirty = False
 
@@ -263,6 +265,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "only_trained": sorted(only_trained(ctx.facts, info)),
         "mutates": sorted(ctx.mutated.get(info, ())),
         "asks": sorted(asked_of_self(ctx.facts, info)),
+        "by_row": is_by_row(ctx, info),
     }
 
 

@@ -40,8 +40,8 @@ class ReLUSquaredActivation(nn.Module):
 class LaplaceActivation(nn.Module):
     """The distribution function of a normal distribution (Ma et al., 2023)."""
 
-    def forward(self, input, mu=0.707107, sigma=0.282095):
-        input = (input - mu).div(sigma * math.sqrt(2.0))
+    def forward(self, input):
+        input = (input - 0.707107) / (0.282095 * math.sqrt(2.0))
         return 0.5 * (1.0 + torch.erf(input))
 
 
