@@ -43,6 +43,11 @@ self.score = {nn}.Linear(config.hidden_size, config.num_labels)
 }
 """What the constructor of a head makes: the model, which is that of the configuration, and its last layer."""
 _KNOWN = frozenset({BASE, "GenerationMixin", "BackboneMixin", "object", *_HEADS})
+_OF_PARTS = f"""\
+for child in self.children():
+    if not isinstance(child, {BASE}):
+        child.apply(self._init_weights)"""
+"""A part that is a model has drawn its own weights."""
 _MOST = 8
 """Modules within one another that are looked into for the embedding."""
 
@@ -51,13 +56,15 @@ def as_built(tree: cst.Module, text: str) -> cst.Module:
     """The file with what ``post_init`` does in its place, where that is known."""
     if "transformers" not in text or not _imports_base(tree):
         return tree
+    if "def load_tf_weights" in text:
+        tree = without_readers(tree)
     if "(GenericFor" in text:
         tree = with_heads(tree, text)
         text += ".post_init()"
-    if ".post_init()" not in text or "tie_encoder_decoder" in text:
+    if ".post_init()" not in text:
         return tree
     classes = {node.name.value: node for node in tree.body if isinstance(node, cst.ClassDef)}
-    if not all(map(_ties_nothing_more, classes.values())):
+    if not all(_ties_nothing_more(classes, node) for node in classes.values()):
         return tree  # post_init() asks every part to
     made: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
     for node in classes.values():
@@ -67,6 +74,9 @@ def as_built(tree: cst.Module, text: str) -> cst.Module:
                 lines = _done(classes, node)
                 if lines is not None:
                     made[line] = lines
+                    tie = _methods(node).get("_tie_weights")
+                    if tie is not None:
+                        made[tie] = []
     if not made:
         return tree
 
@@ -80,6 +90,23 @@ def as_built(tree: cst.Module, text: str) -> cst.Module:
 
     found: cst.Module = visit(tree)
     return found
+
+
+def without_readers(tree: cst.Module) -> cst.Module:
+    """The file with functions that read checkpoints of TensorFlow, for ``from_pretrained``, which no port has, refusing."""
+    lines: list[Any] = []
+    for one in tree.body:
+        if isinstance(one, cst.FunctionDef) and one.name.value.startswith(READERS):
+            doc = [line for line in one.body.body[:1] if syntax.is_docstring(line)]
+            one = syntax.changed(one, body=cst.IndentedBlock([*doc, syntax.statement(_REFUSED)]))
+        lines.append(one)
+    found: cst.Module = syntax.changed(tree, body=lines)
+    return found
+
+
+READERS = "load_tf_weights"
+"""How functions are called that put the arrays of a checkpoint of TensorFlow into a model."""
+_REFUSED = 'raise NotImplementedError("checkpoints of TensorFlow are not read")'
 
 
 def with_heads(tree: cst.Module, text: str) -> cst.Module:
@@ -134,23 +161,83 @@ def _imports_base(tree: cst.Module) -> bool:
     return False
 
 
-def _ties_nothing_more(node: cst.ClassDef) -> bool:
-    """Whether ``_tie_weights`` of a class, if it has one, says what its constructor has said: what is tied then is tied."""
+def _ties_nothing_more(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> bool:
+    """Whether ``_tie_weights`` of a class, if it has one, says what its constructor has said, or what it says is known."""
     tie, init = _methods(node).get("_tie_weights"), _methods(node).get("__init__")
     if tie is None:
         return True
+    if _is_model(classes, node) and init is not None:
+        if any(isinstance(one, cst.SimpleStatementLine) and _asks(one) for one in init.body.body):
+            return _tied(classes, node, tie.body) is not None
     body = [one for one in tie.body.body if not syntax.is_docstring(one)]
     first = body[0] if len(body) == 1 else None
-    if isinstance(first, cst.If) and isinstance(first.orelse, cst.Else):
-        # the layers of a model that is built are on no meta device
-        meta = syntax.code(first.test).replace("'", '"').endswith('.device.type == "meta"')
-        body = list(first.orelse.body.body) if meta else body
+    if isinstance(first, cst.If) and isinstance(first.orelse, cst.Else) and _is_meta(first.test):
+        body = list(first.orelse.body.body)
     said = set(_lines(init.body.body)) if init is not None else set()
     for line in _lines(body):
         left, _, right = line.partition(" = ")
         if not right or not {f"{left} = {right}", f"{right} = {left}"} & said:
             return False
     return True
+
+
+def _is_meta(test: cst.BaseExpression) -> bool:
+    """Whether layers are asked if they are on no device, where those of a model that is built are not."""
+    text = syntax.code(test).replace("'", '"')
+    found = re.fullmatch(
+        r'[\w.]+\.device(\.type == "meta"| == torch\.device\(\s*"meta"\s*\))(\s+and .*)?',
+        text,
+        re.S,
+    )
+    return found is not None
+
+
+def _is_model(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> bool:
+    """Whether a class derives from ``PreTrainedModel``."""
+    chain, _ = _chain(classes, node)
+    names = (syntax.code(b.value).rpartition(".")[2] for one in chain for b in one.bases)
+    return BASE in names
+
+
+def _tied(
+    classes: dict[str, cst.ClassDef], node: cst.ClassDef, body: cst.BaseSuite
+) -> list[str] | None:
+    """What ``_tie_weights`` of a model does, line by line; None where that is not known."""
+    parts, found = dict(_assigned(_chain(classes, node)[0])), list[str]()
+    for one in body.body:
+        if syntax.is_docstring(one):
+            continue
+        if isinstance(one, cst.If) and one.orelse is None and not _is_meta(one.test):
+            inner = _tied(classes, node, one.body)
+            if inner is None:
+                return None
+            found += [
+                f"if {syntax.code(one.test)}:",
+                *(f"    {line}" for line in inner or ("pass",)),
+            ]
+            continue
+        if isinstance(one, cst.If) and isinstance(one.orelse, cst.Else) and _is_meta(one.test):
+            inner = _tied(classes, node, one.orelse.body)
+            if inner is None:
+                return None
+            found += inner
+            continue
+        text = next(_lines([one]), "")
+        several = re.fullmatch(r"self\._tie_or_clone_weights\((self[\w.]+), (self[\w.]+)\)", text)
+        part = re.fullmatch(r"self\.(\w+)\._tie_weights\(\)", text)
+        if several:
+            found.append(f"{several[1]}.weight = {several[2]}.weight")
+        elif part:
+            made = parts.get(part[1])
+            inner_class = (
+                classes.get(syntax.code(made.func)) if isinstance(made, cst.Call) else None
+            )
+            if inner_class is None or not _is_model(classes, inner_class):
+                return None
+            # it has tied its own where it was built
+        else:
+            return None
+    return found
 
 
 def _lines(body: Sequence[cst.CSTNode]) -> Iterator[str]:
@@ -192,9 +279,13 @@ def _done(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> list[cst.Base
     chain, known = _chain(classes, node)
     if not known or any(_method(chain, name) is not None for name in _OWN):
         return None
-    if not all(_drawn_alike(classes, chain, call) for call in _built(chain)):
-        return None
     lines = ["self.apply(self._init_weights)"]
+    otherwise = [call for call in _built(chain) if not _drawn_alike(classes, chain, call)]
+    if otherwise:
+        if any(all(call is not value for _, value in _assigned(chain)) for call in otherwise):
+            return None
+        lines = [_OF_PARTS, "self._init_weights(self)"]
+    tie = _methods(node).get("_tie_weights")
     output = _method(chain, "get_output_embeddings")
     has_head = output is None and any(name == "lm_head" for name, _ in _assigned(chain))
     if has_head and not any("lm_head.weight" in _class_text(one) for one in chain):
@@ -205,9 +296,13 @@ def _done(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> list[cst.Base
         if head is None or (embedding is None and head != "None"):
             return None
         if head != "None":
-            tie = f"self{head}.weight = self{embedding}.weight"
-            lines.append(f"if self.config.tie_word_embeddings:\n    {tie}")
-    return [cst.parse_statement(f"{line}\n") for line in lines]
+            said = f"self{head}.weight = self{embedding}.weight"
+            lines.append(f"if self.config.tie_word_embeddings:\n    {said}")
+    if tie is not None:
+        text = "\n".join(_tied(classes, node, tie.body) or ())
+        lines += [] if not text else [text]
+    every = cst.parse_module("".join(f"{line}\n" for line in lines)).body
+    return list(every)
 
 
 def _class_text(node: cst.ClassDef) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from migrator.absent import without_kernels
 from migrator.chosen_makers import called_apart
 from migrator.class_functions import said_static
 from migrator.data_views import by_parameter
@@ -114,7 +115,8 @@ class Source:
                 tree = called_apart(counted(by_place(tree, text), text), text)
                 tree = without_guards(by_parameter(tree, text), text)
                 tree = under_tests(over_all(as_numbers(tree, text), text), text)
-                self.tree = as_parameters(said_static(as_built(tree, text), text), text)
+                tree = as_built(without_kernels(tree, text), text)
+                self.tree = as_parameters(said_static(tree, text), text)
         except cst.ParserSyntaxError as error:
             raise _syntax_error(text, self.path, error) from error
         except RecursionError as error:
@@ -183,18 +185,21 @@ class Source:
             return {}
         places = dict(zip(own, theirs, strict=True))
         found: dict[cst.CSTNode, tuple[cst.CSTNode, int, int]] = {}
+        before = 1, 0
         for statement in statements:
             inner = next((one for one in self.index.below(statement) if parsed.has(one)), None)
             around = [*parsed.around(inner), inner] if inner is not None else []
             holder = next((one for one in reversed(around) if one in places), None)
-            if holder is None:
+            if holder is None:  # nobody wrote it: it stands behind what comes before it
+                found[statement] = statement, *before
                 continue
             other = places[holder]
             first = min([other.lineno, *[d.lineno for d in getattr(other, "decorator_list", [])]])
-            before = lines[first - 1][: other.col_offset].decode(errors="replace")
+            indent = lines[first - 1][: other.col_offset].decode(errors="replace")
             if isinstance(statement, cst.BaseCompoundStatement):
                 self._compound[statement] = _span_of(other, lines)
-            found[statement] = statement, first, len(before)
+            before = first, len(indent)
+            found[statement] = statement, *before
         return found
 
     def _statement_of(self, node: cst.CSTNode) -> tuple[cst.CSTNode, int, int] | None:

@@ -282,6 +282,14 @@ class Definitions(Statements):
         called = info.short == "__init__" and "called" in uses.get(name, ())
         if _is_module(hinted) and (_makes(default) or _makes(sites.get(name)) or called):
             hinted = k.UNKNOWN  # ``norm: nn.Module = nn.LayerNorm``: the class is meant
+        if isinstance(_plain(hinted), (k.Sequence, k.Tuple)):
+            found = uses.get(name, set())
+            if not found & _OF_SEQUENCES and (
+                "tensor" in found or isinstance(sites.get(name), k.Tensor)
+            ):
+                hinted = (
+                    k.TENSOR
+                )  # ``x: tuple[torch.Tensor]`` of what is used as one tensor, and given as one
         if not isinstance(hinted, k.Unknown) and not k.is_any_class(hinted):
             if default == k.NONE:
                 return k.join(hinted, k.NONE)
@@ -341,6 +349,10 @@ class Definitions(Statements):
         if param.annotation is not None and _is_of_numpy(param.annotation):
             found = found | {"numpy"}  # that it has a shape says nothing then
         return seen or info.evidence.get(name) or guess(found, forward)
+
+
+_OF_SEQUENCES = frozenset("iterated unpacked indexed container tested".split())
+"""What is done with several tensors."""
 
 
 def _is_of_numpy(hint: cst.Annotation) -> bool:

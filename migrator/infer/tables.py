@@ -144,11 +144,15 @@ def _at_top(facts: Facts, name: str) -> Iterator[cst.BaseExpression]:
 
 def _every(facts: Facts, function: FunctionInfo, name: str) -> list[cst.BaseExpression]:
     """What a function gives a name of its own."""
-    return [
-        node.value
-        for node in facts.tree.within(function.node.body, cst.Assign)
-        if any(_is_name(one.target, name) for one in node.targets)
-    ]
+    found = []
+    for node in facts.tree.within(function.node.body, cst.Assign, cst.AnnAssign):
+        if isinstance(node, cst.Assign):
+            given = any(_is_name(one.target, name) for one in node.targets)
+        else:
+            given = _is_name(node.target, name)
+        if given and node.value is not None:
+            found.append(node.value)
+    return found
 
 
 def initialises(facts: Facts, name: str) -> bool:
@@ -188,8 +192,7 @@ def looked_up(
       kept: follow a local name to the entry that it was given.
     """
     if isinstance(node, cst.Name):
-        value = _given(facts, function, node.value) if kept else None
-        return looked_up(facts, function, value, False) if value is not None else None
+        return _given(facts, function, node.value) if kept else None
     if isinstance(node, cst.Subscript):
         return _entries(facts, function, node.value)
     if not isinstance(node, cst.Call):
@@ -203,12 +206,29 @@ def looked_up(
     return None
 
 
-def _given(facts: Facts, function: FunctionInfo, name: str) -> cst.BaseExpression | None:
-    """The one value that a function gives a name of its own."""
-    if name in function.params:
-        return None
-    values = _every(facts, function, name)
-    return values[0] if len(values) == 1 else None
+def _given(facts: Facts, function: FunctionInfo, name: str) -> LookedUp | None:
+    """What a function gives a name of its own: entries of tables, or functions beside them; None where it is else."""
+    values = [] if name in function.params else _every(facts, function, name)
+    found = LookedUp()
+    tables = 0
+    for value in [one for several in values for one in _either(several)]:
+        entry = looked_up(facts, function, value, False)
+        kind = facts.kind(value)
+        if entry is not None:
+            tables += 1
+            found.entries += entry.entries
+            found.anything |= entry.anything
+        elif isinstance(kind, k.Function) and kind.name:
+            found.entries.append(kind)
+        else:
+            return None
+    return found if tables else None
+
+
+def _either(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+    if isinstance(value, cst.IfExp):
+        return (*_either(value.body), *_either(value.orelse))
+    return (value,)
 
 
 def _is_named(node: cst.CSTNode, *names: str) -> bool:

@@ -158,11 +158,16 @@ PreTrainedModel.post_init = post_init
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A library of that name which does with a model what transformers does."""
-    shutil.copytree(STAND_INS / "transformers", tmp_path / "lib/transformers")
-    with (tmp_path / "lib/transformers/__init__.py").open("a") as file:
+    yield from imported(tmp_path, monkeypatch)
+
+
+def imported(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """See ``library``."""
+    shutil.copytree(STAND_INS / "transformers", place / "lib/transformers")
+    with (place / "lib/transformers/__init__.py").open("a") as file:
         file.write(LIBRARY)
-    monkeypatch.syspath_prepend(str(tmp_path / "lib"))
-    yield tmp_path
+    monkeypatch.syspath_prepend(str(place / "lib"))
+    yield place
     for name in list(sys.modules):
         if name.partition(".")[0] in ("transformers", "transformers_flax", "net", "port"):
             del sys.modules[name]
@@ -251,36 +256,66 @@ def test_what_is_not_known_of_the_base_is_a_finding(name: str, tmp_path: Path) -
     assert found[0].path == str(tmp_path / "net.py")
 
 
+PARTS = """
+
+class Part(NetPreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.inner = nn.Linear(40, 40)
+        self.post_init()
+{own}
+
+class Outer(NetPreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.part = {part}
+        self.linear = nn.Linear(40, 40)
+        self.post_init()
+"""
+ONES = """
+    def _init_weights(self, module):
+        if isinstance(module, nn.Linear):
+            module.weight.data.fill_(1.0)
+"""
+
+
 @pytest.mark.parametrize(
-    ("config", "own", "alike"),
+    ("part", "own", "drawn"),
     [
-        ("config", "", True),
-        ("self.config", "", True),
-        ("config.inner", "", False),
-        ("config", "    def _init_weights(self, module):\n        pass\n", False),
+        ("Part(config)", "", (0.0, 0.3)),
+        ("Part(NetConfig(std=2.0))", "", (0.0, 2.0)),
+        ("Part(config)", ONES, (1.0, 0.0)),
+        ("nn.ModuleList([Part(NetConfig(std=2.0))])", "", None),
     ],
 )
 def test_a_part_that_is_a_model_draws_its_own_weights(
-    config: str, own: str, alike: bool, tmp_path: Path
+    part: str,
+    own: str,
+    drawn: tuple[float, float] | None,
+    library: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    part = "\n\nclass Part(NetPreTrainedModel):\n    def __init__(self, config):\n        super().__init__(config)\n        self.inner = nn.Linear(2, 2)\n        self.post_init()\n\n"
-    text = (
-        HEAD
-        + part
-        + own
-        + LM.format(bias="").replace(
-            "NetModel(config)", f"NetModel(config)\n        self.part = Part({config})"
-        )
-    )
-    (tmp_path / "net.py").write_text(text)
-    done = convert_path([tmp_path / "net.py"], None)
-    assert done.complete is alike
-    assert {f.rule for f in done.findings if f.blocks} == (set() if alike else {"API004"})
+    text = HEAD + PARTS.format(part=part, own=own)
+    if drawn is None:
+        (library / "net.py").write_text(text)
+        done = convert_path([library / "net.py"], None)
+        assert {f.rule for f in done.findings if f.blocks} == {"API004"}
+        return
+    _, ours = both(library, text, monkeypatch)
+    port = ours.Outer(ours.NetConfig(), rngs=nnx.Rngs(0))
+    weight = np.asarray(port.part.inner.kernel[...])
+    np.testing.assert_allclose((weight.mean(), weight.std()), drawn, atol=0.15)
+    np.testing.assert_allclose(np.asarray(port.linear.kernel[...]).std(), 0.3, atol=0.05)
 
 
 @pytest.mark.parametrize(
     ("name", "known"),
-    [("NetForCausalLM", True), ("NetForMaskedLM", True), ("NetForRanking", False)],
+    [
+        ("NetForCausalLM", True),
+        ("NetForMaskedLM", True),
+        ("NetLMHeadModel", True),
+        ("NetForObjectDetection", False),
+    ],
 )
 def test_a_loss_goes_by_the_name_of_the_class(name: str, known: bool, tmp_path: Path) -> None:
     more = "\n    def more(self, logits, labels):\n        return self.loss_function(logits, labels, 20)\n"

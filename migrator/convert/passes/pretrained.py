@@ -9,11 +9,11 @@ from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
-from migrator.pretrained import BASE
+from migrator.pretrained import BASE, READERS
 
 _MISSING = (
     "post_init init_weights initialize_weights tie_weights _tie_weights _tie_or_clone_weights "
-    "get_input_embeddings set_input_embeddings get_output_embeddings set_output_embeddings get_decoder set_decoder "
+    "set_input_embeddings get_output_embeddings set_output_embeddings set_decoder "
     "resize_position_embeddings get_position_embeddings prune_heads num_parameters "
     "estimate_tokens floating_point_ops gradient_checkpointing_enable gradient_checkpointing_disable "
     "is_gradient_checkpointing _set_gradient_checkpointing enable_input_require_grads from_pretrained "
@@ -46,11 +46,8 @@ def missing(rw: Rewriter, node: cst.Attribute) -> None:
     raise Failure(node, "API004", what, "write what is needed of it into the class")
 
 
-_LOSSES = (
-    "ForCausalLM ForConditionalGeneration ForMaskedLM ForTokenClassification ForQuestionAnswering "
-    "ForSequenceClassification ForImageClassification ForVideoClassification ForAudioClassification"
-).split()
-"""What the class of a model is called whose loss stands here."""
+_LOSSES = ("ForSegmentation", "ForObjectDetection")
+"""What the class of a model is called whose loss does not stand here."""
 
 
 @converts(cst.Call, named=("loss_function",))
@@ -66,7 +63,7 @@ def loss(rw: Rewriter, node: cst.Call) -> None:
     if not _derives(info):
         return
     own = any("loss_function" in (*one.methods, *one.attributes) for one in _own(info))
-    if not own and not any(word in info.node.name.value for word in _LOSSES):
+    if not own and any(word in info.node.name.value for word in _LOSSES):
         what = f"the loss of {info.node.name.value} is chosen by transformers and not converted"
         raise Failure(node, "API004", what, "call the loss itself")
 
@@ -77,6 +74,15 @@ def recorded(rw: Rewriter, node: cst.FunctionDef) -> None:
     if any("check_model_inputs" in syntax.names(one.decorator) for one in node.decorators):
         what = "output_hidden_states and output_attentions are recorded by hooks here: the port refuses them"
         advice = "return what is needed from the layers"
+        rw.ctx.report(node, "API004", what, advice, severity="warning", blocks=False)
+
+
+@converts(cst.FunctionDef, when=lambda ctx: any(word.startswith(READERS) for word in ctx.words))
+def reading(rw: Rewriter, node: cst.FunctionDef) -> None:
+    """A function that reads checkpoints of TensorFlow (``migrator.pretrained``)."""
+    if node.name.value.startswith(READERS) and "NotImplementedError" in syntax.names(node.body):
+        what = "checkpoints of TensorFlow are read into models of torch: the port refuses them"
+        advice = "read one with transformers and torch, and save a state_dict"
         rw.ctx.report(node, "API004", what, advice, severity="warning", blocks=False)
 
 
@@ -99,7 +105,7 @@ def headed(rw: Rewriter, node: cst.ClassDef) -> None:
     Raises:
       Failure: no constructor makes it.
     """
-    info = rw.ctx.facts.classes.get(node.name.value)
+    info = next((c for c in rw.ctx.facts.classes.values() if c.node is node), None)
     if info is None or _stands_in(info.name):
         return
     every = info.lineage()

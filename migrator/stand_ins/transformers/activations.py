@@ -67,6 +67,26 @@ ACT2FN = {
     "tanh": nn.Tanh(),
 }
 
+ACT2CLS = {
+    "gelu": nn.GELU,
+    "gelu_fast": FastGELUActivation,
+    "gelu_new": NewGELUActivation,
+    "gelu_accurate": NewGELUActivation,
+    "laplace": LaplaceActivation,
+    "leaky_relu": nn.LeakyReLU,
+    "linear": nn.Identity,
+    "mish": nn.Mish,
+    "quick_gelu": QuickGELUActivation,
+    "relu": nn.ReLU,
+    "relu2": ReLUSquaredActivation,
+    "relu6": nn.ReLU6,
+    "sigmoid": nn.Sigmoid,
+    "silu": nn.SiLU,
+    "swish": nn.SiLU,
+    "tanh": nn.Tanh,
+}
+"""Their classes."""
+
 
 def get_activation(activation_string):
     """The activation of a name."""
@@ -80,3 +100,5 @@ gelu = get_activation("gelu")
 gelu_fast = get_activation("gelu_fast")
 quick_gelu = get_activation("quick_gelu")
 silu = get_activation("silu")
+mish = get_activation("mish")
+linear_act = get_activation("linear")

@@ -6,6 +6,7 @@ from .utils import (
     add_start_docstrings,
     add_start_docstrings_to_model_forward,
     replace_return_docstrings,
+    requires_backends,
 )
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "add_start_docstrings",
     "add_start_docstrings_to_model_forward",
     "replace_return_docstrings",
+    "requires_backends",
 ]

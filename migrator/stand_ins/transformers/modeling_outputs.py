@@ -352,3 +352,154 @@ class MaskedImageModelingOutput(ModelOutput):
     reconstruction: torch.FloatTensor | None = None
     hidden_states: tuple | None = None
     attentions: tuple | None = None
+
+
+@dataclass
+class BaseModelOutputWithPoolingAndProjection(ModelOutput):
+    """Output of a model."""
+
+    last_hidden_state: torch.FloatTensor | None = None
+    pooler_output: torch.FloatTensor | None = None
+    hidden_states: tuple | None = None
+    attentions: tuple | None = None
+    projection_state: tuple | None = None
+
+
+@dataclass
+class ImageSuperResolutionOutput(ModelOutput):
+    """Output of a model."""
+
+    loss: torch.FloatTensor | None = None
+    reconstruction: torch.FloatTensor | None = None
+    hidden_states: tuple | None = None
+    attentions: tuple | None = None
+
+
+@dataclass
+class MoECausalLMOutputWithPast(ModelOutput):
+    """Output of a model."""
+
+    loss: torch.FloatTensor | None = None
+    logits: torch.FloatTensor | None = None
+    past_key_values: tuple | None = None
+    hidden_states: tuple | None = None
+    attentions: tuple | None = None
+    z_loss: torch.FloatTensor | None = None
+    aux_loss: torch.FloatTensor | None = None
+    router_logits: tuple | None = None
+
+
+@dataclass
+class MoEModelOutput(ModelOutput):
+    """Output of a model."""
+
+    last_hidden_state: torch.FloatTensor | None = None
+    hidden_states: tuple | None = None
+    attentions: tuple | None = None
+    router_probs: tuple | None = None
+
+
+@dataclass
+class MoEModelOutputWithPastAndCrossAttentions(ModelOutput):
+    """Output of a model."""
+
+    last_hidden_state: torch.FloatTensor | None = None
+    past_key_values: tuple | None = None
+    hidden_states: tuple | None = None
+    attentions: tuple | None = None
+    cross_attentions: tuple | None = None
+    router_probs: tuple | None = None
+
+
+@dataclass
+class SampleTSPredictionOutput(ModelOutput):
+    """Output of a model."""
+
+    sequences: torch.FloatTensor | None = None
+
+
+@dataclass
+class Seq2SeqMoEModelOutput(ModelOutput):
+    """Output of a model."""
+
+    last_hidden_state: torch.FloatTensor | None = None
+    past_key_values: tuple | None = None
+    decoder_hidden_states: tuple | None = None
+    decoder_attentions: tuple | None = None
+    decoder_router_logits: tuple | None = None
+    cross_attentions: tuple | None = None
+    encoder_last_hidden_state: torch.FloatTensor | None = None
+    encoder_hidden_states: tuple | None = None
+    encoder_attentions: tuple | None = None
+    encoder_router_logits: tuple | None = None
+
+
+@dataclass
+class Seq2SeqMoEOutput(ModelOutput):
+    """Output of a model."""
+
+    loss: torch.FloatTensor | None = None
+    logits: torch.FloatTensor | None = None
+    encoder_z_loss: torch.FloatTensor | None = None
+    decoder_z_loss: torch.FloatTensor | None = None
+    encoder_aux_loss: torch.FloatTensor | None = None
+    decoder_aux_loss: torch.FloatTensor | None = None
+    past_key_values: tuple | None = None
+    decoder_hidden_states: tuple | None = None
+    decoder_attentions: tuple | None = None
+    decoder_router_logits: tuple | None = None
+    cross_attentions: tuple | None = None
+    encoder_last_hidden_state: torch.FloatTensor | None = None
+    encoder_hidden_states: tuple | None = None
+    encoder_attentions: tuple | None = None
+    encoder_router_logits: tuple | None = None
+
+
+@dataclass
+class Seq2SeqSpectrogramOutput(ModelOutput):
+    """Output of a model."""
+
+    loss: torch.FloatTensor | None = None
+    spectrogram: torch.FloatTensor | None = None
+    past_key_values: tuple | None = None
+    decoder_hidden_states: tuple | None = None
+    decoder_attentions: tuple | None = None
+    cross_attentions: tuple | None = None
+    encoder_last_hidden_state: torch.FloatTensor | None = None
+    encoder_hidden_states: tuple | None = None
+    encoder_attentions: tuple | None = None
+
+
+@dataclass
+class Seq2SeqTSModelOutput(ModelOutput):
+    """Output of a model."""
+
+    last_hidden_state: torch.FloatTensor | None = None
+    past_key_values: tuple | None = None
+    decoder_hidden_states: tuple | None = None
+    decoder_attentions: tuple | None = None
+    cross_attentions: tuple | None = None
+    encoder_last_hidden_state: torch.FloatTensor | None = None
+    encoder_hidden_states: tuple | None = None
+    encoder_attentions: tuple | None = None
+    loc: torch.FloatTensor | None = None
+    scale: torch.FloatTensor | None = None
+    static_features: torch.FloatTensor | None = None
+
+
+@dataclass
+class Seq2SeqTSPredictionOutput(ModelOutput):
+    """Output of a model."""
+
+    loss: torch.FloatTensor | None = None
+    params: tuple | None = None
+    past_key_values: tuple | None = None
+    decoder_hidden_states: tuple | None = None
+    decoder_attentions: tuple | None = None
+    cross_attentions: tuple | None = None
+    encoder_last_hidden_state: torch.FloatTensor | None = None
+    encoder_hidden_states: tuple | None = None
+    encoder_attentions: tuple | None = None
+    loc: torch.FloatTensor | None = None
+    scale: torch.FloatTensor | None = None
+    static_features: torch.FloatTensor | None = None

@@ -120,6 +120,9 @@ class PreTrainedModel(nn.Module):
     def __init__(self, config, *inputs, **kwargs):
         super().__init__()
         self.config = config
+        both = getattr(config, "is_encoder_decoder", False)
+        if both and getattr(config, "tie_encoder_decoder", False):
+            raise NotImplementedError("an encoder that is tied to its decoder is not converted")
         if getattr(config, "_attn_implementation", None) is None:
             config._attn_implementation = "sdpa" if self._supports_sdpa else "eager"
 
@@ -147,6 +150,30 @@ class PreTrainedModel(nn.Module):
             config._attn_implementation = kwargs["attn_implementation"]
         return cls(config)
 
+    def get_input_embeddings(self):
+        """The layer that looks up what a model is given."""
+        found = getattr(self, getattr(self, "_input_embed_layer", "embed_tokens"), None)
+        if found is not None:
+            return found
+        inner = getattr(self, "model", None)
+        if inner is not None and hasattr(inner, "embed_tokens"):
+            return inner.embed_tokens
+        base = getattr(self, self.base_model_prefix, None)
+        if base is not None and base is not self:
+            return base.get_input_embeddings()
+        raise NotImplementedError(f"the embeddings of {type(self).__name__} are not known")
+
+    def get_decoder(self):
+        """The part that draws texts."""
+        if hasattr(self, "decoder"):
+            return self.decoder
+        inner = getattr(self, "model", None)
+        if inner is None:
+            return self
+        if hasattr(inner, "get_decoder") and type(inner) is not type(self):
+            return inner.get_decoder()
+        return inner
+
     def resize_token_embeddings(self, *inputs, **kwargs):
         """Not converted: a model has the embeddings of its configuration."""
         raise NotImplementedError("the embeddings of a model are those of its configuration")
@@ -157,8 +184,6 @@ class PreTrainedModel(nn.Module):
     def loss_function(self, *args, **kwargs):
         """The loss of a model with a head, by the name of its class."""
         name = type(self).__name__
-        if "ForCausalLM" in name or "ForConditionalGeneration" in name:
-            return causal_loss(*args, **kwargs)
         if "ForMaskedLM" in name:
             return masked_loss(*args, **kwargs)
         if "ForTokenClassification" in name:
@@ -167,7 +192,9 @@ class PreTrainedModel(nn.Module):
             return answer_loss(*args, **kwargs)
         if any(f"For{of}Classification" in name for of in ("Sequence", "Image", "Video", "Audio")):
             return class_loss(*args, **kwargs)
-        raise NotImplementedError(f"the loss of {name} is not converted")
+        if "ForSegmentation" in name or "ForObjectDetection" in name:
+            raise NotImplementedError(f"the loss of {name} is not converted")
+        return causal_loss(*args, **kwargs)
 
     @property
     def base_model(self):

@@ -53,3 +53,22 @@ def find_pruneable_heads_and_indices(heads, n_heads, head_size, already_pruned_h
 def prune_linear_layer(layer, index, dim=0):
     """Not converted: the layers of a model are those of its configuration."""
     raise NotImplementedError("heads of a model of transformers are not taken out")
+
+
+def compile_compatible_method_lru_cache(*lru_args, **lru_kwargs):
+    """A method may keep what it has given, which it gives again."""
+
+    def kept(method):
+        return method
+
+    return kept
+
+
+def isin_mps_friendly(elements, test_elements):
+    """Whether each is one of those."""
+    return torch.isin(elements, test_elements)
+
+
+def prune_conv1d_layer(layer, index, dim=1):
+    """As above."""
+    raise NotImplementedError("heads of a model of transformers are not taken out")

@@ -163,3 +163,37 @@ def is_torch_cuda_available():
 def is_cuda_platform():
     """A port runs on XLA."""
     return False
+
+
+def is_flash_attn_3_available():
+    """The kernels of flash-attn are CUDA's."""
+    return False
+
+
+def is_kernels_available():
+    """Kernels are CUDA's."""
+    return False
+
+
+def is_accelerate_available():
+    """What parts a model among devices of torch's."""
+    return False
+
+
+def is_peft_available():
+    """What puts layers of its own into models of torch's."""
+    return False
+
+
+def is_bitsandbytes_available():
+    """Kernels are CUDA's."""
+    return False
+
+
+def is_torch_available():
+    """What is asked before torch is imported."""
+    return True
+
+
+def requires_backends(obj, backends):
+    """What a model needs is asked for where it is used."""

@@ -1,9 +1,15 @@
 """Questions about what is installed: kernels of CUDA's are not."""
 
 from . import (
+    is_accelerate_available,
+    is_bitsandbytes_available,
     is_cuda_platform,
     is_flash_attn_2_available,
+    is_flash_attn_3_available,
+    is_kernels_available,
     is_ninja_available,
+    is_peft_available,
+    is_torch_available,
     is_torch_cuda_available,
     is_torch_flex_attn_available,
     is_torch_fx_available,
@@ -12,15 +18,22 @@ from . import (
     is_torch_xla_available,
     is_torch_xpu_available,
     is_torchdynamo_compiling,
+    requires_backends,
 )
 
 __all__ = [
+    "is_accelerate_available",
+    "is_bitsandbytes_available",
     "is_causal_conv1d_available",
     "is_cuda_platform",
     "is_flash_attn_2_available",
+    "is_flash_attn_3_available",
+    "is_kernels_available",
     "is_mamba_2_ssm_available",
     "is_mamba_ssm_available",
     "is_ninja_available",
+    "is_peft_available",
+    "is_torch_available",
     "is_torch_cuda_available",
     "is_torch_flex_attn_available",
     "is_torch_fx_available",
@@ -30,6 +43,7 @@ __all__ = [
     "is_torch_xpu_available",
     "is_torchdynamo_compiling",
     "is_triton_available",
+    "requires_backends",
 ]
 
 
