@@ -61,7 +61,7 @@ def as_built(tree: cst.Module, text: str) -> cst.Module:
     if "(GenericFor" in text:
         tree = with_heads(tree, text)
         text += ".post_init()"
-    if ".post_init()" not in text:
+    if ".post_init()" not in text and ".init_weights()" not in text:
         return tree
     classes = {node.name.value: node for node in tree.body if isinstance(node, cst.ClassDef)}
     if not all(_ties_nothing_more(classes, node) for node in classes.values()):
@@ -248,7 +248,9 @@ def _lines(body: Sequence[cst.CSTNode]) -> Iterator[str]:
 
 
 def _asks(line: cst.SimpleStatementLine) -> bool:
-    return len(line.body) == 1 and syntax.code(line.body[0]) == "self.post_init()"
+    """``self.post_init()``, and as older releases have it."""
+    asked = syntax.code(line.body[0]) if len(line.body) == 1 else ""
+    return asked in ("self.post_init()", "self.init_weights()")
 
 
 def _methods(node: cst.ClassDef) -> dict[str, cst.FunctionDef]:

@@ -99,6 +99,12 @@ def is_autocast_enabled(device_type=None) -> Bool:
     return False
 
 
+@op("torch.fx.wrap", example={"torch.fx.wrap(x)": "x"})
+def fx_wrap(fn_or_name):
+    """``fn_or_name`` itself: what a symbolic trace of torch's does not look into, JAX does."""
+    return fn_or_name
+
+
 @op("torch.compiler.disable", "torch._dynamo.disable", example={"torch.compiler.disable(x)": "x"})
 def compiler_disable(fn=None, recursive=True, *, reason=None):
     """``fn`` itself, or the decorator that gives it back: what is compiled is chosen by ``nnx.jit``."""

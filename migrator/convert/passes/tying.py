@@ -282,6 +282,7 @@ def _asked_for(
     plain = isinstance(kind, k.Module) and ("bias", False) in kind.args
     known = alike(ctx) if plain and "isinstance(" in ctx.source.text else []
     known += earlier(ctx, info, tie)
+    known += [one for one in ctx.source.index.of_type(cst.Call) if _is_gradient(ctx, one)]
     passed = {ctx.source.span(one).line for one in known if isinstance(one, cst.Call)}
     for number, line in enumerate(ctx.source.text.split("\n"), 1):
         found = _ASKING.search(line)
@@ -294,6 +295,16 @@ def _asked_for(
             if len(call.args) != 2 or not _is_no_linear(ctx, call.args[1].value):
                 return f"line {ctx.source.span(call).line} asks for layers by their class"
     return None
+
+
+def _is_gradient(ctx: Context, call: cst.Call) -> bool:
+    """``Gelu.apply(x)`` of an autograd function, which goes through no layers."""
+    func = call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value != "apply":
+        return False
+    kind = ctx.kind(func.value)
+    info = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+    return info is not None and info.gradient
 
 
 def _is_plain_base(info: ClassInfo) -> bool:
