@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set, Sized
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ import torch
 def flatten(value: Any, path: str = "") -> dict[str, Any]:
     """``(x, {"loss": y})`` → ``{"[0]": x, "[1].loss": y}``; leaves are left as they are.
 
-    Tuples, lists and named tuples count as the same structure, and so do dicts and dataclasses. A None, which
+    Tuples, lists and named tuples count as the same structure, and so do dicts and dataclasses; an object that says how
+    many things it has and gives them one by one, as a cache of keys and values, is a sequence of them. A None, which
     is no number, shows in the path (``"[1] is None"``) with an empty array as its value.
     """
     if value is None:
@@ -28,6 +29,10 @@ def flatten(value: Any, path: str = "") -> dict[str, Any]:
         return {f"{path or 'output'} is {value!r}": np.zeros(0, np.float32)}
     elif hasattr(value, "dtype") or isinstance(value, bool | int | float | complex):
         return {path or "output": value}
+    elif (
+        hasattr(type(value), "__iter__") and isinstance(value, Sized) and not isinstance(value, Set)
+    ):
+        parts = [(f"{path}[{index}]", part) for index, part in enumerate(value)]
     else:
         raise TypeError(f"cannot compare a {type(value).__name__} ({path or 'output'})")
     if not parts:

@@ -150,7 +150,11 @@ class Narrowing(Calls):
         if len(names) > 1 and all(n.startswith(LAYERS) for n in names):
             return {path: k.Module("|".join(names))}
         if len(names) > 1:
-            return {}
+            several = [self.instance_of(name) for name in names]
+            own = [m for m in several if isinstance(m, k.Module) and m.cls in self.facts.classes]
+            if len(own) < len(several):
+                return {}
+            return {path: k.Module("torch.nn.Module", among=tuple(own))}
         made, known = self.instance_of(names[0]), self.facts.kind(tested)
         known = known.inner if isinstance(known, k.Optional) else known
         # what is known of a tensor already says more: its rank, that it is a parameter

@@ -128,6 +128,7 @@ class DecPreTrainedModel(PreTrainedModel):
     config_class = DecConfig
     base_model_prefix = "model"
     _supports_sdpa = True
+    _can_record_outputs = {"hidden_states": Layer, "attentions": Attention}
 
 
 class DecModel(DecPreTrainedModel):

@@ -115,6 +115,25 @@ def headed(rw: Rewriter, node: cst.ClassDef) -> None:
         raise Failure(node, "API004", what, "write a constructor that makes it")
 
 
+@converts(cst.Subscript, when=lambda ctx: not ctx.words.isdisjoint(("ACT2FN", "ACT2CLS")))
+def activation(rw: Rewriter, node: cst.Subscript) -> None:
+    """``ACT2CLS["xielu"]``, which is written down.
+
+    Raises:
+      Failure: it does not stand here.
+    """
+    asked = node.slice[0].slice
+    if not isinstance(node.value, cst.Name) or not isinstance(asked, cst.Index):
+        return
+    kind, key = rw.ctx.kind(node.value), asked.value
+    if node.value.value not in ("ACT2FN", "ACT2CLS") or not isinstance(kind, k.Mapping):
+        return
+    known = {name for name, _ in kind.items}
+    if known and isinstance(key, cst.SimpleString) and key.evaluated_value not in known:
+        what = f"the activation {syntax.code(key)} of transformers is not converted"
+        raise Failure(node, "API004", what, "write it into the file")
+
+
 def _own(info: ClassInfo) -> list[ClassInfo]:
     return [one for one in info.lineage() if not _stands_in(one.name)]
 

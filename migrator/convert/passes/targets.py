@@ -225,6 +225,9 @@ def assign(
                 value = cst.Attribute(_atom(value), cst.Name("T"))
             value = past_gradient(rw, target, dereferenced(reference), value, data)
             return [_assign(dereferenced(reference), value)]
+        if data and _is_own_parameter(ctx, target):
+            read = dereferenced(rw.rebuild(target))
+            return [_assign(read, past_gradient(rw, target, read, value, data))]
         if isinstance(ctx.kind(target), k.Tensor) and ctx.class_of(ctx.kind(target.value)):
             read = rw.rebuild(target)
             return [_assign(read, past_gradient(rw, target, read, value, data))]
@@ -253,6 +256,25 @@ def assign(
     if shown is not None:
         return assign(rw, *shown, data=data)
     raise _through_view(target)
+
+
+def _is_own_parameter(ctx: Context, target: cst.Attribute) -> bool:
+    """``module.gamma`` of one or several own classes, each of which has a parameter there, or a number, which has no data."""
+    from migrator.convert.passes.held import assigned
+
+    kind = ctx.kind(target.value)
+    if not isinstance(kind, k.Module):
+        return False
+    names = [one.cls for one in kind.among] or kind.cls.split("|")
+    for info in map(ctx.facts.classes.get, names):
+        if info is None or info.torch_base != "torch.nn.Module" or info.settled is not None:
+            return False
+        given = [ctx.kind(value) for value in assigned(ctx, info, target.attr.value)]
+        held = [one for one in given if isinstance(one, k.Tensor) and one.role == "param"]
+        rest = [one for one in given if one not in held and one != k.NONE]
+        if not held or not all(k.scalar_type(one) for one in rest):
+            return False
+    return True
 
 
 def _check_kept(ctx: Context, target: cst.BaseExpression) -> None:
