@@ -97,7 +97,7 @@ def without_readers(tree: cst.Module) -> cst.Module:
     lines: list[Any] = []
     for one in tree.body:
         if isinstance(one, cst.FunctionDef) and one.name.value.startswith(READERS):
-            doc = [line for line in one.body.body[:1] if syntax.is_docstring(line)]
+            doc: list[Any] = [line for line in one.body.body[:1] if syntax.is_docstring(line)]
             one = syntax.changed(one, body=cst.IndentedBlock([*doc, syntax.statement(_REFUSED)]))
         lines.append(one)
     found: cst.Module = syntax.changed(tree, body=lines)

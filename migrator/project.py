@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -348,6 +349,9 @@ def convert_path(
     return _written(files, notes, out, force, convert)
 
 
+_GAP = re.compile(r"\n{4,}")
+
+
 def _convert_copies(
     copies: Followed,
     out: Path | None,
@@ -366,7 +370,8 @@ def _convert_copies(
     for i, one in enumerate(done.files):
         origin = copies.origins[one.file.path]
         findings = tuple(replace(f, path=str(origin.path)) for f in one.findings)
-        done.files[i] = replace(one, file=origin, findings=findings)
+        code = _GAP.sub("\n\n\n", one.code) if one.file.path in copies.shortened else one.code
+        done.files[i] = replace(one, file=origin, findings=findings, code=code)
     return done
 
 

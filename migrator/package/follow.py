@@ -156,9 +156,21 @@ class Library:
             package = module in packages
             place = Path(*parts, "__init__.py") if package else Path(*parts).with_suffix(".py")
             if module in self.files:
-                yield place, read_text(self.paths[module])
+                yield place, self._text(module)
             else:
                 yield place, self._init(module)
+
+    def _text(self, module: str) -> str:
+        """The source of a file that is taken."""
+        return read_text(self.paths[module])
+
+    def origin(self, place: Path) -> Path:
+        """Where a file is that is taken to a place below the copy."""
+        return self.root / place
+
+    def shortens(self, place: Path) -> bool:
+        """Whether parts of a file are left out, of which there are empty lines."""
+        return False
 
     def _init(self, package: str) -> str:
         """An ``__init__`` with the names that are asked of it."""
@@ -275,7 +287,7 @@ def redirected(text: str, libraries: Sequence[Redirect]) -> str:
             names = [f"{node.module}.{a.name}" for a in node.names]
             one = next((r for r in libraries if any(map(r.covers, names))), None)
             if one is not None and one.has is not None and not all(map(one.covers, names)):
-                _replace(lines, node, _parted(node, one))
+                replace_lines(lines, node, _parted(node, one))
             elif one is not None:
                 line = lines[node.lineno - 1]
                 target = one.dots + ".".join([one.copy, *([rest] if rest else [])])
@@ -285,11 +297,11 @@ def redirected(text: str, libraries: Sequence[Redirect]) -> str:
         elif isinstance(node, ast.Import):
             if any(r.covers(a.name) for a in node.names for r in libraries):
                 made = "; ".join(_plain_import(a, libraries) for a in node.names)
-                _replace(lines, node, made)
+                replace_lines(lines, node, made)
     return "".join(lines)
 
 
-def _replace(lines: list[str], node: ast.stmt, made: str) -> None:
+def replace_lines(lines: list[str], node: ast.stmt, made: str) -> None:
     """Write a statement anew on its first line; those that it went on over become empty."""
     last = node.end_lineno or node.lineno
     end = lines[last - 1][node.end_col_offset :]
@@ -331,11 +343,13 @@ class Followed:
       files: all of them, in the order of the project's, then the libraries'.
       origins: copy → the file it was made from, of which no line has moved; or the one that it stands for.
       roots: the directories of the libraries.
+      shortened: copies of which parts are left out, that have no lines for them in the output.
     """
 
     files: list[File]
     origins: dict[Path, File]
     roots: list[Path] = field(default_factory=list)
+    shortened: set[Path] = field(default_factory=set)
 
     @property
     def sources(self) -> list[File]:
@@ -343,10 +357,21 @@ class Followed:
         return [self.origins[file.path] for file in self.files]
 
 
+def _library(name: str) -> Library:
+    """What ``--follow NAME`` takes files of."""
+    from migrator.package.model_files import ModelFiles
+
+    top = name.partition(".")[0]
+    root, stand_in = library_root(top), STAND_INS / top
+    if stand_in.is_dir():
+        return ModelFiles(top, stand_in, top, installed=root)
+    return Library(top, root, name)
+
+
 def followed(files: Sequence[File], names: Iterable[str], directory: Path) -> Followed:
     """Copy a project, and what it reaches of libraries, to a directory with the imports redirected."""
     names = list(names)
-    libraries = [Library(n.partition(".")[0], library_root(n.partition(".")[0]), n) for n in names]
+    libraries = [_library(name) for name in names]
     texts = {file: _text(file.path) for file in files}
     for library in libraries:
         for text in texts.values():
@@ -363,6 +388,7 @@ def followed(files: Sequence[File], names: Iterable[str], directory: Path) -> Fo
         directory = directory / files[0].path.resolve().parents[len(files[0].name.parts) - 1].name
     made: list[File] = []
     origins: dict[Path, File] = {}
+    shortened: set[Path] = set()
 
     def put(name: Path, text: str | None, origin: Path) -> None:
         place = directory / name
@@ -380,5 +406,8 @@ def followed(files: Sequence[File], names: Iterable[str], directory: Path) -> Fo
         put(file.name, text, file.path)
     for library in libraries:
         for place, text in library.texts():
-            put(Path(copied_name(library.name)) / place, text, library.root / place)
-    return Followed(made, origins, [library.root for library in libraries])
+            name = Path(copied_name(library.name)) / place
+            put(name, text, library.origin(place))
+            if library.shortens(place):
+                shortened.add(directory / name)
+    return Followed(made, origins, [library.root for library in libraries], shortened)

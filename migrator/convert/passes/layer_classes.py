@@ -314,14 +314,18 @@ def _ignored(ctx: Context, node: cst.Attribute) -> cst.BaseExpression | None:
         "torch.nn.NLLLoss",
     ):
         return None
-    function = next((n for n in reversed(tree.around(node)) if isinstance(n, cst.FunctionDef)), None)
+    function = next(
+        (n for n in reversed(tree.around(node)) if isinstance(n, cst.FunctionDef)), None
+    )
     found = set()
     for line in tree.within(function.body, cst.Assign) if function is not None else ():
         if not any(syntax.code(one.target) == node.value.value for one in line.targets):
             continue
         if not isinstance(line.value, cst.Call) or ctx.kind(line.value) != kind:
             return None
-        given = [a.value for a in line.value.args if a.keyword and a.keyword.value == "ignore_index"]
+        given = [
+            a.value for a in line.value.args if a.keyword and a.keyword.value == "ignore_index"
+        ]
         plain = all(a.keyword is not None and not a.star for a in line.value.args)
         if not plain or not all(map(syntax.is_number, given)):
             return None

@@ -16,7 +16,7 @@ _MISSING = (
     "set_input_embeddings get_output_embeddings set_output_embeddings set_decoder "
     "resize_position_embeddings get_position_embeddings prune_heads num_parameters "
     "estimate_tokens floating_point_ops gradient_checkpointing_enable gradient_checkpointing_disable "
-    "is_gradient_checkpointing _set_gradient_checkpointing enable_input_require_grads from_pretrained "
+    "is_gradient_checkpointing _set_gradient_checkpointing enable_input_require_grads "
     "save_pretrained push_to_hub can_generate dummy_inputs name_or_path generation_config warnings_issued "
     "set_attn_implementation get_memory_footprint retrieve_modules_from_names register_for_auto_class framework "
     "_gradient_checkpointing_func _convert_head_mask_to_5d _initialize_weights "
@@ -66,6 +66,18 @@ def loss(rw: Rewriter, node: cst.Call) -> None:
     if not own and any(word in info.node.name.value for word in _LOSSES):
         what = f"the loss of {info.node.name.value} is chosen by transformers and not converted"
         raise Failure(node, "API004", what, "call the loss itself")
+
+
+@converts(cst.Call, named=("from_pretrained",))
+def drawn(rw: Rewriter, node: cst.Call) -> None:
+    """``BertModel.from_pretrained(name)``: the port takes the configuration that was saved, and no weights."""
+    func = node.func
+    kind = rw.ctx.kind(func.value) if isinstance(func, cst.Attribute) else None
+    info = rw.ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+    if info is not None and _derives(info):
+        what = "from_pretrained() of the port draws its weights: it reads no checkpoint"
+        advice = "load the state_dict of the torch model into the port (migrator.load_state_dict)"
+        rw.ctx.report(node, "API004", what, advice, severity="warning", blocks=False)
 
 
 @converts(cst.FunctionDef, when=lambda ctx: "check_model_inputs" in ctx.words)

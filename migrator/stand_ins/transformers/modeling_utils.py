@@ -142,6 +142,15 @@ class PreTrainedModel(nn.Module):
             module.bias.data.zero_()
 
     @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path, *model_args, config=None, **kwargs):
+        """A model of a configuration that was saved. Its weights are drawn: they come with a state_dict."""
+        if kwargs.get("dtype") is not None or kwargs.get("torch_dtype") is not None:
+            raise NotImplementedError("a model of another dtype than the default is not converted")
+        if config is None:
+            config = cls.config_class.from_pretrained(pretrained_model_name_or_path, **kwargs)
+        return cls(config, *model_args)
+
+    @classmethod
     def _from_config(cls, config, **kwargs):
         """A model of a configuration."""
         if kwargs.get("dtype") is not None or kwargs.get("torch_dtype") is not None:
