@@ -58,6 +58,8 @@ def as_built(tree: cst.Module, text: str) -> cst.Module:
         return tree
     if "def load_tf_weights" in text:
         tree = without_readers(tree)
+    if "def set_input_embeddings" in text or "def set_output_embeddings" in text:
+        tree = without_setters(tree)
     if "(GenericFor" in text:
         tree = with_heads(tree, text)
         text += ".post_init()"
@@ -77,6 +79,11 @@ def as_built(tree: cst.Module, text: str) -> cst.Module:
                     tie = _methods(node).get("_tie_weights")
                     if tie is not None:
                         made[tie] = []
+    if "._tie_weights()" not in text:  # nobody but transformers asks a part to
+        for node in classes.values():
+            tie = _methods(node).get("_tie_weights")
+            if tie is not None and not _is_model(classes, node):
+                made[tie] = []
     if not made:
         return tree
 
@@ -104,6 +111,33 @@ def without_readers(tree: cst.Module) -> cst.Module:
     return found
 
 
+def without_setters(tree: cst.Module) -> cst.Module:
+    """The file whose models refuse other embeddings, as those that stand in do: only a model that is resized gets some."""
+    classes = {node.name.value: node for node in tree.body if isinstance(node, cst.ClassDef)}
+    setters = {
+        method
+        for node in classes.values()
+        if _is_model(classes, node)
+        for name, method in _methods(node).items()
+        if name in _SETTERS
+    }
+    inside = {id(one) for method in setters for one in syntax.walk(method)}
+    for node in syntax.walk(tree):
+        asked = isinstance(node, cst.Attribute) and node.attr.value in _SETTERS
+        if asked and id(node) not in inside:
+            return tree
+
+    def visit(node: cst.CSTNode) -> Any:
+        if node not in setters:
+            return syntax.rebuild(node, visit)
+        return syntax.changed(node, body=cst.IndentedBlock([syntax.statement(_UNSET)]))
+
+    found: cst.Module = visit(tree)
+    return found
+
+
+_SETTERS = ("set_input_embeddings", "set_output_embeddings")
+_UNSET = 'raise NotImplementedError("the embeddings of a model are those of its configuration")'
 READERS = "load_tf_weights"
 """How functions are called that put the arrays of a checkpoint of TensorFlow into a model."""
 _REFUSED = 'raise NotImplementedError("checkpoints of TensorFlow are not read")'

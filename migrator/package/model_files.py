@@ -17,6 +17,7 @@ from pathlib import Path
 from migrator.package.follow import StandIn, replace_lines
 from migrator.package.scan import scan
 from migrator.package.table import Symbol
+from migrator.pretrained import READERS
 from migrator.source import read_text
 
 _DEFINED = re.compile(r"^(?:class|def) (\w+)", re.M)
@@ -143,6 +144,8 @@ def _shaken(text: str, asked: set[str]) -> str:
         if name in needed or name not in defined:
             continue
         needed.add(name)
+        if name.startswith(READERS):
+            continue  # it only refuses
         more = set(_names(defined[name]))
         used |= more
         todo += more

@@ -270,6 +270,7 @@ def _is_own_parameter(ctx: Context, target: cst.Attribute) -> bool:
         if info is None or info.torch_base != "torch.nn.Module" or info.settled is not None:
             return False
         given = [ctx.kind(value) for value in assigned(ctx, info, target.attr.value)]
+        given = [one.inner if isinstance(one, k.Optional) else one for one in given]
         held = [one for one in given if isinstance(one, k.Tensor) and one.role == "param"]
         rest = [one for one in given if one not in held and one != k.NONE]
         if not held or not all(k.scalar_type(one) for one in rest):
