@@ -119,11 +119,11 @@ def without_setters(tree: cst.Module) -> cst.Module:
         for node in classes.values()
         if _is_model(classes, node)
         for name, method in _methods(node).items()
-        if name in _SETTERS
+        if name in SETTERS
     }
     inside = {id(one) for method in setters for one in syntax.walk(method)}
     for node in syntax.walk(tree):
-        asked = isinstance(node, cst.Attribute) and node.attr.value in _SETTERS
+        asked = isinstance(node, cst.Attribute) and node.attr.value in SETTERS
         if asked and id(node) not in inside:
             return tree
 
@@ -136,7 +136,7 @@ def without_setters(tree: cst.Module) -> cst.Module:
     return found
 
 
-_SETTERS = ("set_input_embeddings", "set_output_embeddings")
+SETTERS = ("set_input_embeddings", "set_output_embeddings")
 _UNSET = 'raise NotImplementedError("the embeddings of a model are those of its configuration")'
 READERS = "load_tf_weights"
 """How functions are called that put the arrays of a checkpoint of TensorFlow into a model."""

@@ -234,6 +234,30 @@ def test_a_head_is_tied_where_the_configuration_says_so(
         np.testing.assert_allclose(grads[name], parameter.grad, rtol=1e-3, atol=1e-4)
 
 
+def test_setters_of_embeddings_refuse(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, ours = both(library, HEAD + LM.format(bias=""), monkeypatch)
+    port = ours.NetForCausalLM(ours.NetConfig(), rngs=nnx.Rngs(0))
+    with pytest.raises(NotImplementedError, match="those of its configuration"):
+        port.set_output_embeddings(None)
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_who_sets_embeddings_anew_is_told(elsewhere: bool, tmp_path: Path) -> None:
+    more = "\n\ndef grown(model: NetForCausalLM, layer):\n    model.set_output_embeddings(layer)\n    return model\n"
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg/__init__.py").touch()
+    text = HEAD + LM.format(bias="")
+    (tmp_path / "pkg/net.py").write_text(text if elsewhere else text + more)
+    other = "from .net import NetForCausalLM\n" + more if elsewhere else ""
+    (tmp_path / "pkg/other.py").write_text(other)
+    done = convert_path([tmp_path / "pkg"], tmp_path / "out")
+    found = {(Path(f.path).name, f.rule) for f in done.findings if f.blocks}
+    if elsewhere:
+        assert found == {("other.py", "API004")}
+    else:  # what a file does with its own setters is converted like all else
+        assert "raise NotImplementedError" not in (tmp_path / "out/net.py").read_text()
+
+
 OTHERWISE = {
     "an own way to tie": "    def tie_weights(self):\n        pass\n",
     "a head that newer releases tie": None,

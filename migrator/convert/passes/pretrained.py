@@ -9,7 +9,7 @@ from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
-from migrator.pretrained import BASE, READERS
+from migrator.pretrained import BASE, READERS, SETTERS
 
 _MISSING = (
     "post_init init_weights initialize_weights tie_weights _tie_weights _tie_or_clone_weights "
@@ -66,6 +66,26 @@ def loss(rw: Rewriter, node: cst.Call) -> None:
     if not own and any(word in info.node.name.value for word in _LOSSES):
         what = f"the loss of {info.node.name.value} is chosen by transformers and not converted"
         raise Failure(node, "API004", what, "call the loss itself")
+
+
+@converts(cst.Call, named=SETTERS)
+def set_anew(rw: Rewriter, node: cst.Call) -> None:
+    """``model.set_input_embeddings(layer)`` of a model whose setters refuse (``migrator.pretrained``).
+
+    Raises:
+      Failure: it is one.
+    """
+    ctx, func = rw.ctx, node.func
+    kind = ctx.kind(func.value) if isinstance(func, cst.Attribute) else None
+    cls = kind.cls if isinstance(kind, k.Module) else getattr(kind, "type", "")
+    info = ctx.facts.classes.get(cls)
+    if info is None or not isinstance(func, cst.Attribute) or not _derives(info):
+        return
+    own = info.method(func.attr.value)
+    known = own is not None and own.settled is None
+    if not known or "NotImplementedError" in syntax.names(own.node.body):  # type: ignore[union-attr]
+        what = "the embeddings of a model of transformers are those of its configuration"
+        raise Failure(node, "API004", what, "build the model with a configuration that says so")
 
 
 @converts(cst.Call, named=("from_pretrained",))
