@@ -1,12 +1,43 @@
 """``torch.utils._pytree``: nested containers as a flat list and back.
 
 Unlike in ``jax.tree``, None is a leaf, a dict keeps the order of its keys, and a container of a class of its own (but a
-named tuple) is a leaf.
+named tuple, or one that is registered) is a leaf.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
+
+import jax
+
+NODES = {}
+"""Class → the functions that take its objects apart and make them of their parts, for torch's trees."""
+
+
+class Context:
+    """What an object keeps beside its parts, which JAX compares and hashes."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, Context) and self.value == other.value
+
+    def __hash__(self):
+        return 0  # as equal as they are; a list has no hash of its own
+
+
+def register_container(cls, flatten_fn, unflatten_fn):
+    """Let the objects of a class be containers: of torch's trees, and of what JAX transforms."""
+
+    def taken_apart(whole):
+        parts, context = flatten_fn(whole)
+        return list(parts), Context(context)
+
+    NODES[cls] = flatten_fn, unflatten_fn
+    jax.tree_util.register_pytree_node(
+        cls, taken_apart, lambda context, parts: unflatten_fn(list(parts), context.value)
+    )
 
 
 class TreeSpec:
@@ -21,6 +52,9 @@ class TreeSpec:
 def tree_parts(tree):
     """The parts of one container and the function that builds it from them; (None, None) for a leaf."""
     kind = type(tree)
+    if kind in NODES:
+        parts, context = NODES[kind][0](tree)
+        return list(parts), lambda parts: NODES[kind][1](list(parts), context)
     if kind in (list, tuple):
         return list(tree), kind
     if kind in (dict, OrderedDict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rules.compat.pytree import register_container
 from rules.compat.pytree import tree_flatten as flatten
 from rules.compat.pytree import tree_map as mapped
 from rules.compat.pytree import tree_unflatten as rebuilt
@@ -36,3 +37,18 @@ def tree_leaves(tree, is_leaf=None):
 def tree_map(func, tree, *rests, is_leaf=None):
     """A function of each leaf."""
     return mapped(func, tree, *rests, is_leaf=is_leaf)
+
+
+@op("torch.utils._pytree.register_pytree_node", "torch.utils._pytree._register_pytree_node")
+def register_pytree_node(
+    cls,
+    flatten_fn,
+    unflatten_fn,
+    *,
+    serialized_type_name=None,
+    to_dumpable_context=None,
+    from_dumpable_context=None,
+    flatten_with_keys_fn=None,
+) -> None:
+    """Objects of ``cls`` become containers, of which JAX's transformations take and give the parts as well."""
+    register_container(cls, flatten_fn, unflatten_fn)

@@ -270,6 +270,23 @@ def test_steps_with_a_cache(modules: tuple[Any, Any]) -> None:
             assert past.layers[0].keys.shape[-2] == window - 1
 
 
+def test_steps_under_jit(modules: tuple[Any, Any]) -> None:
+    model, port = pair(modules, "DecForCausalLM", sliding_window=3)
+
+    @nnx.jit
+    def step(port: Any, ids: Any, past: Any = None) -> Any:
+        return port(ids, past_key_values=past)
+
+    past = mine = None
+    for ids in (IDS, IDS[:, :1]):
+        want = model(torch.tensor(ids), past_key_values=past)
+        got = step(port, jnp.asarray(ids), mine)
+        close(got.logits, want.logits)
+        assert list(got.keys()) == list(want.keys())
+        past, mine = want.past_key_values, got.past_key_values
+        assert mine.layers[0].cumulative_length == past.layers[0].cumulative_length
+
+
 @pytest.mark.parametrize("name", SCALINGS)
 def test_rotary_frequencies(name: str, modules: tuple[Any, Any]) -> None:
     model, port = pair(modules, "DecModel", rope_scaling=SCALINGS[name])

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 import torch.utils._pytree as theirs
 
 from rules.compat import pytree as ours
 from rules.ops import pytree as defined
-from tests.convert.tools import check
+from tests.convert.tools import check, convert
 
 Pair = namedtuple("Pair", "first second")
 
@@ -96,3 +99,56 @@ class M(nn.Module):
         (out, *rest), spec = tree_flatten((a, {"more": b}))
         return tree_unflatten((out + x, *rest), spec)[0] + rest[0]
 """)
+
+
+class Box:
+    """An object with parts and something besides."""
+
+    def __init__(self, parts: list[Any], name: list[str]) -> None:
+        self.parts, self.name = parts, name
+
+
+def test_a_class_that_is_registered() -> None:
+    def taken(box: Box) -> tuple[list[Any], Any]:
+        return box.parts, box.name
+
+    def made(parts: Any, name: Any) -> Box:
+        assert isinstance(parts, list)
+        return Box(parts, name)
+
+    theirs.register_pytree_node(Box, taken, made)
+    defined.register_pytree_node(Box, taken, made, serialized_type_name="Box")
+    tree = {"a": Box([1, Box([2.0, None], ["in"])], ["out"]), "b": 3}
+    assert ours.tree_flatten(tree)[0] == theirs.tree_flatten(tree)[0] == [1, 2.0, None, 3]
+    got, want = ours.tree_map(str, tree), theirs.tree_map(str, tree)
+    for one in (got, want):
+        assert one["a"].parts[1].parts == ["2.0", "None"]
+        assert (one["a"].name, one["a"].parts[1].name) == (["out"], ["in"])
+    numbers = jax.jit(lambda tree: jax.tree.map(lambda x: x + 1, tree))(tree)
+    assert numbers["a"].parts[1].parts[0] == 3.0
+    assert numbers["a"].parts[1].parts[1] is None
+    assert jax.tree.structure(tree) == jax.tree.structure({**tree, "b": 4})
+    assert jax.tree.structure(tree) != jax.tree.structure({"a": Box([1, 2], ["no"]), "b": 3})
+
+
+def test_conversion_of_a_registration() -> None:
+    source = """
+from torch.utils._pytree import register_pytree_node, tree_map
+
+class Pair:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda parts, _: Pair(*parts))
+
+def f(x):
+    pair = tree_map(lambda t: t * 2, Pair(x, x + 1))
+    return pair.a, pair.b
+"""
+    done = convert(source)
+    assert done.complete, done.findings
+    mine: dict = {}
+    exec(done.code, mine)
+    out = jax.jit(lambda x: mine["Pair"](x, x * 2))(jnp.ones(2))
+    np.testing.assert_array_equal(out.b, np.full(2, 2.0))
+    np.testing.assert_array_equal(mine["f"](jnp.ones(2))[1], np.full(2, 4.0))

@@ -1,6 +1,25 @@
 """Keys and values of the tokens that were seen, kept for those that come."""
 
+from functools import partial
+
 import torch
+from torch.utils._pytree import register_pytree_node
+
+_TENSORS = ("keys", "values", "layers", "self_attention_cache", "cross_attention_cache")
+
+
+def _taken_apart(one):
+    held = {name: value for name, value in vars(one).items() if name in _TENSORS}
+    rest = {name: value for name, value in vars(one).items() if name not in held}
+    return list(held.values()), (list(held), rest)
+
+
+def _made(cls, values, context):
+    names, rest = context
+    one = object.__new__(cls)
+    vars(one).update(rest)
+    vars(one).update(zip(names, values, strict=True))
+    return one
 
 
 class DynamicLayer:
@@ -8,6 +27,10 @@ class DynamicLayer:
 
     is_compileable = False
     is_sliding = False
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        register_pytree_node(cls, _taken_apart, partial(_made, cls))
 
     def __init__(self):
         self.keys = None
@@ -112,8 +135,15 @@ class DynamicSlidingWindowLayer(DynamicLayer):
         self.cumulative_length = self.keys.shape[-2]
 
 
+register_pytree_node(DynamicLayer, _taken_apart, partial(_made, DynamicLayer))
+
+
 class Cache:
     """What each layer keeps."""
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        register_pytree_node(cls, _taken_apart, partial(_made, cls))
 
     def __init__(self, layers=None, layer_class_to_replicate=None):
         self.layers = layers if layers is not None else []

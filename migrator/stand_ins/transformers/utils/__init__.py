@@ -3,12 +3,32 @@
 import inspect
 from collections import OrderedDict
 from dataclasses import fields
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypedDict
+
+from torch.utils._pytree import register_pytree_node
+
+
+def _taken_apart(output):
+    return list(output.values()), list(output.keys())
+
+
+def _made(cls, values, names):
+    output = cls.__new__(cls)
+    for one in fields(cls):
+        setattr(output, one.name, None)
+    for name, value in zip(names, values, strict=True):
+        setattr(output, name, value)
+        output[name] = value
+    return output
 
 
 class ModelOutput(OrderedDict):
     """What a model gives: by name, by key and by place; what is None has no key and no place."""
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        register_pytree_node(cls, _taken_apart, partial(_made, cls))
 
     def __post_init__(self):
         for one in fields(self):
