@@ -32,7 +32,7 @@ def earlier(ctx: Context, info: ClassInfo, tie: cst.CSTNode) -> list[cst.CSTNode
             return []
     found: list[cst.CSTNode] = []
     for call in tree.of_type(cst.Call):
-        if syntax.code(call.func) != "self.apply" or len(call.args) != 1:
+        if not _applies(call.func) or len(call.args) != 1:
             continue
         function = next((n for n in tree.around(call) if isinstance(n, cst.FunctionDef)), None)
         if function is None or function.name.value != "__init__":
@@ -41,6 +41,11 @@ def earlier(ctx: Context, info: ClassInfo, tie: cst.CSTNode) -> list[cst.CSTNode
             continue
         found += [call, *_walker(ctx, call)]
     return found
+
+
+def _applies(func: cst.BaseExpression) -> bool:
+    """``self.apply``, and ``child.apply`` of a part (``migrator.pretrained``)."""
+    return syntax.code(func) in ("self.apply", "child.apply")
 
 
 def _is_hint(around: list[cst.CSTNode]) -> bool:
@@ -55,8 +60,10 @@ def _walker(ctx: Context, call: cst.Call) -> list[cst.CSTNode]:
     name = given.attr.value
     for node in tree.reading(ctx.source.tree, name):
         above = tree.around(node)
-        handed = len(above) > 1 and isinstance(above[-1], cst.Arg) and _in_constructor(above)
-        if not (handed and syntax.code(above[-2].func) == "self.apply"):
+        if not above or not _in_constructor(above):
+            return []
+        handed = isinstance(above[-1], cst.Arg) and _applies(above[-2].func)
+        if not handed and syntax.code(above[-1]) != f"self.{name}(self)":
             return []
     return [f.body for f in tree.of_type(cst.FunctionDef) if f.name.value == name]
 

@@ -234,6 +234,27 @@ def test_a_head_is_tied_where_the_configuration_says_so(
         np.testing.assert_allclose(grads[name], parameter.grad, rtol=1e-3, atol=1e-4)
 
 
+def test_a_head_is_tied_to_a_part_that_draws_otherwise(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = HEAD + LM.format(bias=", bias=False").replace(
+        "NetModel(config)", "NetModel(NetConfig(std=2.0))"
+    )
+    told = "        if type(outputs) is tuple:\n            raise TypeError(f'{type(outputs)}')\n"
+    text = text.replace("        return CausalLM", f"{told}        return CausalLM")
+    theirs, ours = both(library, text, monkeypatch)
+    model, port = (
+        theirs.NetForCausalLM(theirs.NetConfig()),
+        ours.NetForCausalLM(ours.NetConfig(), rngs=nnx.Rngs(0)),
+    )
+    assert 1.0 < np.asarray(port.net.embed.embedding[...])[1:].std() < 3.0
+    assert len(list(model.parameters())) == len(nnx.to_flat_state(nnx.state(port, nnx.Param)))
+    migrator.load_state_dict(port, model.state_dict())
+    ids = np.array([[3, 1, 0], [5, 2, 2]])
+    want = model(torch.tensor(ids)).logits.detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(ids)).logits, want, rtol=1e-4, atol=1e-5)
+
+
 def test_setters_of_embeddings_refuse(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, ours = both(library, HEAD + LM.format(bias=""), monkeypatch)
     port = ours.NetForCausalLM(ours.NetConfig(), rngs=nnx.Rngs(0))

@@ -282,7 +282,8 @@ def _asked_for(
     plain = isinstance(kind, k.Module) and ("bias", False) in kind.args
     known = alike(ctx) if plain and "isinstance(" in ctx.source.text else []
     known += earlier(ctx, info, tie)
-    known += [one for one in ctx.source.index.of_type(cst.Call) if _is_gradient(ctx, one)]
+    calls = ctx.source.index.of_type(cst.Call)
+    known += [one for one in calls if _is_gradient(ctx, one) or _is_type_told(ctx, one)]
     passed = {ctx.source.span(one).line for one in known if isinstance(one, cst.Call)}
     for number, line in enumerate(ctx.source.text.split("\n"), 1):
         found = _ASKING.search(line)
@@ -295,6 +296,22 @@ def _asked_for(
             if len(call.args) != 2 or not _is_no_linear(ctx, call.args[1].value):
                 return f"line {ctx.source.span(call).line} asks for layers by their class"
     return None
+
+
+def _is_type_told(ctx: Context, call: cst.Call) -> bool:
+    """``type(x) is not tuple``, and the type in the text of an error: no layer is told from another by it."""
+    if syntax.code(call.func) != "type":
+        return False
+    around = ctx.source.index.around(call)
+    if any(isinstance(one, cst.Raise) for one in around):
+        return True
+    above = around[-1]
+    if not isinstance(above, cst.Comparison) or above.left is not call:
+        return False
+    return all(
+        isinstance(one.comparator, cst.Name) and one.comparator.value in _PLAIN
+        for one in above.comparisons
+    )
 
 
 def _is_gradient(ctx: Context, call: cst.Call) -> bool:
