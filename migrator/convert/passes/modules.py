@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import libcst as cst
@@ -32,7 +33,7 @@ from migrator.infer.construction import passes_on
 from migrator.infer.symbols import LAYERS
 from migrator.infer.tables import INITIALISING
 from rules import definitions
-from rules.definitions import module_file
+from rules.definitions import Rule, module_file
 
 _SUPPORTED_API = frozenset(
     "train eval forward __call__ append extend insert items keys values update pop".split()
@@ -107,12 +108,12 @@ def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
 
     rules = definitions.layers(base)
     if as_torch(rw.ctx, rw.ctx.owner) is not None:
-        return _passed_on(rw, call, set(), 9 if base in CONVOLUTIONS else 8)
+        return _passed_on(rw, call, rules, set(), 9 if base in CONVOLUTIONS else 8)
     if any(a.star for a in call.args):
         if base in CONVOLUTIONS:
-            return _passed_on(rw, call, {"dtype", "padding_mode"})
+            return _passed_on(rw, call, rules, {"dtype", "padding_mode"})
         if len(rules) == 1 and plain_class(rules[0]) is not None:
-            return _passed_on(rw, call, set())
+            return _passed_on(rw, call, rules, set())
     made = convert_call(rw, call, base, rules, call_args(rw, call.args)).node
     names = rw.ctx.helpers.names
     copied = [names.get((r.file.path, r.name)) for r in rules if r.returns.strip("'\"") != r.name]
@@ -121,9 +122,11 @@ def layer_super(rw: Rewriter, base: str, call: cst.Call) -> cst.BaseExpression:
     return syntax.changed(made, func=syntax.parse("super().__init__"))
 
 
-def _passed_on(rw: Rewriter, call: cst.Call, refused: set[str], positional: int = 8) -> cst.Call:
+def _passed_on(
+    rw: Rewriter, call: cst.Call, rules: Sequence[Rule], refused: set[str], positional: int = 8
+) -> cst.Call:
     """``super().__init__(*args, **kwargs)`` of a class with torch's arguments: what it does not take raises there."""
-    given = [a for a in call.args if not _is_device(a)]
+    given = [a for a in _named_from_device(call.args, rules) if not _is_device(a)]
     plain = [a for a in given if not a.star and a.keyword is None]
     named = {a.keyword.value for a in given if a.keyword is not None}
     if len(plain) > positional or named & (refused | {"device"}):
@@ -131,6 +134,19 @@ def _passed_on(rw: Rewriter, call: cst.Call, refused: set[str], positional: int 
     func = syntax.parse("super().__init__")
     made = syntax.with_args(syntax.changed(call, func=func), [rw.visit(a) for a in given])
     return syntax.add_keyword(made, "rngs", rw.ctx.rngs(call))
+
+
+def _named_from_device(args: Sequence[cst.Arg], rules: Sequence[Rule]) -> list[cst.Arg]:
+    """The arguments, of which ``device`` and those behind it have their names: the output takes no device."""
+    names = rules[0].positional if rules else []
+    if "device" not in names or any(a.star == "*" for a in args):
+        return list(args)
+    first = names.index("device")
+    made = []
+    for i, one in enumerate(args):
+        behind = one.keyword is None and not one.star and first <= i < len(names)
+        made.append(syntax.arg(one.value, names[i]) if behind else one)
+    return made
 
 
 def _is_device(arg: cst.Arg) -> bool:
