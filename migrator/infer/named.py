@@ -19,7 +19,7 @@ NAMES = {
     ),
     "torch.nn": frozenset(
         "ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Sigmoid LogSigmoid Tanh Softplus Softsign Hardtanh "
-        "Hardswish Hardsigmoid Hardshrink Softshrink Tanhshrink Identity".split()
+        "Hardswish Hardsigmoid Hardshrink Softshrink Tanhshrink Identity PReLU".split()
     ),
 }
 """What the helpers know."""
@@ -169,7 +169,7 @@ def _default_of(facts: Facts, node: cst.Call, name: str) -> str:
 
 
 def _asks_others(facts: Facts, space: str, name: str | None = None) -> bool:
-    """Whether the file speaks of something else that torch has under a name: ``def __init__(self, act="PReLU")``.
+    """Whether the file speaks of something else that torch has under a name: ``def __init__(self, act="RReLU")``.
 
     What a parameter of another name than ``name`` is by default is not meant, nor is a padding.
     """

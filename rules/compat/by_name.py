@@ -7,6 +7,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from rules.compat.activation_layers import PReLU
 from rules.compat.activations import elu, hardshrink, hardtanh, leaky_relu, softplus, softshrink
 from rules.compat.layer_functions import identity, pad_sides, tanhshrink
 
@@ -69,22 +70,25 @@ def activation_layer(name):
         "LeakyReLU": leaky_relu,
         "ELU": elu,
         "CELU": jax.nn.celu,
-        "GELU": lambda x, approximate: jax.nn.gelu(x, approximate == "tanh"),
         "Softplus": softplus,
         "Hardtanh": hardtanh,
         "Hardshrink": hardshrink,
         "Softshrink": softshrink,
     }
-    if name not in known and name != "Identity":
-        raise NotImplementedError(f"{name!r} is none of {', '.join(known)}, Identity")
+    if name not in known and name not in ("Identity", "PReLU"):
+        raise NotImplementedError(f"{name!r} is none of {', '.join(known)}, Identity, PReLU")
 
     def make(inplace=False, **options):
         if inplace:
             raise NotImplementedError(f"{name} in place")
         if name == "Identity":
             return identity
+        if name == "PReLU":
+            return PReLU(**options)
         if not options:
             return activation(known[name])
+        if name == "GELU":
+            return functools.partial(jax.nn.gelu, approximate=options["approximate"] == "tanh")
         return functools.partial(with_options[name], **options)
 
     return make

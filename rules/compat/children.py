@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flax import nnx
 
+from rules.compat.by_name import activation_layer, padding_layer
 from rules.compat.factories import LayerClass
 from rules.compat.layer_functions import identity, is_layer_of
 from rules.compat.named import named_children, named_layers, named_modules
@@ -35,6 +36,23 @@ def stateless(layer):
     return type(
         layer.__name__, (LayerClass,), {**made, "__init__": layer, "__doc__": layer.__doc__}
     )
+
+
+def activation_module(name):
+    """What makes the activation layer of that name in torch.nn, a module; it takes torch's options by their names."""
+    make = activation_layer(name)
+
+    def made(**options):
+        layer = make(**options)
+        return layer if isinstance(layer, nnx.Module) else Stateless(layer)
+
+    return made
+
+
+def padding_module(name):
+    """What makes the padding layer of that name in torch.nn, a module."""
+    make = padding_layer(name)
+    return lambda padding, **options: Stateless(make(padding, **options))
 
 
 def named_child_modules(module):

@@ -70,11 +70,11 @@ def test_an_assertion_says_it_too(check: str) -> None:
 @pytest.mark.parametrize(
     "check",
     [
-        'print("PReLU")',
-        'assert kind in ("PReLU", "Tanh")\n        kind = kind.title()',
-        'assert kind in ("PReLU", "Tanh", "NoSuchLayer")',
-        'assert kind in ("PReLU", "Tanh") or not kind',
-        'if kind not in ("PReLU", "Tanh"):\n            print(kind)',
+        'print("RReLU")',
+        'assert kind in ("RReLU", "Tanh")\n        kind = kind.title()',
+        'assert kind in ("RReLU", "Tanh", "NoSuchLayer")',
+        'assert kind in ("RReLU", "Tanh") or not kind',
+        'if kind not in ("RReLU", "Tanh"):\n            print(kind)',
     ],
 )
 def test_what_says_nothing_is_not_believed(check: str) -> None:

@@ -45,6 +45,7 @@ class M(torch.nn.Module):
         ("Softshrink", {"lambd": 0.25}),
         ("Hardshrink", {"lambd": 0.25}),
         ("Identity", {}),
+        ("PReLU", {"num_parameters": 4}),
     ],
 )
 def test_names_and_options_are_those_of_torch(given: tuple) -> None:
@@ -146,3 +147,74 @@ class M(nn.Module):
         np.testing.assert_allclose(
             ours["M"](act, rngs=nnx.Rngs(0))(jnp.asarray(x)), want, rtol=1e-5
         )
+
+
+CHILDREN = """import torch
+from torch import nn
+
+
+class M(nn.Module):
+    def __init__(self, act="LeakyReLU", more=False, pad="ReflectionPad1d", params={}):
+        super().__init__()
+        self.more = None
+        if more:
+            self.more = getattr(nn, act)(**params)
+        layers = []
+        for _ in range(2):
+            layers.append(nn.Linear(3, 3))
+            layers.append(getattr(nn, act)(**params))
+        self.net = nn.Sequential(*layers)
+        self.pad = getattr(nn, pad)(1)
+        self.last = getattr(nn, act)() if more else nn.Identity()
+
+    def forward(self, x):
+        if self.more is not None:
+            x = self.more(x)
+        for name, module in self.named_children():
+            x = x + len(name)
+        for module in self.net.children():
+            if isinstance(module, nn.GELU):
+                x = x * 2
+            elif isinstance(module, (nn.LeakyReLU, nn.PReLU)):
+                x = x * 3
+        return self.last(self.net(self.pad(x)[..., 1:-1]))
+"""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (),
+        ("GELU", True, "ReplicationPad1d", {"approximate": "tanh"}),
+        ("PReLU", True),
+        ("Tanh", True),
+        ("Identity",),
+    ],
+)
+def test_they_are_found_among_the_children(given: tuple) -> None:
+    result = convert_source(CHILDREN)
+    assert result.complete
+    theirs: dict = {}
+    exec(CHILDREN, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    original, port = theirs["M"](*given), ours["M"](*given, rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, original.state_dict())
+    x = np.random.default_rng(0).normal(size=(2, 4, 3)).astype(np.float32)
+    want = original(torch.tensor(x)).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(x)), want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.acts = [getattr(nn, act)() for _ in range(2)]",
+        "self.acts = {'a': getattr(nn, act)()}",
+        "acts = []; acts.append(getattr(nn, act)()); self.acts = acts",
+        "one = getattr(nn, act)(); self.acts = [one, one]",
+        "acts = [getattr(nn, act)()]; more = acts + []; self.acts = more",
+    ],
+)
+def test_plain_containers_of_modules_by_name_are_a_finding(line: str) -> None:
+    source = CHILDREN.replace("self.more = None", line + "\n        self.more = None", 1)
+    assert not convert_source(source).complete

@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
+from migrator.convert.layers_by_name import made_by_name
 from migrator.convert.passes.control import NEUTRAL
 from migrator.convert.passes.fresh_results import fresh_out
 from migrator.convert.passes.makers import unknown_builder
@@ -25,7 +26,6 @@ from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.distributions import DIVERGENCE, comparable, converted, members, result
 from migrator.infer.evidence import keeps
-from migrator.infer.named import activation_helper, known_by_name
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.symbols import CASTS, symbol, tensor_attribute
 from migrator.source import dotted
@@ -398,7 +398,7 @@ def _torch_attribute(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     """``getattr(F, "relu")`` → ``F.relu``; ``getattr(torch, self.dtype)``, the name of a dtype."""
     asked = asked_name(rw.ctx.facts, node)
     if asked is None:
-        return _chosen(rw, node) or _named_dtype(rw, node) or _activation(rw, node)
+        return _chosen(rw, node) or _named_dtype(rw, node) or made_by_name(rw, node)
     if len(node.args) == 3:
         there = exists(*asked)
         if there is None:
@@ -460,17 +460,6 @@ def _named_dtype(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
         cst.Call(cst.Name("getattr")),
         [cst.Arg(cst.Name("jnp")), cst.Arg(rw.visit(node.args[1].value))],
     )
-
-
-def _activation(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
-    """``getattr(F, config.act)`` → ``activation(config.act)``; a warning says that it raises on another name."""
-    helper = activation_helper(rw.ctx.facts, node)
-    if helper is None or (rw.ctx.traverses and helper != "activation"):
-        return None
-    what, advice = known_by_name(helper)
-    rw.ctx.report(node, "API001", what, advice, severity="warning", blocks=False)
-    name = rw.ctx.helpers.need(module_file("rules.compat.by_name"), helper)
-    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.args[1].value))])
 
 
 @converts(cst.Call)
