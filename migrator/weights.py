@@ -23,6 +23,8 @@ _INT32_IN_TORCH = "torch_int32"
 """Metadata of a Variable that torch keeps in int32; any other int32 array stands for torch's int64."""
 
 
+_SECOND_NAMES = "_second_names"
+"""The attribute of a module that says which others are buffers under another name, which torch does not save."""
 _UNREGISTERED = "Unregistered"
 """The class of a list whose modules are children under other names (``rules/compat/containers.py``)."""
 
@@ -121,7 +123,8 @@ def _walk(
     for name, value in children:
         if isinstance(value, nnx.Variable) and _is_stored(value):
             torch_name, transposed = layout.get(name, (name, False))
-            yield Slot(prefix + torch_name, (*path, name), value, transposed, hidden)
+            apart = hidden or name in getattr(module, _SECOND_NAMES, ())
+            yield Slot(prefix + torch_name, (*path, name), value, transposed, apart)
     for name, value in children:
         if isinstance(value, nnx.Pytree) and not any(value is a for a in above):
             inner = prefix if _is_sequence_of_layers(module, name) else f"{prefix}{name}."

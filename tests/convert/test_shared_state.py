@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
+import numpy as np
 import pytest
 
-from tests.convert.tools import rules_of
+import migrator
+from tests.convert.tools import X, both, rules_of
 
 HEAD = """
 class M(nn.Module):
@@ -137,3 +139,81 @@ class Part(nn.Module):
 def test_what_a_constructor_keeps(keep: str, init: str, rules: list[str]) -> None:
     head = PART.replace("KEEP", keep) + HEAD.replace("INIT", textwrap.indent(init, " " * 8))
     assert rules_of(head.replace("FORWARD", "pass")) == rules
+
+
+SECOND = """
+class Masked(nn.Linear):
+    def __init__(self, n, random=False):
+        super().__init__(n, n)
+        degrees = torch.arange(n)
+        self.register_buffer("mask", (degrees[:, None] >= degrees).float())
+        self.register_buffer("degrees", degrees)
+
+    def forward(self, x):
+        return F.linear(x, self.weight * self.mask, self.bias)
+
+
+class Feedforward(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.linear = Masked(n)
+        self.degrees = self.linear.degrees
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+class Residual(Feedforward):
+    def __init__(self, n):
+        super().__init__(n)
+        linear = Masked(n)
+        self.layers = nn.ModuleList([self.linear, linear])
+        self.masked = linear.mask
+
+    def forward(self, x):
+        return x + self.layers[1](self.layers[0](x)) * self.degrees + self.masked.sum()
+
+
+class Other(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        layer = Masked(n)
+        self.degrees = layer.degrees
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x) * self.degrees
+
+
+class M(nn.Module):
+    def __init__(self, n=4):
+        super().__init__()
+        self.blocks = nn.ModuleList([Feedforward(n), Residual(n), Other(n)])
+        assert self.blocks[-1].degrees.shape[0] == n
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+"""
+
+
+def test_a_second_name_of_a_buffer_is_not_saved() -> None:
+    model, port, code = both(SECOND)
+    state = model.state_dict()
+    assert set(migrator.to_state_dict(port)) == set(state)
+    given = {name: value + 1 for name, value in state.items()}
+    model.load_state_dict(given)
+    migrator.load_state_dict(port, given)
+    np.testing.assert_allclose(port(X.numpy()), model(X).detach(), rtol=1e-5, atol=1e-4)
+    assert '(*getattr(self, "_second_names", ()), "masked")' in code
+
+
+def test_a_second_name_of_what_its_own_class_gives_anew_is_a_finding() -> None:
+    source = SECOND.replace(
+        "    def forward(self, x):\n        return self.linear(x)\n",
+        "    def grow(self):\n        self.degrees = self.degrees + 1\n\n"
+        "    def forward(self, x):\n        return self.linear(x)\n",
+    )
+    assert source != SECOND
+    assert "MUT001" in rules_of(source)

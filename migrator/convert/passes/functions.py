@@ -243,12 +243,19 @@ def _constructor_body(ctx: Context, info: FunctionInfo, body: cst.BaseSuite) -> 
         statements = [s for s in statements if s is not PASS]
         statements[at:at] = lines
     from migrator.convert.passes.module_walks import notes_order, reads_table
+    from migrator.convert.passes.shared_state import second_names
 
     if notes_order(ctx, info.owner):
         noted = "child_names" if reads_table(ctx, info.owner) else "child_order"
         helper = ctx.helpers.need(module_file("rules.compat.children"), noted)
         statements = [s for s in statements if s is not PASS]
         statements.append(syntax.statement(f"self._child_order = {helper}(self)"))
+    if seconds := second_names(ctx, info.owner):
+        words = ", ".join(f'"{name}"' for name in seconds)
+        heir = len(info.owner.lineage()) > 1
+        begun = '*getattr(self, "_second_names", ()), ' if heir else ""
+        value = f"({begun}{words}{'' if heir or len(seconds) > 1 else ','})"
+        statements.append(syntax.statement(f"self._second_names = {value}"))
     if statements and isinstance(statements[0], cst.SimpleStatementLine):
         # what follows a dropped super().__init__() needs no blank line before it
         first = statements[0]

@@ -34,7 +34,7 @@ from migrator.convert.passes.targets import (
 from migrator.convert.passes.tied_arguments import handed_whole
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.updates import written_names
-from migrator.infer import FunctionInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 
 
@@ -273,6 +273,32 @@ def another_name(rw: Rewriter, node: cst.Assign) -> None:
         raise _second_name(node, target, "as a view or under a condition")
 
 
+def second_names(ctx: Context, info: ClassInfo) -> list[str]:
+    """The attributes that are second names of buffers, ``self.degrees = self.linear.degrees``: torch saves none."""
+    init = info.methods.get("__init__")
+    found: list[str] = []
+    for node in ctx.facts.tree.within(init.node.body, cst.Assign) if init is not None else ():
+        target, kind = node.targets[0].target, ctx.facts.kind(node.value)
+        own = isinstance(target, cst.Attribute) and syntax.code(target.value) == "self"
+        if not own or not isinstance(node.value, cst.Attribute) or len(node.targets) != 1:
+            continue
+        if not isinstance(kind, k.Tensor) or kind.role != "buffer":
+            continue
+        name = target.attr.value
+        if name not in found and not any(_registers(one, name) for one in info.lineage()):
+            found.append(name)
+    return found
+
+
+def _registers(info: ClassInfo, name: str) -> bool:
+    """Whether a class may register something of that name itself."""
+    calls = [c for c in syntax.walk(info.node) if isinstance(c, cst.Call) and registers(c)]
+    named = [registered(one, 0, "name") for one in calls]
+    return any(
+        one.evaluated_value == name if isinstance(one, cst.SimpleString) else True for one in named
+    )
+
+
 def _is_given_anew(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ...]) -> bool:
     """Whether another statement assigns to one of these attributes, but for one that runs before."""
     assert ctx.frame is not None
@@ -285,12 +311,29 @@ def _is_given_anew(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ..
             target = one.target
             if not isinstance(target, cst.Attribute) or target.attr.value not in names:
                 continue
-            if ctx.is_self(target.value) and syntax.code(target) not in paths:
+            if ctx.is_self(target.value) and (
+                syntax.code(target) not in paths or _is_of_others(ctx, other, pair)
+            ):
                 continue
             if makes_parameter(ctx, other.value) or (before and ctx.facts.tree.holds(body, other)):
                 continue
             return True
     return False
+
+
+def _is_of_others(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ...]) -> bool:
+    """Whether what a method gives to ``self`` is given to no instance that has one of these attributes.
+
+    It is a method of a class that no instance is of: neither derives from the other, nor a third one from both."""
+    around = ctx.facts.tree.around(node) if ctx.facts.tree.has(node) else ()
+    within = next((one for one in reversed(around) if isinstance(one, cst.ClassDef)), None)
+    every = ctx.facts.classes.values()
+    found = next((one for one in every if one.node is within), None)
+    mine, theirs = ctx.owner, ctx.class_of(ctx.kind(pair[1].value))
+    if found is None or mine is None or theirs is None:
+        return False
+    lines = [one.lineage() for one in every]
+    return not any(found in line and one in line for line in lines for one in (mine, theirs))
 
 
 def _second_name(node: cst.Assign, target: cst.Attribute, why: str) -> Failure:
