@@ -57,8 +57,9 @@ _HOOKS = frozenset(
         "register_full_backward_pre_hook",
         "register_hook",
         "register_state_dict_pre_hook",
+        "register_state_dict_post_hook",
+        "_register_state_dict_hook",
         "register_load_state_dict_post_hook",
-        "_register_load_state_dict_pre_hook",
         "register_post_accumulate_grad_hook",
     ]
 )

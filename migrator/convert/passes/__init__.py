@@ -58,6 +58,7 @@ ORDER = (
     "selected_values",
     "known_masks",
     "masked_reductions",
+    "kept_for_gradient",
     "skipping",
     "dropped_layers",
     "branching",
@@ -116,6 +117,7 @@ ORDER = (
     "calls",
     "devices_handed",
     "parts_of_timm",
+    "replaced_forward",
     "names",
     "numbered_children",
 )

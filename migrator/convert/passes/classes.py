@@ -12,7 +12,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.first_kept import with_declarations
-from migrator.convert.passes.foreign import lives_on_torch
+from migrator.convert.passes.foreign import NEUTRAL, lives_on_torch
 from migrator.convert.passes.layer_classes import as_torch, constructor, mixed_in, needs_signature
 from migrator.convert.passes.making_functions import check_decorator
 from migrator.convert.passes.redrawing import replaced_reset
@@ -339,6 +339,7 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
         return rw.visit(arg)
     info, unknown = rw.ctx.class_being_read, isinstance(kind, k.Unknown)
     unknown = unknown and not isinstance(arg.value, cst.Subscript)
+    unknown = unknown and not _is_of_neutral(rw.ctx, arg.value)
     if unknown or (name and info is not None and lives_on_torch(rw.ctx, info, name)):
         raise Failure(
             arg.value,
@@ -347,6 +348,14 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
             "convert it together with the file that defines its base",
         )
     return rw.visit(arg)
+
+
+def _is_of_neutral(ctx: Context, node: cst.BaseExpression) -> bool:
+    """``collections.abc.Mapping``: of a part of a library that has nothing to do with torch."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    kind = ctx.facts.kind(node)
+    return isinstance(kind, k.Namespace) and kind.name.partition(".")[0] in NEUTRAL
 
 
 def _check_names(rw: Rewriter, arg: cst.Arg) -> None:

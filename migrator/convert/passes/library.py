@@ -30,6 +30,10 @@ _SEEDS = frozenset(
     ]
 )
 _LOADING = frozenset(["_load_from_state_dict"])
+LOADING_HOOKS = frozenset(
+    ["register_load_state_dict_pre_hook", "_register_load_state_dict_pre_hook"]
+)
+"""What registers a function that changes the names in a checkpoint before torch reads it."""
 
 
 @converts(cst.Expr, called=_MARKS, values=(cst.Call,))
@@ -196,21 +200,58 @@ def raising(what: str = _READS) -> cst.Raise:
 
 @converts(cst.FunctionDef)
 def loader(rw: Rewriter, node: cst.FunctionDef) -> Any:
-    """``_load_from_state_dict``, which torch calls to read checkpoints of older versions, goes."""
+    """``_load_from_state_dict``, which torch calls to read checkpoints of older versions, goes.
+
+    So does a method that is only registered as a hook for that.
+    """
     info = rw.ctx.facts.functions.get(node)
-    if node.name.value not in _LOADING or info is None or info.owner is None:
+    if info is None or info.owner is None or info.owner.torch_base is None:
         return None
-    if info.owner.torch_base is None:
+    if node.name.value not in _LOADING:
+        return [] if _only_loads(rw.ctx, info) else None
+    _left_out(rw, node.name)
+    return []
+
+
+@converts(cst.Expr, named=LOADING_HOOKS, values=(cst.Call,))
+def loading_hook(rw: Rewriter, node: cst.Expr) -> Any:
+    """``self._register_load_state_dict_pre_hook(hook)``: the hook reads checkpoints of older versions."""
+    func = node.value.func if isinstance(node.value, cst.Call) else None
+    if not isinstance(func, cst.Attribute) or func.attr.value not in LOADING_HOOKS:
         return None
+    if not isinstance(rw.ctx.kind(func.value), k.Module):
+        raise Failure(
+            node, "TRC006", "a hook is registered", "rename the keys before the state is loaded"
+        )
+    _left_out(rw, node)
+    return []
+
+
+def _only_loads(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a file speaks of a method once, where it is registered as a hook that reads checkpoints."""
+    if LOADING_HOOKS.isdisjoint(ctx.words):
+        return False
+    tree, name = ctx.facts.tree, info.node.name
+    named = [n for n in tree.of_type(cst.Name) if n.value == name.value and n is not name]
+    texts = [t for t in tree.of_type(cst.SimpleString) if name.value in t.value]
+    if len(named) != 1 or texts or not name.value.startswith("_"):
+        return False
+    around = tree.around(named[0])[::-1]
+    call = around[2] if len(around) > 2 and isinstance(around[1], cst.Arg) else None
+    within = any(one is info.owner.node for one in around) if info.owner is not None else False
+    func = call.func if isinstance(call, cst.Call) else None
+    return within and isinstance(func, cst.Attribute) and func.attr.value in LOADING_HOOKS
+
+
+def _left_out(rw: Rewriter, node: cst.CSTNode) -> None:
     rw.ctx.report(
-        node.name,
+        node,
         "API001",
         "how checkpoints of older versions are read is left out",
         WEIGHTS,
         severity="warning",
         blocks=False,
     )
-    return []
 
 
 @converts(cst.FunctionDef)

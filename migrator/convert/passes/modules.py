@@ -35,6 +35,11 @@ from migrator.infer.tables import INITIALISING
 from rules import definitions
 from rules.definitions import Rule, module_file
 
+_TORCHS_ALONE = frozenset(
+    "_apply _call_impl _wrapped_call_impl _slow_forward _named_members _save_to_state_dict _load_from_state_dict "
+    "_replicate_for_data_parallel get_buffer get_extra_state set_extra_state set_submodule to_empty xpu ipu mtia".split()
+)
+"""Methods of torch's modules that nothing in Flax stands for."""
 _SUPPORTED_API = frozenset(
     "train eval forward __call__ append extend insert items keys values update pop".split()
 )
@@ -302,6 +307,8 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
         return made
     if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Unknown):
         special = node.func.attr.value.startswith("__")
+        if node.func.attr.value in _TORCHS_ALONE and is_torchs(ctx, node.func):
+            _check_heirs(ctx, node, node.func)
         if ctx.frame is not None and not special and not is_torchs(ctx, node.func):
             return _initialised(rw, node)
     if isinstance(node.func, cst.Attribute) and isinstance(kind, k.Function):
@@ -535,12 +542,24 @@ def _module_api(rw: Rewriter, node: cst.Call, method: str) -> Any:
     made = applied_first(rw, node, _applied) if method == "apply" else None
     if made is not None:
         return made
-    raise Failure(
+    raise _without_counterpart(node, method)
+
+
+def _without_counterpart(node: cst.Call, method: str) -> Failure:
+    return Failure(
         node,
         "API001",
         f"nn.Module.{method} has no counterpart here",
         "nnx.state, nnx.update and nnx.split do what state_dict, load_state_dict and hooks were for",
     )
+
+
+def _check_heirs(ctx: Context, node: cst.Call, func: cst.Attribute) -> None:
+    """Raise a Failure for a method of torch's modules that no class which derives from this one has either."""
+    name, own = func.attr.value, ctx.class_of(ctx.kind(func.value))
+    heirs = [c for c in ctx.facts.classes.values() if own is not None and own in c.lineage()]
+    if not any(one.method(name) is not None for one in heirs):
+        raise _without_counterpart(node, name)
 
 
 @converts(cst.Expr, called=("Module.apply",), values=(cst.Call,))

@@ -16,6 +16,7 @@ from migrator.convert.passes.annotations import _CLASSES, dtype_of
 from migrator.convert.passes.control import NEUTRAL
 from migrator.convert.passes.functions import may_hold_tensor, stopped
 from migrator.convert.passes.parameter_lists import is_entry
+from migrator.convert.passes.replaced_forward import may_be_called, replaced
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -62,35 +63,6 @@ def forward_pass(rw: Rewriter, node: cst.Attribute) -> Any:
         taken = parent is None or isinstance(parent, (cst.Arg, cst.Element, cst.Assign, cst.Return))
         return rw.visit(node.value) if known and taken else None
     return rw.visit(node.value)
-
-
-@converts(cst.Assign, named=("forward",), targets=(cst.Attribute,))
-def forward_replaced(rw: Rewriter, node: cst.Assign) -> None:
-    """``self.forward = self.forward_fast``, which torch calls from then on."""
-    for item in node.targets:
-        target = item.target
-        if isinstance(target, cst.Attribute) and target.attr.value == "forward":
-            if may_be_called(rw, target.value):
-                raise _replaced(target)
-
-
-def may_be_called(rw: Rewriter, node: cst.BaseExpression) -> bool:
-    """Whether something may be a module, or is of a plain class whose ``forward`` modules inherit."""
-    kind = rw.ctx.kind(node)
-    kind = kind.inner if isinstance(kind, k.Optional) else kind
-    if isinstance(kind, k.Other):
-        info = rw.ctx.facts.classes.get(kind.type)
-        return info is not None and info.torch_base is None and not info.gradient
-    return isinstance(kind, (k.Module, k.Unknown))
-
-
-def _replaced(node: cst.CSTNode) -> Failure:
-    return Failure(
-        node,
-        "API005",
-        "forward() is replaced on an instance, which Flax does not call",
-        "keep the function under another name, and let forward() call it",
-    )
 
 
 @converts(cst.Call, called=("builtins.getattr",))
@@ -194,7 +166,7 @@ def forward_by_name(rw: Rewriter, node: cst.Call) -> Any:
         if kind.value != "forward":
             return None
         if name == "builtins.setattr":
-            raise _replaced(node)
+            raise replaced(node)
         return rw.visit(node.args[0].value) if len(node.args) == 2 else None
     if name == "builtins.setattr" or not _names_forward(rw):
         return None

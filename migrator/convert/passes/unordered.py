@@ -40,6 +40,30 @@ def in_any_order(ctx: Context, call: cst.Call) -> bool:
     return False
 
 
+def asks_of_any(ctx: Context, call: cst.Call) -> bool:
+    """``any(isinstance(m, nn.Conv2d) for m in self.modules())``: a question that is answered alike in any order."""
+    around = list(ctx.facts.tree.around(call))[::-1]
+    if len(around) < 4 or not isinstance(around[0], cst.CompFor) or around[0].iter is not call:
+        return False
+    clause, made, asked = around[0], around[1], around[3]
+    if not isinstance(made, (cst.GeneratorExp, cst.ListComp)) or not isinstance(asked, cst.Call):
+        return False
+    if ctx.facts.callee(asked) not in ("builtins.any", "builtins.all") or len(asked.args) != 1:
+        return False
+    tests = [made.elt, *(one.test for one in clause.ifs)]
+    return clause.inner_for_in is None and all(_is_asked_of_all(ctx, one) for one in tests)
+
+
+def _is_asked_of_all(ctx: Context, test: cst.BaseExpression) -> bool:
+    """Whether a test may be asked of every module, and changes none: what class it is of, whether it has something."""
+    if isinstance(test, cst.BooleanOperation):
+        return _is_asked_of_all(ctx, test.left) and _is_asked_of_all(ctx, test.right)
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _is_asked_of_all(ctx, test.expression)
+    asks = ("builtins.isinstance", "builtins.hasattr")
+    return isinstance(test, cst.Call) and ctx.facts.callee(test) in asks
+
+
 def _only_trains(
     ctx: Context, node: cst.Call, inner: list[cst.CSTNode], parameters: cst.Call
 ) -> bool:
