@@ -88,16 +88,41 @@ def _place(ctx: Context, node: cst.CSTNode, info: FunctionInfo) -> cst.Return | 
                 return None
             inner = outer
             continue
+        if isinstance(outer, cst.IfExp) and outer.test is not inner:
+            inner = outer  # loss.item() if reduce else loss
+            continue
         if isinstance(outer, cst.Return):
             return outer
         if isinstance(outer, cst.Assign) and outer.value is inner and len(outer.targets) == 1:
-            return _held(ctx, outer.targets[0].target, info, isinstance(inner, _DISPLAYS))
+            held = isinstance(inner, (*_DISPLAYS, cst.Call)) and inner is not node
+            return _held(ctx, outer.targets[0].target, info, held)
         if isinstance(outer, cst.Arg) and around and isinstance(around[-1], cst.Call):
-            func = around[-1].func
-            appended = isinstance(func, cst.Attribute) and func.attr.value == "append"
-            return _held(ctx, func.value, info, True) if appended else None  # type: ignore[attr-defined]
+            call = around.pop()
+            if _makes_dict(ctx, call):
+                inner = call
+                continue
+            func, added = call.func, _adds(call)
+            return _held(ctx, func.value, info, True) if added else None  # type: ignore[attr-defined]
         return None
     return None
+
+
+def _makes_dict(ctx: Context, call: cst.Call) -> bool:
+    """``dict(loss=loss.item())``"""
+    named = all(a.keyword is not None and not a.star for a in call.args)
+    return named and ctx.facts.callee(call) == "builtins.dict"
+
+
+def _adds(call: cst.Call) -> bool:
+    """``found.append(x)``, ``stats.update(loss=x)``"""
+    func = call.func
+    return isinstance(func, cst.Attribute) and (
+        func.attr.value == "append"
+        or (
+            func.attr.value == "update"
+            and all(a.keyword is not None or isinstance(a.value, _DISPLAYS) for a in call.args)
+        )
+    )
 
 
 def _held(ctx: Context, target: cst.CSTNode, info: FunctionInfo, whole: bool) -> str | None:
@@ -113,7 +138,7 @@ def _held(ctx: Context, target: cst.CSTNode, info: FunctionInfo, whole: bool) ->
         if isinstance(node, cst.Call):
             func = node.func
             alone = isinstance(tree.around(node)[-1], cst.Expr)
-            if isinstance(func, cst.Attribute) and func.attr.value == "append" and alone and whole:
+            if isinstance(func, cst.Attribute) and _adds(node) and alone and whole:
                 allowed.add(id(func.value))
             continue
         bound = (
@@ -140,7 +165,8 @@ def _held(ctx: Context, target: cst.CSTNode, info: FunctionInfo, whole: bool) ->
 def _is_display(ctx: Context, node: cst.BaseExpression) -> bool:
     """A new list or dict."""
     if isinstance(node, cst.Call):
-        return ctx.facts.callee(node) in ("builtins.list", "builtins.dict") and not node.args
+        empty = ctx.facts.callee(node) == "builtins.list" and not node.args
+        return empty or _makes_dict(ctx, node)
     return isinstance(node, (cst.List, cst.Dict))
 
 
@@ -161,6 +187,9 @@ def _leaves(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         for one in node.elements:
             if isinstance(one, (cst.Element, cst.DictElement)):
                 yield from _leaves(one.value)
+    elif isinstance(node, cst.Call) and syntax.code(node.func) == "dict":
+        for arg in node.args:
+            yield from _leaves(arg.value)
     else:
         yield node
 
