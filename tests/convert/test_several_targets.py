@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
@@ -9,7 +10,7 @@ from flax import nnx
 
 import migrator
 from migrator import convert_source
-from tests.convert.tools import check, loaded, rules_of, same
+from tests.convert.tools import X, both, check, loaded, rules_of, same
 
 SOURCE = """
 import math
@@ -209,3 +210,64 @@ def test_a_rest_that_may_hold_modules_is_a_finding(line: str) -> None:
 
 def test_a_rest_of_numbers() -> None:
     check(REST.format(line="self.first, *self.rest = sizes"))
+
+
+STATES = """
+class M(nn.Module):
+    def __init__(self, kind="LSTM"):
+        super().__init__()
+        self.kind = kind
+        layer = nn.LSTM if kind == "LSTM" else nn.GRU
+        self.rnn = nn.ModuleList([layer(4, 4, 1, batch_first=True) for _ in range(2)])
+
+    def forward(self, x):
+        x = x[None]
+        h, c = torch.zeros(2, 1, 4), torch.zeros(2, 1, 4)
+        before, more = h + 1, c + 0.5
+        for i in range(2):
+            if self.kind == "LSTM":
+                x, (h[i : i + 1], c[i : i + 1]) = self.rnn[i](x, (before[i : i + 1], more[i : i + 1]))
+            else:
+                x, h[i : i + 1] = self.rnn[i](x, before[i : i + 1])
+        return x, h, c
+"""
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_states_are_written_where_a_layer_gives_them_beside(kind: str) -> None:
+    model, port, _ = both(STATES, kind)
+    for mine, theirs in zip(port(X.numpy()), model(X), strict=True):
+        np.testing.assert_allclose(mine, theirs.detach(), rtol=1e-5, atol=1e-6)
+
+
+GIVEN = """
+def given(x):
+    return x, x * 2
+
+
+def f(x: torch.Tensor, n: int):
+    a, b = x.clone(), x.clone()
+    LINE
+    return a, b, n
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "b, a[0] = given(a[1])",  # b is a view of a
+        "c = a[1]; b, a[0] = given(c)",
+        "a[n], n = 5.0, 0; n, a[n] = max(n, 1), 2.0; a[n], n = divmod(7, 4)",
+    ],
+)
+def test_what_is_given_beside_may_be_what_is_written(line: str) -> None:
+    assert set(rules_of(GIVEN.replace("LINE", line))) & {"MUT001", "MUT002"}
+
+
+def test_what_is_given_beside_is_something_else() -> None:
+    theirs, ours, _ = loaded(GIVEN.replace("LINE", "b, a[n] = given(x[1])"))
+    x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    for mine, other in zip(
+        ours["f"](jnp.asarray(x), 1), theirs["f"](torch.tensor(x), 1), strict=True
+    ):
+        np.testing.assert_allclose(mine, other, rtol=1e-6)

@@ -8,7 +8,10 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.alias import innermost
 from migrator.convert.context import Failure
+from migrator.convert.memory import aliases
+from migrator.convert.parts import shared
 from migrator.convert.passes import targets
 from migrator.convert.passes.tied_arguments import is_kept_whole
 from migrator.convert.passes.view_writes import is_new
@@ -59,6 +62,7 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
             return _visited(rw, node, pairs)
         if pairs is None:
             _check_separate(node)
+            _check_memory(rw, node)
     later: list[cst.Assign] = []
     target = _named(rw, places[0], later)
     made = rw.visit(syntax.changed(node, targets=[cst.AssignTarget(target)]))
@@ -128,10 +132,40 @@ def _pairs(node: cst.Assign) -> list[cst.Assign] | None:
 
 
 def _check_separate(node: cst.Assign) -> None:
-    """Parts of tensors are written before the last value is read: ``x[0], x[1] = x[1], x[0]`` swaps nothing in torch."""
-    written = set(_roots(node.targets[0].target))
-    if not written.isdisjoint(syntax.names(node.value)):
-        raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
+    """Parts of tensors are written once all values are there: nothing that is read for these is written.
+
+    Nor is a place told by a name that is bound after the part is written: ``x[i], i = f()``.
+    """
+    places = list(_each(node.targets[0].target))
+    read, bound = set(syntax.names(node.value)), set[str]()
+    for place in reversed(places):
+        if isinstance(place, cst.Name):
+            bound.add(place.value)
+        elif not read.isdisjoint(_roots(place)) or not bound.isdisjoint(syntax.names(place)):
+            raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
+
+
+def _check_memory(rw: Rewriter, node: cst.Assign) -> None:
+    """What a call gives beside, ``y`` of ``y, x[0] = f(z)``, is no view of what is written."""
+    ctx = rw.ctx
+    if ctx.frame is None or not ctx.statements:
+        return
+    facts, statement = aliases(ctx, innermost(ctx)), ctx.statements[-1].node
+    state = facts.before.get(statement)
+    memory = facts.memory(node.value, state) if state is not None else frozenset()
+    for place in _each(node.targets[0].target):
+        for root in _roots(place) if isinstance(place, cst.Subscript) else ():
+            if state is not None and shared(memory, state.get(root, frozenset())):
+                raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
+
+
+def _each(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """The targets of an unpacking, one by one."""
+    if isinstance(target, _SEQUENCES):
+        for element in target.elements:
+            yield from _each(element.value)
+    else:
+        yield target
 
 
 def _check_order(rw: Rewriter, node: cst.Assign, pairs: list[cst.Assign]) -> None:
