@@ -102,7 +102,7 @@ def _place(ctx: Context, node: cst.CSTNode, info: FunctionInfo) -> cst.Return | 
                 inner = call
                 continue
             func, added = call.func, _adds(call)
-            return _held(ctx, func.value, info, True) if added else None  # type: ignore[attr-defined]
+            return _held(ctx, func.value, info, True) if added else None
         return None
     return None
 
