@@ -15,6 +15,10 @@ _NUMBERS = (cst.Integer, cst.Float)
 _TYPES = ("int", "float", "number")
 _MOMENTUM = {"torch.nn.functional.batch_norm": 6}
 """Functions that compute with their ``momentum``, and its place."""
+_SCALING = frozenset(
+    f"Tensor.{name}{place}" for name in ("add", "sub", "mul", "div", "lerp") for place in ("", "_")
+)
+"""Methods that compute with a number, ``running.mul_(1 - factor).add_(mean, alpha=factor)``."""
 _BOUNDS = {"torch.clamp": 1, "torch.clip": 1, "Tensor.clamp": 0, "Tensor.clip": 0}
 """Functions that compare a tensor with two numbers, and the place of the first."""
 
@@ -420,10 +424,15 @@ def _read_for_arithmetic(
             allowed.add(id(node.target))
         elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, _ARITHMETIC):
             allowed.update(
-                id(side)
+                one
                 for side, other in ((node.left, node.right), (node.right, node.left))
                 if is_tensor(other)
+                for one in _of_numbers(side)
             )
+        elif isinstance(node, cst.Call) and (callee(node) or "") in _SCALING:
+            if isinstance(node.func, cst.Attribute) and is_tensor(node.func.value):
+                plain = (item for item in node.args if not item.star)
+                allowed.update(one for item in plain for one in _of_numbers(item.value))
         elif isinstance(node, cst.Call) and (place := _MOMENTUM.get(callee(node) or "")):
             allowed.update(
                 id(item.value)
@@ -432,6 +441,18 @@ def _read_for_arithmetic(
                 and (item.keyword.value == "momentum" if item.keyword else position == place)
             )
     return found <= allowed
+
+
+def _of_numbers(side: cst.BaseExpression) -> Iterator[int]:
+    """A name, and that in ``1 - factor``: what is computed of numbers that are written down and one name."""
+    while isinstance(side, cst.BinaryOperation) and isinstance(side.operator, _ARITHMETIC):
+        if isinstance(side.left, _NUMBERS):
+            side = side.right
+        elif isinstance(side.right, _NUMBERS):
+            side = side.left
+        else:
+            return
+    yield id(side)
 
 
 def _below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
