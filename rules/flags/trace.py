@@ -291,6 +291,9 @@ def host_array(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
     if not ctx.in_forward:
         return None
     if name == "Tensor.numpy":
+        if ctx.parents and isinstance(ctx.parents[-1], cst.Attribute):
+            if ctx.parents[-1].attr.value == "dtype":
+                return None  # no number leaves
         x = node.func.value if isinstance(node.func, cst.Attribute) else node
         text = f"keep `{ctx.text(x)}` and use jax.numpy, or jax.pure_callback for what exists only in numpy"
         # a function of its own may run on the host, as the definition of .numpy() does

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
+from flax import nnx
 
-from tests.convert.tools import convert, loaded
+from tests.convert.tools import X, both, convert, loaded, rules_of
 
 SOURCE = """
 from typing import Optional
@@ -44,3 +46,29 @@ def test_they_say_the_same(name: str) -> None:
 def test_the_others_are_findings() -> None:
     source = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.dtype.is_signed\n"
     assert [f.rule for f in convert(source).findings if f.blocks] == ["API001"]
+
+
+LEAST = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        least = float(numpy.finfo(TYPE).min)
+        return x.masked_fill(x > 0, least)
+"""
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "torch.tensor(0, dtype=x.dtype).numpy().dtype",
+        "x.detach().cpu().numpy().dtype",
+        "x.numpy().dtype",
+    ],
+)
+def test_the_type_that_numpy_has_for_a_tensor(written: str) -> None:
+    model, port, _ = both("import numpy\n" + LEAST.replace("TYPE", written))
+    np.testing.assert_array_equal(nnx.jit(port)(X.numpy()), model(X))
+    assert "TRC007" in rules_of("import numpy\n" + LEAST.replace("TYPE", "x.numpy()"))

@@ -47,6 +47,25 @@ def read(rw: Rewriter, node: cst.Attribute) -> Any:
     return cst.Attribute(attribute, cst.Name("value"))
 
 
+@converts(cst.Attribute, named=("dtype",))
+def type_in_numpy(rw: Rewriter, node: cst.Attribute) -> Any:
+    """``torch.tensor(0, dtype=x.dtype).numpy().dtype`` → ``x.dtype``, a type of numpy's already."""
+    call = node.value
+    if node.attr.value != "dtype" or not isinstance(call, cst.Call):
+        return None
+    if rw.ctx.facts.callee(call) != "Tensor.numpy" or not isinstance(call.func, cst.Attribute):
+        return None
+    made = call.func.value
+    if isinstance(made, cst.Call) and rw.ctx.facts.callee(made) == "torch.tensor":
+        number, *rest = made.args or [None]
+        only = rest[0] if len(rest) == 1 else None
+        if isinstance(number, cst.Arg) and isinstance(number.value, (cst.Integer, cst.Float)):
+            if only is not None and only.keyword is not None and only.keyword.value == "dtype":
+                if isinstance(only.value, cst.Attribute) and only.value.attr.value == "dtype":
+                    return rw.visit(only.value)
+    return rw.visit(cst.Attribute(made, cst.Name("dtype")))
+
+
 @converts(cst.Call, called=("torch.IntTensor", "torch.LongTensor"))
 def numbers(rw: Rewriter, node: cst.Call) -> Any:
     """``torch.IntTensor([n])`` that only carries sizes → ``np.array([n])``, whose values jit knows."""
