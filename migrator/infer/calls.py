@@ -128,7 +128,7 @@ class Calls(ModuleMethods):
         if other is not None and isinstance(self.facts.kind(other), k.Unknown):
             callee = self.facts.kinds[node.func] = k.UNKNOWN
         self._learn(node, callee)
-        if args and parses_version(node, args[0][1]):
+        if args and parses_version(self.facts, node, args[0][1]):
             return TORCH_VERSION
         if isinstance(node.func, cst.Attribute):
             receiver = self.facts.kind(node.func.value)

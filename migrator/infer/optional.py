@@ -15,6 +15,7 @@ import libcst as cst
 
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts
+from migrator.infer.static import of_version
 from migrator.infer.without_torch import brought_by, import_is_optional
 from migrator.source import dotted
 from rules.torch_members import importable
@@ -152,6 +153,20 @@ def settled(facts: Facts) -> dict[str, object]:
             once, inside, everywhere = (_assigned(facts, place)[target] for place in places)
             if once == 1 and inside == everywhere:
                 found[target] = value
+    return found | _of_versions(facts)
+
+
+def _of_versions(facts: Facts) -> dict[str, object]:
+    """``is_torch_2 = V(torch.__version__) >= V("2.0")`` at the top of a file, and nothing else of that name."""
+    found: dict[str, object] = {}
+    for line in facts.tree.root.body:  # type: ignore[attr-defined]
+        for one in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if not isinstance(one, cst.Assign) or len(one.targets) != 1:
+                continue
+            target, value = one.targets[0].target, of_version(facts, one.value)
+            if isinstance(target, cst.Name) and value is not None:
+                if _assigned(facts, facts.tree.root)[target.value] == 1:
+                    found[target.value] = value
     return found
 
 

@@ -376,13 +376,21 @@ def _compared(facts: Facts, test: cst.Comparison) -> bool | None:
     asks = [facts.kind(side) == TORCH_VERSION for side in sides]
     if order is None or sum(asks) != 1:
         return None
+    return _ordered(order, asks[0], _written_version(facts, sides[asks.index(False)]))
+
+
+def _ordered(
+    order: Callable[[tuple[int, ...], tuple[int, ...]], bool],
+    first: bool,
+    other: tuple[int, ...] | None,
+) -> bool | None:
+    """How torch's version compares with another; ``first`` says that it stands on the left."""
     own = _release(VERSION)
-    other = _written_version(sides[asks.index(False)])
     if own is None or other is None:
         return None
     width = max(len(own), len(other))
     own, other = (v + (0,) * (width - len(v)) for v in (own, other))
-    return order(own, other) if asks[0] else order(other, own)
+    return order(own, other) if first else order(other, own)
 
 
 def _is_none(facts: Facts, name: cst.Name) -> bool | None:
@@ -426,12 +434,11 @@ def _listed(facts: Facts, name: cst.BaseExpression, names: cst.BaseExpression) -
     return exists(namespace.name, str(asked.value)) if of_torch(namespace.name) else None
 
 
-def _written_version(node: cst.BaseExpression) -> tuple[int, ...] | None:
+def _written_version(facts: Facts, node: cst.BaseExpression) -> tuple[int, ...] | None:
     """``"2.0"``, ``version.parse("2.0")``, ``Version("2.0")``."""
     if isinstance(node, cst.Call) and len(node.args) == 1:
-        name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
-        if isinstance(name, cst.Name) and name.value in _PARSERS:
-            return _written_version(node.args[0].value)
+        if _is_parser(facts, node.func):
+            return _written_version(facts, node.args[0].value)
     if isinstance(node, cst.Tuple) and all(isinstance(e.value, cst.Integer) for e in node.elements):
         return _release(".".join(e.value.value for e in node.elements))  # type: ignore[attr-defined]
     if isinstance(node, cst.SimpleString):
@@ -456,10 +463,42 @@ def _true(kind: k.Kind) -> bool:
     return isinstance(kind, (k.Function, k.Class, k.Namespace))
 
 
-def parses_version(node: cst.Call, argument: k.Kind) -> bool:
+def of_version(facts: Facts, value: cst.BaseExpression) -> bool | None:
+    """``V(torch.__version__) >= V("1.9.0")``, as it is written; None for anything else."""
+    if not isinstance(value, cst.Comparison) or len(value.comparisons) != 1:
+        return None
+    target, sides = value.comparisons[0], [value.left, value.comparisons[0].comparator]
+    order = _ORDERS.get(type(target.operator))
+    asks = [_writes_own_version(facts, side) for side in sides]
+    if order is None or sum(asks) != 1:
+        return None
+    return _ordered(order, asks[0], _written_version(facts, sides[asks.index(False)]))
+
+
+def _writes_own_version(facts: Facts, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Call) and len(node.args) == 1:
+        return _is_parser(facts, node.func) and dotted(node.args[0].value) == "torch.__version__"
+    return False
+
+
+def parses_version(facts: Facts, node: cst.Call, argument: k.Kind) -> bool:
     """``version.parse(torch.__version__)``."""
-    name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
-    return isinstance(name, cst.Name) and name.value in _PARSERS and argument == TORCH_VERSION
+    return argument == TORCH_VERSION and _is_parser(facts, node.func)
+
+
+def _is_parser(facts: Facts, func: cst.BaseExpression) -> bool:
+    """``Version``, ``version.parse``, and ``V`` of ``from packaging.version import parse as V``."""
+    name = func.attr if isinstance(func, cst.Attribute) else func
+    if not isinstance(name, cst.Name) or name.value in _PARSERS:
+        return isinstance(name, cst.Name)
+    return any(
+        isinstance(one.name, cst.Name)
+        and one.name.value in _PARSERS
+        and one.asname is not None
+        and isinstance(one.asname.name, cst.Name)
+        and one.asname.name.value == name.value
+        for one in facts.tree.of_type(cst.ImportAlias)
+    )
 
 
 def undecided_version(facts: Facts, test: cst.Comparison) -> bool:

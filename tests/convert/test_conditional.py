@@ -48,6 +48,22 @@ def test_only_the_branch_that_runs_is_left(test: str, known: bool) -> None:
     assert (made if known else other) == "A = 1\n"
 
 
+def test_the_parser_of_versions_may_have_another_name() -> None:
+    head = "from packaging.version import parse as V\n"
+    test = "V(torch.__version__) >= V('2.1.0')"
+    assert "no_such" not in module_text(
+        head + f"if {test}:\n    A = 1\nelse:\n    A = torch.no_such_name\n"
+    )
+    flag = (
+        head
+        + f"NEW = {test}\n\n\ndef f(x):\n    if not NEW:\n        return torch.no_such(x)\n    return x\n"
+    )
+    assert rules_of(flag) == []
+    assert rules_of(flag.replace("parse as V", "compare as V")) == ["API001"]
+    assert rules_of(flag.replace("def f(x)", "def f(x, NEW)")) == ["API001"]
+    assert rules_of(flag + "\n\ndef g():\n    global NEW\n    NEW = False\n") == ["API001"]
+
+
 def test_versions_are_not_compared_as_strings() -> None:
     assert VERSION < "2.2" < torch.torch_version.TorchVersion(VERSION)
     assert rules_of("def f(v):\n    return torch.__version__ >= v\n") == ["API001"]

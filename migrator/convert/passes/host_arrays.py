@@ -57,13 +57,20 @@ def type_in_numpy(rw: Rewriter, node: cst.Attribute) -> Any:
         return None
     made = call.func.value
     if isinstance(made, cst.Call) and rw.ctx.facts.callee(made) == "torch.tensor":
-        number, *rest = made.args or [None]
-        only = rest[0] if len(rest) == 1 else None
-        if isinstance(number, cst.Arg) and isinstance(number.value, (cst.Integer, cst.Float)):
-            if only is not None and only.keyword is not None and only.keyword.value == "dtype":
-                if isinstance(only.value, cst.Attribute) and only.value.attr.value == "dtype":
-                    return rw.visit(only.value)
+        asked = _type_of_number(made)
+        if asked is not None:
+            return rw.visit(asked)
     return rw.visit(cst.Attribute(made, cst.Name("dtype")))
+
+
+def _type_of_number(call: cst.Call) -> cst.Attribute | None:
+    """``x.dtype`` of ``torch.tensor(0, dtype=x.dtype)``."""
+    if len(call.args) != 2 or not isinstance(call.args[0].value, (cst.Integer, cst.Float)):
+        return None
+    keyword, value = call.args[1].keyword, call.args[1].value
+    if keyword is None or keyword.value != "dtype" or not isinstance(value, cst.Attribute):
+        return None
+    return value if value.attr.value == "dtype" else None
 
 
 @converts(cst.Call, called=("torch.IntTensor", "torch.LongTensor"))
