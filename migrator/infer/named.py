@@ -149,6 +149,8 @@ def _is_called_activation(facts: Facts, node: cst.Call) -> bool:
     named = all(a.star == "**" or a.keyword is not None for c in calls for a in c.args)
     others = {*map(id, facts.tree.below(name)), id(target), *(id(c.func) for c in calls)}
     others |= {id(a.attr) for a in below if isinstance(a, cst.Attribute)}
+    # act = Snake under another branch
+    others |= {id(a.target) for a in below if isinstance(a, cst.AssignTarget)}
     reads = [n for n in below if isinstance(n, cst.Name) and n.value == target.value]
     return bool(calls) and named and all(id(one) in others for one in reads)
 

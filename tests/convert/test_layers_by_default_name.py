@@ -218,3 +218,49 @@ def test_they_are_found_among_the_children(given: tuple) -> None:
 def test_plain_containers_of_modules_by_name_are_a_finding(line: str) -> None:
     source = CHILDREN.replace("self.more = None", line + "\n        self.more = None", 1)
     assert not convert_source(source).complete
+
+
+CHOSEN = """import torch
+from torch import nn
+
+
+class Snake(nn.Module):
+    def __init__(self, alpha=1.0):
+        super().__init__()
+        self.alpha = nn.Parameter(torch.full((3,), alpha))
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.fc(x + torch.sin(self.alpha * x) ** 2)
+
+
+class M(nn.Module):
+    def __init__(self, activation: str = "ELU", params: dict = {"alpha": 0.5}):
+        super().__init__()
+        if activation == "Snake":
+            act = Snake
+        else:
+            act = getattr(nn, activation)
+        block = []
+        for _ in range(2):
+            block += [act(**params), nn.Linear(3, 3)]
+        self.net = nn.Sequential(*block)
+
+    def forward(self, x):
+        return self.net(x)
+"""
+
+
+@pytest.mark.parametrize("given", [(), ("Snake",), ("PReLU", {}), ("Softplus", {"beta": 2})])
+def test_an_own_class_may_be_chosen_beside(given: tuple) -> None:
+    result = convert_source(CHOSEN)
+    assert result.complete
+    theirs: dict = {}
+    exec(CHOSEN, theirs)
+    ours: dict = {}
+    exec(result.code, ours)
+    original, port = theirs["M"](*given), ours["M"](*given, rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, original.state_dict())
+    x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+    want = original(torch.tensor(x)).detach().numpy()
+    np.testing.assert_allclose(port(jnp.asarray(x)), want, rtol=1e-5, atol=1e-6)
