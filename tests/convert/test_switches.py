@@ -36,6 +36,25 @@ def test_go_where_they_stand_alone(line: str, rule: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        "torch._dynamo.config.suppress_errors = True",
+        "torch._inductor.config.triton.unique_kernel_names = True",
+        "torch._dynamo.reset()",
+        "torch.compiler.cudagraph_mark_step_begin()",
+        "torch._dynamo.mark_dynamic(X, 0)",
+    ],
+)
+def test_what_the_compiler_is_told_goes(line: str) -> None:
+    for source in (f"X = 1\n{line}\n", f"def f(X: torch.Tensor):\n    {line}\n    return X\n"):
+        made = convert(source)
+        assert made.complete, made.findings
+        assert "torch" not in made.code
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch._dynamo.config.suppress_errors = m.pop()",
+        "torch._dynamo.mark_dynamic(m.pop(), 0)",
         "return torch.backends.cudnn.benchmark",
         "torch.backends.cudnn.benchmark = m.pop()",
         "m.empty, torch.backends.cudnn.benchmark = 1, 2",

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.source import dotted
 
 _SETTINGS = frozenset(
     [
@@ -39,14 +40,26 @@ _RUN_TIME = frozenset(
         "torch.mps.empty_cache",
     ]
 )
+_COMPILER = frozenset(
+    [
+        *(f"torch._dynamo.{name}" for name in ("reset", "reset_code_caches")),
+        *(f"torch._dynamo.mark_{name}" for name in ("static_address", "static", "dynamic")),
+        "torch._dynamo.maybe_mark_dynamic",
+        "torch.compiler.reset",
+        "torch.compiler.cudagraph_mark_step_begin",
+    ]
+)
+"""What torch's compiler is told, which changes no number either."""
+_COMPILERS = ("torch._dynamo.config", "torch._inductor.config", "torch._functorch.config")
+_TOLD = _SETTINGS | _ALLOCATOR | _COMPILER
 _BACKENDS = ("torch.backends.cudnn", "torch.backends.cuda.matmul", "torch.backends.mkldnn")
 
 
-@converts(cst.Expr, called=_SETTINGS | _ALLOCATOR, values=(cst.Call,))
+@converts(cst.Expr, called=_TOLD, values=(cst.Call,))
 def told(rw: Rewriter, node: cst.Expr) -> Any:
     """``torch.cuda.empty_cache()`` goes."""
     call = node.value
-    if not isinstance(call, cst.Call) or rw.ctx.facts.callee(call) not in _SETTINGS | _ALLOCATOR:
+    if not isinstance(call, cst.Call) or rw.ctx.facts.callee(call) not in _TOLD:
         return None
     return [] if all(_asks_nothing(rw, arg.value) for arg in call.args) else None
 
@@ -90,7 +103,8 @@ def switched(rw: Rewriter, node: cst.Assign) -> Any:
 def _is_switch(rw: Rewriter, target: cst.BaseAssignTargetExpression) -> bool:
     if not isinstance(target, cst.Attribute):
         return False
-    return (rw.ctx.facts.qualified_name(target.value) or "") in _BACKENDS
+    name = rw.ctx.facts.qualified_name(target.value) or dotted(target.value) or ""
+    return name in _BACKENDS or any(f"{name}.".startswith(f"{one}.") for one in _COMPILERS)
 
 
 def _asks_nothing(rw: Rewriter, value: cst.BaseExpression) -> bool:
