@@ -23,7 +23,14 @@ from migrator.infer.optional import doing_without, fallback, idle, missing_libra
 from migrator.infer.recomputing import saves_memory
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.switches import kept
-from migrator.infer.symbols import STORAGE, built_on_torch, of_torch
+from migrator.infer.symbols import (
+    CHECKS,
+    COMPILER,
+    COMPILERS,
+    STORAGE,
+    built_on_torch,
+    of_torch,
+)
 from migrator.infer.without_torch import (
     TENSORS_ASKED,
     asks_for_tensors,
@@ -38,6 +45,7 @@ from rules.registry import FLAGS
 
 _BY_PASSES = frozenset(
     [
+        *(*CHECKS, *COMPILER, *COMPILERS),
         "torch.nn.Module",
         "torch.nn.Parameter",
         "torch.nn.Buffer",

@@ -143,6 +143,29 @@ STORAGE = _FORMATS | {"torch.strided"}
 """How a dense tensor lies in memory, which XLA decides: words without a meaning in JAX."""
 
 
+CHECKS = {
+    "torch._check": "RuntimeError",
+    "torch._check_is_size": "RuntimeError",
+    "torch._check_index": "IndexError",
+    "torch._check_value": "ValueError",
+    "torch._check_type": "TypeError",
+    "torch._check_not_implemented": "NotImplementedError",
+}
+"""What a program is checked by, and what each raises."""
+COMPILER = frozenset(
+    [
+        *(f"torch._dynamo.{name}" for name in ("reset", "reset_code_caches")),
+        *(f"torch._dynamo.mark_{name}" for name in ("static_address", "static", "dynamic")),
+        "torch._dynamo.maybe_mark_dynamic",
+        "torch.compiler.reset",
+        "torch.compiler.cudagraph_mark_step_begin",
+    ]
+)
+"""What torch's compiler is told, which changes no number either."""
+COMPILERS = ("torch._dynamo.config", "torch._inductor.config", "torch._functorch.config")
+"""The settings of torch's compilers."""
+
+
 @cache
 def symbol(name: str) -> k.Kind:
     """The kind of a fully qualified name outside the project."""
@@ -161,7 +184,7 @@ def symbol(name: str) -> k.Kind:
         return k.FLOAT if name != "torch.newaxis" else k.NONE
     if definitions.layers(name) or name in table()["class"]:
         return k.Class(name)
-    if definitions.ops(name) or name in table()["function"]:
+    if definitions.ops(name) or name in table()["function"] or name in CHECKS:
         return k.Function(name)
     last = name.rpartition(".")[2]
     if last[:1].isupper():

@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
+from flax import nnx
 
 from migrator import convert_source
 from tests.convert.tools import HEADER, X, both, rules_of
@@ -205,3 +207,38 @@ def test_methods_of_torch_that_flax_has_not_are_findings(call: str) -> None:
     )
     model, port, _ = both(own.replace("CALL", "self.get_buffer('kept')"))
     np.testing.assert_allclose(port(X.numpy()), model(X).detach(), atol=1e-6)
+
+
+CHECKED = """
+class M(nn.Module):
+    def __init__(self, n=4):
+        super().__init__()
+        torch._check(n > 0)
+        self.n = n
+        self.fc = nn.Linear(n, n)
+
+    def forward(self, x):
+        torch._check(x.ndim == 2 and x.shape[1] == self.n, lambda: f"axes of {self.n}")
+        torch._check_is_size(x.shape[0])
+        torch._check_value(
+            len(x)
+            < 9,
+            message=lambda: "few",
+        )
+        return self.fc(x)
+"""
+
+
+def test_checks_raise_what_torch_raises() -> None:
+    model, port, _ = both(CHECKED)
+    np.testing.assert_allclose(port(X.numpy()), model(X).detach(), atol=1e-6)
+    for x in (torch.ones(2, 3), torch.ones(4), torch.ones(9, 4)):
+        with pytest.raises((RuntimeError, ValueError)) as theirs:
+            model(x)
+        with pytest.raises(theirs.type, match=str(theirs.value)):
+            port(jnp.asarray(x.numpy()))
+    with pytest.raises(RuntimeError, match="Expected cond to be True"):
+        type(port)(0, rngs=nnx.Rngs(0))
+    assert not convert_source(
+        HEADER + CHECKED.replace("len(x)\n            < 9", "(x > 9).all()")
+    ).complete

@@ -14,7 +14,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.annotations import says_types
 from migrator.infer.facts import FunctionInfo
-from migrator.infer.symbols import BASED_ON_TORCH
+from migrator.infer.symbols import BASED_ON_TORCH, CHECKS
 from rules.definitions import module_file
 from rules.elsewhere import WEIGHTS, advice_for
 
@@ -159,6 +159,32 @@ def assertion(rw: Rewriter, node: cst.Expr) -> Any:
         return made
     # between the brackets of the call a line break meant nothing
     return syntax.changed(made, test=_on_one_line(made.test), msg=_on_one_line(made.msg))
+
+
+@converts(cst.Expr, called=tuple(CHECKS), values=(cst.Call,))
+def checked(rw: Rewriter, node: cst.Expr) -> Any:
+    """``torch._check(test, lambda: message)`` → ``if not test: raise RuntimeError(message)``."""
+    call, name = node.value, _callee(rw, node.value) or ""
+    if not isinstance(call, cst.Call) or name not in CHECKS or not call.args:
+        return None
+    first, *more = call.args
+    named = [a.keyword.value if a.keyword is not None else "message" for a in more]
+    if first.star or first.keyword is not None or named not in ([], ["message"]):
+        return None
+    if (more and more[0].star) or isinstance(rw.ctx.facts.kind(first.value), k.Tensor):
+        return None
+    text: cst.BaseExpression = cst.SimpleString('"Expected cond to be True, but got False."')
+    if more:
+        given = more[0].value
+        text = given.body if isinstance(given, cst.Lambda) else cst.Call(given)
+    error = syntax.with_args(cst.Call(cst.Name(CHECKS[name])), [cst.Arg(_on_one_line(text))])
+    if name.endswith("is_size"):
+        size = _on_one_line(first.value)
+        holds: cst.BaseExpression = syntax.substitute(syntax.parse("__i__ < 0"), {"__i__": size})
+    else:
+        holds = syntax.substitute(syntax.parse("not (__test__)"), {"__test__": first.value})
+    body = cst.IndentedBlock([cst.SimpleStatementLine([cst.Raise(error)])])
+    return rw.visit(cst.If(holds, body))
 
 
 def _on_one_line(node: Any) -> Any:

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.symbols import COMPILER, COMPILERS
 from migrator.source import dotted
 
 _SETTINGS = frozenset(
@@ -40,18 +41,7 @@ _RUN_TIME = frozenset(
         "torch.mps.empty_cache",
     ]
 )
-_COMPILER = frozenset(
-    [
-        *(f"torch._dynamo.{name}" for name in ("reset", "reset_code_caches")),
-        *(f"torch._dynamo.mark_{name}" for name in ("static_address", "static", "dynamic")),
-        "torch._dynamo.maybe_mark_dynamic",
-        "torch.compiler.reset",
-        "torch.compiler.cudagraph_mark_step_begin",
-    ]
-)
-"""What torch's compiler is told, which changes no number either."""
-_COMPILERS = ("torch._dynamo.config", "torch._inductor.config", "torch._functorch.config")
-_TOLD = _SETTINGS | _ALLOCATOR | _COMPILER
+_TOLD = _SETTINGS | _ALLOCATOR | COMPILER
 _BACKENDS = ("torch.backends.cudnn", "torch.backends.cuda.matmul", "torch.backends.mkldnn")
 
 
@@ -104,7 +94,7 @@ def _is_switch(rw: Rewriter, target: cst.BaseAssignTargetExpression) -> bool:
     if not isinstance(target, cst.Attribute):
         return False
     name = rw.ctx.facts.qualified_name(target.value) or dotted(target.value) or ""
-    return name in _BACKENDS or any(f"{name}.".startswith(f"{one}.") for one in _COMPILERS)
+    return name in _BACKENDS or any(f"{name}.".startswith(f"{one}.") for one in COMPILERS)
 
 
 def _asks_nothing(rw: Rewriter, value: cst.BaseExpression) -> bool:
