@@ -165,3 +165,10 @@ def test_members_and_keys_of_lists(value: str) -> None:
     lines = "y = x.half()\n    some = [x.dtype, torch.float32]\n"
     theirs, ours, _ = loaded(f"def f(x: torch.Tensor):\n    {lines}    return {value}\n")
     assert ours["f"](jnp.ones(2)) == theirs["f"](torch.ones(2))
+
+
+def test_a_type_of_which_nothing_is_known_may_have_a_name_at_the_top() -> None:
+    made = convert(
+        "KIND = torch.ones(3).dtype\n\n\ndef f(x: torch.Tensor):\n    return x.to(KIND)\n"
+    )
+    assert made.complete

@@ -32,7 +32,7 @@ def from_timm(rw: Rewriter, node: cst.ImportFrom, module: str) -> Any:
 def _may_be(ctx: Context) -> bool:
     if "timm" in ctx.words:
         return True
-    names = (getattr(kind, "name", "") for kind in ctx.facts.module_env.values())
+    names = (getattr(kind, "name", "") or "" for kind in ctx.facts.module_env.values())
     return any(name.startswith(_PREFIX) for name in names)
 
 

@@ -66,7 +66,7 @@ def _read(ctx: Context, around: cst.CSTNode) -> Iterator[cst.Name]:
 
 
 def _called(kind: k.Kind) -> str:
-    name = getattr(kind, "name", "")
+    name = getattr(kind, "name", "") or ""
     return name if name.startswith("torch") else "what is defined here"
 
 
