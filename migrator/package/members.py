@@ -126,7 +126,11 @@ def helper_plan(every: Sequence[Member], table: Table) -> HelperPlan:
     for group in _groups(every, table):
         if len(group) == 1 and not group[0].top:
             continue
-        tops = sorted({member.top for member in group if member.top})
+        # one deep down, as examples carry, is found by those beside it alone
+        tops = sorted(
+            {member.top for member in group if member.top},
+            key=lambda top: (len(_folder(group, top).parts), top),
+        )
         if tops:
             home, folder = tops[0], _folder(group, tops[0])
         else:

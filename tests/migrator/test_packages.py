@@ -261,6 +261,25 @@ def test_helpers_stand_in_one_module(tmp_path: Path) -> None:
     compile(written, "_torch_compat.py", "exec")
 
 
+def test_helpers_stand_where_every_file_finds_them(tmp_path: Path) -> None:
+    layer = "import torch\nfrom torch import nn\nMORE\n\nclass A(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.act = nn.LeakyReLU(0.2)\n\n    def forward(self, x):\n        return self.act(x)\n"
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/a.py": layer.replace("MORE", ""),
+        "pkg/examples/run/alib/__init__.py": "from .agent import A\n",
+        "pkg/examples/run/alib/agent.py": layer.replace("MORE", "from pkg.a import A as Base\n"),
+        "pkg/examples/run/main.py": "import alib\nprint(alib.A)\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / "in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    convert_path([tmp_path / "in"], tmp_path / "out")
+    assert [p.parent.name for p in (tmp_path / "out").rglob("_torch_compat.py")] == ["pkg"]
+    inner = (tmp_path / "out/pkg/examples/run/alib/agent.py").read_text()
+    assert "from pkg._torch_compat import leaky_relu\n" in inner
+
+
 @pytest.mark.parametrize("imported", [True, False])
 def test_a_folder_without_init_in_a_package(tmp_path: Path, imported: bool) -> None:
     """It is a part of the package where the package imports from it, else it may hold scripts."""
