@@ -16,6 +16,8 @@ def with_functions(
     """A file with each function changed, inner ones first."""
 
     def visit(node: cst.CSTNode) -> cst.CSTNode:
+        if isinstance(node, _WITHOUT_FUNCTIONS):
+            return node
         made = syntax.rebuild(node, visit)
         return change(made) if isinstance(made, cst.FunctionDef) else made
 
@@ -23,6 +25,9 @@ def with_functions(
     assert isinstance(made, cst.Module)
     return made
 
+
+_WITHOUT_FUNCTIONS = (cst.BaseExpression, cst.SimpleStatementLine, cst.SimpleStatementSuite)
+"""What holds no function; with these most of a file is left aside."""
 
 BINDING = (
     *(cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor),

@@ -17,7 +17,8 @@ _CHOSEN = re.compile(r"\bVariable\s+if\b|\belse\s+(?:[\w.]+\.)?Variable\b")
 
 def called_apart(tree: cst.Module, text: str) -> cst.Module:
     """A file with calls of what is chosen as choices between calls, where one of two is ``Variable``."""
-    return with_functions(tree, _function) if _CHOSEN.search(text) else tree
+    chosen = "Variable" in text and _CHOSEN.search(text)
+    return with_functions(tree, _function) if chosen else tree
 
 
 def _function(function: cst.FunctionDef) -> cst.FunctionDef:

@@ -13,7 +13,7 @@ import libcst as cst
 from migrator import syntax
 
 _RECEIVERS = frozenset("self cls mcs mcls metacls this slf ctx _self klass".split())
-_DEFINED = re.compile(r"^[ \t]+def (\w+)\(\s*(\w+)", re.M)
+_DEFINED = re.compile(r"\n[ \t]+def (\w+)\(\s*(\w+)")
 
 
 def said_static(tree: cst.Module, text: str) -> cst.Module:

@@ -20,6 +20,8 @@ _ASKED = frozenset("size shape dim ndim numel dtype device".split())
 
 def by_parameter(tree: cst.Module, text: str) -> cst.Module:
     """A file that writes to ``up.weight.data`` by that name."""
+    if ".data" not in text:
+        return tree
     names = {n for n in _NAMED.findall(text) if re.search(rf"\b{n}\s*[\[.]", text)}
     if not names:
         return tree

@@ -27,7 +27,9 @@ _ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqua
 
 def under_tests(tree: cst.Module, text: str) -> cst.Module:
     """A file whose loops leave rounds out by one test around what they do else."""
-    if ".training" not in text or not _DRAWN.search(text) or not re.search(r"^\s*for ", text, re.M):
+    if ".training" not in text or "rand" not in text or not _DRAWN.search(text):
+        return tree
+    if not re.search(r"^\s*for ", text, re.M):
         return tree
     return with_functions(tree, _function)
 

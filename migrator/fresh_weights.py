@@ -24,7 +24,7 @@ _KEEPING = frozenset("append extend ParameterList ParameterDict register_paramet
 
 def as_parameters(tree: cst.Module, text: str) -> cst.Module:
     """A file whose weights of layers that nobody keeps are parameters of their own."""
-    if _MADE.search(text) is None:
+    if (".weight" not in text and ".bias" not in text) or _MADE.search(text) is None:
         return tree
     local = any(re.search(rf"\b{name}\.(?:weight|bias)\b", text) for name in _LOCAL.findall(text))
     if not local and _READ.search(text) is None:
@@ -51,18 +51,21 @@ def _wrapped(node: cst.Attribute, func: cst.Attribute) -> cst.Call:
 
 def _fresh(function: cst.FunctionDef) -> Iterator[tuple[cst.Attribute, cst.Attribute]]:
     """The weights that are kept, and the class of the layer that each is taken out of."""
-    kept = set(_kept(function.body))
-    local = _thrown_away(function)
+    kept = {
+        node
+        for node in _kept(function.body)
+        if isinstance(node, cst.Attribute) and node.attr.value in _WEIGHTS
+    }
+    local = _thrown_away(function) if kept else {}
     for node in kept:
-        if isinstance(node, cst.Attribute) and node.attr.value in _WEIGHTS:
-            made: cst.BaseExpression | None = node.value
-            if isinstance(made, cst.Name):
-                made = local.get(made.value)
-            func = _class(made)
-            if func is None or made is None:
-                continue
-            if node.attr.value == "weight" or not _may_lack_bias(made):
-                yield node, func
+        made: cst.BaseExpression | None = node.value
+        if isinstance(made, cst.Name):
+            made = local.get(made.value)
+        func = _class(made)
+        if func is None or made is None:
+            continue
+        if node.attr.value == "weight" or not _may_lack_bias(made):
+            yield node, func
 
 
 def _may_lack_bias(call: cst.BaseExpression) -> bool:

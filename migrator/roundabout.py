@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 
-_IDENTITY = re.compile(r"(?<![\w.])id\(")
+_IDENTITY = re.compile(r"id\((?<![\w.]id\()")  # the word first: it is looked for at once
 _BY_NAME = re.compile(r"(?<![\w.])[gs]etattr\(")
 _TEXT = re.compile(r""",\s*["'][^\W\d]\w*["']\s*[,)]""")
 _REBOUND = re.compile(
@@ -27,16 +27,17 @@ def straightened(tree: cst.Module, text: str) -> cst.Module:
     what a layer of torch calls ``weight`` is called otherwise in some of Flax. A tensor that takes over what its copy
     on another device is filled with is filled itself: ``w.copy_(w.cpu().normal_().to(w.device))``.
     """
-    identities = bool(_IDENTITY.search(text)) and "def id(" not in text
+    identities = "id(" in text and bool(_IDENTITY.search(text)) and "def id(" not in text
     methods = {
         name: told
         for name, told in _METHODS.items()
         if f".{name}(" in text and f"def {name}" not in text
     }
-    texts = bool(methods) or bool(_BY_NAME.search(text) and _TEXT.search(text))
+    by_name = "etattr(" in text and bool(_BY_NAME.search(text) and _TEXT.search(text))
+    texts = bool(methods) or by_name
     texts = texts and "def getattr(" not in text and "def setattr(" not in text
     tables = "._modules[" in text and not _REBOUND.search(text)
-    copies = bool(_TAKEN_OVER.search(text))
+    copies = ".copy_(" in text and bool(_TAKEN_OVER.search(text))
     if not identities and not methods and not texts and not tables and not copies:
         return tree
     stored = _stored(tree) if tables else []

@@ -17,13 +17,16 @@ from migrator.assignments import bound, is_written, with_functions
 
 _NEW = "zeros|ones|empty|full|zeros_like|ones_like|empty_like|full_like|new_zeros|new_ones|new_empty|new_full"
 _MADE = re.compile(rf"^[ \t]*(\w+)\s*=[^\n=]*\b(?:{_NEW})\(", re.M)
-_LOOP = r"\bfor\b[^\n]*\bin\b[^\n]*\b{0}\b"
+_LOOP = re.compile(r"for(?<!\wfor)\b[^\n]*?\bin\b([^\n]*)")
+"""A loop and what it goes over; the word comes first and what must not be before it then, which is found at once."""
+_WORD = re.compile(r"\w+")
 _MAKING = frozenset(_NEW.split("|"))
 
 
 def by_place(tree: cst.Module, text: str) -> cst.Module:
     """A file whose loops name the place of a row that they write to."""
-    if not any(re.search(_LOOP.format(name), text) for name in set(_MADE.findall(text))):
+    over = {word for rest in _LOOP.findall(text) for word in _WORD.findall(rest)}
+    if not over or over.isdisjoint(_MADE.findall(text)):
         return tree
     return with_functions(tree, _function)
 

@@ -25,7 +25,8 @@ _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide)
 
 def as_numbers(tree: cst.Module, text: str) -> cst.Module:
     """A file with numbers for the tensors of sizes that are nothing but sizes again."""
-    return with_functions(tree, _function) if _MADE.search(text) else tree
+    made = "tensor(" in text and _MADE.search(text)
+    return with_functions(tree, _function) if made else tree
 
 
 def _function(function: cst.FunctionDef) -> cst.FunctionDef:
