@@ -40,7 +40,7 @@ _SPINE: dict[type, tuple[str, ...]] = {
 
 def is_open(node: Any) -> bool:
     """Whether a line of an expression ends outside of all brackets in it, as of what stood within those of a call."""
-    return next(_breaks(node), None) is not None
+    return type(node) in _SPINE and next(_breaks(node), None) is not None
 
 
 def _breaks(node: Any) -> Iterator[cst.ParenthesizedWhitespace]:

@@ -30,10 +30,20 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 def walk(node: ast.AST) -> list[ast.AST]:
     """A node and those below it, each before those below it."""
-    found = [node]
+    return _with_those_below([node], ())
+
+
+def below(node: ast.AST, apart: tuple[type, ...]) -> list[ast.AST]:
+    """The nodes below a node, but for those in nodes of some types."""
+    return _with_those_below(children(node), apart)
+
+
+def _with_those_below(found: list[ast.AST], apart: tuple[type, ...]) -> list[ast.AST]:
     known, of_type = _FIELDS, ast.AST
     for one in found:  # grows as it goes
         kind = type(one)
+        if kind in apart:
+            continue
         for name in known[kind] if kind in known else fields(kind):
             value = getattr(one, name, None)
             if type(value) is list:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -83,6 +83,10 @@ class Tree:
         if index is None:  # a node of another tree
             return walk(node)
         return self.nodes[index : self.ends[index]]
+
+    def places_of(self, types: Iterable[type[cst.CSTNode]]) -> list[int]:
+        """The indices of all nodes of exactly these types, type by type."""
+        return [place for kind in types for place in self._by_type.get(kind, ())]
 
     def of_type(self, *types: type[cst.CSTNode]) -> list[Any]:
         """All nodes of exactly these types, type by type."""

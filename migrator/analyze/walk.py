@@ -263,12 +263,10 @@ class FlagWalk:
         ends, by_type, kinds = tree.ends, self._by_type, self.facts.kinds
         open_functions: list[tuple[int, dict[str, Any]]] = []  # where each ends; the memo around it
         wanted = {*by_type, cst.FunctionDef} - {cst.Name, cst.Attribute}
-        dtypes = {id(node) for node, kind in kinds.items() if type(kind) is k.DType}
-        shown = [
-            (index, node)
-            for index, node in enumerate(tree.nodes)
-            if type(node) in wanted or id(node) in dtypes
-        ]
+        dtypes = [n for n, kind in kinds.items() if type(kind) is k.DType and type(n) not in wanted]
+        places = [*tree.places_of(wanted), *(tree.place(n) for n in dtypes if tree.has(n))]
+        nodes = tree.nodes
+        shown = [(index, nodes[index]) for index in sorted(places)]
         if self.facts.dead:
             never = {id(node) for branch in self.facts.dead for node in tree.below(branch)}
             shown = [(index, node) for index, node in shown if id(node) not in never]

@@ -25,7 +25,7 @@ from migrator.convert.randomness import RngPlan
 from migrator.findings import Finding
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.facts import ASKS_FOR_MODULES, HANDS_MAKERS
+from migrator.infer.facts import asks_for_modules, hands_makers
 from migrator.source import Source
 from migrator.tree import Tree
 from rules.flags._guards import is_guard
@@ -199,17 +199,9 @@ class Context:
         self.aliases: dict[FunctionInfo, object | None] = {}
         self.class_values = class_values(source.index, facts)
         linked = facts.linked
-        self.traverses = (
-            linked.traverses
-            if linked is not None
-            else ASKS_FOR_MODULES.search(source.text) is not None
-        )
+        self.traverses = linked.traverses if linked is not None else asks_for_modules(source.text)
         """Whether layers without state must be modules, to be found among the children of one."""
-        self.hands_makers = (
-            linked.hands_makers
-            if linked is not None
-            else HANDS_MAKERS.search(source.text) is not None
-        )
+        self.hands_makers = linked.hands_makers if linked is not None else hands_makers(source.text)
         """Whether what makes a module is called like a class, which takes ``rngs``."""
         if facts.linked is not None:
             self.class_values |= facts.linked.handed_on

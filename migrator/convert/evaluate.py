@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from migrator import python_tree
 from migrator.convert.signature import target_signature
 from migrator.convert.values import (
     Code,
@@ -95,7 +96,7 @@ class Evaluator(Words):
         node = code(value)
         self._note(node)
         for name in reversed(list(self.lets)):
-            uses = sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+            uses = sum(isinstance(n, ast.Name) and n.id == name for n in python_tree.walk(node))
             bound = self.lets[name]
             if uses > 1 and not _cheap(bound):
                 raise Open
@@ -389,7 +390,7 @@ class Evaluator(Words):
                     if all(self.decide(test) for test in generator.ifs):
                         items.append(self.eval(node.elt))
                 return Seq(tuple(items), "list")
-            for name in ast.walk(generator.target):
+            for name in python_tree.walk(generator.target):
                 if isinstance(name, ast.Name):
                     self.env[name.id] = Code(ast.Name(name.id))
             clause = ast.comprehension(
@@ -484,7 +485,7 @@ def _spelled(index: ast.expr) -> ast.expr:
 
 
 def _names(node: ast.expr) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {one.id for one in python_tree.walk(node) if isinstance(one, ast.Name)}
 
 
 def _cheap(node: ast.expr) -> bool:

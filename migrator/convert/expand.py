@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import python_tree, syntax
 from migrator.convert.axes import as_axes
 from migrator.convert.bindings import PYTHON
 from migrator.convert.context import Context, Failure
@@ -398,7 +398,9 @@ def _unread(rule: Rule) -> set[str]:
     """Parameters that the body never looks at (device, memory_format…)."""
     import ast
 
-    read = {n.id for stmt in rule.node.body for n in ast.walk(stmt) if isinstance(n, ast.Name)}
+    read = {
+        n.id for stmt in rule.node.body for n in python_tree.walk(stmt) if isinstance(n, ast.Name)
+    }
     return {p.name for p in rule.params if p.name not in read and p.name != "rngs"}
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from migrator import python_tree
 from migrator.convert.bindings import PYTHON
 from migrator.convert.layout import fitted
 from rules.definitions import ROOT, WORDS, RuleFile, defined, module_file
@@ -237,7 +238,7 @@ def _globals(definition: ast.stmt) -> frozenset[str]:
         definition = ast.FunctionDef(
             **{**definition.__dict__, "body": [s for s in definition.body if not _is_rare(s)]}
         )
-    for node in ast.walk(definition):
+    for node in python_tree.walk(definition):
         if isinstance(node, ast.Name):
             (found if isinstance(node.ctx, ast.Load) else bound).add(node.id)
         elif isinstance(node, ast.arg):
@@ -245,11 +246,11 @@ def _globals(definition: ast.stmt) -> frozenset[str]:
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node is not definition:
             bound.add(node.name)
     skip: set[str] = set()
-    for node in ast.walk(definition):
+    for node in python_tree.walk(definition):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             for decorator in node.decorator_list:
                 if _is_rule(decorator):
-                    skip |= {n.id for n in ast.walk(decorator) if isinstance(n, ast.Name)}
+                    skip |= {n.id for n in python_tree.walk(decorator) if isinstance(n, ast.Name)}
     return frozenset(found - bound - skip)
 
 
@@ -323,7 +324,7 @@ def _is_rare(statement: ast.stmt) -> bool:
 def _tells_forms_apart(statement: ast.stmt) -> bool:
     """``if surely(isinstance(shape, tuple) and len(shape) == 1): shape = shape[0]``: torch takes either form."""
     assert isinstance(statement, ast.If)
-    calls = [n.func for n in ast.walk(statement.test) if isinstance(n, ast.Call)]
+    calls = [n.func for n in python_tree.walk(statement.test) if isinstance(n, ast.Call)]
     names = {one.id for one in calls if isinstance(one, ast.Name)}
     return names == {"surely", "isinstance", "len"} and isinstance(statement.body[0], ast.Assign)
 

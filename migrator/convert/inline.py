@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax, texts
+from migrator import python_tree, syntax, texts
 from migrator.convert.bind import Argument, choose
 from migrator.convert.bindings import PYTHON
 from migrator.convert.evaluate import Evaluator
@@ -214,13 +214,13 @@ def _evaluate(rule: Rule, bound: dict[str, Value], in_steps: bool) -> Template |
     found: set[str] = set()
     local: set[str] = set()
     for node in asts:
-        for item in ast.walk(node):
+        for item in python_tree.walk(node):
             if isinstance(item, ast.Name):
                 found.add(item.id)
             elif isinstance(item, ast.Lambda):
                 local |= {a.arg for a in item.args.args}
             elif isinstance(item, ast.comprehension):
-                local |= {n.id for n in ast.walk(item.target) if isinstance(n, ast.Name)}
+                local |= {n.id for n in python_tree.walk(item.target) if isinstance(n, ast.Name)}
     names = {n for n in found - local if not n.startswith("__")}
     if names & WORDS:
         return None
@@ -228,11 +228,11 @@ def _evaluate(rule: Rule, bound: dict[str, Value], in_steps: bool) -> Template |
     asks = any(
         isinstance(item, ast.Attribute) and item.attr in FACTS
         for node in asts
-        for item in ast.walk(node)
+        for item in python_tree.walk(node)
     )
     uses = tuple(syntax.names(n) for n in nodes)
     # what is computed later must find its values under names that stay
-    later = any(isinstance(one, _LATER) for node in asts for one in ast.walk(node))
+    later = any(isinstance(one, _LATER) for node in asts for one in python_tree.walk(node))
     beside = {
         value.node.id: name
         for name, value in list(bound.items())[1:]

@@ -71,8 +71,9 @@ def _mentioned(names: set[str], code: str) -> set[str]:
     """The names that stand in the code somewhere, as a whole word outside comments and plain strings."""
     if not names:
         return set()
-    words = "|".join(sorted(map(re.escape, names)))
-    pattern = re.compile(rf"(?<![\w.])(?:{words})(?!\w)")
+    # each word before what must not stand before it: it is looked for at once
+    words = "|".join(rf"{re.escape(one)}(?!\w)(?<![\w.]{re.escape(one)})" for one in sorted(names))
+    pattern = re.compile(words)
     if pattern.search(code) is None:
         return set()
     return set(pattern.findall(TOKENS.sub(_without_text, code)))

@@ -7,7 +7,7 @@ from functools import cache
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import python_tree, syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.rewriter import Rewriter
@@ -99,7 +99,7 @@ def _standing_for() -> dict[str, tuple[Maker, ...]]:
 
 
 def _returned(rule: Rule) -> list[Maker]:
-    values = [one.value for one in ast.walk(rule.node) if isinstance(one, ast.Return)]
+    values = [one.value for one in python_tree.walk(rule.node) if isinstance(one, ast.Return)]
     found: list[Maker] = []
     while values:
         value = values.pop()

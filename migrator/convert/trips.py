@@ -13,6 +13,7 @@ from migrator.convert.context import Context
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.emptied import emptied
+from migrator.python_tree import walk
 from migrator.source import dotted
 
 _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.ParameterList"})
@@ -118,7 +119,7 @@ def _emptied(ctx: Context) -> frozenset[str]:
     if ctx.emptied is None:
         linked = ctx.facts.linked
         elsewhere = linked.emptied(ctx.facts.module) if linked is not None else frozenset[str]()
-        ctx.emptied = emptied(ast.parse(ctx.source.text)) | elsewhere
+        ctx.emptied = emptied(walk(ast.parse(ctx.source.text))) | elsewhere
     return ctx.emptied
 
 

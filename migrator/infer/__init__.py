@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from migrator.infer.definitions import Definitions
-from migrator.infer.facts import KEEPS_MAKERS, ClassInfo, Facts, FunctionInfo, Linked
+from migrator.infer.facts import ClassInfo, Facts, FunctionInfo, Linked, keeps_makers
 from migrator.infer.observed import Observed
 from migrator.infer.offered import call_model
 from migrator.infer.optional import settled
@@ -39,7 +39,7 @@ def infer_together(
     keeps = (
         linked.keeps_makers
         if linked is not None
-        else any(KEEPS_MAKERS.search(source.text) for source in sources)
+        else any(keeps_makers(source.text) for source in sources)
     )
     common = Facts(sources[0].index, linked=linked, keeps_makers=bool(keeps))
     every = [

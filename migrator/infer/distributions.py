@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 
+from migrator import python_tree
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 
@@ -59,7 +60,7 @@ def _attributes(name: str) -> dict[str, bool]:
             found[item.name] = not item.decorator_list
         elif isinstance(item, ast.Assign):
             found |= {t.id: False for t in item.targets if isinstance(t, ast.Name)}
-    for part in ast.walk(node):
+    for part in python_tree.walk(node):
         if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
             found[part.attr] = False
     return found

@@ -6,18 +6,21 @@ By name alone, and over all files of a project: a list that is called otherwise 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from migrator.python_tree import children, walk
+from migrator.python_tree import children
 
 _EMPTYING = frozenset("pop popleft popitem clear remove __delitem__".split())
 _PLAIN_BASES = frozenset("Module object".split())
 
 
-def emptied(tree: ast.AST) -> frozenset[str]:
-    """The last names of the containers that a file may take something out of, also under another name."""
-    nodes = walk(tree)
-    found = {word for node in nodes for word in _shrinks(node)}
+def emptied(nodes: Sequence[ast.AST]) -> frozenset[str]:
+    """The last names of the containers that a file may take something out of, also under another name.
+
+    Args:
+      nodes: all nodes of the file.
+    """
+    found = {word for node in nodes if type(node) in _SHRINKING for word in _shrinks(node)}
     if not found:
         return frozenset()
     handed: list[tuple[set[str], ast.AST]] = []
@@ -45,9 +48,17 @@ def emptied(tree: ast.AST) -> frozenset[str]:
     return frozenset(found)
 
 
-def replaced(tree: ast.AST) -> frozenset[str]:
-    """The names of attributes that a file gives to objects of classes which it need not define."""
-    found = set()
+def replaced(tree: ast.AST, nodes: Sequence[ast.AST]) -> frozenset[str]:
+    """The names of attributes that a file gives to objects of classes which it need not define.
+
+    Args:
+      nodes: all nodes of the file.
+    """
+    found = set[str]()
+    for one in nodes:
+        if type(one) is ast.Call and _word(one.func) in ("setattr", "delattr"):
+            texts = [a.value for a in one.args if isinstance(a, ast.Constant)]
+            found |= {text for text in texts if isinstance(text, str)}
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, derived = waiting.pop()
@@ -57,11 +68,12 @@ def replaced(tree: ast.AST) -> frozenset[str]:
                     found.add(target.attr)
             if isinstance(node, ast.ClassDef):
                 derived = derived or any(_word(base) not in _PLAIN_BASES for base in node.bases)
-        elif isinstance(node, ast.Call) and _word(node.func) in ("setattr", "delattr"):
-            texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
-            found |= {text for text in texts if isinstance(text, str)}
-        waiting += [(child, derived) for child in children(node)]
+        # no statement stands in an expression
+        waiting += [(n, derived) for n in children(node) if not isinstance(n, ast.expr)]
     return frozenset(found)
+
+
+_SHRINKING = (ast.Call, ast.Delete, ast.Assign)
 
 
 def _shrinks(node: ast.AST) -> Iterator[str]:

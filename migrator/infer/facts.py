@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import libcst as cst
 
@@ -143,22 +143,45 @@ class SettledClass:
     """Attributes that are numpy arrays and no data of the module."""
 
 
-ASKS_FOR_MODULES = re.compile(
-    r"\.(?:named_)?children\(|\bself\._modules\b|\bisinstance\([^\n]*\bModule\b"
-)
-"""Source that asks which objects are modules: every layer must be one then, also one without state."""
+_ITS_MODULES = re.compile(r"\bself\._modules\b")
+_OF_MODULES = re.compile(r"\bisinstance\([^\n]*\bModule\b")
 
-HANDS_MAKERS = re.compile(
+
+def asks_for_modules(text: str) -> bool:
+    """Whether a source asks which objects are modules: every layer must be one then, also one without state."""
+    return (
+        ".children(" in text
+        or ".named_children(" in text
+        or ("self._modules" in text and _ITS_MODULES.search(text) is not None)
+        or ("isinstance(" in text and "Module" in text and _OF_MODULES.search(text) is not None)
+    )
+
+
+_HANDS_MAKERS = re.compile(
     r"\b(?:Callable|[Tt]ype)\s*\[|=\s*(?:\w+\.)*(?!True\b|False\b|None\b)[A-Z]\w*[a-z]\w*\s*[,)\n]"
 )
-"""Source that hands classes of modules around, which a function that makes a module may stand for."""
 
-KEEPS_MAKERS = re.compile(
+
+def hands_makers(text: str) -> bool:
+    """Whether a source hands classes of modules around, which a function that makes a module may stand for."""
+    return _HANDS_MAKERS.search(text) is not None
+
+
+_KEEPS_MAKERS = re.compile(
     r"^[ \t]*@(?!torch\b|staticmethod)[\w.]*regist|^[ \t]*[\w.]+\.register(?:_module|_model)?\(\s*[A-Z\"']"
     r"|\bimport_module\(|\b__import__\(",
     re.M | re.I,
 )
-"""Source that puts classes into tables by decorators, or looks them up by dotted names: a call may be of any."""
+_KEEPING = (".register(", ".register_module(", ".register_model(", "import_module(", "__import__(")
+_DECORATED = re.compile(r"@[\w.]*regist")
+"""With the words above what every such source holds, and few others do: they are found many times as fast."""
+
+
+def keeps_makers(text: str) -> bool:
+    """Whether a source puts classes into tables by decorators, or looks them up by dotted names: a call may be of any."""
+    plain = text.casefold()
+    may = any(word in plain for word in _KEEPING) or _DECORATED.search(plain) is not None
+    return may and _KEEPS_MAKERS.search(text) is not None
 
 
 @dataclass(eq=False)
@@ -390,16 +413,19 @@ class Facts:
 
     def callee(self, call: cst.Call) -> str | None:
         """The qualified name of what a call reaches: ``torch.relu``, ``Tensor.view``, ``torch.nn.Linear``."""
-        kind = self.kinds.get(call.func)
-        if type(kind) is k.Optional:
-            kind = kind.inner  # None cannot be called
+        kind: Any = self.kinds.get(call.func)
+        if kind is None:
+            return None
         form = type(kind)
-        if (form is k.Function or form is k.Class) and kind.name:  # type: ignore[union-attr]
-            given = form is k.Function and kind.given  # type: ignore[union-attr]
-            return None if given else k.on_host(kind.name)  # type: ignore[union-attr]
-        if form is k.Module:
-            return f"{kind.cls}()"  # type: ignore[union-attr]
-        return None
+        if form is k.Optional:
+            kind = kind.inner  # None cannot be called
+            form = type(kind)
+        if form is k.Function or form is k.Class:
+            name = kind.name
+            if not name or (form is k.Function and kind.given):
+                return None
+            return k.on_host(name) if name.startswith("torch.cuda.") else name
+        return f"{kind.cls}()" if form is k.Module else None
 
     def qualified_name(self, node: cst.CSTNode) -> str | None:
         """The qualified name of a Name or Attribute that stands for a module, class, function or dtype."""

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from migrator.python_tree import children
+from migrator.python_tree import below, children
 
 SOURCE = "!"
 """Stands for a layer, class or function that is made to work in place."""
@@ -44,7 +44,8 @@ def handed(tree: ast.Module) -> list[tuple[str, str]]:
             if isinstance(child, _Function):
                 scope = owner.scope(child) if owner is not None else _Scope(child, child, None)
                 found.update(scope.pairs())
-            waiting.append(child)
+            if not isinstance(child, ast.expr):  # which holds no function
+                waiting.append(child)
     return sorted(found)
 
 
@@ -146,11 +147,7 @@ class _Scope:
     @cached_property
     def own(self) -> list[ast.AST]:
         """The nodes of this function, or of the top of the file, without those of functions in it."""
-        found = children(self.node)
-        for node in found:
-            if not isinstance(node, _Function):
-                found += children(node)
-        return found
+        return below(self.node, (ast.FunctionDef, ast.AsyncFunctionDef))
 
     @cached_property
     def assigned(self) -> dict[str, list[ast.expr]]:

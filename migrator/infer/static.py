@@ -13,7 +13,7 @@ from migrator.infer.facts import Facts
 from migrator.infer.guards import asked_texts
 from migrator.infer.symbols import TORCH_VERSION, canonical, of_torch
 from migrator.source import dotted
-from migrator.syntax import is_docstring, names, parameters
+from migrator.syntax import is_docstring, parameters
 from rules import definitions
 from rules.torch_members import importable
 from rules.torch_names import ROOTS, VERSION, table
@@ -330,7 +330,8 @@ def _only_value(facts: Facts, name: cst.Name) -> cst.BaseExpression | None:
     function = next((n for n in reversed(around) if isinstance(n, cst.FunctionDef)), None)
     if function is None or name.value in parameters(function):
         return None
-    bound = [n for n in facts.tree.within(function.body, *_BINDING) if name.value in names(n)]
+    tree = facts.tree
+    bound = [n for n in tree.within(function.body, *_BINDING) if tree.naming(n, name.value)]
     match [(one, facts.tree.parent(one)) for one in bound]:
         case [(cst.AssignTarget(cst.Name()), cst.Assign([_], cst.Call() as value))]:
             return value

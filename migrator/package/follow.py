@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from migrator import python_tree
 from migrator.errors import UserError
 from migrator.package.scan import Import, Scan, scan
 from migrator.package.table import Symbol, Table
@@ -281,7 +282,7 @@ def redirected(text: str, libraries: Sequence[Redirect]) -> str:
     except SyntaxError:
         return text
     lines = text.splitlines(keepends=True)
-    for node in ast.walk(tree):
+    for node in python_tree.walk(tree):
         if isinstance(node, ast.ImportFrom) and not node.level and node.module:
             rest = node.module.partition(".")[2]
             names = [f"{node.module}.{a.name}" for a in node.names]

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from migrator import python_tree
 from migrator.findings import Finding, ordered
 from migrator.package.build import Outcome
 from migrator.package.run import Project
@@ -102,7 +103,7 @@ def _imports(code: str, wanted: Import) -> Iterator[ast.ImportFrom]:
             tree = ast.parse(code)
     except (SyntaxError, ValueError):
         return
-    for node in ast.walk(tree):
+    for node in python_tree.walk(tree):
         if not isinstance(node, ast.ImportFrom) or wanted.name not in [a.name for a in node.names]:
             continue
         module = node.module or ""

@@ -10,10 +10,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from migrator.infer.emptied import emptied, replaced
-from migrator.infer.facts import ASKS_FOR_MODULES, HANDS_MAKERS, KEEPS_MAKERS
+from migrator.infer.facts import asks_for_modules, hands_makers, keeps_makers
 from migrator.infer.handing import handed
+from migrator.python_tree import walk
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_UNCALLED = re.compile(r"[^\W\d]\w*+(?!\()")
+_OTHER_LINES = ("import ", "from ", "class ", "def ", "#", "@")
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -104,10 +107,11 @@ def scan(text: str) -> Scan:
     found.paths = sorted(set(_paths(text, bound)))
     found.literals = _literals(tree, found)
     found.handed = [list(pair) for pair in handed(tree)]
-    found.emptied = sorted(emptied(tree) | replaced(tree))
-    found.traverses = ASKS_FOR_MODULES.search(text) is not None
-    found.hands_makers = HANDS_MAKERS.search(text) is not None
-    found.keeps_makers = KEEPS_MAKERS.search(text) is not None
+    nodes = walk(tree)
+    found.emptied = sorted(emptied(nodes) | replaced(tree, nodes))
+    found.traverses = asks_for_modules(text)
+    found.hands_makers = hands_makers(text)
+    found.keeps_makers = keeps_makers(text)
     return found
 
 
@@ -232,14 +236,8 @@ def _values(text: str, names: set[str]) -> set[str]:
     """Names that are followed by no call bracket somewhere below the imports."""
     if not names:
         return set()
-    found = set()
-    for line in text.splitlines():
-        if line.lstrip().startswith(("import ", "from ", "class ", "def ", "#", "@")):
-            continue
-        for match in _WORD.finditer(line):
-            if match[0] in names and line[match.end() : match.end() + 1] != "(":
-                found.add(match[0])
-    return found
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith(_OTHER_LINES)]
+    return names.intersection(_UNCALLED.findall("\n".join(lines)))
 
 
 def _paths(text: str, bound: set[str]) -> Iterator[str]:

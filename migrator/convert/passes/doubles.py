@@ -76,6 +76,8 @@ def with_doubles(ctx: Context, info: FunctionInfo, body: cst.BaseSuite) -> cst.B
     as they are.
     """
     doubles = _doubles(ctx, info)
+    if not doubles:
+        return body
     statements: list[Any] = list(body.body)
     touching = [at for at, one in enumerate(statements) if doubles & _told(one)]
     if not touching:

@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from migrator import syntax
+from migrator import python_tree, syntax
 from migrator.convert.base_arguments import hands_on, over_axes, pads_otherwise
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.targets import check_loss
@@ -530,7 +530,7 @@ def _keeps(file: RuleFile, made: str, name: str) -> bool:
     definition = file.definitions.get(made)
     if not isinstance(definition, ast.ClassDef):
         return False
-    for item in ast.walk(definition):
+    for item in python_tree.walk(definition):
         if isinstance(item, ast.Attribute) and item.attr == name:
             if isinstance(item.ctx, ast.Store):
                 return True
