@@ -63,7 +63,7 @@ def _breaks(node: Any) -> Iterator[cst.ParenthesizedWhitespace]:
 
 def on_one_line(node: N) -> N:
     """The expression on one line, as far as no brackets of its own break it; in parentheses where a comment ends a line."""
-    breaks = list(_breaks(node))
+    breaks = list(_breaks(node)) if type(node) in _SPINE else ()
     if not breaks:
         return node
     if any("#" in code(one) for one in breaks):

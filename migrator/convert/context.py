@@ -166,6 +166,12 @@ class Context:
         """Constructor → the arguments whose memory it keeps."""
         self.assigned: dict[ClassInfo, dict[str, list[cst.BaseExpression]]] = {}
         """Class → attribute of self → what it and the classes derived from it assign to it."""
+        self.built: dict[cst.CSTNode, list[FunctionInfo]] | None = None
+        """Call → the constructors of the file that it may run, once they are asked for."""
+        self.displays: dict[FunctionInfo, dict[str, list[cst.BaseExpression]]] = {}
+        """Function → its local names that are given lists, tuples and dicts which are written out, and these."""
+        self.putting: dict[FunctionInfo, list[Any]] = {}
+        """Method → what in it may put something into a container."""
         self.put_beside: dict[ClassInfo, frozenset[str]] = {}
         """Class → the attributes that get constants beside others: ``self.norm, self.act = None, None``."""
         self.redeclared: set[cst.CSTNode] = set()
@@ -179,8 +185,8 @@ class Context:
         """Constructor → the parameters and buffers it makes, and the memory they are made of."""
         self.variables: dict[FunctionInfo, list[cst.Attribute]] = {}
         """Function → where it names a parameter or buffer as an attribute."""
-        self.given_names: set[str] | None = None
-        """Names of attributes that the file assigns to anywhere."""
+        self.given_names: dict[str, bool] | None = None
+        """Names of attributes, and whether the file assigns to them anywhere or holds them as a text."""
         self.holders: set[str] | None = None
         """Names that may stand for one of them, or for what makes one."""
         self.foreign_holders: set[str] = set()

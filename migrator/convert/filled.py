@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Any
 
 import libcst as cst
 
@@ -23,7 +24,7 @@ def filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
     """
     for method in constructing(ctx, owner):
         own = _aliases(ctx, method, name)
-        for node in ctx.facts.tree.within(method.node.body, *PUTTING):
+        for node in _putting(ctx, method):
             for kind in _entries(ctx, method, node, name, own):
                 if not isinstance(kind, k.Module) and holds_tensor(kind):
                     return kind
@@ -34,6 +35,24 @@ def filled(ctx: Context, owner: ClassInfo, name: str) -> k.Kind | None:
     return None
 
 
+def _putting(ctx: Context, method: FunctionInfo) -> list[Any]:
+    """What in a method may put something into some container: each attribute of a class is asked for."""
+    if method not in ctx.putting:
+        every = ctx.facts.tree.within(method.node.body, *PUTTING)
+        ctx.putting[method] = [node for node in every if _may_put(node)]
+    return ctx.putting[method]
+
+
+def _may_put(node: Any) -> bool:
+    if isinstance(node, cst.Assign):
+        return isinstance(node.targets[0].target, (cst.Attribute, cst.Subscript))
+    if isinstance(node, cst.Call):
+        func = node.func
+        return isinstance(func, cst.Attribute) and bool(node.args) and func.attr.value in _PUTTING
+    return True
+
+
+_PUTTING = _ONE | _MANY
 _ARRAYS = frozenset(
     f"numpy.{name}"
     for name in (
@@ -80,7 +99,7 @@ def _values(node: cst.CSTNode, name: str, own: Collection[str]) -> Iterator[cst.
     elif isinstance(node, cst.AugAssign) and _is_it(node.target, name, own):
         yield node.value
     elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        if node.func.attr.value in _ONE | _MANY and _is_it(node.func.value, name, own):
+        if node.func.attr.value in _PUTTING and _is_it(node.func.value, name, own):
             yield from (item.value for item in node.args)
 
 
@@ -118,7 +137,7 @@ def _entries(
         yield from _items(ctx.kind(node.value))
     elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
         word = node.func.attr.value
-        if word not in _ONE | _MANY or not _is_it(node.func.value, name, own):
+        if word not in _PUTTING or not _is_it(node.func.value, name, own):
             return
         for item in node.args if word in _MANY else node.args[-1:]:
             kind = ctx.kind(item.value)

@@ -297,9 +297,14 @@ def _shallow(kind: Module) -> Module:
     return replace(kind, item=plain(kind.item), args=args)
 
 
+_ANY_MODULE = Module()
+
+
 def is_any_module(kind: Kind) -> bool:
     """Whether a kind is that of a module of which no class, child nor argument is known for sure."""
-    return isinstance(kind, Module) and replace(kind, among=()) == Module()
+    if not isinstance(kind, Module) or kind.cls != _ANY_MODULE.cls:
+        return False
+    return replace(kind, among=()) == _ANY_MODULE
 
 
 def is_unknown_module(kind: Kind) -> bool:

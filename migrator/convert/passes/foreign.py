@@ -68,12 +68,13 @@ def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
     """``self.attn(q, k, v)``, ``map(self.attn, (q, k))`` of a class of another library: no port of it is known here."""
     if not outside(rw):
         return None
-    func, given = node.func, [rw.ctx.kind(a.value) for a in node.args]
-    if isinstance(func, cst.Name) and func.value == "map" and given:
-        func, given = node.args[0].value, [one for kind in given[1:] for one in _items(kind)]
-    library, instance = _library(rw, func)
+    maps = isinstance(node.func, cst.Name) and node.func.value == "map" and bool(node.args)
+    library, instance = _library(rw, node.args[0].value if maps else node.func)
     if library is None or library not in outside(rw):
         return None
+    given = [rw.ctx.kind(a.value) for a in node.args]
+    if maps:
+        given = [one for kind in given[1:] for one in _items(kind)]
     what = "is given a tensor"
     if not any(_tensor(kind, instance) for kind in given):
         what = "makes what this module calls"

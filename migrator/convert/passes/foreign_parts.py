@@ -52,13 +52,22 @@ def _parts(ctx: Context, node: cst.Call) -> Iterator[cst.BaseExpression]:
         for item in node.args:
             yield from _elements(item.value)
         return
-    for info in ctx.facts.classes.values():
-        init = info.methods.get("__init__")
-        if info.torch_base is None or init is None or node not in init.call_sites:
-            continue
+    for init in _built(ctx).get(node, ()):
         given = bound_arguments(node, init)
         called = _called(ctx, init) if given and init.settled is None else set()
         yield from (item.value for name, item in given if name in called)
+
+
+def _built(ctx: Context) -> dict[cst.CSTNode, list[FunctionInfo]]:
+    """Call → the constructors of modules of the file that it may run."""
+    if ctx.built is None:
+        ctx.built = {}
+        for info in ctx.facts.classes.values():
+            init = info.methods.get("__init__")
+            if info.torch_base is not None and init is not None:
+                for call in init.call_sites:
+                    ctx.built.setdefault(call, []).append(init)
+    return ctx.built
 
 
 def _elements(value: cst.BaseExpression) -> list[cst.BaseExpression]:

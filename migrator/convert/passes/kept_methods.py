@@ -225,14 +225,15 @@ def _tables(ctx: Context, node: cst.Name) -> list[cst.BaseExpression]:
     frame = ctx.frame
     if frame is None or not ctx.facts.tree.has(frame.info.node):
         return []
-    return [
-        one.value
-        for one in ctx.facts.tree.within(frame.info.node, cst.Assign)
-        if isinstance(one.value, (cst.Dict, cst.List, cst.Tuple))
-        and any(
-            isinstance(t.target, cst.Name) and t.target.value == node.value for t in one.targets
-        )
-    ]
+    if frame.info not in ctx.displays:
+        found: dict[str, list[cst.BaseExpression]] = {}
+        for one in ctx.facts.tree.within(frame.info.node, cst.Assign):
+            if isinstance(one.value, (cst.Dict, cst.List, cst.Tuple)):
+                targets = (t.target for t in one.targets)
+                for name in {t.value for t in targets if isinstance(t, cst.Name)}:
+                    found.setdefault(name, []).append(one.value)
+        ctx.displays[frame.info] = found
+    return ctx.displays[frame.info].get(node.value, [])
 
 
 def _builds_plain(ctx: Context, node: cst.Call) -> bool:

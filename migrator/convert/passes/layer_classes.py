@@ -489,10 +489,11 @@ def _is_given(ctx: Context, name: str) -> bool:
     if ctx.given_names is None:
         targets = [node.target for node in ctx.source.index.of_type(cst.AssignTarget)]
         others = (t for t in targets if type(t) is cst.Attribute and not is_self(t.value))
-        ctx.given_names = {t.attr.value for t in others}
-    if name in ctx.given_names:
-        return True
-    return f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text
+        ctx.given_names = {t.attr.value: True for t in others}
+    if name not in ctx.given_names:
+        text = ctx.source.text
+        ctx.given_names[name] = f'"{name}"' in text or f"'{name}'" in text
+    return ctx.given_names[name]
 
 
 @cache

@@ -148,6 +148,8 @@ def _fields(node: cst.Assign, named: cst.ClassDef) -> bool:
 
 def _is_named_tuple(ctx: Context, call: cst.Call) -> bool:
     """Whether a class is made by ``namedtuple`` at the top of the file, or derives from NamedTuple."""
+    if ctx.words.isdisjoint(("namedtuple", "NamedTuple")):
+        return False
     name = syntax.code(call.func)
     for one in ctx.facts.tree.of_type(cst.Assign):
         if isinstance(one.value, cst.Call) and syntax.code(one.targets[0].target) == name:
