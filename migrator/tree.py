@@ -24,6 +24,10 @@ class Tree:
         self.nodes: list[Any] = []
         self.parents: list[int] = []
         """For each node the index of its parent; -1 for the root."""
+        self.beside: list[Tree] = []
+        """The trees of the files that are worked on together with this one, and live as long."""
+        self._asked: dict[tuple[int, tuple[type, ...]], list[Any]] = {}
+        """Nodes of some types in a node of this tree, for those beside it, which ask for them again and again."""
         self._by_type: dict[type, list[int]] = {}
         """The places of the nodes of each type, in the order of the source."""
         nodes, parents = self.nodes, self.parents
@@ -98,8 +102,8 @@ class Tree:
 
         A function has many nodes and few of one type: they are looked up, not looked for."""
         start = self._index.get(id(node))
-        if start is None:  # a node of another tree
-            return [item for item in walk(node) if type(item) in types]
+        if start is None:
+            return self._of_another(node, types)
         end, found = self.ends[start], list[int]()
         if len(types) == 1:
             (kind,) = types
@@ -115,6 +119,46 @@ class Tree:
         found.sort()
         nodes = self.nodes
         return [nodes[place] for place in found]
+
+    def _of_another(self, node: cst.CSTNode, types: tuple[type[cst.CSTNode], ...]) -> list[Any]:
+        """The same for a node of another tree, or of none."""
+        home = self._home(node)
+        if home is None:
+            return [item for item in walk(node) if type(item) in types]
+        key = id(node), types
+        if key not in home._asked:
+            home._asked[key] = [item for item in walk(node) if type(item) in types]
+        return list(home._asked[key])
+
+    def _home(self, node: cst.CSTNode) -> Tree | None:
+        """The tree beside this one that a node is of."""
+        number = id(node)
+        for tree in self.beside:
+            if number in tree._index:
+                return tree
+        return None
+
+    @cached_property
+    def _spelled(self) -> dict[str, list[int]]:
+        """The places of all names, those of attributes and keywords among them, by their text."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for index in self._by_type.get(cst.Name, ()):
+            found[self.nodes[index].value].append(index)
+        return found
+
+    def spells(self, node: cst.CSTNode, words: Iterable[str]) -> bool:
+        """Whether one of some words stands in a node as a name, of an attribute or keyword as well."""
+        start = self._index.get(id(node))
+        if start is None:
+            home = self._home(node)
+            if home is not None:
+                return home.spells(node, words)
+            return any(type(one) is cst.Name and one.value in words for one in walk(node))
+        spelled, end = self._spelled, self.ends[start]
+        for places in (spelled[word] for word in words if word in spelled):
+            if bisect_left(places, start) < bisect_left(places, end):
+                return True
+        return False
 
     @cached_property
     def _attributes(self) -> dict[str, list[int]]:

@@ -263,9 +263,12 @@ class FlagWalk:
         ends, by_type, kinds = tree.ends, self._by_type, self.facts.kinds
         open_functions: list[tuple[int, dict[str, Any]]] = []  # where each ends; the memo around it
         wanted = {*by_type, cst.FunctionDef} - {cst.Name, cst.Attribute}
-        dtypes = [n for n, kind in kinds.items() if type(kind) is k.DType and type(n) not in wanted]
-        places = [*tree.places_of(wanted), *(tree.place(n) for n in dtypes if tree.has(n))]
         nodes = tree.nodes
+        named = tree.places_of(
+            (cst.Name, cst.Attribute)
+        )  # most are no dtypes, and nobody's business
+        places = [place for place in named if type(kinds.get(nodes[place])) is k.DType]
+        places += tree.places_of(wanted)
         shown = [(index, nodes[index]) for index in sorted(places)]
         if self.facts.dead:
             never = {id(node) for branch in self.facts.dead for node in tree.below(branch)}

@@ -62,8 +62,7 @@ def _tensors(ctx: Context) -> frozenset[str]:
 
 def _trained(ctx: Context, info: FunctionInfo, path: str) -> bool:
     """Whether ``self.weight`` is a parameter: torch refuses to write to one in place, but where it is told otherwise."""
-    words = (n.value for n in ctx.facts.tree.within(info.node, cst.Name))
-    if not _UNTRACKED.isdisjoint(words) or info.owner is None:
+    if info.owner is None or ctx.facts.tree.spells(info.node, _UNTRACKED):
         return False
     receiver, _, name = path.rpartition(".")
     first = next(iter(info.node.params.params), None)

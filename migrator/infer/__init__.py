@@ -55,6 +55,7 @@ def infer_together(
         for s in sources
     ]
     for facts in every:
+        facts.tree.beside = [one.tree for one in every if one is not facts]
         facts.settled = settled(facts)
     rounds = Rounds(every)
     for _ in rounds:

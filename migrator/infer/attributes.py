@@ -247,8 +247,7 @@ class Attributes(Expressions):
         """Whether a class gives its instances attributes by names that it computes."""
         if info.settled is not None:  # of another file
             return False
-        names = (n.value for n in self.facts.tree.within(info.node, cst.Name))
-        return not {"setattr", "__dict__", "add_module"}.isdisjoint(names)
+        return self.facts.tree.spells(info.node, ("setattr", "__dict__", "add_module"))
 
     def _is_container(self, cls: str) -> bool:
         info = self.facts.classes.get(cls)

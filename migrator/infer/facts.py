@@ -404,6 +404,7 @@ class Facts:
 
     def release(self) -> None:
         """Take the cycles between classes and functions apart."""
+        self.tree.beside = []
         for info in (*self.functions.values(), *self.classes.values()):
             vars(info).clear()
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import libcst as cst
+
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts
+from migrator.tree import Tree
 
 MAX_ROUNDS = 8
 
@@ -53,18 +56,18 @@ class _State:
             tables += [facts.functions, facts.names, facts.classes]
         infos = {id(info): info for table in tables for info in table.values()}
         holders = [*every, *infos.values(), *([walker] if walker is not None else [])]
-        self.known = [
-            (id(one), {n: _copied(value) for n, value in vars(one).items() if n != "kinds"})
-            for one in holders
-        ]
-        self.kinds = [dict(facts.kinds) for facts in every]
-        self.trees = [facts.tree for facts in every]
+        seen: dict[int, int] = {}
+        self.known = [(id(one), _fields(one, seen)) for one in holders]
+        self.kinds: list[tuple[list[Tree], dict[cst.CSTNode, k.Kind]]] = []
+        for kinds in {id(facts.kinds): facts.kinds for facts in every}.values():
+            trees = [facts.tree for facts in every if facts.kinds is kinds]
+            self.kinds.append((trees, dict(kinds)))
 
     def same(self, later: _State) -> bool:
         """Whether nothing has changed."""
-        if self.known != later.known or not _alike(self.known, later.known):
+        if not _alike(self.known, later.known):
             return False
-        for tree, before, after in zip(self.trees, self.kinds, later.kinds, strict=True):
+        for (trees, before), (_, after) in zip(self.kinds, later.kinds, strict=True):
             for node, kind in after.items():
                 known = before.get(node)
                 if known is kind:
@@ -72,19 +75,42 @@ class _State:
                 if known is not None:
                     if not _alike(known, kind):
                         return False
-                elif tree.has(node):
+                elif any(tree.has(node) for tree in trees):
                     return (
                         False  # all others are of hints in strings, which are parsed anew each time
                     )
         return True
 
 
+def _fields(holder: Any, seen: dict[int, int]) -> dict[str, Any]:
+    """What an object holds, but for the kinds of a file, which are compared by themselves.
+
+    Args:
+      seen: the containers that others hold, by their ids: of what several hold one copy is enough.
+    """
+    made: dict[str, Any] = {}
+    for name, value in vars(holder).items():
+        if name == "kinds":
+            continue
+        if isinstance(value, _CONTAINERS):
+            if id(value) in seen:
+                made[name] = seen[id(value)]
+                continue
+            seen[id(value)] = len(seen)
+            value = _copied(value)
+        made[name] = value
+    return made
+
+
+_CONTAINERS = (dict, list, tuple, set)
+
+
 def _copied(value: Any) -> Any:
     """Containers copied, and what they hold as it is: kinds do not change, all else is looked at by itself."""
     if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
+        return {n: _copied(v) if isinstance(v, _CONTAINERS) else v for n, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_copied, value))
+        return type(value)([_copied(v) if isinstance(v, _CONTAINERS) else v for v in value])
     return set(value) if isinstance(value, set) else value
 
 
@@ -95,7 +121,12 @@ def _alike(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_alike(v, other[n]) for n, v in one.items())
+        if one.keys() != other.keys():
+            return False
+        for name, value in one.items():
+            if value is not other[name] and not _alike(value, other[name]):
+                return False
+        return True
     if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(_alike, one, other))
     if isinstance(one, k.Const):
