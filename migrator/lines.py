@@ -20,7 +20,8 @@ def split(tree: cst.Module) -> cst.Module:
     """
     if not _holds_packed(tree):
         return tree
-    return tree.visit(_Split())
+    made: cst.Module = _apart(tree)
+    return made
 
 
 def _holds_packed(node: Any) -> bool:
@@ -73,21 +74,23 @@ def _lines(
     return lines
 
 
-class _Split(cst.CSTTransformer):
-    def leave_SimpleStatementLine(
-        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
-    ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.SimpleStatementLine]:
-        if not _is_packed(updated_node):
-            return updated_node
-        first, *rest = _lines(updated_node)
-        return cst.FlattenSentinel(
-            [first.with_changes(leading_lines=updated_node.leading_lines), *rest]
-        )
-
-    def leave_SimpleStatementSuite(
-        self, original_node: cst.SimpleStatementSuite, updated_node: cst.SimpleStatementSuite
-    ) -> cst.BaseSuite:
-        return cst.IndentedBlock(_lines(updated_node)) if _is_packed(updated_node) else updated_node
+def _apart(node: Any) -> Any:
+    """A file, suite or compound statement with each small statement in it on a line of its own."""
+    if type(node) is cst.SimpleStatementSuite:
+        return cst.IndentedBlock(_lines(node)) if _is_packed(node) else node
+    if type(node) is not cst.Module and type(node) is not cst.IndentedBlock:
+        return syntax.rebuild(node, _apart) if isinstance(node, _HOLDING) else node
+    body: list[cst.CSTNode] = []
+    for one in node.body:
+        if type(one) is not cst.SimpleStatementLine:
+            body.append(_apart(one))
+        elif _is_packed(one):
+            first, *rest = _lines(one)
+            body += [first.with_changes(leading_lines=one.leading_lines), *rest]
+        else:
+            body.append(one)
+    same = len(body) == len(node.body) and all(a is b for a, b in zip(body, node.body, strict=True))
+    return node if same else syntax.changed(node, body=body)
 
 
 def assigned(tree: cst.Module, text: str) -> cst.Module:
@@ -96,12 +99,14 @@ def assigned(tree: cst.Module, text: str) -> cst.Module:
         return tree
     if not any(type(node) is cst.Expr and _assignment(node) for node in syntax.walk(tree)):
         return tree
-    return tree.visit(_Assigned())
+    made: cst.Module = _with_assignments(tree)
+    return made
 
 
-class _Assigned(cst.CSTTransformer):
-    def leave_Expr(self, original_node: cst.Expr, updated_node: cst.Expr) -> cst.Expr | cst.Assign:
-        return _assignment(updated_node) or updated_node
+def _with_assignments(node: Any) -> Any:
+    if type(node) is cst.Expr:
+        return _assignment(node) or node
+    return node if isinstance(node, cst.BaseExpression) else syntax.rebuild(node, _with_assignments)
 
 
 def _assignment(node: cst.Expr) -> cst.Assign | None:

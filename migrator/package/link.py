@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from migrator.infer import Facts
@@ -77,16 +77,9 @@ class Link:
             for name, found in self.star_names(importer, Import(module, level))
         }
 
-    def star_names(self, importer: str, star: Import) -> Iterator[tuple[str, Symbol]]:
+    def star_names(self, importer: str, star: Import) -> list[tuple[str, Symbol]]:
         """The names of a star import that the file reads, and what they are."""
-        target = self.table.absolute(importer, star.module, star.level)
-        if target is None or not self.table.is_module(target):
-            return
-        for word in self.table.scans[importer].words:
-            if self.table.public(target, word):
-                found = self.table.resolve(target, word)
-                if found is not None:
-                    yield word, found
+        return self.table.starred(importer, star)
 
     def lookup(self, facts: Facts, name: str) -> k.Kind | None:
         """The kind of a dotted name; None for what is not the project's."""

@@ -43,6 +43,7 @@ class Table:
         self.scans = scans
         self.packages = packages
         self.aliases = dict(aliases or {})
+        self._starred: dict[tuple[str, Import], list[tuple[str, Symbol]]] = {}
         self._resolved: dict[tuple[str, str], Symbol | None] = {}
         self._dependencies: dict[str, frozenset[str]] = {}
         self._needs: dict[str, frozenset[str]] = {}
@@ -168,6 +169,18 @@ class Table:
             found = self.resolve(found.module, name)
         return found
 
+    def starred(self, module: str, star: Import) -> list[tuple[str, Symbol]]:
+        """The names of the project that a star import brings and the file reads, and what they are."""
+        key = (module, star)
+        if key not in self._starred:
+            source = self.absolute(module, star.module, star.level)
+            known = source is not None and self.is_module(source)
+            words = self.scans[module].words if known else ()
+            read = (word for word in words if self.public(source or "", word))
+            found = ((word, self.resolve(source or "", word)) for word in read)
+            self._starred[key] = [(word, one) for word, one in found if one is not None]
+        return self._starred[key]
+
     # --- files ----------------------------------------------------------------------------------------------------
 
     def reads(self, module: str) -> Iterator[Symbol]:
@@ -180,15 +193,10 @@ class Table:
                 heads.setdefault(name, []).append(found)
                 yield found
         for star in scan.stars:
-            source = self.absolute(module, star.module, star.level)
-            if source is None or not self.is_module(source):
-                continue
-            for word in scan.words:
-                if self.public(source, word):
-                    found = self.resolve(source, word)
-                    if found is not None and found.kind != "outside":
-                        heads.setdefault(word, []).append(found)
-                        yield found
+            for word, found in self.starred(module, star):
+                if found.kind != "outside":
+                    heads.setdefault(word, []).append(found)
+                    yield found
         for dotted in scan.paths:
             head, *rest = dotted.split(".")
             for symbol in heads.get(head, ()):

@@ -63,6 +63,24 @@ def test_what_only_the_forward_pass_fills_with_tensors_is_data_from_the_start() 
     assert "self.seen = nnx.data([])" in text
 
 
+def test_each_of_several_containers_goes_by_what_it_is_given_itself() -> None:
+    lines = (
+        "self.names = []",
+        "self.rows = {}",
+        "self.rows['a'] = torch.ones(dim)",
+        "self.names.append('a')",
+        "self.sizes = {}",
+        "self.sizes['a'] = dim",
+        "more = self.more = []",
+        "self.more = self.rest = []",
+        "self.rest += [torch.ones(dim)]",
+    )
+    text = module("\n".join(lines), "return x + self.rows['a'] + self.rest[0]")
+    assert "self.names = []" in text
+    assert "self.sizes = {}" in text
+    assert "self.rows = nnx.data({})" in text
+
+
 def test_arrays_added_as_a_list() -> None:
     source = """
 class M(nn.Module):

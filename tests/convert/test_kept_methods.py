@@ -167,6 +167,8 @@ def test_an_overridden_method_stays_one() -> None:
         "self.fns = [self._times, self._plus]\n        self.fns.reverse()",
         "self.fns = {'times': self._times, 'relu': torch.relu}",
         "table = {'times': self._times, 'relu': torch.relu}\n        self.fn = table['times']",
+        "other, table = {'n': 1}, {'times': self._times}\n        other = {'n': 2}\n        table = {'times': self._times}"
+        "\n        self.size = other['n']\n        self.fn = table['times']",
         "self.fn = self._look_up('times')",
         "self.kept = Kept(self._times)",
         "self.kept = nn.Sequential(Kept(lambda x: self.inner(x)))",

@@ -9,6 +9,7 @@ import libcst as cst
 import pytest
 
 from migrator import convert_source
+from migrator.infer import infer_together
 from migrator.source import Source
 from migrator.tree import Tree
 
@@ -57,3 +58,42 @@ def test_attributes_of_a_name_stand_in_the_order_of_the_source() -> None:
     assert tree.reading(function, "z") == []
     other = cst.parse_expression("b.x + c.y")
     assert [one.attr.value for one in tree.reading(other, "x")] == ["x"]
+
+
+def test_nodes_of_the_files_beside_are_looked_for_once() -> None:
+    here = Source("f(x)\n").index
+    there = Source("def g(a):\n    h(a.__dict__, lambda: b, key=1)\n    return h(2)\n").index
+    (function,) = there.of_type(cst.FunctionDef)
+    expected = here.within(function, *TYPES)
+    assert not here.beside
+    assert not there._asked
+    here.beside = [there]
+    for _ in range(2):
+        found = here.within(function, *TYPES)
+        assert found == expected
+        found.clear()  # what others are given is their own
+    made = cst.parse_expression("h(a)")
+    assert len(here.within(made, cst.Call)) == 1
+    assert {number for number, _ in there._asked} == {id(function)}
+    assert not here._asked
+
+
+def test_words_that_stand_in_a_node() -> None:
+    here = Source("f(x)\n").index
+    there = Source("x = 1\ndef g(a):\n    h(a.__dict__, key=1)\n").index
+    (function,) = there.of_type(cst.FunctionDef)
+    for tree in (there, here):
+        assert all(tree.spells(function, {word, "none"}) for word in ("a", "__dict__", "key", "g"))
+        assert not tree.spells(function, {"x", "none"})
+        here.beside = [there]
+    assert here.spells(function, {"key"})
+    assert not here.spells(function, {"x"})
+
+
+def test_files_that_are_done_hold_on_to_no_others() -> None:
+    sources = [Source("class A:\n    pass\n", module=name) for name in "ab"]
+    every = infer_together(sources)
+    assert [facts.tree.beside for facts in every] == [[sources[1].index], [sources[0].index]]
+    for facts in every:
+        facts.release()
+        assert not facts.tree.beside
