@@ -8,6 +8,23 @@ from functools import cache
 from pathlib import Path
 
 RESERVED = frozenset("torch jax flax numpy scipy einops".split())
+
+
+class Resolved:
+    """``path.resolve()`` of many files, the folders of which are looked at once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[Path, Path] = {}
+
+    def __call__(self, path: Path) -> Path:
+        if path.name in ("", "..") or path.is_symlink():
+            return path.resolve()
+        folder = path.parent
+        if folder not in self._folders:
+            self._folders[folder] = folder.resolve()
+        return self._folders[folder] / path.name
+
+
 _BARE = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
 
 

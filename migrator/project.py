@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from migrator.errors import UserError
 from migrator.findings import Finding, ordered
+from migrator.folders import Resolved
 
 if TYPE_CHECKING:
     from migrator.infer.observed import Observed
@@ -133,6 +134,7 @@ def discover(
     from migrator.package.ignore import Ignored, chosen
 
     found: dict[Path, File] = {}
+    resolved = Resolved()
     named = [Path(path) for path in paths]
     for path in named:
         if path.is_dir():
@@ -150,7 +152,7 @@ def discover(
         else:
             files = [File(path, Path(path.name))]
         for file in files:
-            found.setdefault(file.path.resolve(), file)
+            found.setdefault(resolved(file.path), file)
     return list(found.values())
 
 
@@ -430,10 +432,11 @@ def _targets(files: Sequence[File], out: Path) -> list[Path]:
     else:
         targets = [out / file.name for file in files]
     _check_writable(out)
-    sources = {file.path.resolve() for file in files}
+    resolved = Resolved()
+    sources = {resolved(file.path) for file in files}
     taken: dict[Path, File] = {}
     for file, target in zip(files, targets, strict=True):
-        if target.resolve() in sources:
+        if resolved(target) in sources:
             raise UserError(f"{target}: is a source; choose an output outside the sources")
         if first := taken.get(target):
             raise UserError(f"{first.path} and {file.path} would both be written to {target}")

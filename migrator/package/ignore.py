@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from migrator.folders import Resolved
+
 
 @dataclass(frozen=True)
 class Pattern:
@@ -68,6 +70,8 @@ class Ignored:
 
     def __init__(self, directory: Path) -> None:
         self._files: dict[Path, Sequence[Pattern]] = {}
+        self._said: dict[Path, list[tuple[Path, Sequence[Pattern]]]] = {}
+        self._resolved = Resolved()
         directory = directory.resolve()
         above = [directory, *directory.parents]
         top = next((p for p in above if (p / ".git").exists()), directory)
@@ -75,18 +79,24 @@ class Ignored:
 
     def __call__(self, path: Path) -> bool:
         """Whether git would ignore a file or directory that stands in a directory it does not ignore."""
-        path = path.resolve()
-        folders = [*self._above, *(p for p in reversed(path.parents) if p not in self._above)]
+        path = self._resolved(path)
         ignored = False
-        for folder in folders:
-            if not path.is_relative_to(folder) or folder == path:
-                continue
-            for one in self._patterns(folder):
+        for folder, patterns in self._applying(path.parent):
+            for one in patterns:
                 if one.directories and not path.is_dir():
                     continue
                 if one.expression.fullmatch(path.relative_to(folder).as_posix()):
                     ignored = not one.negated
         return ignored
+
+    def _applying(self, parent: Path) -> list[tuple[Path, Sequence[Pattern]]]:
+        """The folders that say something about what stands in a folder, the outermost first, and what."""
+        if parent not in self._said:
+            around = [*reversed(parent.parents), parent]
+            folders = [*self._above, *(p for p in around if p not in self._above)]
+            said = ((p, self._patterns(p)) for p in folders if parent.is_relative_to(p))
+            self._said[parent] = [(folder, patterns) for folder, patterns in said if patterns]
+        return self._said[parent]
 
     def _patterns(self, folder: Path) -> Sequence[Pattern]:
         if folder not in self._files:

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from migrator.cli import main
-from migrator.folders import imports_itself
+from migrator.folders import Resolved, imports_itself
 from migrator.project import convert_path
 from tests.migrator.test_packages import LAYERS, NET, blocking, code
 
@@ -80,3 +80,24 @@ def test_a_folder_of_the_name_of_a_library_is_none(tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch/nn.py").write_text("import torch.nn\n")
     assert imports_itself(tmp_path / "torch") == ()
+
+
+def test_a_path_is_resolved_as_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a.py").touch()
+    (tmp_path / "folder").symlink_to(tmp_path / "real")
+    (tmp_path / "link.py").symlink_to(tmp_path / "folder" / "a.py")
+    (tmp_path / "inner").symlink_to(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    resolved = Resolved()
+    names = (
+        "real/a.py",
+        "folder/a.py",
+        "folder/new.py",
+        "link.py",
+        "inner/link.py",
+        "real/..",
+        ".",
+    )
+    for path in [*map(Path, names), *(tmp_path / name for name in names), Path("none/../a.py")]:
+        assert resolved(path) == path.resolve()
