@@ -279,17 +279,20 @@ def hook(node: cst.Call, ctx: FlagContext) -> str | None:
     "TRC007",
     "host-array-in-forward",
     cst.Call,
+    cst.Assign,
     effort=0.5,
     what="a tensor leaves the program for numpy",
     why="While JAX traces there is no array that numpy could read.",
     example="import numpy as np\n\n\ndef f(x: torch.Tensor):\n    return np.exp(x)",
     instead="def f(x: torch.Tensor):\n    return torch.exp(x)",
 )
-def host_array(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
-    """``x.numpy()``, ``np.exp(x)`` on tensors in a forward pass."""
-    name = ctx.callee(node) or ""
+def host_array(node: cst.Call | cst.Assign, ctx: FlagContext) -> Advice | str | None:
+    """``x.numpy()``, ``np.exp(x)`` on tensors in a forward pass, ``array[i] = x.sum()`` into an array of numpy."""
     if not ctx.in_forward:
         return None
+    if isinstance(node, cst.Assign):
+        return _into_host(node, ctx)
+    name = ctx.callee(node) or ""
     if name == "Tensor.numpy":
         if ctx.parents and isinstance(ctx.parents[-1], cst.Attribute):
             if ctx.parents[-1].attr.value == "dtype":
@@ -302,6 +305,16 @@ def host_array(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
         if any(ctx.is_tensor(a.value) for a in node.args if not a.star):
             short = name.removeprefix("numpy.")
             return f"write `jnp.{short}(…)`, or jax.pure_callback for what exists only in numpy"
+    return None
+
+
+def _into_host(node: cst.Assign, ctx: FlagContext) -> str | None:
+    for one in node.targets:
+        target = one.target
+        if not isinstance(target, cst.Subscript) or not ctx.is_tensor(node.value):
+            continue
+        if getattr(ctx.kind(target.value), "type", None) == "numpy.ndarray":
+            return f"make `{ctx.text(target.value)}` an array of jnp, or stack the values"
     return None
 
 

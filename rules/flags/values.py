@@ -7,9 +7,10 @@ from typing import Any
 
 import libcst as cst
 
-from migrator.infer.kinds import Kind, Sequence, Tensor, Tuple, scalar_type
+from migrator.infer.kinds import scalar_type
 from rules.below import children, walk
 from rules.flags import _lines as lines
+from rules.flags._asked import asks_number, asks_order, asks_truth, holds_tensors
 from rules.flags._first import stands_in, start, starts
 from rules.flags._guards import guards, is_guard, last_test
 from rules.flags._numbers import chosen, counts_up, only_computed_with, places
@@ -44,6 +45,7 @@ _CHECKS = (cst.Raise, cst.Assert, cst.Pass)
     cst.BooleanOperation,
     cst.UnaryOperation,
     cst.Call,
+    cst.Comparison,
     what="Python branches on the value of a tensor",
     why="While JAX traces a function no value is known, so Python cannot choose a branch by one. Code that runs on the "
     "host may: [what counts as such](index.md#code-that-is-not-traced). Of a branch whose two ways surely give arrays of "
@@ -55,13 +57,17 @@ _CHECKS = (cst.Raise, cst.Assert, cst.Pass)
     instead="def chosen(x: torch.Tensor, y: torch.Tensor):\n    return torch.where(x.sum() > 0, y, x)",
 )
 def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
-    """Tests, ``and``/``or``/``not``, ``bool()``, ``min()`` and ``max()`` of tensors."""
+    """Tests, ``and``/``or``/``not``, ``bool()``, ``all()``, ``in``, ``min()`` and ``max()`` of tensors."""
     if type(node) is cst.BooleanOperation:
         return _boolean(node, ctx)
     if type(node) is cst.UnaryOperation:
         return _negation(node, ctx)
+    if isinstance(node, (cst.Call, cst.Comparison)) and asks_truth(node, ctx, _reads_value):
+        return _truth(node, ctx)
     if isinstance(node, cst.Call):
         return _call(node, ctx)
+    if isinstance(node, cst.Comparison):
+        return None
     if not _reads_value(node.test, ctx) or not ctx.in_forward:
         return None  # of a number that is taken out of one, `number` speaks
     test = _array_test(node.test, ctx)
@@ -113,7 +119,7 @@ def _value(node: cst.CSTNode, ctx: FlagContext) -> bool:
         return False
     if isinstance(node, cst.Call) and ctx.callee(node) in _TRUTH:
         return True
-    return ctx.is_given_tensor(node)
+    return asks_truth(node, ctx, _reads_value) or ctx.is_given_tensor(node)
 
 
 def _assigned(body: cst.BaseSuite) -> tuple[str, cst.BaseExpression] | None:
@@ -272,8 +278,18 @@ def _negation(node: cst.UnaryOperation, ctx: FlagContext) -> Advice | None:
     return Advice(text, what="`not` asks for the truth of a tensor")
 
 
+def _truth(node: cst.Call | cst.Comparison, ctx: FlagContext) -> Advice | None:
+    if not ctx.in_forward or _tested_by(node, ctx) is not None:
+        return None
+    text = "compare as arrays (`&`, `|`, jnp.all, jnp.any) and choose by jnp.where or lax.cond"
+    return Advice(text, what="Python asks for the truth of a tensor here")
+
+
 def _call(node: cst.Call, ctx: FlagContext) -> Advice | None:
     name = ctx.callee(node)
+    if ctx.in_forward and asks_order(node, ctx, _reads_value):
+        text = "order or choose by jnp.sort, jnp.argsort, jnp.argmax or jnp.where"
+        return Advice(text, what="Python orders or chooses by the values of tensors")
     if name not in ("builtins.bool", "builtins.max", "builtins.min") or not ctx.in_forward:
         return None
     values = [a.value for a in node.args if not a.star and a.keyword is None]
@@ -285,7 +301,7 @@ def _call(node: cst.Call, ctx: FlagContext) -> Advice | None:
             return Advice(text, what="bool() asks for the value of a tensor")
         return None
     if not any(ctx.is_tensor(v) for v in values) and not (
-        len(values) == 1 and _holds_tensors(ctx.kind(values[0]))
+        len(values) == 1 and holds_tensors(ctx.kind(values[0]))
     ):
         return None
     if chosen(node, ctx.parents, ctx.kind, ctx.callee):
@@ -299,13 +315,6 @@ def _call(node: cst.Call, ctx: FlagContext) -> Advice | None:
         text = f"{function}({listed if ctx.is_tensor(values[0]) else f'jnp.stack({listed})'})"
     what = "Python's max() and min() compare the values of tensors"
     return Advice(f"write `{text}`", what=what, effort=0.1)
-
-
-def _holds_tensors(kind: Kind) -> bool:
-    """A list or tuple of tensors."""
-    if isinstance(kind, Tuple):
-        return any(isinstance(item, Tensor) for item in kind.items)
-    return isinstance(kind, Sequence) and isinstance(kind.item, Tensor)
 
 
 def _reads_value(node: cst.BaseExpression, ctx: FlagContext) -> bool:
@@ -415,6 +424,9 @@ def check(node: cst.Assert | cst.If | cst.Raise, ctx: FlagContext) -> str | None
     "DYN004",
     "tensor-to-python-number",
     cst.Call,
+    cst.Subscript,
+    cst.BinaryOperation,
+    cst.FormattedStringExpression,
     what="a tensor becomes a Python number",
     why="While JAX traces a function no value is known, so there is no number to take out. What a function only returns "
     "beside tensors, `return loss, losses` with `losses.append(l.item())`, is a number where nothing is traced, and an "
@@ -422,8 +434,13 @@ def check(node: cst.Assert | cst.If | cst.Raise, ctx: FlagContext) -> str | None
     example="def scale(x: torch.Tensor):\n    return x * math.sqrt(x.max().item())",
     instead="def scale(x: torch.Tensor):\n    return x * x.max().sqrt()",
 )
-def number(node: cst.Call, ctx: FlagContext) -> Advice | str | None:
-    """``.item()``, ``.tolist()``, ``int(x)``, ``float(x)``."""
+def number(node: Any, ctx: FlagContext) -> Advice | str | None:
+    """``.item()``, ``.tolist()``, ``int(x)``, ``float(x)``, ``math.sqrt(x)``, ``parts[i]`` of a list, ``f"{x:.2f}"``."""
+    found = asks_number(node, ctx)
+    if found is not None:
+        return None if _in_check(ctx) else found
+    if not isinstance(node, cst.Call):
+        return None
     name = ctx.callee(node) or ""
     if name in ("Tensor.item", "builtins.int") and guards(node, ctx):
         return None

@@ -215,6 +215,8 @@ def _is_test(ctx: Context, test: cst.BaseExpression, alone: bool = False) -> boo
         return _is_test(ctx, test.left) and _is_test(ctx, test.right)
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _is_test(ctx, test.expression, alone)
+    if isinstance(test, cst.Comparison) and len(test.comparisons) > 1:
+        return False  # `a < x < b` is `a < x and x < b`: Python asks for the truth of the first
     if alone and (read := _read(ctx, test)) is not None:
         return _is_pure(ctx, read[1], draws=True)
     kind = ctx.facts.kind(test)
