@@ -348,9 +348,11 @@ class Definitions(Statements):
         name = param.name.value
         seen = self.facts.observed.get(param.name)
         found = uses.get(name, set())
-        if param.annotation is not None and _is_of_numpy(param.annotation):
+        hinted = param.annotation is not None and _is_of_numpy(param.annotation)
+        if hinted:
             found = found | {"numpy"}  # that it has a shape says nothing then
-        return seen or info.evidence.get(name) or guess(found, forward)
+        array = hinted and param.annotation is not None and _is_array(param.annotation)
+        return seen or info.evidence.get(name) or guess(found, forward, array)
 
 
 _OF_SEQUENCES = frozenset("iterated unpacked indexed container tested".split())
@@ -363,7 +365,13 @@ def _is_of_numpy(hint: cst.Annotation) -> bool:
     return _ARRAYS.search(text) is not None and "Tensor" not in text
 
 
+def _is_array(hint: cst.Annotation) -> bool:
+    """``x: np.ndarray``, ``x: NDArray[np.float32]``: that and nothing else."""
+    return _ARRAY.fullmatch(syntax.code(hint.annotation).strip("\"'")) is not None
+
+
 _ARRAYS = re.compile(r"\b(?:np|numpy)\.ndarray\b|\bNDArray\b")
+_ARRAY = re.compile(r"(?:(?:np|numpy)\.)?ndarray|(?:[\w.]+\.)?NDArray(?:\[[^|]*\])?")
 
 
 def _plain(kind: k.Kind | None) -> k.Kind | None:

@@ -70,11 +70,21 @@ def tensor_call(node: cst.Call, receiver: k.Kind, second: k.Kind = k.UNKNOWN) ->
     name = node.func.attr.value
     if not tensor_attribute(name):
         return False
+    if permutes(node):
+        return False
     if any(a.keyword is not None and a.keyword.value in ("dim", "keepdim") for a in node.args):
         return True
     if keeps(node) is not None and k.scalar_type(second) == "bool":
         return True
     return name in _TENSOR_CALLS and (bool(node.args) or name in ("size", "numel", "dim"))
+
+
+def permutes(node: cst.Call) -> bool:
+    """``image.transpose(2, 0, 1)``, ``image.transpose((2, 0, 1))``: numpy's, as torch's takes two axes and raises here."""
+    func = node.func
+    if not isinstance(func, cst.Attribute) or func.attr.value != "transpose":
+        return False
+    return len(node.args) != 2 and not any(item.star for item in node.args)
 
 
 def keeps(node: cst.Call) -> cst.BaseExpression | None:
@@ -180,6 +190,7 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
                 )  # no tensor's, or a method of tensors that nobody calls
             elif tensor_only(name):
                 note(node.value, "tensor")
+                note(node.value, "torch")
             elif name in _CONTAINER:
                 note(node.value, "container")
             elif name in _SHAPED:
@@ -398,8 +409,8 @@ def _name_of(func: cst.BaseExpression) -> str:
     return last.value if type(last) is cst.Name else ""
 
 
-def guess(uses: set[str], forward: bool) -> k.Kind:
-    """The kind of a parameter that nothing else describes.
+def guess(uses: set[str], forward: bool, hinted: bool = False) -> k.Kind:
+    """The kind of a parameter that nothing else describes; ``hinted``: its hint says that it is an array of numpy.
 
     A parameter of ``forward`` is a tensor unless a use speaks against it: that is what the layers it flows
     into accept. Any other parameter is one only when a use proves it.
@@ -407,6 +418,8 @@ def guess(uses: set[str], forward: bool) -> k.Kind:
     against = uses & {"container", "iterated", "called", "unpacked"}
     if "ndarray" in uses and not against | uses & {"tensor", ASKED}:
         return k.Other("numpy.ndarray")
+    if hinted and not forward and not uses & {"torch", "called", "container", ASKED}:
+        return k.Other("numpy.ndarray")  # arrays have axes and `x[:, 0]`, too
     if not forward and uses >= {"classed", "layer"} and not against | uses & {"tensor", "indexed"}:
         return k.Module()  # its class is asked for, and its weight: ``init_weights(m)``
     if (

@@ -255,3 +255,36 @@ def test_a_hint_of_numpy_is_no_tensor_for_having_a_shape() -> None:
 def test_a_hint_of_numpy_is_a_tensor_where_it_is_used_as_one() -> None:
     source = "import numpy as np\n\n\ndef f(y: np.ndarray):\n    return np.exp(y.unsqueeze(0))\n"
     assert rules_of(source) == ["TRC007"]
+
+
+HINTED = """
+import numpy as np
+
+
+def spread(y: np.ndarray):
+    return y.std(), y.repeat(2), y.transpose(1, 0), y.transpose((1, 0))
+
+
+def column(y: np.ndarray):
+    return y[:, 0].var()
+
+
+def channels(image):
+    return torch.from_numpy(image.transpose(2, 0, 1))
+
+
+def stood_up(image):
+    return image.transpose((1, 0, 2))
+"""
+
+
+def test_what_a_hint_of_numpy_says_is_numpys() -> None:
+    """``repeat`` and ``std`` of arrays are others than those of tensors; torch's ``transpose`` takes two axes."""
+    theirs, ours, code = loaded(HINTED)
+    y, image = np.arange(6.0).reshape(3, 2), np.arange(24.0).reshape(2, 3, 4)
+    for name, given in {"spread": y, "column": y, "stood_up": image}.items():
+        a, b = theirs[name](given), ours[name](given)
+        for one, other in zip(a, b, strict=True) if isinstance(a, tuple) else [(a, b)]:
+            np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(theirs["channels"](image).numpy(), ours["channels"](image))
+    assert "jnp.asarray(image.transpose(2, 0, 1))" in code

@@ -25,7 +25,7 @@ from migrator.convert.updates import STATISTICS, updated_by
 from migrator.findings import UNCLEAR
 from migrator.infer import kinds as k
 from migrator.infer.distributions import DIVERGENCE, comparable, converted, members, result
-from migrator.infer.evidence import keeps
+from migrator.infer.evidence import keeps, permutes
 from migrator.infer.static import asked_name, choices, exists, names_dtype
 from migrator.infer.symbols import CASTS, symbol, tensor_attribute
 from migrator.source import dotted
@@ -564,8 +564,7 @@ def _splits_text(rw: Rewriter, node: cst.Call) -> bool:
 def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
     assert isinstance(node.func, cst.Attribute)
     method = node.func.attr.value
-    receiver = rw.ctx.kind(node.func.value)
-    if not isinstance(receiver, k.Unknown) or not tensor_attribute(method):
+    if not isinstance(rw.ctx.kind(node.func.value), k.Unknown) or not tensor_attribute(method):
         return
     if method in CASTS:
         raise Failure(
@@ -574,7 +573,8 @@ def _check_unknown_receiver(rw: Rewriter, node: cst.Call) -> None:
             f"it is not known what .{method}() is asked of: arrays and Flax modules have no such method",
             "annotate it (x: torch.Tensor)",
         )
-    ambiguous = method in _DIFFERENT or (method == "split" and not _splits_text(rw, node))
+    different = method in _DIFFERENT and not permutes(node)
+    ambiguous = different or (method == "split" and not _splits_text(rw, node))
     second = keeps(node)
     if second is not None and rw.ctx.kind(second) != k.NONE:
         numpy = (rw.ctx.facts.qualified_name(second) or "").startswith("numpy.")  # np.float32
