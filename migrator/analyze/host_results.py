@@ -17,6 +17,10 @@ from migrator.infer import kinds as k
 
 _READING = frozenset(["Tensor.item", "Tensor.tolist", "Tensor.numpy"])
 _NUMBERS = frozenset(["int", "float", "bool"])
+_RECKONING = frozenset(
+    [*(f"builtins.{name}" for name in "sum max min abs round".split()), "numpy.mean", "numpy.sum"]
+)
+"""What makes a number of numbers and lists of them."""
 _MAKING = frozenset(
     f"torch.{name}"
     for name in (
@@ -96,12 +100,15 @@ class _Body:
         given: dict[str, list[cst.BaseExpression]] = defaultdict(list)
         for node in self.nodes:
             if isinstance(node, cst.Assign):
-                for one in node.targets:
-                    if isinstance(one.target, cst.Name):
-                        given[one.target.value].append(node.value)
+                pairs = [p for one in node.targets for p in _pairs(one.target, node.value)]
+                for target, value in pairs:
+                    if isinstance(target, cst.Name):
+                        given[target.value].append(value)
                         continue
-                    for name in syntax.names(one.target):
-                        given[name].append(one.target)  # a part of it, or of what is taken apart
+                    for name in syntax.names(target):
+                        given[name].append(target)  # a part of it, or of what is taken apart
+            elif isinstance(node, cst.AugAssign) and isinstance(node.target, cst.Name):
+                given[node.target.value].append(node.value)  # number and number give a number
             elif isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.For)):
                 for name in syntax.names(node.target):
                     given[name].append(node.target)
@@ -134,9 +141,13 @@ class _Body:
         return [*self._given.get(name, ()), *self._sources.get(name, ())]
 
     def is_read(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression is a number read from a tensor, or a list of nothing else."""
+        """Whether an expression is a number read from a tensor, what is reckoned of some, or a list of nothing else."""
         if isinstance(node, cst.Call):
             return self._is_number(node)
+        if isinstance(node, cst.BinaryOperation):
+            return self._are_read([node.left, node.right])
+        if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):
+            return self.is_read(node.expression)
         if isinstance(node, cst.List):
             values = [element.value for element in node.elements]
             return bool(values) and all(map(self.is_read, values))
@@ -152,6 +163,11 @@ class _Body:
             self._read[node.value] = bool(read) and all(_is_plain(o, self.facts) for o in others)
         return self._read[node.value]
 
+    def _are_read(self, nodes: list[cst.BaseExpression]) -> bool:
+        """Whether one of some is a number read from a tensor, and the others are numbers of Python."""
+        read = [one for one in nodes if self.is_read(one)]
+        return bool(read) and all(one in read or _is_plain(one, self.facts) for one in nodes)
+
     def _is_number(self, node: cst.Call) -> bool:
         """``x.item()``, ``float(x)``, and the call of a function that gives such a number."""
         facts = self.facts
@@ -160,11 +176,27 @@ class _Body:
         called = facts.names.get(facts.callee(node) or "")
         if isinstance(called, FunctionInfo):
             return gives_numbers(called, facts)
+        if facts.callee(node) in _RECKONING and not any(one.star for one in node.args):
+            return self._are_read([one.value for one in node.args])
         of_number = isinstance(node.func, cst.Name) and node.func.value in _NUMBERS
         if not of_number or len(node.args) != 1:
             return False
         only = node.args[0].value
         return isinstance(facts.kind(only), k.Tensor) or self.is_read(only)
+
+
+def _pairs(
+    target: cst.BaseExpression, value: cst.BaseExpression
+) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """``a, b = 0, x``: each target with its value."""
+    if not isinstance(target, cst.Tuple) or not isinstance(value, cst.Tuple):
+        return [(target, value)]
+    both = [*target.elements, *value.elements]
+    if len(target.elements) != len(value.elements) or not all(type(e) is cst.Element for e in both):
+        return [(target, value)]
+    return [
+        (one.value, two.value) for one, two in zip(target.elements, value.elements, strict=True)
+    ]
 
 
 def _own(body: cst.CSTNode) -> Iterator[cst.CSTNode]:

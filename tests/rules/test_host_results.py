@@ -66,6 +66,22 @@ def act(self, x: torch.Tensor):
 def accuracy(self, x: torch.Tensor, y: torch.Tensor):
     kept = self(x)[y >= 0]
     return float((kept.argmax(1) == y[y >= 0]).float().mean())""",
+    "what is reckoned of numbers": """
+def f1(self, x: torch.Tensor, y: torch.Tensor):
+    hit = (self(x).argmax(1) * y).sum().item()
+    missed = ((1 - self(x).argmax(1)) * y).sum().item()
+    score = 2 * hit / (2 * hit + missed + 1e-8)
+    return -score * 100 / len(y)""",
+    "what a loop counts": """
+def accuracy(self, batches: list):
+    right, seen = 0, 0
+    for x, y in batches:
+        right += (self(x).argmax(1) == y).sum().item()
+    return right / max(len(batches), 1)""",
+    "the mean of a list of numbers": """
+def errors(self, x: torch.Tensor, y: torch.Tensor):
+    all_of_them = [(one - two).abs().sum().item() for one, two in zip(x, y)]
+    return round(sum(all_of_them) / len(all_of_them), 3)""",
 }
 TRACED = {
     "a number of a tensor of its own": """
@@ -81,6 +97,19 @@ def scaled(self, x: torch.Tensor):
     if x.max().item() > 3:
         x = x[:1]
     return self(x)""",
+    "a number times a tensor": """
+def scaled(self, x: torch.Tensor):
+    return self(x[:1]) * (x.max().item() > 3) + x.sum().item()""",
+    "a tensor is added to a number": """
+def total(self, x: torch.Tensor):
+    total = x.max().item()
+    total += self(x).sum()
+    return total * range(int(total.item()))[0]""",
+    "the forward pass calls what is reckoned": """
+def share(self, x: torch.Tensor):
+    return x.max().item() / 3
+def forward(self, x: torch.Tensor):
+    return self.fc(x) * self.share(x)""",
     "the forward pass calls it": """
 def peak(self, x: torch.Tensor):
     return x.max().item()
