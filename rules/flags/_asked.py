@@ -17,6 +17,9 @@ _COMPREHENSIONS = (cst.GeneratorExp, cst.ListComp, cst.SetComp)
 _DISPLAYS = (cst.List, cst.Tuple, cst.Set)
 _HELD = (cst.In, cst.NotIn)
 _SAME = (cst.Is, cst.IsNot)
+_KEYED = frozenset("get setdefault pop insert index count remove discard".split())
+_LETTERS = frozenset("chr hex oct bin".split())
+_HOLDING = (Mapping, Sequence, Tuple)
 _LISTED = ("torch.nn.ModuleList", "torch.nn.ParameterList", "torch.nn.Sequential")
 
 
@@ -25,6 +28,15 @@ def holds_tensors(kind: Kind) -> bool:
     if isinstance(kind, Tuple):
         return any(isinstance(item, Tensor) for item in kind.items)
     return isinstance(kind, Sequence) and isinstance(kind.item, Tensor)
+
+
+def gives_tensors(node: cst.BaseExpression, ctx: FlagContext) -> bool:
+    """A tensor, or a list of some: ``[x.sum(), x.mean()]``, ``[row.sum() for row in x]``."""
+    if isinstance(node, _COMPREHENSIONS):
+        return gives_tensors(node.elt, ctx)
+    if isinstance(node, _DISPLAYS):
+        return any(gives_tensors(one.value, ctx) for one in node.elements)
+    return ctx.is_tensor(node) or holds_tensors(ctx.kind(node))
 
 
 def asks_truth(node: cst.CSTNode, ctx: FlagContext, reads: Reads) -> bool:
@@ -84,6 +96,9 @@ def asks_order(node: cst.Call, ctx: FlagContext, reads: Reads) -> bool:
         values = [parts[0]]
     by_key = [one.value for one in args if one.keyword is not None and one.keyword.value == "key"]
     if by_key:
+        if isinstance(by_key[0], cst.Attribute) and by_key[0].attr.value == "get":
+            table = ctx.kind(by_key[0].value)
+            return isinstance(table, Mapping) and isinstance(table.value, Tensor)
         return isinstance(by_key[0], cst.Lambda) and _ordered(by_key[0].body, ctx)
     if len(values) != 1:
         return False  # max(a, b) is spoken of by itself
@@ -108,7 +123,7 @@ def asks_number(node: cst.CSTNode, ctx: FlagContext) -> Advice | None:
         return None
     if isinstance(node, cst.Call):
         if not (ctx.callee(node) or "").startswith("math."):
-            return _formatted(node, ctx)
+            return _formatted(node, ctx) or _key(node, ctx)
         given = [one.value for one in node.args if ctx.is_given_tensor(one.value)]
         if not given:
             return None
@@ -156,6 +171,28 @@ def _formatted(node: cst.Call, ctx: FlagContext) -> Advice | None:
     return _text(given, ctx)
 
 
+def _key(node: cst.Call, ctx: FlagContext) -> Advice | None:
+    """``table.get(x)``, ``parts.pop(i)``, ``chr(i)`` and ``getattr(self, f"layer{i}")`` of tensors."""
+    name, given = ctx.callee(node), [one.value for one in node.args if not one.star]
+    parts = lines.method(node)
+    if (name is None and isinstance(node.func, cst.Name) and node.func.value in _LETTERS) or (
+        parts is not None and parts[1] in _KEYED and isinstance(ctx.kind(parts[0]), _HOLDING)
+    ):
+        if given and ctx.is_given_tensor(given[0]):
+            text = f"`{ctx.text(given[0])}` has no value here: take it as an argument of Python's, or choose by lax.switch"
+            return Advice(text, what="a tensor is taken for a number or a key of Python's")
+    elif name in ("builtins.getattr", "builtins.setattr", "builtins.hasattr") and len(given) > 1:
+        if isinstance(given[1], cst.FormattedString) and any(
+            isinstance(one, cst.FormattedStringExpression) and ctx.is_given_tensor(one.expression)
+            for one in given[1].parts
+        ):
+            text = (
+                "choose among the layers by jax.lax.switch, or take the number as one of Python's"
+            )
+            return Advice(text, what="a tensor says the name of an attribute")
+    return None
+
+
 def _place(node: cst.Subscript, ctx: FlagContext) -> Advice | None:
     """An item of a Python list, or of a list of layers, at a place that a tensor says."""
     index = node.slice[0].slice if len(node.slice) == 1 else None
@@ -168,9 +205,11 @@ def _place(node: cst.Subscript, ctx: FlagContext) -> Advice | None:
     # a list of layers takes no array for a place, not even on the host
     if not layers and (not isinstance(kind, (Sequence, Tuple, Mapping)) or not ctx.in_forward):
         return None
-    if isinstance(element(kind), Tensor) and ctx.dtype(index.value) != "bool":
+    into = isinstance(ctx.parents[-1], (cst.AssignTarget, cst.AugAssign))
+    if isinstance(element(kind), Tensor) and ctx.dtype(index.value) != "bool" and not into:
         return None  # of tensors one is picked (convert/passes/indexing.py)
     text = (
         f"choose by `jax.lax.switch({ctx.text(index.value)}, …)`, or take the place as a Python int"
     )
-    return Advice(text, what="a tensor says the place in a Python list")
+    counted = ctx.parents[-1] if isinstance(ctx.parents[-1], cst.AugAssign) else None
+    return Advice(text, node=counted, what="a tensor says the place in a Python list")

@@ -8,6 +8,7 @@ import libcst as cst
 
 from rules.definitions import ops
 from rules.flags import _lines as lines
+from rules.flags._asked import gives_tensors
 from rules.registry import Advice, FlagContext, code, flag
 
 _LOG_METHODS = frozenset(
@@ -280,18 +281,21 @@ def hook(node: cst.Call, ctx: FlagContext) -> str | None:
     "host-array-in-forward",
     cst.Call,
     cst.Assign,
+    cst.Subscript,
     effort=0.5,
     what="a tensor leaves the program for numpy",
     why="While JAX traces there is no array that numpy could read.",
     example="import numpy as np\n\n\ndef f(x: torch.Tensor):\n    return np.exp(x)",
     instead="def f(x: torch.Tensor):\n    return torch.exp(x)",
 )
-def host_array(node: cst.Call | cst.Assign, ctx: FlagContext) -> Advice | str | None:
+def host_array(node: Any, ctx: FlagContext) -> Advice | str | None:
     """``x.numpy()``, ``np.exp(x)`` on tensors in a forward pass, ``array[i] = x.sum()`` into an array of numpy."""
     if not ctx.in_forward:
         return None
     if isinstance(node, cst.Assign):
         return _into_host(node, ctx)
+    if isinstance(node, cst.Subscript):
+        return _of_host(node, ctx)
     name = ctx.callee(node) or ""
     if name == "Tensor.numpy":
         if ctx.parents and isinstance(ctx.parents[-1], cst.Attribute):
@@ -302,10 +306,20 @@ def host_array(node: cst.Call | cst.Assign, ctx: FlagContext) -> Advice | str | 
         # a function of its own may run on the host, as the definition of .numpy() does
         return Advice(text, blocks=ctx.in_model or not ops(name))
     if name.startswith("numpy.") and name.count(".") == 1:
-        if any(ctx.is_tensor(a.value) for a in node.args if not a.star):
+        if any(gives_tensors(a.value, ctx) for a in node.args if not a.star):
             short = name.removeprefix("numpy.")
             return f"write `jnp.{short}(…)`, or jax.pure_callback for what exists only in numpy"
     return None
+
+
+def _of_host(node: cst.Subscript, ctx: FlagContext) -> str | None:
+    """``table[x.argmax()]`` of an array of numpy."""
+    if getattr(ctx.kind(node.value), "type", None) != "numpy.ndarray":
+        return None
+    places = [one.slice.value for one in node.slice if isinstance(one.slice, cst.Index)]
+    if not any(map(ctx.is_tensor, places)):
+        return None
+    return f"make `{ctx.text(node.value)}` an array of jnp, `jnp.asarray(…)`"
 
 
 def _into_host(node: cst.Assign, ctx: FlagContext) -> str | None:
