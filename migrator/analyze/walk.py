@@ -63,6 +63,7 @@ DRAWING = ("sample", "generate")
 """Words of such a name that stand further on: ``ddim_sample``, ``p_sample_loop``."""
 _WITHOUT_GRADIENT = frozenset(["no_grad", "inference_mode"])
 _OF_VALUES = ("DYN", "TRC007")
+_PROPERTIES = frozenset(["property", "cached_property"])
 _LONGEST = 72
 _UNASKED = "?"
 
@@ -216,7 +217,8 @@ class FlagWalk:
             return False
         callers = [c for c in info.call_sites.values() if c is not None]
         traced = any(self.is_traced(caller) for caller in callers)
-        if not traced and (gives_numbers(info, self.facts) or self._changes_layers(info)):
+        reached = traced or self._is_read(info)
+        if not reached and (gives_numbers(info, self.facts) or self._changes_layers(info)):
             return False
         if info.owner is not None and info.owner.torch_base is not None:
             return traced or not _generates(info, self.source)
@@ -225,6 +227,17 @@ class FlagWalk:
         if _trains(info, self.source, self.facts):
             return False
         return not info.call_sites or traced
+
+    def _is_read(self, info: FunctionInfo) -> bool:
+        """Whether it is a property that the forward pass reads: ``x * self.scale``."""
+        if not _PROPERTIES & set(info.decorators):
+            return False
+        inside = [one for one in self._forward_pass if one is not info and one.settled is None]
+        return any(
+            read.attr.value == info.short
+            for one in inside
+            for read in self.facts.tree.within(one.node, cst.Attribute)
+        )
 
     def _changes_layers(self, info: FunctionInfo) -> bool:
         """Whether a function makes layers beside the forward pass and gives no tensor back: ``prune_heads()``."""

@@ -110,6 +110,12 @@ def share(self, x: torch.Tensor):
     return x.max().item() / 3
 def forward(self, x: torch.Tensor):
     return self.fc(x) * self.share(x)""",
+    "the forward pass reads it": """
+@property
+def peak(self):
+    return self.fc.weight.max().item()
+def forward(self, x: torch.Tensor):
+    return self.fc(x) * self.peak""",
     "the forward pass calls it": """
 def peak(self, x: torch.Tensor):
     return x.max().item()
