@@ -119,8 +119,11 @@ def asks_number(node: cst.CSTNode, ctx: FlagContext) -> Advice | None:
     """``math.sqrt(x)``, ``parts[i]`` of a list by a tensor, ``"%d" % x`` and ``f"{x:.2f}"``."""
     if isinstance(node, cst.Subscript):
         return _place(node, ctx)
-    if not ctx.in_forward:
-        return None
+    found = _number(node, ctx)
+    return found if found is not None and ctx.in_forward else None
+
+
+def _number(node: cst.CSTNode, ctx: FlagContext) -> Advice | None:
     if isinstance(node, cst.Call):
         if not (ctx.callee(node) or "").startswith("math."):
             return _formatted(node, ctx) or _key(node, ctx)

@@ -287,7 +287,7 @@ def _truth(node: cst.Call | cst.Comparison, ctx: FlagContext) -> Advice | None:
 
 def _call(node: cst.Call, ctx: FlagContext) -> Advice | None:
     name = ctx.callee(node)
-    if ctx.in_forward and asks_order(node, ctx, _reads_value):
+    if asks_order(node, ctx, _reads_value) and ctx.in_forward:
         text = "order or choose by jnp.sort, jnp.argsort, jnp.argmax or jnp.where"
         return Advice(text, what="Python orders or chooses by the values of tensors")
     if name not in ("builtins.bool", "builtins.max", "builtins.min") or not ctx.in_forward:
