@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,7 @@ def flatten(value: Any, path: str = "") -> dict[str, Any]:
         return {f"{path or 'output'} is {value!r}": np.zeros(0, np.float32)}
     elif hasattr(value, "dtype") or isinstance(value, bool | int | float | complex):
         return {path or "output": value}
-    elif (
-        hasattr(type(value), "__iter__") and isinstance(value, Sized) and not isinstance(value, Set)
-    ):
+    elif isinstance(value, Sized) and isinstance(value, Iterable) and not isinstance(value, Set):
         parts = [(f"{path}[{index}]", part) for index, part in enumerate(value)]
     else:
         raise TypeError(f"cannot compare a {type(value).__name__} ({path or 'output'})")

@@ -282,8 +282,11 @@ class Definitions(Statements):
         called = info.short == "__init__" and "called" in uses.get(name, ())
         if _is_module(hinted) and (_makes(default) or _makes(sites.get(name)) or called):
             hinted = k.UNKNOWN  # ``norm: nn.Module = nn.LayerNorm``: the class is meant
-        if isinstance(_plain(hinted), k.Tensor) and k.scalar_type(default) == "bool":
-            hinted = k.UNKNOWN  # ``output_attentions: torch.Tensor | None = False`` is an option
+        if default is not None and isinstance(_plain(hinted), k.Tensor):
+            if k.scalar_type(default) == "bool":
+                hinted = (
+                    k.UNKNOWN
+                )  # ``output_attentions: torch.Tensor | None = False`` is an option
         if isinstance(_plain(hinted), (k.Sequence, k.Tuple)):
             found = uses.get(name, set())
             if not found & _OF_SEQUENCES and (
