@@ -131,6 +131,19 @@ def test_a_class_that_is_registered() -> None:
     assert jax.tree.structure(tree) != jax.tree.structure({"a": Box([1, 2], ["no"]), "b": 3})
 
 
+class Crate(Box):
+    """Another."""
+
+
+def test_a_container_by_its_functions_alone() -> None:
+    ours.register_container(
+        Crate, lambda crate: (crate.parts, crate.name), lambda parts, name: Crate(parts, name)
+    )
+    tree = Crate([1, [2]], ["a"])
+    assert ours.tree_flatten(tree)[0] == jax.tree.leaves(tree) == [1, 2]
+    assert ours.tree_map(lambda x: x + 1, tree).parts == [2, [3]]
+
+
 def test_conversion_of_a_registration() -> None:
     source = """
 from torch.utils._pytree import register_pytree_node, tree_map
