@@ -397,9 +397,15 @@ def _written(
     conversion.notes = notes
     helpers = {directory / name: code for name, code in conversion.helpers.items()}
     _refuse(manifest, list(helpers), force)
-    for file, target in zip(conversion.files, targets, strict=True):
-        write_text(target, file.code)
-        manifest.record(target, file.code)
+    codes = {target: one.code for one, target in zip(conversion.files, targets, strict=True)}
+    if out.suffix == ".py":  # one file, and what goes beside it may go beside others as well
+        beside = {*codes, *helpers} - {out}
+        for target in sorted(beside):
+            made = codes if target in codes else helpers
+            made[target] = manifest.shared(target, made[target], out)
+    for target in targets:
+        write_text(target, codes[target])
+        manifest.record(target, codes[target])
         conversion.written.append(target)
     for target, code in helpers.items():
         write_text(target, code)
@@ -494,8 +500,44 @@ class Manifest:
     def record(self, target: Path, text: str) -> None:
         self.files[self._name(target)] = _digest(text.encode())
 
+    @cached_property
+    def owners(self) -> dict[str, list[str]]:
+        """File of a copied library → the converted files that it was written for, one by one."""
+        try:
+            content = json.loads(self.path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        found = content.get("owners", {}) if isinstance(content, dict) else {}
+        return {name: list(several) for name, several in found.items()}
+
+    def shared(self, target: Path, text: str, owner: Path) -> str:
+        """What to write to a file of a copied library for a converted file, so that it serves the others there, too.
+
+        Raises:
+          UserError: another file needs other parts of it.
+        """
+        from migrator.shared_copies import merged
+
+        name, mine = self._name(target), self._name(owner)
+        before = self.owners.get(name, [])
+        self.owners[name] = sorted({*before, mine})
+        others = [one for one in before if one != mine and (self.directory / one).exists()]
+        if not others or not target.exists() or name not in self.files:
+            return text
+        old = target.read_text(encoding="utf-8")
+        if old == text:
+            return text
+        several = target.name in ("_torch_compat.py", "__init__.py")
+        both = merged(old, text) if several else None
+        if both is None:
+            advice = "convert the files in one run, or into directories of their own"
+            raise UserError(f"{target} holds other parts for {', '.join(others)}: {advice}")
+        return both
+
     def save(self) -> None:
-        content = {"version": 1, "files": dict(sorted(self.files.items()))}
+        content: dict[str, Any] = {"version": 1, "files": dict(sorted(self.files.items()))}
+        if self.owners:
+            content["owners"] = dict(sorted(self.owners.items()))
         write_text(self.path, json.dumps(content, indent=2) + "\n")
 
 
