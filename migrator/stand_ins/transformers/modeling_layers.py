@@ -16,6 +16,9 @@ class GradientCheckpointingLayer(nn.Module):
 
     gradient_checkpointing = False
 
+    def __init__(self):
+        super().__init__()
+
 
 class GenericForSequenceClassification:
     """A class for each text, (batch, classes), by its last token that is no padding."""
