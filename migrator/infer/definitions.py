@@ -287,6 +287,8 @@ class Definitions(Statements):
                 hinted = (
                     k.UNKNOWN
                 )  # ``output_attentions: torch.Tensor | None = False`` is an option
+        if _is_one_number(_plain(hinted)) and not uses.get(name, set()) & _OF_SEQUENCES:
+            hinted = k.UNKNOWN  # ``size: tuple[int]`` of what may well be given as a number
         if isinstance(_plain(hinted), (k.Sequence, k.Tuple)):
             found = uses.get(name, set())
             if not found & _OF_SEQUENCES and (
@@ -356,6 +358,11 @@ class Definitions(Statements):
             found = found | {"numpy"}  # that it has a shape says nothing then
         array = hinted and param.annotation is not None and _is_array(param.annotation)
         return seen or info.evidence.get(name) or guess(found, forward, array)
+
+
+def _is_one_number(hinted: k.Kind | None) -> bool:
+    """A tuple of one number, which hardly anybody means."""
+    return isinstance(hinted, k.Tuple) and [k.scalar_type(one) for one in hinted.items] == ["int"]
 
 
 _OF_SEQUENCES = frozenset("iterated unpacked indexed container tested".split())

@@ -81,3 +81,22 @@ class Net(nn.Module):
     net = ours["Net"]()
     assert len(net(jnp.ones(2))) == 1
     assert len(net(jnp.ones(2), True)) == 2
+
+
+def test_a_tuple_of_one_number_may_be_a_number() -> None:
+    source = """
+class Net(nn.Module):
+    def __init__(self, size: tuple[int]):
+        super().__init__()
+        self.weight = nn.Parameter(torch.Tensor(size))
+
+    def forward(self, x):
+        return x * self.weight.shape[0]
+"""
+    done = convert(source)
+    assert done.complete, done.findings
+    ours: dict = {}
+    exec(done.code, ours)
+    assert ours["Net"](3, rngs=nnx.Rngs(0)).weight.shape == (3,)
+    with pytest.raises(TypeError, match="a tuple may be a size or values"):
+        ours["Net"]((3, 2), rngs=nnx.Rngs(0))
