@@ -26,7 +26,8 @@ _QUESTIONS = frozenset(
 """Functions of transformers that say no."""
 _KERNELS = frozenset(("flash_attention_2", "flash_attention_3", "flex_attention", "flash_paged"))
 """Ways to compute attention that are kernels."""
-_REFUSED = 'raise NotImplementedError("kernels for attention are not converted")'
+REFUSED = 'raise NotImplementedError("kernels for attention are not converted")'
+"""What stands in the branch of a model that is told to take one."""
 _ASKED = re.compile(
     r"\b(is_\w+(available|2_10|compiling|proxy|enabled|module|platform)|flash_attn_supports)|_attn_impl"
 )
@@ -130,7 +131,7 @@ class _Answers:
             made = line if test is line.test else syntax.changed(line, test=test)
             kernel = _kernel(test)
             if kernel is not None:
-                refused = cst.IndentedBlock([syntax.statement(_REFUSED)])
+                refused = cst.IndentedBlock([syntax.statement(REFUSED)])
                 made = syntax.changed(made, test=syntax.unparenthesized(kernel), body=refused)
             if not isinstance(line.orelse, cst.If):
                 return made

@@ -356,6 +356,15 @@ def test_kernels_are_refused(modules: tuple[Any, Any]) -> None:
         port(jnp.asarray(IDS))
 
 
+def test_a_warning_says_that_kernels_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(MODEL)
+    done = convert_path([tmp_path / "net.py"], None)
+    (said,) = [f for f in done.findings if "kernels for attention" in f.message]
+    place = MODEL.index('if self.config._attn_implementation == "flash_attention_2"')
+    assert (said.severity, said.blocks) == ("warning", False)
+    assert said.line == MODEL[:place].count("\n") + 1
+
+
 def test_a_head_without_a_model_is_a_finding(tmp_path: Path) -> None:
     text = MODEL.replace("class DecForTokenClassification", "class OtherForTokenClassification")
     (tmp_path / "net.py").write_text(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator import syntax
+from migrator.absent import REFUSED
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
@@ -106,6 +107,15 @@ def recorded(rw: Rewriter, node: cst.FunctionDef) -> None:
     if any("check_model_inputs" in syntax.names(one.decorator) for one in node.decorators):
         what = "output_hidden_states and output_attentions are recorded by hooks here: the port refuses them"
         advice = "return what is needed from the layers"
+        rw.ctx.report(node, "API004", what, advice, severity="warning", blocks=False)
+
+
+@converts(cst.Raise, when=lambda ctx: "_attn_implementation" in ctx.words)
+def kernel(rw: Rewriter, node: cst.Raise) -> None:
+    """The branch of a model that is told to take a kernel (``migrator.absent``)."""
+    if syntax.code(node) == REFUSED:
+        what = "a model that is told to take kernels for attention is refused by the port"
+        advice = 'say attn_implementation="sdpa" or "eager" in its configuration'
         rw.ctx.report(node, "API004", what, advice, severity="warning", blocks=False)
 
 
