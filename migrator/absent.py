@@ -26,6 +26,7 @@ _QUESTIONS = frozenset(
 """Functions of transformers that say no."""
 _KERNELS = frozenset(("flash_attention_2", "flash_attention_3", "flex_attention", "flash_paged"))
 """Ways to compute attention that are kernels."""
+_CLASS = 'class {}:\n    """What no object here is one of."""\n'
 REFUSED = 'raise NotImplementedError("kernels for attention are not converted")'
 """What stands in the branch of a model that is told to take one."""
 _ASKED = re.compile(
@@ -165,7 +166,10 @@ class _Answers:
                     for alias in small.names:
                         name = alias.evaluated_alias or alias.evaluated_name
                         if name not in given:
-                            yield syntax.statement(f"{name} = None")
+                            is_class = name[:1].isupper() and name.upper() != name
+                            yield syntax.statement(
+                                _CLASS.format(name) if is_class else f"{name} = None"
+                            )
 
 
 def _asks_only(node: cst.BaseExpression) -> bool:

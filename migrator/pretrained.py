@@ -43,6 +43,10 @@ self.score = {nn}.Linear(config.hidden_size, config.num_labels)
 }
 """What the constructor of a head makes: the model, which is that of the configuration, and its last layer."""
 _KNOWN = frozenset({BASE, "GenerationMixin", "BackboneMixin", "object", *_HEADS})
+_TIES = 'getattr(self.config.get_text_config(decoder=True), "tie_word_embeddings", True)'
+"""Whether transformers ties the head of a model."""
+_OVERRIDES = _OWN | {"get_output_embeddings", "get_input_embeddings", "_tie_weights"}
+"""Methods of a class that derives from a model by which the constructor of that does something else."""
 _OF_PARTS = f"""\
 for child in self.children():
     if not isinstance(child, {BASE}):
@@ -147,9 +151,13 @@ def with_heads(tree: cst.Module, text: str) -> cst.Module:
     """The file with the constructors of classes that say which head they have, and no more."""
     nn = next((name for pattern, name in _NN if re.search(pattern, text, re.M)), None)
     classes = {node.name.value for node in tree.body if isinstance(node, cst.ClassDef)}
+    shared = _shared_heads(tree) - classes
+    configs = {n.name.value: _configuration(n) for n in tree.body if isinstance(n, cst.ClassDef)}
     body: list[Any] = []
     for node in tree.body:
-        made = _with_head(node, classes, nn) if isinstance(node, cst.ClassDef) and nn else None
+        made = None
+        if isinstance(node, cst.ClassDef) and nn:
+            made = _with_head(node, classes, nn, shared, configs)
         body.append(node if made is None else made)
     found: cst.Module = syntax.changed(tree, body=body)
     return found
@@ -162,13 +170,43 @@ _NN = (
 """How a file calls ``torch.nn``."""
 
 
-def _with_head(node: cst.ClassDef, classes: set[str], nn: str) -> cst.ClassDef | None:
-    """``XForTokenClassification`` with a constructor that makes ``XModel``; None where it has one, or there is no such."""
-    head = next((name for b in node.bases if (name := syntax.code(b.value)) in _HEADS), None)
+def _shared_heads(tree: cst.Module) -> set[str]:
+    """The heads that a file imports of transformers."""
+    found = set()
+    for node in syntax.walk(tree):
+        if isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+            if node.module is not None and "transformers" in syntax.code(node.module):
+                found |= {one.evaluated_name for one in node.names if one.asname is None}
+    return found & set(_HEADS)
+
+
+def _configuration(node: cst.ClassDef) -> str:
+    """``X`` of ``config: XConfig``, ``config_class = XConfig`` in a class."""
+    lines = node.body.body if isinstance(node.body, cst.IndentedBlock) else ()
+    for line in lines:
+        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+        text = syntax.code(small).strip() if small is not None else ""
+        found = re.fullmatch(r"config(?:_class)?(?: = |: )(\w+)Config", text)
+        if found:
+            return found[1]
+    return ""
+
+
+def _with_head(
+    node: cst.ClassDef, classes: set[str], nn: str, shared: set[str], configs: dict[str, str]
+) -> cst.ClassDef | None:
+    """``XForTokenClassification`` with a constructor that makes ``XModel``; None where it has one, or there is no such.
+
+    The model is that of the configuration, which has its name."""
+    head = next((name for b in node.bases if (name := syntax.code(b.value)) in shared), None)
     if head is None or "__init__" in _methods(node):
         return None
     model = node.name.value.removesuffix(head.removeprefix("Generic")) + "Model"
     if model not in classes or model == f"{node.name.value}Model":
+        return None
+    owners = [node.name.value, *(syntax.code(b.value) for b in node.bases)]
+    said = next((configs[name] for name in owners if configs.get(name)), "")
+    if f"{said}Model" != model:
         return None
     lines = list(node.body.body) if isinstance(node.body, cst.IndentedBlock) else []
     own = [one for one in lines if syntax.code(one).strip() not in ("...", "pass")]
@@ -315,6 +353,10 @@ def _done(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> list[cst.Base
     chain, known = _chain(classes, node)
     if not known or any(_method(chain, name) is not None for name in _OWN):
         return None
+    for other in classes.values():
+        if other is not node and node in _chain(classes, other)[0]:
+            if not _OVERRIDES.isdisjoint(_methods(other)):
+                return None
     lines = ["self.apply(self._init_weights)"]
     otherwise = [call for call in _built(chain) if not _drawn_alike(classes, chain, call)]
     if otherwise:
@@ -333,7 +375,7 @@ def _done(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> list[cst.Base
             return None
         if head != "None":
             said = f"self{head}.weight = self{embedding}.weight"
-            lines.append(f"if self.config.tie_word_embeddings:\n    {said}")
+            lines.append(f"if {_TIES}:\n    {said}")
     if tie is not None:
         text = "\n".join(_tied(classes, node, tie.body) or ())
         lines += [] if not text else [text]

@@ -507,8 +507,10 @@ class Manifest:
             content = json.loads(self.path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        found = content.get("owners", {}) if isinstance(content, dict) else {}
-        return {name: list(several) for name, several in found.items()}
+        found = content.get("owners") if isinstance(content, dict) else None
+        if not isinstance(found, dict):
+            return {}
+        return {name: several for name, several in found.items() if isinstance(several, list)}
 
     def shared(self, target: Path, text: str, owner: Path) -> str:
         """What to write to a file of a copied library for a converted file, so that it serves the others there, too.

@@ -12,13 +12,20 @@ def merged(old: str, new: str) -> str | None:
     """A generated module with all that either text defines, ``new`` first; None where they define a name otherwise."""
     ours, theirs = ast.parse(new), ast.parse(old)
     known = {name: node for node in ours.body for name in _defined(node)}
+    said = {ast.dump(node) for node in ours.body}
     imports, rest = list[str](), list[str]()
-    for node in theirs.body:
+    for place, node in enumerate(theirs.body):
         names = _defined(node)
         if not names:
-            continue  # a docstring
+            if ast.dump(node) not in said and not (place == 0 and isinstance(node, ast.Expr)):
+                rest.append(_text(old, node))  # what is done with what stands before it
+            continue
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             missing = [name for name in names if name not in known]
+            for alias in node.names:
+                other = known.get(alias.asname or alias.name)
+                if other is not None and not _brings(other, node, alias):
+                    return None
             if missing:
                 imports.append(_imported(node, missing))
             continue
@@ -46,8 +53,20 @@ def _defined(node: ast.stmt) -> list[str]:
         return [node.name]
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return [a.asname or a.name for a in node.names]
+    if isinstance(node, ast.AnnAssign):
+        return [node.target.id] if isinstance(node.target, ast.Name) else []
     targets = node.targets if isinstance(node, ast.Assign) else ()
     return [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+
+
+def _brings(other: ast.stmt, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> bool:
+    """Whether an import brings the same as another."""
+    if type(other) is not type(node) or not isinstance(other, (ast.Import, ast.ImportFrom)):
+        return False
+    if isinstance(other, ast.ImportFrom) and isinstance(node, ast.ImportFrom):
+        if (other.module, other.level) != (node.module, node.level):
+            return False
+    return any((a.name, a.asname) == (alias.name, alias.asname) for a in other.names)
 
 
 def _imported(node: ast.Import | ast.ImportFrom, names: list[str]) -> str:

@@ -79,6 +79,17 @@ class Net(nn.Module):
     assert got[1].tolist() == want[1].tolist() == [0, number, 1]
 
 
+def test_a_loss_that_is_handed_over_is_not_known() -> None:
+    source = """
+class Net(nn.Module):
+    def forward(self, x, labels, loss=None):
+        if loss is None:
+            loss = nn.CrossEntropyLoss()
+        return loss(x, labels), loss.ignore_index
+"""
+    assert not convert(source).complete
+
+
 def test_two_losses_under_one_name_are_a_finding() -> None:
     source = """
 class Net(nn.Module):

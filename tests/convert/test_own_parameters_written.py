@@ -78,3 +78,8 @@ def test_what_is_no_parameter_in_one_of_them_is_a_finding(more: str) -> None:
     changed = SOURCE[place:].replace("self.tok = nn.Parameter(torch.ones(1, 3))", more)
     found = [f.rule for f in convert(SOURCE[:place] + changed).findings if f.blocks]
     assert found
+
+
+def test_data_that_is_replaced_of_one_of_several_classes_is_a_finding() -> None:
+    changed = SOURCE.replace("module.tok.data.fill_(2.0)", "module.tok.data = torch.zeros(1, 3)")
+    assert {f.rule for f in convert(changed).findings if f.blocks} == {"MUT001"}

@@ -89,6 +89,16 @@ def test_parts_of_one_file_for_two_others(installed: Path) -> None:  # noqa: F81
     run(str(installed / "a.py"), "-o", str(installed / "out/a.py"), *follow)
 
 
+def test_what_is_said_of_a_definition_goes_with_it() -> None:
+    old = "import jax\n\n\n@jax.custom_jvp\ndef f(x):\n    return x\n\n\nf.defjvps(lambda t, ans, x: 3 * t)\n"
+    made = merged(old, "import jax\n\n\ndef g(x):\n    return x\n")
+    assert made is not None
+    found: dict = {}
+    exec(made, found)
+    assert found["jax"].grad(found["f"])(1.0) == 3.0
+    assert merged("from a import x\n", "from b import x\n") is None
+
+
 OLD = '"""Helpers."""\n\nimport jax\nfrom jax import lax, nn\n\nN = 3\n\n\ndef a(x):\n    return lax.neg(x) + N\n\n\n@jax.jit\ndef b(x):\n    return nn.relu(x)\n'
 
 

@@ -141,6 +141,9 @@ class PretrainedConfig:
     def __init__(self, tie_word_embeddings=True):
         self.tie_word_embeddings = tie_word_embeddings
 
+    def get_text_config(self, decoder=False):
+        return self
+
 
 from .modeling_utils import PreTrainedModel
 
@@ -253,6 +256,42 @@ def test_a_head_is_tied_to_a_part_that_draws_otherwise(
     ids = np.array([[3, 1, 0], [5, 2, 2]])
     want = model(torch.tensor(ids)).logits.detach().numpy()
     np.testing.assert_allclose(port(jnp.asarray(ids)).logits, want, rtol=1e-4, atol=1e-5)
+
+
+def test_outputs_keep_names_and_keys_in_step(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = "        out = BaseModelOutput(last_hidden_state=x)\n        out.last_hidden_state = out[0] * 2\n        out['hidden_states'] = (x,)\n        return out\n"
+    text = HEAD[: HEAD.rindex("        return BaseModelOutput")] + more
+    theirs, ours = both(library, text, monkeypatch)
+    model, port = (
+        theirs.NetModel(theirs.NetConfig()),
+        ours.NetModel(ours.NetConfig(), rngs=nnx.Rngs(0)),
+    )
+    migrator.load_state_dict(port, model.state_dict())
+    ids = np.array([[3, 1, 0]])
+    want, got = model(torch.tensor(ids)), port(jnp.asarray(ids))
+    for one, other in ((got[0], want[0]), (got.hidden_states[0], want[1][0])):
+        np.testing.assert_allclose(one, other.detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert list(got.keys()) == list(want.keys())
+
+
+def test_a_class_of_the_file_that_unties_is_a_finding(tmp_path: Path) -> None:
+    heir = "\n\nclass Untied(NetForCausalLM):\n    def get_output_embeddings(self):\n        return None\n"
+    (tmp_path / "net.py").write_text(HEAD + LM.format(bias="") + heir)
+    found = [f.rule for f in convert_path([tmp_path / "net.py"], None).findings if f.blocks]
+    assert found
+    assert set(found) == {"API004"}
+
+
+def test_a_loss_that_a_model_chooses_is_a_finding(tmp_path: Path) -> None:
+    text = (HEAD + LM.format(bias="")).replace(
+        "        self.lm_head = nn",
+        "        self.loss_type = 'ForMaskedLM'\n        self.lm_head = nn",
+    )
+    (tmp_path / "net.py").write_text(text)
+    found = [f.rule for f in convert_path([tmp_path / "net.py"], None).findings if f.blocks]
+    assert found == ["API004"]
 
 
 def test_setters_of_embeddings_refuse(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -374,6 +374,30 @@ def test_a_head_without_a_model_is_a_finding(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    config_class = DecConfig\n", "    config_class = OtherConfig\n"),  # of another model
+        ("    GenericForTokenClassification,\n", ""),  # one of the file's own
+    ],
+)
+def test_a_head_that_is_not_sure_to_have_this_model(old: str, new: str, tmp_path: Path) -> None:
+    own = "class GenericForTokenClassification:\n    def forward(self, x):\n        return x\n"
+    text = MODEL.replace(old, new, 1)
+    text = text.replace(
+        "class DecConfig",
+        f"class OtherConfig(PretrainedConfig):\n    pass\n\n\n{'' if new else own}\n\nclass DecConfig",
+    )
+    (tmp_path / "net.py").write_text(text)
+    done = convert_path([tmp_path / "net.py"], tmp_path / "out.py")
+    if new:
+        assert {f.rule for f in done.findings if f.blocks} == {"API004"}
+    else:
+        code = (tmp_path / "out.py").read_text()
+        made = code[code.index("class DecForTokenClassification") :]
+        assert "self.score" not in made[: made.index("class DecForQuestionAnswering")]
+
+
 READER = '''
 
 def load_tf_weights_in_dec(model, config, path):

@@ -317,8 +317,15 @@ def _ignored(ctx: Context, node: cst.Attribute) -> cst.BaseExpression | None:
     function = next(
         (n for n in reversed(tree.around(node)) if isinstance(n, cst.FunctionDef)), None
     )
+    if function is None or node.value.value in syntax.parameters(function):
+        return None
     found = set()
-    for line in tree.within(function.body, cst.Assign) if function is not None else ():
+    others = (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.AsName)
+    for other in tree.within(function.body, *others):
+        bound = other.name if isinstance(other, cst.AsName) else other.target
+        if node.value.value in syntax.names(bound):
+            return None
+    for line in tree.within(function.body, cst.Assign):
         if not any(syntax.code(one.target) == node.value.value for one in line.targets):
             continue
         if not isinstance(line.value, cst.Call) or ctx.kind(line.value) != kind:

@@ -586,3 +586,14 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     return (
         node if value is node.value else syntax.changed(node, value=syntax.unparenthesized(value))
     )
+
+
+@converts(cst.Assign, named=("data",))
+def data_of_several(rw: Rewriter, node: cst.Assign) -> None:
+    """Raise a Failure for ``m.gamma.data = value`` where ``m`` may be of one of several classes."""
+    target = node.targets[0].target
+    held = target.value if isinstance(target, cst.Attribute) else None
+    kind = rw.ctx.kind(held.value) if isinstance(held, cst.Attribute) else None
+    if isinstance(kind, k.Module) and kind.among:
+        what = "the data of a parameter of one of several classes is replaced"
+        raise Failure(node, "MUT001", what, "write to it: `p.data.copy_(value)`")

@@ -101,6 +101,21 @@ def drawn(rw: Rewriter, node: cst.Call) -> None:
         rw.ctx.report(node, "API004", what, advice, severity="warning", blocks=False)
 
 
+@converts(cst.Assign, named=("loss_type", "_loss_function"))
+def chosen_loss(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.loss_type = "ForMaskedLM"``: the loss goes by the name of the class here.
+
+    Raises:
+      Failure: a model of transformers chooses another.
+    """
+    info, target = rw.ctx.owner, node.targets[0].target
+    if info is None or not isinstance(target, cst.Attribute) or not rw.ctx.is_self(target.value):
+        return
+    if _derives(info):
+        what = "the loss of a model of transformers goes by the name of its class"
+        raise Failure(node, "API004", what, "call the loss itself")
+
+
 @converts(cst.FunctionDef, when=lambda ctx: "check_model_inputs" in ctx.words)
 def recorded(rw: Rewriter, node: cst.FunctionDef) -> None:
     """``@check_model_inputs`` records hidden states and attentions by hooks, where they are asked for."""

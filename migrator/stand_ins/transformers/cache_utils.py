@@ -9,8 +9,9 @@ _TENSORS = ("keys", "values", "layers", "self_attention_cache", "cross_attention
 
 
 def _taken_apart(one):
-    held = {name: value for name, value in vars(one).items() if name in _TENSORS}
-    rest = {name: value for name, value in vars(one).items() if name not in held}
+    every = vars(one).items()
+    held = {n: value for n, value in every if n in _TENSORS or isinstance(value, torch.Tensor)}
+    rest = {n: value for n, value in every if n not in held}
     return list(held.values()), (list(held), rest)
 
 
@@ -220,12 +221,12 @@ class Cache:
     @property
     def key_cache(self):
         """The keys of each layer, as older releases have them."""
-        return [layer.keys for layer in self.layers]
+        return tuple(layer.keys for layer in self.layers)
 
     @property
     def value_cache(self):
         """The values of each layer, as older releases have them."""
-        return [layer.values for layer in self.layers]
+        return tuple(layer.values for layer in self.layers)
 
     def __getitem__(self, layer_idx):
         if layer_idx >= len(self.layers):

@@ -60,10 +60,12 @@ def masked_loss(logits, labels, vocab_size, num_items_in_batch=None, ignore_inde
     return token_loss(logits, labels.view(-1), num_items_in_batch, ignore_index)
 
 
-def class_of_token_loss(logits, labels, config, num_items_in_batch=None, **kwargs):
+def class_of_token_loss(
+    logits, labels, config, num_items_in_batch=None, ignore_index=-100, **kwargs
+):
     """Cross entropy of the class of each token, (batch, length, classes) and (batch, length)."""
     logits = logits.view(-1, config.num_labels).float()
-    return token_loss(logits, labels.view(-1), num_items_in_batch)
+    return token_loss(logits, labels.view(-1), num_items_in_batch, ignore_index)
 
 
 def answer_loss(
@@ -82,7 +84,7 @@ def answer_loss(
     return (start + end) / 2
 
 
-def class_loss(labels, pooled_logits, config, num_items_in_batch=None, **kwargs):
+def class_loss(labels, pooled_logits, config, num_items_in_batch=None, ignore_index=-100, **kwargs):
     """The loss of classes, (batch, classes), by ``config.problem_type``, which follows from the first labels."""
     if config.problem_type is None:
         if config.num_labels == 1:
@@ -97,7 +99,7 @@ def class_loss(labels, pooled_logits, config, num_items_in_batch=None, **kwargs)
         return nn.functional.mse_loss(pooled_logits, labels)
     if config.problem_type == "single_label_classification":
         logits = pooled_logits.view(-1, config.num_labels)
-        return token_loss(logits, labels.view(-1), num_items_in_batch)
+        return token_loss(logits, labels.view(-1), num_items_in_batch, ignore_index)
     return nn.functional.binary_cross_entropy_with_logits(pooled_logits, labels)
 
 
@@ -137,7 +139,12 @@ class PreTrainedModel(nn.Module):
             module.weight.data.normal_(mean=0.0, std=std)
             if module.padding_idx is not None:
                 module.weight.data[module.padding_idx].zero_()
-        elif isinstance(module, (nn.GroupNorm, nn.LayerNorm)):
+        elif isinstance(module, nn.LayerNorm):
+            if module.weight is not None:
+                module.weight.data.fill_(1.0)
+            if module.bias is not None:
+                module.bias.data.zero_()
+        elif isinstance(module, nn.GroupNorm) and module.affine:
             module.weight.data.fill_(1.0)
             module.bias.data.zero_()
 
@@ -154,6 +161,9 @@ class PreTrainedModel(nn.Module):
     def _from_config(cls, config, **kwargs):
         """A model of a configuration."""
         if kwargs.get("dtype") is not None or kwargs.get("torch_dtype") is not None:
+            raise NotImplementedError("a model of another dtype than the default is not converted")
+        dtype = getattr(config, "dtype", None)
+        if dtype is not None and not str(dtype).endswith("float32"):
             raise NotImplementedError("a model of another dtype than the default is not converted")
         if "attn_implementation" in kwargs:
             config._attn_implementation = kwargs["attn_implementation"]

@@ -18,7 +18,6 @@ def _made(cls, values, names):
     for one in fields(cls):
         setattr(output, one.name, None)
     for name, value in zip(names, values, strict=True):
-        setattr(output, name, value)
         output[name] = value
     return output
 
@@ -35,6 +34,15 @@ class ModelOutput(OrderedDict):
             value = getattr(self, one.name)
             if value is not None:
                 self[one.name] = value
+
+    def __setattr__(self, name, value):
+        if name in self.keys() and value is not None:
+            super().__setitem__(name, value)
+        super().__setattr__(name, value)
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        super().__setattr__(key, value)
 
     def __getitem__(self, k):
         if isinstance(k, str):
