@@ -477,6 +477,16 @@ def test_verify_converts_with_them(library: Path, monkeypatch: pytest.MonkeyPatc
     assert "make  equal" in result.output
 
 
+def test_numbers_are_made_as_the_library_makes_them(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "from torch import nn\nfrom transformers.utils import torch_float, torch_int\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return x / torch_float(x.shape[-1] ** 0.5), x * torch_int(2.9)\n"
+    _, ours = both(library, text, monkeypatch)
+    halves, doubled = ours.Net()(jnp.ones((1, 8)))
+    assert halves[0, 0] == 0.5  # int(8 ** 0.5), as 4.57.1 has it
+    assert doubled[0, 0] == 2.0
+
+
 def test_functions_of_the_library(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = """
 import torch

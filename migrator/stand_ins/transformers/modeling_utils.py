@@ -8,9 +8,10 @@ def sdpa_attention_forward(
     module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **kwargs
 ):
     """Attention by torch's function, (batch, heads, length, size) → (batch, length, heads, size), and no weights."""
-    if getattr(module, "num_key_value_groups", None) is not None:
-        key = key.repeat_interleave(module.num_key_value_groups, dim=1)
-        value = value.repeat_interleave(module.num_key_value_groups, dim=1)
+    groups = getattr(module, "num_key_value_groups", None)
+    if groups is not None and key.shape[1] != query.shape[1]:
+        key = key.repeat_interleave(groups, dim=1)
+        value = value.repeat_interleave(groups, dim=1)
     if attention_mask is not None and attention_mask.dim() == 4:
         attention_mask = attention_mask[:, :, :, : key.shape[-2]]
     if is_causal is None:

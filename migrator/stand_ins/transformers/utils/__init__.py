@@ -139,8 +139,8 @@ def torch_int(x):
 
 
 def torch_float(x):
-    """A float."""
-    return float(x)
+    """A whole number: transformers speaks of a float, and gives ``int(x)``."""
+    return int(x)
 
 
 def filter_out_non_signature_kwargs(extra=None):
