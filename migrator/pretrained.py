@@ -45,7 +45,7 @@ self.score = {nn}.Linear(config.hidden_size, config.num_labels)
 _KNOWN = frozenset({BASE, "GenerationMixin", "BackboneMixin", "object", *_HEADS})
 _TIES = 'getattr(self.config.get_text_config(decoder=True), "tie_word_embeddings", True)'
 """Whether transformers ties the head of a model."""
-_OVERRIDES = _OWN | {"get_output_embeddings", "get_input_embeddings", "_tie_weights"}
+OVERRIDES = _OWN | {"get_output_embeddings", "get_input_embeddings", "_tie_weights"}
 """Methods of a class that derives from a model by which the constructor of that does something else."""
 _OF_PARTS = f"""\
 for child in self.children():
@@ -355,7 +355,7 @@ def _done(classes: dict[str, cst.ClassDef], node: cst.ClassDef) -> list[cst.Base
         return None
     for other in classes.values():
         if other is not node and node in _chain(classes, other)[0]:
-            if not _OVERRIDES.isdisjoint(_methods(other)):
+            if not OVERRIDES.isdisjoint(_methods(other)):
                 return None
     lines = ["self.apply(self._init_weights)"]
     otherwise = [call for call in _built(chain) if not _drawn_alike(classes, chain, call)]

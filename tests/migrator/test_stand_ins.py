@@ -284,6 +284,17 @@ def test_a_class_of_the_file_that_unties_is_a_finding(tmp_path: Path) -> None:
     assert set(found) == {"API004"}
 
 
+def test_a_class_of_another_file_that_unties_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg/__init__.py").touch()
+    (tmp_path / "pkg/net.py").write_text(HEAD + LM.format(bias=""))
+    heir = "from .net import NetForCausalLM\n\n\nclass Untied(NetForCausalLM):\n    def get_output_embeddings(self):\n        return None\n\n\nclass More(NetForCausalLM):\n    def more(self):\n        return 1\n"
+    (tmp_path / "pkg/heir.py").write_text(heir)
+    done = convert_path([tmp_path / "pkg"], None)
+    found = [(Path(f.path).name, f.rule, f.line) for f in done.findings if f.blocks]
+    assert found == [("heir.py", "API004", 4)]
+
+
 def test_a_loss_that_a_model_chooses_is_a_finding(tmp_path: Path) -> None:
     text = (HEAD + LM.format(bias="")).replace(
         "        self.lm_head = nn",

@@ -10,7 +10,7 @@ from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
-from migrator.pretrained import BASE, READERS, SETTERS
+from migrator.pretrained import BASE, OVERRIDES, READERS, SETTERS
 
 _MISSING = (
     "post_init init_weights initialize_weights tie_weights _tie_weights _tie_or_clone_weights "
@@ -189,6 +189,22 @@ def activation(rw: Rewriter, node: cst.Subscript) -> None:
     if known and isinstance(key, cst.SimpleString) and key.evaluated_value not in known:
         what = f"the activation {syntax.code(key)} of transformers is not converted"
         raise Failure(node, "API004", what, "write it into the file")
+
+
+@converts(cst.ClassDef, when=lambda ctx: not OVERRIDES.isdisjoint(ctx.words))
+def untied(rw: Rewriter, node: cst.ClassDef) -> None:
+    """A class whose methods say what is tied, of a model of another file, whose constructor has said it.
+
+    Raises:
+      Failure: it is one.
+    """
+    info = next((c for c in rw.ctx.facts.classes.values() if c.node is node), None)
+    if info is None or OVERRIDES.isdisjoint(info.methods) or not _derives(info):
+        return
+    bases = [one for one in info.lineage()[1:] if not _stands_in(one.name)]
+    if any(one.settled is not None and "__init__" in one.methods for one in bases):
+        what = "what a model of another file ties is said in its constructor, not by methods of a class that derives from it"
+        raise Failure(node, "API004", what, "tie it in the constructor of the class")
 
 
 def _own(info: ClassInfo) -> list[ClassInfo]:
