@@ -594,6 +594,7 @@ def data_of_several(rw: Rewriter, node: cst.Assign) -> None:
     target = node.targets[0].target
     held = target.value if isinstance(target, cst.Attribute) else None
     kind = rw.ctx.kind(held.value) if isinstance(held, cst.Attribute) else None
-    if isinstance(kind, k.Module) and kind.among:
+    own = rw.ctx.facts.classes
+    if isinstance(kind, k.Module) and kind.among and all(one.cls in own for one in kind.among):
         what = "the data of a parameter of one of several classes is replaced"
         raise Failure(node, "MUT001", what, "write to it: `p.data.copy_(value)`")
