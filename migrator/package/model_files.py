@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from migrator import python_tree
 from migrator.package.follow import StandIn, replace_lines
 from migrator.package.scan import scan
 from migrator.package.table import Symbol
@@ -21,7 +22,6 @@ from migrator.pretrained import READERS
 from migrator.source import read_text
 
 _DEFINED = re.compile(r"^(?:class|def) (\w+)", re.M)
-_EVERYTHING = "*"
 
 
 @dataclass
@@ -61,10 +61,10 @@ class ModelFiles(StandIn):
             symbol = self.table.resolve(module, last)
             own = symbol is not None and symbol.kind == "own" and symbol.module == module
             return module if own else None
-        if module != self.name and not module.startswith(f"{self.name}.models"):
+        if module != self.name and not f"{module}.".startswith(f"{self.name}.models."):
             return None
         home = self.models.get(last)
-        return home if home is not None and home.startswith(module) else None
+        return home if home is not None and home.startswith(f"{module}.") else None
 
     def _is_model(self, module: str) -> bool:
         parts = module.split(".")
@@ -119,7 +119,7 @@ class ModelFiles(StandIn):
     def _rehomed(self, text: str, module: str) -> str:
         """The imports of a file of a model by their full names, of which some lead to the copy (``redirected``)."""
         lines = text.splitlines(keepends=True)
-        for node in ast.walk(ast.parse(text)):
+        for node in python_tree.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom) and node.level:
                 source = self.table.absolute(module, node.module or "", node.level)
                 names = ", ".join(map(ast.unparse, node.names))
@@ -130,8 +130,6 @@ class ModelFiles(StandIn):
 def _shaken(text: str, asked: set[str]) -> str:
     """A file with the definitions that are asked for and what those need; no line moves."""
     tree = ast.parse(text)
-    if _EVERYTHING in asked:
-        return text
     defined = {node.name: node for node in tree.body if isinstance(node, _DEFINITIONS)}
     rest = [node for node in tree.body if not isinstance(node, (*_DEFINITIONS, *_IMPORTS))]
     rest = [node for node in rest if not _exports(node)]
@@ -195,7 +193,7 @@ def _exports(node: ast.stmt) -> bool:
 
 def _names(node: ast.AST) -> Iterator[str]:
     """The identifiers that a statement reads, also those of hints that are written as text."""
-    for one in ast.walk(node):
+    for one in python_tree.walk(node):
         if isinstance(one, ast.Name):
             yield one.id
         elif (

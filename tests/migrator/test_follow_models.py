@@ -15,6 +15,8 @@ from flax import nnx
 
 import migrator
 from migrator.cli import main
+from migrator.package.follow import STAND_INS
+from migrator.package.model_files import ModelFiles
 from migrator.project import convert_path
 from tests.migrator.test_stand_ins import library  # noqa: F401
 
@@ -118,6 +120,11 @@ def installed(library: Path) -> Path:  # noqa: F811
     """The library with a model, a configuration, and the names of both at its top."""
     place = library / "lib/transformers/models/tiny"
     place.mkdir(parents=True)
+    other = (
+        place.parent / "tiny_other"
+    )  # of which the name begins alike, and has a definition of another name
+    other.mkdir()
+    (other / "modeling_tiny_other.py").write_text("def elsewhere(x):\n    return x\n")
     for folder in (place, place.parent):
         (folder / "__init__.py").touch()
     (place.parent / "auto").mkdir()
@@ -206,3 +213,15 @@ def test_without_the_option_the_finding_names_it(installed: Path) -> None:
     )
     assert result.exit_code == 1
     assert "--follow transformers" in result.output
+
+
+def test_names_are_looked_for_in_their_own_package(installed: Path) -> None:
+    files = ModelFiles(
+        "transformers",
+        STAND_INS / "transformers",
+        "transformers",
+        installed=installed / "lib/transformers",
+    )
+    assert files.has("transformers.elsewhere")
+    assert files.has("transformers.models.tiny_other.elsewhere")
+    assert not files.has("transformers.models.tiny.elsewhere")

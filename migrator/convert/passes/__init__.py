@@ -31,6 +31,7 @@ ORDER = (
     "recurrent_weights",
     "perhaps_layers",
     "pretrained",
+    "loss_arguments",
     "layer_classes",
     "classes",
     "class_questions",

@@ -269,7 +269,7 @@ def layer_argument(rw: Rewriter, node: cst.Attribute) -> Any:
     if isinstance(kind, k.Module) and (kind.cls, node.attr.value) == _PADDING:
         given = [rw.visit(node.value), cst.SimpleString('"padding_idx"'), cst.Name("None")]
         return syntax.with_args(cst.Call(cst.Name("getattr")), [cst.Arg(one) for one in given])
-    told = _told(rw, node) or _ignored(rw.ctx, node)
+    told = _told(rw, node)
     if told is not None:
         return told
     name = name_in_flax(rw.ctx, node)
@@ -302,42 +302,6 @@ def _told(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression | None:
     else:
         return None
     return syntax.substitute(syntax.parse(told), {"x": rw.visit(node.value)})
-
-
-def _ignored(ctx: Context, node: cst.Attribute) -> cst.BaseExpression | None:
-    """``loss_fct.ignore_index`` of ``loss_fct = nn.CrossEntropyLoss()``: the number that it was given, or -100."""
-    kind, tree = ctx.kind(node.value), ctx.source.index
-    if node.attr.value != "ignore_index" or not isinstance(node.value, cst.Name):
-        return None
-    if not isinstance(kind, k.Module) or kind.cls not in (
-        "torch.nn.CrossEntropyLoss",
-        "torch.nn.NLLLoss",
-    ):
-        return None
-    function = next(
-        (n for n in reversed(tree.around(node)) if isinstance(n, cst.FunctionDef)), None
-    )
-    if function is None or node.value.value in syntax.parameters(function):
-        return None
-    found = set()
-    others = (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.AsName)
-    for other in tree.within(function.body, *others):
-        bound = other.name if isinstance(other, cst.AsName) else other.target
-        if node.value.value in syntax.names(bound):
-            return None
-    for line in tree.within(function.body, cst.Assign):
-        if not any(syntax.code(one.target) == node.value.value for one in line.targets):
-            continue
-        if not isinstance(line.value, cst.Call) or ctx.kind(line.value) != kind:
-            return None
-        given = [
-            a.value for a in line.value.args if a.keyword and a.keyword.value == "ignore_index"
-        ]
-        plain = all(a.keyword is not None and not a.star for a in line.value.args)
-        if not plain or not all(map(syntax.is_number, given)):
-            return None
-        found.add(syntax.code(given[0]) if given else "-100")
-    return syntax.parse(found.pop()) if len(found) == 1 else None
 
 
 _TOLD = ("affine", "padding_mode", "transposed", "output_padding")
