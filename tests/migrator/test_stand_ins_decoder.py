@@ -365,6 +365,24 @@ def test_a_warning_says_that_kernels_are_refused(tmp_path: Path) -> None:
     assert said.line == MODEL[:place].count("\n") + 1
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("return StaticCache(config=config)", {"API004"}),
+        ("return isinstance(config, StaticCache)", set()),
+    ],
+)
+def test_a_cache_of_one_size_may_be_asked_for_and_not_made(
+    line: str, found: set[str], tmp_path: Path
+) -> None:
+    more = (
+        f"\n\nfrom transformers.cache_utils import StaticCache\n\n\ndef made(config):\n    {line}\n"
+    )
+    (tmp_path / "net.py").write_text(MODEL + more)
+    done = convert_path([tmp_path / "net.py"], None)
+    assert {f.rule for f in done.findings if f.blocks} == found
+
+
 def test_a_head_without_a_model_is_a_finding(tmp_path: Path) -> None:
     text = MODEL.replace("class DecForTokenClassification", "class OtherForTokenClassification")
     (tmp_path / "net.py").write_text(text)

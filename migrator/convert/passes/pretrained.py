@@ -89,6 +89,19 @@ def set_anew(rw: Rewriter, node: cst.Call) -> None:
         raise Failure(node, "API004", what, "build the model with a configuration that says so")
 
 
+@converts(cst.Call, named=("StaticCache",))
+def static(rw: Rewriter, node: cst.Call) -> None:
+    """``StaticCache(…)``, whose stand-in is there for ``isinstance`` alone.
+
+    Raises:
+      Failure: one is made.
+    """
+    kind = rw.ctx.kind(node.func)
+    if isinstance(kind, k.Class) and _stands_in(kind.name):
+        what = "StaticCache of transformers is not converted"
+        raise Failure(node, "API004", what, "take a DynamicCache")
+
+
 @converts(cst.Call, named=("from_pretrained",))
 def drawn(rw: Rewriter, node: cst.Call) -> None:
     """``BertModel.from_pretrained(name)``: the port takes the configuration that was saved, and no weights."""
