@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from migrator.config import Case, Config
@@ -57,8 +57,14 @@ def _reach(config: Config, case: Case) -> set[Path]:
     return reach(config.root, [_module_file(config.root, name) for name in names])
 
 
-def reach(root: Path, files: Sequence[Path | None]) -> set[Path]:
-    """The files, those of the project that they import, and the ``__init__.py`` of their packages."""
+def reach(
+    root: Path, files: Sequence[Path | None], texts: Mapping[Path, str] | None = None
+) -> set[Path]:
+    """The files, those of the project that they import, and the ``__init__.py`` of their packages.
+
+    Args:
+      texts: file → what of it is meant, where that is not all.
+    """
     waiting = list(files)
     reached: set[Path] = set()
     while waiting:
@@ -66,7 +72,7 @@ def reach(root: Path, files: Sequence[Path | None]) -> set[Path]:
         if path is None or path in reached:
             continue
         reached.add(path)
-        waiting.extend(_imported(root, path))
+        waiting.extend(_imported(root, path, (texts or {}).get(path)))
         package = path.parent
         while (package / "__init__.py").is_file():
             waiting.append(package / "__init__.py")
@@ -88,10 +94,10 @@ def _candidates(bases: Sequence[Path], name: str) -> Iterator[Path]:
                 yield path.resolve()
 
 
-def _imported(root: Path, path: Path) -> Iterator[Path]:
+def _imported(root: Path, path: Path, text: str | None = None) -> Iterator[Path]:
     """Files of the project that a file imports; a name may be a module's or something inside one."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(path.read_text(encoding="utf-8") if text is None else text)
     except (OSError, SyntaxError, UnicodeDecodeError):
         return  # verifying the case will say what is wrong with it
     bases = [path.parent, root, root / "src"]

@@ -51,6 +51,14 @@ class Converted:
     findings: tuple[Finding, ...]
     complete: bool
 
+    @cached_property
+    def whole(self) -> list[str]:
+        """The models of a file that is not complete which need nothing of what is left: ``FILE:NAME`` converts them."""
+        from migrator.shaken import whole
+
+        lines = {finding.line for finding in self.findings if finding.blocks}
+        return whole(self.source, lines) if lines and not self.complete else []
+
 
 @dataclass
 class Conversion:
@@ -87,6 +95,7 @@ class Conversion:
                     "source": str(file.file.path),
                     "output": str(output) if output else None,
                     "complete": file.complete,
+                    "whole": file.whole,
                 }
                 for file, output in zip(self.files, outputs, strict=True)
             ],
@@ -171,13 +180,16 @@ def analyze_paths(
     ``options``: ``include`` and ``exclude`` of ``discover``, ``jobs``, ``cache`` and ``strict`` of ``convert_path``.
     """
     patterns = {key: options.pop(key) for key in ("include", "exclude") if key in options}
-    files = discover(paths, **patterns)
-    if _standing_in(files):
+    from migrator.shaken import parted
+
+    named, parts = parted(paths)
+    files = discover(named, **patterns)
+    if parts or _standing_in(files):
         from migrator.package.follow import followed
 
         options.pop("cache", None)
         with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
-            copies = followed(files, (), Path(directory))
+            copies = followed(files, (), Path(directory), parts)
             done = _project_outcomes(copies.files, "analyze", None, track, **options)[1]
         places = {str(copy): str(origin.path) for copy, origin in copies.origins.items()}
         found = [f for outcome in done.values() for f in outcome.findings]
@@ -200,14 +212,22 @@ def _standing_in(files: Sequence[File]) -> bool:
     return bool(stand_ins(texts))
 
 
-def convert_with_stand_ins(files: Sequence[File], track: Track[File] = _no_progress) -> Conversion:
-    """``convert_files``, with the parts of libraries that stand here in plain torch."""
-    if not _standing_in(files):
+def convert_with_stand_ins(
+    files: Sequence[File],
+    track: Track[File] = _no_progress,
+    parts: Mapping[Path, Sequence[str]] | None = None,
+) -> Conversion:
+    """``convert_files``, with the parts of libraries that stand here in plain torch.
+
+    Args:
+      parts: file → the names in it that are meant, where not all are.
+    """
+    if not parts and not _standing_in(files):
         return convert_files(files, track)
     from migrator.package.follow import followed
 
     with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
-        copies = followed(files, (), Path(directory))
+        copies = followed(files, (), Path(directory), parts)
         return _convert_copies(copies, None, track, (), 1, True)
 
 
@@ -318,6 +338,7 @@ def convert_path(
     Files that import one another are converted together: what one defines, the others know.
 
     Args:
+      paths: files and directories; ``FILE.py:Name,Other`` takes those definitions of a file and what they need.
       out: a directory, which gets the layout of the sources; or, for one file, a name that ends in ``.py``;
         None writes nothing.
       force: overwrite outputs that were edited since they were generated.
@@ -333,14 +354,15 @@ def convert_path(
     """
     from migrator.package.follow import followed
     from migrator.package.requirements import requirements
+    from migrator.shaken import parted
 
-    named = [Path(path) for path in paths]
+    named, parts = parted(paths)
     files = discover(named, include, exclude)
     notes = requirements(path for path in named if path.is_dir())
     out = None if out is None else Path(out)
-    if follow or _standing_in(files):
+    if follow or parts or _standing_in(files):
         with tempfile.TemporaryDirectory(prefix="migrate-") as directory:
-            copies = followed(files, follow, Path(directory))
+            copies = followed(files, follow, Path(directory), parts)
             convert = partial(_convert_copies, copies, out, track, observe, jobs, strict)
             return _written(copies.sources, notes, out, force, convert)
     convert = partial(convert_files, files, track, out, jobs=jobs, cache=cache, strict=strict)
@@ -363,6 +385,8 @@ def _convert_copies(
     strict: bool,
 ) -> Conversion:
     """Convert copies of files, and of what they reach of libraries, and say where each comes from."""
+    from migrator.source import read_text
+
     if observe:
         from migrator.observe.choose import convert_observed
 
@@ -372,8 +396,10 @@ def _convert_copies(
     for i, one in enumerate(done.files):
         origin = copies.origins[one.file.path]
         findings = tuple(replace(f, path=str(origin.path)) for f in one.findings)
-        code = _GAP.sub("\n\n\n", one.code) if one.file.path in copies.shortened else one.code
-        done.files[i] = replace(one, file=origin, findings=findings, code=code)
+        done.files[i] = replace(one, file=origin, findings=findings)
+        if one.file.path in copies.shortened:
+            code = _GAP.sub("\n\n\n", one.code.lstrip("\n"))
+            done.files[i] = replace(done.files[i], source=read_text(origin.path), code=code)
     return done
 
 

@@ -18,8 +18,10 @@ from migrator.changed import reach
 from migrator.config import Case, Config, load_config, parse_case
 from migrator.convention import INIT, INPUTS, MAIN, main_class, missing_inputs, outline
 from migrator.errors import UserError
+from migrator.findings import Finding
 from migrator.folders import imports_itself
-from migrator.project import File, convert_with_stand_ins, discover, write_text
+from migrator.project import Conversion, File, convert_with_stand_ins, discover, write_text
+from migrator.shaken import defined, shaken
 from migrator.source import read_text
 from migrator.verifying import select
 
@@ -252,9 +254,11 @@ def _file_case(
     offered = outline(path)
     name = name or main_class(offered)
     jax = flags.get("jax")
+    outside = 0
     try:
         if not jax and directory is not None:
-            jax = f"{_port_of(path, settings, directory)}:{name}"
+            port, outside = _port_of(path, name, settings, directory)
+            jax = f"{port}:{name}"
     except _Incomplete as error:  # the other cases are verified all the same
         return Case(name, f"{path}:{name}", problem=str(error), root=settings.root)
     inputs: Any = [parse_input(text) for text in flags.get("inputs") or ()]
@@ -268,16 +272,20 @@ def _file_case(
         init = f"{path}:{INIT}"
     entry = {"name": name, "torch": f"{path}:{name}", "init": init, "inputs": inputs, "dims": dims}
     entry |= {"jax": jax} if jax else {}
-    return replace(parse_case(entry, settings.root, "command line"), budget=BUDGET)
+    case = parse_case(entry, settings.root, "command line")
+    return replace(case, budget=BUDGET, outside=outside)
 
 
-def _port_of(path: Path, settings: Config, directory: Path) -> Path:
-    """The converted file, where ``[tool.migrate] output`` has it; else one written to ``directory``."""
+def _port_of(path: Path, name: str, settings: Config, directory: Path) -> tuple[Path, int]:
+    """The converted file, where ``[tool.migrate] output`` has it; else one written to ``directory``.
+
+    With it how many places of the file are not converted that the class ``name`` has no need of.
+    """
     if path.is_relative_to(settings.root):
         converted = settings.converted(path.relative_to(settings.root).as_posix())
         if converted is not None and (settings.root / converted).is_file():
-            return settings.root / converted
-    return _converted(path, directory)
+            return settings.root / converted, 0
+    return _converted(path, name, directory)
 
 
 class _Incomplete(UserError):
@@ -293,26 +301,45 @@ def _is_port(path: Path) -> bool:
     return flax is not None and torch is None
 
 
-def _converted(source: Path, directory: Path) -> Path:
-    """A file converted into ``directory``, with the files of its project that it imports."""
+def _converted(source: Path, name: str, directory: Path) -> tuple[Path, int]:
+    """A file converted into ``directory``, with the files of its project that it imports.
+
+    Where something around the class ``name`` does not convert, the class and what it needs are taken alone, and the
+    number of places that are left is returned as well.
+    """
     base = source.parent
     while (base / "__init__.py").is_file():
         base = base.parent
     for _ in imports_itself(base):
         base = base.parent
-    reached = sorted(path for path in reach(base, [source]) if path.is_relative_to(base))
-    conversion = convert_with_stand_ins([File(path, path.relative_to(base)) for path in reached])
-    left = [finding for finding in conversion.findings if finding.blocks]
+
+    def convert(parts: Mapping[Path, Sequence[str]]) -> Conversion:
+        texts = {path: shaken(read_text(path), names) for path, names in parts.items()}
+        every = sorted(p for p in reach(base, [source], texts) if p.is_relative_to(base))
+        files = [File(path, path.relative_to(base)) for path in every]
+        return convert_with_stand_ins(files, parts=parts)
+
+    conversion, outside = convert({}), 0
+    if not conversion.complete and name in defined(read_text(source)):
+        alone = convert({source: [name, *({INIT} & set(defined(read_text(source))))]})
+        if alone.complete or _left(alone) != _left(conversion):
+            outside = len(_left(conversion))
+            conversion = alone
     if not conversion.complete:
-        left = left or conversion.findings
+        left = _left(conversion) or conversion.findings
+        target = f"{source}:{name}" if outside else str(source)
         raise _Incomplete(
-            f"{source} does not convert whole, so there is nothing to compare yet: {left[0]}"
-            f" ({len(left)} in all; `migrate convert {source} --diff` lists them)"
+            f"{target} does not convert whole, so there is nothing to compare yet: {left[0]}"
+            f" ({len(left)} in all; `migrate convert {target} --diff` lists them)"
         )
     code = {file.file.name: file.code for file in conversion.files} | conversion.helpers
-    for name, text in code.items():
-        write_text(directory / name, text)
-    return directory / source.relative_to(base)
+    for place, text in code.items():
+        write_text(directory / place, text)
+    return directory / source.relative_to(base), outside
+
+
+def _left(conversion: Conversion) -> list[Finding]:
+    return [finding for finding in conversion.findings if finding.blocks]
 
 
 def abstract_port(target: str, init: str) -> Any:

@@ -12,7 +12,7 @@ import importlib.machinery
 import itertools
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from migrator.errors import UserError
 from migrator.package.scan import Import, Scan, scan
 from migrator.package.table import Symbol, Table
 from migrator.project import File, write_text
+from migrator.shaken import replace_lines, shaken
 from migrator.source import SourceError, read_text
 
 _SKIPPED = frozenset({"tests", "test", "__pycache__"})
@@ -302,15 +303,6 @@ def redirected(text: str, libraries: Sequence[Redirect]) -> str:
     return "".join(lines)
 
 
-def replace_lines(lines: list[str], node: ast.stmt, made: str) -> None:
-    """Write a statement anew on its first line; those that it went on over become empty."""
-    last = node.end_lineno or node.lineno
-    end = lines[last - 1][node.end_col_offset :]
-    more = ["\n"] * (last - node.lineno)
-    first = lines[node.lineno - 1][: node.col_offset] + made + end
-    lines[node.lineno - 1 : last] = [first, *more]
-
-
 def _parted(node: ast.ImportFrom, one: Redirect) -> str:
     """``from library import known, other`` in two: of the copy, and of the library."""
     rest = (node.module or "").partition(".")[2]
@@ -369,11 +361,23 @@ def _library(name: str) -> Library:
     return Library(top, root, name)
 
 
-def followed(files: Sequence[File], names: Iterable[str], directory: Path) -> Followed:
-    """Copy a project, and what it reaches of libraries, to a directory with the imports redirected."""
-    names = list(names)
+def followed(
+    files: Sequence[File],
+    names: Iterable[str],
+    directory: Path,
+    parts: Mapping[Path, Sequence[str]] | None = None,
+) -> Followed:
+    """Copy a project, and what it reaches of libraries, to a directory with the imports redirected.
+
+    Args:
+      parts: file → the names in it that are meant, where not all are.
+    """
+    names, parts = list(names), parts or {}
     libraries = [_library(name) for name in names]
     texts = {file: _text(file.path) for file in files}
+    for file, text in texts.items():
+        if text is not None and file.path in parts:
+            texts[file] = shaken(text, parts[file.path])
     for library in libraries:
         for text in texts.values():
             library.reach(scan(text or ""))
@@ -405,6 +409,8 @@ def followed(files: Sequence[File], names: Iterable[str], directory: Path) -> Fo
 
     for file, text in texts.items():
         put(file.name, text, file.path)
+        if file.path in parts:
+            shortened.add(directory / file.name)
     for library in libraries:
         for place, text in library.texts():
             name = Path(copied_name(library.name)) / place

@@ -15,10 +15,11 @@ from functools import cached_property
 from pathlib import Path
 
 from migrator import python_tree
-from migrator.package.follow import StandIn, replace_lines
+from migrator.package.follow import StandIn
 from migrator.package.scan import scan
 from migrator.package.table import Symbol
 from migrator.pretrained import READERS
+from migrator.shaken import DEFINITIONS, IMPORTS, replace_lines, without
 from migrator.source import read_text
 
 _DEFINED = re.compile(r"^(?:class|def) (\w+)", re.M)
@@ -130,8 +131,8 @@ class ModelFiles(StandIn):
 def _shaken(text: str, asked: set[str]) -> str:
     """A file with the definitions that are asked for and what those need; no line moves."""
     tree = ast.parse(text)
-    defined = {node.name: node for node in tree.body if isinstance(node, _DEFINITIONS)}
-    rest = [node for node in tree.body if not isinstance(node, (*_DEFINITIONS, *_IMPORTS))]
+    defined = {node.name: node for node in tree.body if isinstance(node, DEFINITIONS)}
+    rest = [node for node in tree.body if not isinstance(node, (*DEFINITIONS, *IMPORTS))]
     rest = [node for node in rest if not _exports(node)]
     needed: set[str] = set()
     todo = list(asked)
@@ -147,24 +148,11 @@ def _shaken(text: str, asked: set[str]) -> str:
         more = set(_names(defined[name]))
         used |= more
         todo += more
-    lines = text.splitlines(keepends=True)
-    for node in tree.body:
-        if isinstance(node, _DEFINITIONS) and node.name not in needed:
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            _blank(lines, first, node.end_lineno or first)
-        elif _exports(node):
-            _blank(lines, node.lineno, node.end_lineno or node.lineno)
-        elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
-            kept = [a for a in node.names if (a.asname or a.name) in used or a.name == "*"]
-            if not kept:
-                _blank(lines, node.lineno, node.end_lineno or node.lineno)
-            elif len(kept) < len(node.names):
-                names = ", ".join(map(ast.unparse, kept))
-                source = "." * node.level + (node.module or "")
-                replace_lines(lines, node, f"from {source} import {names}")
-        elif isinstance(node, ast.Import) and not any(_bound(a) in used for a in node.names):
-            _blank(lines, node.lineno, node.end_lineno or node.lineno)
-    return "".join(lines)
+
+    def keeps(node: ast.stmt) -> bool:
+        return node.name in needed if isinstance(node, DEFINITIONS) else not _exports(node)
+
+    return without(text, tree, keeps, used)
 
 
 def _configured(text: str) -> str:
@@ -177,10 +165,6 @@ def _configured(text: str) -> str:
             if ast.unparse(one.target) == "config" and isinstance(one.annotation, ast.Name):
                 replace_lines(lines, one, f"config_class = {one.annotation.id}")
     return "".join(lines)
-
-
-_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-_IMPORTS = (ast.Import, ast.ImportFrom)
 
 
 def _exports(node: ast.stmt) -> bool:
@@ -202,12 +186,3 @@ def _names(node: ast.AST) -> Iterator[str]:
             and one.value.isidentifier()
         ):
             yield one.value
-
-
-def _bound(alias: ast.alias) -> str:
-    return alias.asname or alias.name.partition(".")[0]
-
-
-def _blank(lines: list[str], first: int, last: int) -> None:
-    for i in range(first - 1, last):
-        lines[i] = "\n"

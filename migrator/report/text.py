@@ -78,7 +78,7 @@ def summary(findings: Sequence[Finding], files: int) -> str:
 
 
 def conversion_summary(conversion: Conversion) -> str:
-    """One line: how many files are converted, what is left in the others, where the result is."""
+    """How many files are converted, what is left in the others, where the result is; and which models need none of that."""
     total = len(conversion.files)
     partial = [file for file in conversion.files if not file.complete]
     text = f"{total - len(partial)} of {count(total, 'file')} converted"
@@ -92,4 +92,7 @@ def conversion_summary(conversion: Conversion) -> str:
         shown = [str(path) for file, path in every if not partial or not file.complete]
         text += ": " + ", ".join(shown[:3])
         text += f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    whole = [f"{file.file.path}:{','.join(file.whole)}" for file in partial[:3] if file.whole]
+    if whole and len(partial) <= 3:
+        text += f"\nneeds nothing of what is left, and converts by itself: {' '.join(whole)}"
     return text
