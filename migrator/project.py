@@ -398,7 +398,7 @@ def _convert_copies(
         findings = tuple(replace(f, path=str(origin.path)) for f in one.findings)
         done.files[i] = replace(one, file=origin, findings=findings)
         if one.file.path in copies.shortened:
-            code = _GAP.sub("\n\n\n", one.code.lstrip("\n"))
+            code = _GAP.sub("\n\n\n", one.code.strip("\n") + "\n")
             done.files[i] = replace(done.files[i], source=read_text(origin.path), code=code)
     return done
 

@@ -50,6 +50,7 @@ def shaken(text: str, asked: Collection[str]) -> str:
     kept = file.needed_by(asked)
     if not kept:
         return text
+    kept |= {node for node in file.tree.body[:1] if ast.get_docstring(file.tree) is not None}
     used = {name for statement in kept for name in file.reads(statement)}
     return without(text, file.tree, lambda node: node in kept, used)
 
