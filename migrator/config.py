@@ -95,8 +95,8 @@ class Case:
 
     ``init_args`` and ``init_kwargs`` hold plain values and ``Reference`` objects; ``init_hook`` names a function
     that makes them instead, ``hook`` one that makes the inputs; ``problem`` says why there is nothing to run.
-    ``budget`` is the time in seconds after which no further example is started. ``outside`` is the number of places of
-    its file that do not convert and that the model has no need of.
+    ``budget`` is the time in seconds after which no further example is started. ``outside`` is what of its
+    file does not convert and the port does without.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Case:
     initial: bool = True
     problem: str | None = None
     budget: float | None = None
-    outside: int = 0
+    outside: tuple[str, ...] = ()
     root: Path = field(default_factory=Path)
 
 

@@ -215,12 +215,12 @@ def _standing_in(files: Sequence[File]) -> bool:
 def convert_with_stand_ins(
     files: Sequence[File],
     track: Track[File] = _no_progress,
-    parts: Mapping[Path, Sequence[str]] | None = None,
+    parts: Mapping[Path, str] | None = None,
 ) -> Conversion:
     """``convert_files``, with the parts of libraries that stand here in plain torch.
 
     Args:
-      parts: file → the names in it that are meant, where not all are.
+      parts: file → what of it is meant, where not all is.
     """
     if not parts and not _standing_in(files):
         return convert_files(files, track)

@@ -21,7 +21,7 @@ from migrator.errors import UserError
 from migrator.findings import Finding
 from migrator.folders import imports_itself
 from migrator.project import Conversion, File, convert_with_stand_ins, discover, write_text
-from migrator.shaken import defined, shaken
+from migrator.shaken import defined, shaken, without_methods
 from migrator.source import read_text
 from migrator.verifying import select
 
@@ -254,7 +254,7 @@ def _file_case(
     offered = outline(path)
     name = name or main_class(offered)
     jax = flags.get("jax")
-    outside = 0
+    outside: tuple[str, ...] = ()
     try:
         if not jax and directory is not None:
             port, outside = _port_of(path, name, settings, directory)
@@ -276,15 +276,17 @@ def _file_case(
     return replace(case, budget=BUDGET, outside=outside)
 
 
-def _port_of(path: Path, name: str, settings: Config, directory: Path) -> tuple[Path, int]:
+def _port_of(
+    path: Path, name: str, settings: Config, directory: Path
+) -> tuple[Path, tuple[str, ...]]:
     """The converted file, where ``[tool.migrate] output`` has it; else one written to ``directory``.
 
-    With it how many places of the file are not converted that the class ``name`` has no need of.
+    With it what of the file does not convert and is left out of the port: see ``_converted``.
     """
     if path.is_relative_to(settings.root):
         converted = settings.converted(path.relative_to(settings.root).as_posix())
         if converted is not None and (settings.root / converted).is_file():
-            return settings.root / converted, 0
+            return settings.root / converted, ()
     return _converted(path, name, directory)
 
 
@@ -301,11 +303,11 @@ def _is_port(path: Path) -> bool:
     return flax is not None and torch is None
 
 
-def _converted(source: Path, name: str, directory: Path) -> tuple[Path, int]:
+def _converted(source: Path, name: str, directory: Path) -> tuple[Path, tuple[str, ...]]:
     """A file converted into ``directory``, with the files of its project that it imports.
 
-    Where something around the class ``name`` does not convert, the class and what it needs are taken alone, and the
-    number of places that are left is returned as well.
+    Where something around the class ``name`` does not convert, the class and what it needs are taken alone; where one
+    of its methods does not that ``forward`` has no need of, it goes without. What is left so is returned as well.
     """
     base = source.parent
     while (base / "__init__.py").is_file():
@@ -313,21 +315,29 @@ def _converted(source: Path, name: str, directory: Path) -> tuple[Path, int]:
     for _ in imports_itself(base):
         base = base.parent
 
-    def convert(parts: Mapping[Path, Sequence[str]]) -> Conversion:
-        texts = {path: shaken(read_text(path), names) for path, names in parts.items()}
-        every = sorted(p for p in reach(base, [source], texts) if p.is_relative_to(base))
+    def convert(parts: Mapping[Path, str]) -> Conversion:
+        every = sorted(p for p in reach(base, [source], parts) if p.is_relative_to(base))
         files = [File(path, path.relative_to(base)) for path in every]
         return convert_with_stand_ins(files, parts=parts)
 
-    conversion, outside = convert({}), 0
-    if not conversion.complete and name in defined(read_text(source)):
-        alone = convert({source: [name, *({INIT} & set(defined(read_text(source))))]})
-        if alone.complete or _left(alone) != _left(conversion):
-            outside = len(_left(conversion))
-            conversion = alone
+    conversion = whole = convert({})
+    outside: list[str] = []
+    text = read_text(source)
+    there = defined(text)
+    if not conversion.complete and name in there:
+        part = shaken(text, [name, *({INIT} & set(there))])
+        conversion = convert({source: part})
+        if around := len(_left(whole)) - len(_left(conversion)):
+            outside.append(f"{around} place{'s' * (around > 1)} of its file outside it")
+        lines = {finding.line for finding in _left(conversion) if finding.path == str(source)}
+        if lines and len(lines) == len({(f.path, f.line) for f in _left(conversion)}):
+            fewer = without_methods(part, lines)
+            if fewer is not None:
+                outside += fewer[1]
+                conversion = convert({source: fewer[0]})
     if not conversion.complete:
         left = _left(conversion) or conversion.findings
-        target = f"{source}:{name}" if outside else str(source)
+        target = source if len(left) == len(_left(whole)) else f"{source}:{name}"
         raise _Incomplete(
             f"{target} does not convert whole, so there is nothing to compare yet: {left[0]}"
             f" ({len(left)} in all; `migrate convert {target} --diff` lists them)"
@@ -335,7 +345,7 @@ def _converted(source: Path, name: str, directory: Path) -> tuple[Path, int]:
     code = {file.file.name: file.code for file in conversion.files} | conversion.helpers
     for place, text in code.items():
         write_text(directory / place, text)
-    return directory / source.relative_to(base), outside
+    return directory / source.relative_to(base), tuple(outside)
 
 
 def _left(conversion: Conversion) -> list[Finding]:

@@ -64,8 +64,8 @@ def defined(text: str) -> list[str]:
     return list(dict.fromkeys(node.name for node in tree.body if isinstance(node, DEFINITIONS)))
 
 
-def parted(paths: Iterable[str | Path]) -> tuple[list[Path], dict[Path, list[str]]]:
-    """Paths, of which ``FILE.py:Name,Other`` means parts of a file, and those parts.
+def parted(paths: Iterable[str | Path]) -> tuple[list[Path], dict[Path, str]]:
+    """Paths, of which ``FILE.py:Name,Other`` means parts of a file, and the text of those parts.
 
     Raises:
       UserError: a part that is not in its file, or a path that is named whole and in part.
@@ -86,7 +86,7 @@ def parted(paths: Iterable[str | Path]) -> tuple[list[Path], dict[Path, list[str
             if there and name not in there:
                 raise UserError(f"{place} has no {name!r}; it has {', '.join(there)}")
             parts.setdefault(path, []).append(name)
-    return named, parts
+    return named, {path: shaken(read_text(path), names) for path, names in parts.items()}
 
 
 def whole(text: str, lines: Collection[int]) -> list[str]:
@@ -108,6 +108,63 @@ def whole(text: str, lines: Collection[int]) -> list[str]:
         spans = [_span(one) for one in file.needed_by([node.name])]
         if not any(first <= line <= last for first, last in spans for line in lines):
             found.append(node.name)
+    return found
+
+
+def without_methods(text: str, lines: Collection[int]) -> tuple[str, list[str]] | None:
+    """A file without the methods that some lines are in, and those methods; no line moves.
+
+    Methods that call them go with them. None where that is more than methods nobody else calls: where a line is in no
+    method, or in one that the building or calling of a module runs.
+
+    Args:
+      lines: those on which something is left to a person, from 1.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    owners = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    methods = {
+        one: f"{owner.name}.{one.name}"
+        for owner in owners
+        for one in owner.body
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    read = {one: _mentioned(one) for one in methods}
+    outer = set(_mentioned(tree, apart=set(methods)))
+    going = {m for m in methods if any(_span(m)[0] <= line <= _span(m)[1] for line in lines)}
+    if not all(any(_span(m)[0] <= line <= _span(m)[1] for m in going) for line in lines):
+        return None
+    while True:
+        names = {m.name for m in going}
+        if any(m.decorator_list or m.name.startswith("__") or m.name == "forward" for m in going):
+            return None
+        more = {m for m in methods if m not in going and read[m] & names}
+        if names & outer:
+            return None
+        if not more:
+            break
+        going |= more
+    left = text.splitlines(keepends=True)
+    for method in going:
+        _blank(left, *_span(method))
+    return "".join(left), sorted(methods[m] for m in going)
+
+
+def _mentioned(node: ast.AST, apart: Collection[ast.AST] = ()) -> set[str]:
+    """The attributes and texts in a node, by which a method may be called."""
+    found: set[str] = set()
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, ast.Attribute):
+            found.add(one.attr)
+        elif isinstance(one, ast.Name):
+            found.add(one.id)
+        elif isinstance(one, ast.Constant) and isinstance(one.value, str):
+            found.add(one.value)
+        pending += [child for child in python_tree.children(one) if child not in apart]
     return found
 
 

@@ -130,9 +130,7 @@ def load_case(
             f"initial values: not compared ({describe(error, target_file(case.torch, config))})"
         ]
     inputs = spec_of(case, config, code)
-    if case.outside:
-        places = f"{case.outside} place{'' if case.outside == 1 else 's'}"
-        notes.append(f"{places} of its file outside it not compared: they do not convert")
+    notes += [f"{left}: does not convert, not compared" for left in case.outside]
     return LoadedCase(torch_module, port, inputs, code, tuple(initial), tuple(notes))
 
 

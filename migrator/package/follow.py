@@ -21,7 +21,7 @@ from migrator.errors import UserError
 from migrator.package.scan import Import, Scan, scan
 from migrator.package.table import Symbol, Table
 from migrator.project import File, write_text
-from migrator.shaken import replace_lines, shaken
+from migrator.shaken import replace_lines
 from migrator.source import SourceError, read_text
 
 _SKIPPED = frozenset({"tests", "test", "__pycache__"})
@@ -365,19 +365,16 @@ def followed(
     files: Sequence[File],
     names: Iterable[str],
     directory: Path,
-    parts: Mapping[Path, Sequence[str]] | None = None,
+    parts: Mapping[Path, str] | None = None,
 ) -> Followed:
     """Copy a project, and what it reaches of libraries, to a directory with the imports redirected.
 
     Args:
-      parts: file → the names in it that are meant, where not all are.
+      parts: file → what of it is meant, where not all is.
     """
     names, parts = list(names), parts or {}
     libraries = [_library(name) for name in names]
-    texts = {file: _text(file.path) for file in files}
-    for file, text in texts.items():
-        if text is not None and file.path in parts:
-            texts[file] = shaken(text, parts[file.path])
+    texts = {file: parts.get(file.path, _text(file.path)) for file in files}
     for library in libraries:
         for text in texts.values():
             library.reach(scan(text or ""))

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrator.cli import main
-from migrator.shaken import shaken, whole
+from migrator.shaken import shaken, whole, without_methods
 
 TRAIN = '''"""Trains a net."""
 
@@ -90,7 +90,7 @@ def test_a_model_converts_and_verifies_without_the_loop_that_trains_it(here: Pat
     assert migrate("analyze", "train.py:Net").exit_code == 0
     result = migrate("verify", "train.py:Net", "--input", "B,6", "--examples", "2")
     assert result.exit_code == 0, result.output
-    assert "places of its file outside it not compared: they do not convert" in result.stdout
+    assert "5 places of its file outside it: does not convert, not compared" in result.stdout
 
 
 def test_what_a_model_needs_still_stands_in_the_way(here: Path) -> None:
@@ -237,3 +237,56 @@ def test_models_that_need_nothing_of_some_lines() -> None:
     assert whole(text, {4}) == ["A", "C"]
     assert whole(text, {3}) == ["A"]
     assert whole(text, {2}) == []
+
+
+LM = """import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    def step(self, x: torch.Tensor):
+        return x[x > 0]
+
+    def generate(self, x):
+        while True:
+            x = self.step(x)
+        return x
+
+
+class Other(nn.Module):
+    def forward(self, x):
+        return x[x > 0]
+"""
+
+
+def test_methods_that_do_not_convert_are_no_hindrance_to_the_rest(here: Path) -> None:
+    (here / "lm.py").write_text(LM)
+    assert migrate("convert", "lm.py:Net", "-o", "out").exit_code == 1
+    result = migrate("verify", "lm.py:Net", "--input", "B,6", "--examples", "1")
+    assert result.exit_code == 0, result.output
+    for left in ("1 place of its file outside it", "Net.generate", "Net.step"):
+        assert f"{left}: does not convert, not compared" in result.stdout
+    (here / "lm.py").write_text(LM.replace("return self.fc(x)", "return self.step(self.fc(x))"))
+    result = migrate("verify", "lm.py:Net", "--input", "B,6")
+    assert result.exit_code == 2
+    assert "lm.py:Net does not convert whole" in result.stderr
+
+
+def test_methods_that_somebody_may_call_stay() -> None:
+    text = "class A:\n    def a(self):\n        self.b()\n    def b(self): ...\n    def c(self): ...\n    @d\n    def e(self): ...\n"
+    assert without_methods(text, {5})[1] == ["A.c"]
+    assert without_methods(text, {4})[1] == ["A.a", "A.b"]
+    assert without_methods(text, {7}) is None
+    assert without_methods(text, {1}) is None
+    assert without_methods(text + "getattr(x, 'c')()\n", {5}) is None
+    assert (
+        without_methods(text + "class B:\n    def forward(self):\n        self.x.c()\n", {5})
+        is None
+    )
