@@ -44,6 +44,7 @@ from migrator.convert.sharing import (
     STORING,
     VIEWS,
     called_layer,
+    is_view,
     is_view_index,
     kept_as,
     of_copy,
@@ -399,7 +400,7 @@ class Aliases:
         if isinstance(node, cst.Name):
             return state.get(node.value, frozenset())
         if isinstance(node, cst.Attribute):
-            if node.attr.value in VIEWS or isinstance(self.ctx.kind(node.value), k.Tensor):
+            if is_view(self.ctx.kind(node.value), node.attr.value):
                 return self.memory(node.value, state)
             read = property_of(self.ctx, node)
             if read is not None:

@@ -134,6 +134,14 @@ def _inplace_places(name: str) -> tuple[int, ...]:
     return tuple(order.index("inplace") for order in orders if "inplace" in order)
 
 
+def is_view(owner: k.Kind, name: str) -> bool:
+    """Whether an attribute is, or makes, another look at the tensor that it is read of: ``x.T``, ``x.data``.
+
+    A module has no such attributes: ``self.values`` is what it calls so.
+    """
+    return isinstance(owner, k.Tensor) or (name in VIEWS and not isinstance(owner, k.Module))
+
+
 def is_view_index(ctx: Context, node: cst.Subscript) -> bool:
     """Whether an index makes a view: integers, slices, None and Ellipsis do; tensors and lists copy."""
     for element in node.slice:

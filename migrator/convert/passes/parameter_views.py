@@ -138,7 +138,11 @@ def _view(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
             node = node.func.value
         elif isinstance(node, cst.Subscript) and is_view_index(ctx, node):
             node = node.value
-        elif isinstance(node, cst.Attribute) and node.attr.value in VIEWS:
+        elif (
+            isinstance(node, cst.Attribute)
+            and node.attr.value in VIEWS
+            and not isinstance(ctx.kind(node.value), k.Module)
+        ):
             bare = bare or node.attr.value in _BARE
             node = node.value
         else:
