@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import libcst as cst
 
@@ -13,12 +13,21 @@ from migrator import syntax
 def undressed(node: Any) -> Any:
     """``x`` of ``x.data`` and ``x.detach()``, through which torch writes to x past its gradient."""
     while True:
-        if isinstance(node, cst.Attribute) and node.attr.value == "data":
+        if is_data(node):
             node = node.value
         elif is_detached(node):
             node = node.func.value
         else:
             return node
+
+
+def is_data(node: cst.CSTNode) -> TypeGuard[cst.Attribute]:
+    """Whether a node is ``x.data``, and not what a module calls so, ``self.data``."""
+    return (
+        isinstance(node, cst.Attribute)
+        and node.attr.value == "data"
+        and not (isinstance(node.value, cst.Name) and node.value.value == "self")
+    )
 
 
 def is_detached(node: cst.CSTNode) -> bool:

@@ -141,6 +141,47 @@ def test_what_a_constructor_keeps(keep: str, init: str, rules: list[str]) -> Non
     assert rules_of(head.replace("FORWARD", "pass")) == rules
 
 
+KEPT = """
+class Part(nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.table = table
+
+    def forward(self, x):
+        return x * self.table
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "rules"),
+    [
+        (
+            "self.part = Part(self.kept)",
+            ["MUT001"],
+        ),  # a checkpoint may hold other values than a new module
+        ("self.part = Part(self.kept[:2])", ["MUT001"]),
+        ("self.parts = nn.ModuleList(Part(self.kept) for _ in range(2))", ["MUT001"]),
+        ("self.part = Part(self.kept.clone())", []),
+        ("self.part = Part(self.kept * 2)", []),
+        ('self.register_buffer("own", v, persistent=False)\nself.part = Part(self.own)', []),
+        ('self.register_buffer("own", v, True)\nself.part = Part(self.own)', ["MUT001"]),
+    ],
+)
+def test_a_constructor_that_keeps_a_buffer_as_an_attribute(init: str, rules: list[str]) -> None:
+    source = KEPT + HEAD.replace("INIT", textwrap.indent(init, " " * 8))
+    assert rules_of(source.replace("FORWARD", "x = x + self.kept")) == rules
+
+
+@pytest.mark.parametrize("name", ["t", "T", "values", "indices", "data", "real", "dropout", "view"])
+def test_buffers_that_are_called_like_views(name: str) -> None:
+    init = f'self.register_buffer("{name}", v)\nself.register_buffer("other", self.{name})'
+    assert _rules(init, f"self.{name}.add_(1)") == ["MUT001"]
+    assert _rules(init, f"self.{name}[0] = 1") == ["MUT001"]
+    assert _rules(init, f"self.{name}[0].clone()") == []
+
+
 SECOND = """
 class Masked(nn.Linear):
     def __init__(self, n, random=False):
@@ -217,3 +258,32 @@ def test_a_second_name_of_what_its_own_class_gives_anew_is_a_finding() -> None:
     )
     assert source != SECOND
     assert "MUT001" in rules_of(source)
+
+
+CALLED_LIKE_VIEWS = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("data", torch.zeros(4))
+        self.register_buffer("T", torch.ones(4))
+        self.values = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        self.data.add_(1)
+        self.data[0] = 5
+        self.data *= 2
+        self.data = self.data + 1
+        self.T[1] += 1
+        self.T.data.mul_(1.5)
+        self.data.data[1] = 2
+        return x + self.data * self.values.view(4) - self.T
+"""
+
+
+def test_writes_to_buffers_that_are_called_like_views() -> None:
+    model, port, _ = both(CALLED_LIKE_VIEWS)
+    for _ in range(2):
+        want = model(X).detach().numpy()
+        np.testing.assert_allclose(port(X.numpy()), want, rtol=1e-6)
+    for name, value in migrator.to_state_dict(port).items():
+        np.testing.assert_array_equal(value, model.state_dict()[name].detach().numpy())

@@ -112,7 +112,7 @@ def _viewed(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression | None
     base: cst.BaseExpression = node.func.value
     if isinstance(base, cst.Name):
         base = _only_meaning(ctx, node, base) or base
-    while isinstance(base, cst.Attribute) and base.attr.value == "data":
+    while views.is_data(base):
         base = base.value
     known = isinstance(base, cst.Attribute) and targets.is_variable(ctx, base)
     return base if known and targets.found_at_run_time(ctx, base) is None else None

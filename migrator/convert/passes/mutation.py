@@ -180,7 +180,7 @@ def _through_data(call: cst.Call) -> bool:
         if views.is_detached(node):
             return True
         node = node.func.value
-    return isinstance(node, cst.Attribute) and node.attr.value == "data"
+    return views.is_data(node)
 
 
 @converts(cst.Expr, values=(cst.Call,))

@@ -45,6 +45,7 @@ class _Made:
     ``name``: the attribute it becomes, None where only a run tells; ``of``: the state it is made of, and whether that
     is a buffer, but for what it replaces (``fc.weight = nn.Parameter(fc.weight.half())``). ``weight``: ``fc.weight``
     where it is made of the weight, as it is, of a layer that nothing keeps: it shares nothing with the layer's others.
+    ``plain``: another module keeps it as an attribute that torch neither saves nor loads.
     """
 
     statement: cst.CSTNode
@@ -54,6 +55,7 @@ class _Made:
     of: tuple[tuple[str, bool], ...] = ()
     again: bool = False
     weight: str = ""
+    plain: bool = False
 
 
 @converts(cst.SimpleStatementLine)
@@ -81,6 +83,28 @@ def made_of_one_tensor(rw: Rewriter, node: cst.SimpleStatementLine) -> None:
                 "parameters or buffers are made of one tensor, whose memory they share in torch",
                 "make each of a copy (`.clone()`), or give one parameter both names if they are tied",
             )
+        loaded = [name for name, buffer in one.of if one.plain and buffer and _is_loaded(ctx, name)]
+        if loaded:
+            raise Failure(
+                node,
+                "MUT001",
+                f"a constructor keeps the memory of the buffer `{loaded[0]}`, which loading a state_dict changes in torch",
+                "read it in forward() from the module that registers it, or hand over a copy (`.clone()`)",
+            )
+
+
+def _is_loaded(ctx: Context, name: str) -> bool:
+    """Whether loading a state_dict may change a buffer: it is not registered as one that is not saved."""
+    for call in ctx.source.index.of_type(cst.Call):
+        if registers(call) and _says(registered(call, 0, "name"), name):
+            persistent = registered(call, 2, "persistent")
+            if isinstance(persistent, cst.Name) and persistent.value == "False":
+                return False
+    return True
+
+
+def _says(node: cst.BaseExpression | None, name: str) -> bool:
+    return isinstance(node, cst.SimpleString) and node.evaluated_value == name
 
 
 def _is_written(ctx: Context, *several: _Made) -> bool:
@@ -105,7 +129,7 @@ def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
             continue
         state = facts.before[statement]
         for node in ctx.facts.tree.within(statement, cst.Call):
-            for value, path, buffer in _values(ctx, statement, node):
+            for value, path, buffer, plain in _values(ctx, statement, node):
                 memory = facts.memory(value, state)
                 before = [*(facts.before[loop] for loop in loops)]
                 if _is_repeated(ctx, node):
@@ -118,7 +142,7 @@ def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
                     if p not in (path, weight)
                 )
                 name = path.rpartition(".")[2] or None
-                yield _Made(statement, memory, name, buffer, of, again, weight)
+                yield _Made(statement, memory, name, buffer, of, again, weight, plain)
 
 
 def _weight(ctx: Context, info: FunctionInfo, value: cst.BaseExpression) -> str:
@@ -148,12 +172,14 @@ def _may_make(ctx: Context, call: cst.Call) -> bool:
 
 def _values(
     ctx: Context, statement: cst.SimpleStatementLine, node: cst.Call
-) -> Iterator[tuple[cst.BaseExpression, str, bool]]:
-    """The tensors a call makes Variables of, the path of the attribute (empty: not known), and whether it is a buffer."""
+) -> Iterator[tuple[cst.BaseExpression, str, bool, bool]]:
+    """The tensors a call makes Variables of, the path of the attribute (empty: not known), and whether it is a buffer.
+
+    And whether it is no Variable, but an attribute that another module keeps."""
     if ctx.facts.callee(node) in MAKING:
         value = registered(node, 0, "data")
         if value is not None:
-            yield value, _assigned(statement), is_buffer(ctx, node)
+            yield value, _assigned(statement), is_buffer(ctx, node), False
     elif registers(node) and isinstance(node.func, cst.Attribute):
         value, name = registered(node, 1, "tensor"), registered(node, 0, "name")
         new = isinstance(value, cst.Call) and ctx.facts.callee(value) in MAKING
@@ -162,14 +188,14 @@ def _values(
             told = (
                 f"{syntax.code(node.func.value)}.{kind.value}" if isinstance(kind, k.Const) else ""
             )
-            yield value, told, True
+            yield value, told, True, False
     init = constructor(ctx, node)
     for item, attribute, how in handed_on(ctx, node, init) if init is not None else ():
         if how == "plain" and handed_whole(ctx, item.value):
             continue  # one Variable under two names
         if how != "plain" or isinstance(ctx.kind(item.value), k.Tensor):
             path = f"{_assigned(statement)}.{attribute}" if attribute else ""
-            yield item.value, path, how != "param"
+            yield item.value, path, how != "param", how == "plain"
 
 
 def state_in(

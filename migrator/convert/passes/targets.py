@@ -206,7 +206,7 @@ def assign(
             rw, target, [_assign(target, past_gradient(rw, target, target, value, data))]
         )
     if isinstance(target, cst.Attribute):
-        if target.attr.value == "data":
+        if views.is_data(target):
             _check_kept(ctx, target.value)
             return assign(rw, target.value, value, layout_free=layout_free, data=True)
         if property_of(ctx, target) is not None:
@@ -322,7 +322,7 @@ def replace(
     made = assign(rw, target, value)
     last = made[-1]
     base = target
-    while isinstance(base, cst.Attribute) and base.attr.value == "data":
+    while views.is_data(base):
         base = base.value
     if not isinstance(last, cst.Assign) or keeps_form(rw.ctx, base, original):
         return made
