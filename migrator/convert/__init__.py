@@ -13,6 +13,7 @@ import migrator.plain  # noqa: F401  (before libcst)
 from migrator import syntax
 from migrator.convert.assemble import assemble, with_helpers, without_imports
 from migrator.convert.context import Context
+from migrator.convert.hidden_names import check_hidden
 from migrator.convert.layout import parsed_names, wrapped
 from migrator.convert.leftovers import check_leftovers
 from migrator.convert.own_imports import by_own_imports
@@ -151,6 +152,7 @@ def _rewritten(source: Source, ctx: Context) -> ConvertResult:
             ast.parse(made)  # what the passes made always parses: an error here is ours
     code = with_helpers(made, helpers)
     check_leftovers(ctx, own, code)
+    check_hidden(ctx, code)
     findings = ordered(ctx.findings)
     return ConvertResult(code, findings, not any(f.blocks for f in findings))
 

@@ -1,0 +1,100 @@
+"""Names of the file's own that hide what the conversion writes: a local ``max``, a function ``jax``."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from migrator import python_tree
+from migrator.convert.context import Context
+
+WRITTEN = frozenset(
+    "abs all any bool complex dict enumerate float getattr hasattr int isinstance len list map max min print range"
+    " reversed round set slice sorted sum super tuple type zip".split()
+)
+"""Functions of Python that conversions call."""
+_RNGS = "rngs"
+"""What constructors are handed, and hand on, in the output."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def check_hidden(ctx: Context, code: str) -> None:
+    """Report a name that the output calls, or looks something up in, more often than the source, where that hides it.
+
+    Args:
+      code: the output.
+    """
+    libraries = {name for name in ctx.helpers.imports if name in ctx.helpers.bound}
+    risky = libraries | ((WRITTEN | {_RNGS}) & ctx.helpers.bound)
+    if not risky or any(finding.blocks for finding in ctx.findings):
+        return
+    before, after = ast.parse(ctx.source.text), ast.parse(code)
+    kept = {
+        ast.unparse(node) for node in before.body if isinstance(node, (ast.Import, ast.ImportFrom))
+    }
+    risky -= {name for name in libraries if ctx.helpers.imports[name] in kept}
+    top, theirs, ours = _bound_at_top(before), dict(_units(before)), dict(_units(after))
+    for name in sorted(risky):
+        if name in top:
+            hides = _uses(after)[name] > _uses(before)[name]
+        else:
+            hides = any(
+                name in _bound_in(node) and _uses(node)[name] > _uses(theirs[path])[name]
+                for path, node in ours.items()
+                if path in theirs
+            )
+        if hides:
+            message = (
+                f"the file has a `{name}` of its own, which hides the one that is written here"
+            )
+            ctx.report(ctx.source.tree, "API009", message, "give it another name")
+
+
+def _bound_at_top(tree: ast.Module) -> set[str]:
+    """The names that a file binds outside of functions and classes."""
+    found: set[str] = set()
+    for node in python_tree.below(tree, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)):
+        found |= set(_binds(node))
+    return found
+
+
+def _binds(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+
+
+def _bound_in(node: ast.AST) -> set[str]:
+    """The names that a function binds, itself or in functions within it."""
+    return {name for one in python_tree.walk(node)[1:] for name in _binds(one)}
+
+
+def _units(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """The functions and methods of a file by where they stand; ``forward`` is ``__call__`` in the output."""
+    for node in tree.body:
+        if isinstance(node, _FUNCTIONS):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            for one in node.body:
+                if isinstance(one, _FUNCTIONS):
+                    name = "__call__" if one.name == "forward" else one.name
+                    yield f"{node.name}.{name}", one
+
+
+def _uses(tree: ast.AST) -> Counter[str]:
+    """How often a name is called, or something is looked up in it."""
+    found = Counter[str]()
+    for node in python_tree.walk(tree):
+        part = node.func if isinstance(node, ast.Call) else None
+        part = node.value if isinstance(node, ast.Attribute) else part
+        if isinstance(part, ast.Name):
+            found[part.id] += 1
+        elif isinstance(node, ast.Name) and node.id == _RNGS:
+            found[_RNGS] += 1
+    return found

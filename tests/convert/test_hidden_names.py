@@ -1,0 +1,86 @@
+"""A name of the file's own may hide what the conversion writes: that is a finding."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import check, rules_of
+
+LOCAL = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        NAME = self.fc(x)
+        return NAME.softmax(-1) + (NAME + x).relu()
+"""
+TOP = """
+def NAME(x, n=2):
+    return x.transpose(0, 1).reshape(x.shape) * n
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return NAME(self.fc(x)) + NAME(x, n=3)
+"""
+ARGUMENT = """
+class M(nn.Module):
+    def __init__(self, NAME=3):
+        super().__init__()
+        self.fc = nn.Linear(4, NAME)
+        self.n = NAME
+
+    def forward(self, x):
+        return self.fc(x)[:, :1] * self.n + x
+"""
+LOOP = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        range = x.max() - x.min()
+        for row in x.unbind(0):
+            x = x + row / range
+        return x
+
+    def rows(self, x: torch.Tensor):
+        return [i for i in range(3)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (LOCAL, "jax"),
+        (TOP, "jax"),
+        (TOP, "nnx"),
+        (TOP, "max"),
+        (ARGUMENT, "rngs"),
+        (ARGUMENT, "nnx"),
+    ],
+)
+def test_names_that_hide_what_is_written(source: str, name: str) -> None:
+    assert rules_of(source.replace("NAME", name)) == ["API009"]
+
+
+@pytest.mark.parametrize("name", ["max", "jnp", "len", "sum", "input"])
+@pytest.mark.parametrize("source", [LOCAL, ARGUMENT])
+def test_names_that_hide_nothing(source: str, name: str) -> None:
+    check(source.replace("NAME", name))
+
+
+@pytest.mark.parametrize("name", ["jnp", "sorted", "sum", "input", "abs"])
+def test_functions_that_hide_nothing(name: str) -> None:
+    check(TOP.replace("NAME", name))
+
+
+def test_a_local_of_another_function() -> None:
+    check(LOOP)
