@@ -178,5 +178,23 @@ def registered(call: cst.Call, place: int, *names: str) -> cst.BaseExpression | 
     return None
 
 
+def is_loaded(ctx: Context, name: str) -> bool:
+    """Whether loading a state_dict may change a buffer: it is not registered as one that is not saved."""
+    for call in ctx.source.index.of_type(cst.Call):
+        if registers(call) and _says(registered(call, 0, "name"), name):
+            if is_false(registered(call, 2, "persistent")):
+                return False
+    return True
+
+
+def is_false(node: cst.BaseExpression | None) -> bool:
+    """Whether an argument is written as False."""
+    return isinstance(node, cst.Name) and node.value == "False"
+
+
+def _says(node: cst.BaseExpression | None, name: str) -> bool:
+    return isinstance(node, cst.SimpleString) and node.evaluated_value == name
+
+
 def _method(call: cst.Call) -> str:
     return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""

@@ -174,6 +174,74 @@ def test_a_constructor_that_keeps_a_buffer_as_an_attribute(init: str, rules: lis
     assert rules_of(source.replace("FORWARD", "x = x + self.kept")) == rules
 
 
+OTHERS = """
+class Holds(nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.register_buffer("table", table)
+
+    def forward(self, x):
+        return x * self.table
+
+    def get(self):
+        return self.table
+
+    def copied(self):
+        return self.table.clone()
+
+
+class Hides(nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.register_buffer("hidden", table, persistent=False)
+
+    def forward(self, x):
+        return x * self.hidden
+
+
+class Registers(nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.p = nn.Parameter(table)
+
+    def forward(self, x):
+        return x * self.p
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "rules"),
+    [
+        # of two that share memory only one is in a state_dict: loading that changes the other
+        (
+            'self.register_buffer("a", v)\nself.register_buffer("b", v, persistent=False)',
+            ["MUT001"],
+        ),
+        ('self.register_buffer("a", v, False)\nself.register_buffer("b", self.a)', ["MUT001"]),
+        ('self.register_buffer("a", v, False)\nself.register_buffer("b", self.a, False)', []),
+        ('self.register_buffer("a", v)\nself.register_buffer("b", self.a)', []),
+        ("self.a = Holds(v)\nself.b = Hides(v)", ["MUT001"]),
+        ("self.a = Holds(v)\nself.b = Holds(v)", []),
+        ("self.a = Hides(v)\nself.b = Hides(v)", []),
+        ('self.a = Holds(v)\nself.register_buffer("b", v, persistent=False)', ["MUT001"]),
+        # what one module registers another keeps as an attribute
+        ("self.a = Holds(v)\nself.c = v", ["MUT001"]),
+        ("self.c = v\nself.a = Holds(v)", ["MUT001"]),
+        ("self.a = Registers(v)\nself.c = v", ["MUT001"]),
+        ("self.a = Holds(v.clone())\nself.c = v", []),
+        ("self.a = Hides(v)\nself.c = v", []),
+        # a method gives the buffer of another module
+        ("self.a = Holds(v)\nself.c = self.a.get()", ["MUT001"]),
+        ("self.a = Holds(v)\nself.c = self.a.copied()", []),
+    ],
+)
+def test_what_loading_a_state_dict_changes(init: str, rules: list[str]) -> None:
+    source = OTHERS + HEAD.replace("INIT", textwrap.indent(init, " " * 8))
+    assert rules_of(source.replace("FORWARD", "x = x + self.kept")) == rules
+
+
 @pytest.mark.parametrize("name", ["t", "T", "values", "indices", "data", "real", "dropout", "view"])
 def test_buffers_that_are_called_like_views(name: str) -> None:
     init = f'self.register_buffer("{name}", v)\nself.register_buffer("other", self.{name})'

@@ -13,7 +13,15 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.containing import constructing, holds_parameter, holds_tensor, put_into
 from migrator.convert.context import Context, Failure
-from migrator.convert.kept import MAKING, either_or, registered, registers
+from migrator.convert.kept import (
+    MAKING,
+    constructor,
+    either_or,
+    handed_on,
+    is_loaded,
+    registered,
+    registers,
+)
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.parts import shared
 from migrator.convert.rewriter import Rewriter, converts
@@ -145,6 +153,19 @@ def _state(
             if found is not None:
                 name, value = found
                 yield facts.memory(value, facts.before[statement]), small, name
+            for name, value in _kept_by_another(ctx, small):
+                yield facts.memory(value, facts.before[statement]), small, name
+
+
+def _kept_by_another(ctx: Context, node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression]]:
+    """What ``self.layer = Layer(t)`` registers of ``t`` itself, as a parameter or as a buffer that is saved."""
+    for call in ctx.facts.tree.within(node, cst.Call):
+        init = constructor(ctx, call)
+        if init is None or registers(call) or not call.args:
+            continue
+        for item, attribute, how in handed_on(ctx, call, init):
+            if how != "plain" and is_loaded(ctx, attribute):
+                yield attribute, item.value
 
 
 def _is_line(node: cst.CSTNode) -> bool:

@@ -18,6 +18,8 @@ from migrator.convert.kept import (
     either_or,
     handed_on,
     is_buffer,
+    is_false,
+    is_loaded,
     kept,
     may_share,
     registered,
@@ -45,7 +47,7 @@ class _Made:
     ``name``: the attribute it becomes, None where only a run tells; ``of``: the state it is made of, and whether that
     is a buffer, but for what it replaces (``fc.weight = nn.Parameter(fc.weight.half())``). ``weight``: ``fc.weight``
     where it is made of the weight, as it is, of a layer that nothing keeps: it shares nothing with the layer's others.
-    ``plain``: another module keeps it as an attribute that torch neither saves nor loads.
+    ``loaded``: whether torch saves it with the module and loads it.
     """
 
     statement: cst.CSTNode
@@ -55,7 +57,7 @@ class _Made:
     of: tuple[tuple[str, bool], ...] = ()
     again: bool = False
     weight: str = ""
-    plain: bool = False
+    loaded: bool = True
 
 
 @converts(cst.SimpleStatementLine)
@@ -75,7 +77,7 @@ def made_of_one_tensor(rw: Rewriter, node: cst.SimpleStatementLine) -> None:
         ]
         others = [o for o in others if not either_or(ctx, o.statement, one.statement)]
         others = [o for o in others if not (o.weight and one.weight) or o.weight == one.weight]
-        others += [_Made(node, one.memory, name, buffer) for name, buffer in one.of]
+        others += [_Made(node, one.memory, n, b, loaded=is_loaded(ctx, n)) for n, b in one.of]
         if any(_is_written(ctx, one, other) for other in (*others, *([one] if one.again else []))):
             raise Failure(
                 node,
@@ -83,28 +85,15 @@ def made_of_one_tensor(rw: Rewriter, node: cst.SimpleStatementLine) -> None:
                 "parameters or buffers are made of one tensor, whose memory they share in torch",
                 "make each of a copy (`.clone()`), or give one parameter both names if they are tied",
             )
-        loaded = [name for name, buffer in one.of if one.plain and buffer and _is_loaded(ctx, name)]
-        if loaded:
+        other = next((other for other in others if other.loaded != one.loaded), None)
+        if other is not None:
+            loaded = one.name if one.loaded else other.name
             raise Failure(
                 node,
                 "MUT001",
-                f"a constructor keeps the memory of the buffer `{loaded[0]}`, which loading a state_dict changes in torch",
-                "read it in forward() from the module that registers it, or hand over a copy (`.clone()`)",
+                f"something else keeps the memory of the buffer `{loaded}`, which loading a state_dict changes in torch",
+                "read it in forward() from the module that registers it, or keep a copy (`.clone()`)",
             )
-
-
-def _is_loaded(ctx: Context, name: str) -> bool:
-    """Whether loading a state_dict may change a buffer: it is not registered as one that is not saved."""
-    for call in ctx.source.index.of_type(cst.Call):
-        if registers(call) and _says(registered(call, 0, "name"), name):
-            persistent = registered(call, 2, "persistent")
-            if isinstance(persistent, cst.Name) and persistent.value == "False":
-                return False
-    return True
-
-
-def _says(node: cst.BaseExpression | None, name: str) -> bool:
-    return isinstance(node, cst.SimpleString) and node.evaluated_value == name
 
 
 def _is_written(ctx: Context, *several: _Made) -> bool:
@@ -129,7 +118,7 @@ def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
             continue
         state = facts.before[statement]
         for node in ctx.facts.tree.within(statement, cst.Call):
-            for value, path, buffer, plain in _values(ctx, statement, node):
+            for value, path, buffer, loaded in _values(ctx, statement, node):
                 memory = facts.memory(value, state)
                 before = [*(facts.before[loop] for loop in loops)]
                 if _is_repeated(ctx, node):
@@ -142,7 +131,7 @@ def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
                     if p not in (path, weight)
                 )
                 name = path.rpartition(".")[2] or None
-                yield _Made(statement, memory, name, buffer, of, again, weight, plain)
+                yield _Made(statement, memory, name, buffer, of, again, weight, loaded)
 
 
 def _weight(ctx: Context, info: FunctionInfo, value: cst.BaseExpression) -> str:
@@ -175,11 +164,12 @@ def _values(
 ) -> Iterator[tuple[cst.BaseExpression, str, bool, bool]]:
     """The tensors a call makes Variables of, the path of the attribute (empty: not known), and whether it is a buffer.
 
-    And whether it is no Variable, but an attribute that another module keeps."""
+    And whether it is saved and loaded: the attribute of another module, or a buffer, may not be."""
     if ctx.facts.callee(node) in MAKING:
         value = registered(node, 0, "data")
         if value is not None:
-            yield value, _assigned(statement), is_buffer(ctx, node), False
+            persistent = registered(node, -1, "persistent")
+            yield value, _assigned(statement), is_buffer(ctx, node), not is_false(persistent)
     elif registers(node) and isinstance(node.func, cst.Attribute):
         value, name = registered(node, 1, "tensor"), registered(node, 0, "name")
         new = isinstance(value, cst.Call) and ctx.facts.callee(value) in MAKING
@@ -188,14 +178,15 @@ def _values(
             told = (
                 f"{syntax.code(node.func.value)}.{kind.value}" if isinstance(kind, k.Const) else ""
             )
-            yield value, told, True, False
+            yield value, told, True, not is_false(registered(node, 2, "persistent"))
     init = constructor(ctx, node)
     for item, attribute, how in handed_on(ctx, node, init) if init is not None else ():
         if how == "plain" and handed_whole(ctx, item.value):
             continue  # one Variable under two names
         if how != "plain" or isinstance(ctx.kind(item.value), k.Tensor):
             path = f"{_assigned(statement)}.{attribute}" if attribute else ""
-            yield item.value, path, how != "param", how == "plain"
+            loaded = how != "plain" and is_loaded(ctx, attribute)
+            yield item.value, path, how != "param", loaded
 
 
 def state_in(
@@ -210,6 +201,23 @@ def state_in(
         if path in paths and isinstance(kind, k.Tensor):
             paths.discard(path)
             yield path, node.attr.value, kind.role
+    for path in sorted(paths):  # which a method gives, and that is nowhere written here
+        role = _role(ctx, path)
+        if role:
+            yield path, path.rpartition(".")[2], role
+
+
+def _role(ctx: Context, path: str) -> str:
+    """What ``self.layer.table`` is, "param" or "buffer", by the classes of what it is asked of; "" where it is neither."""
+    first, *parts = path.split(".")
+    owner = ctx.owner if first == "self" else None
+    for part in parts[:-1]:
+        kind = owner.attribute(part) if owner is not None else None
+        owner = ctx.class_of(kind) if kind is not None else None
+    kind = owner.attribute(parts[-1]) if owner is not None and parts else None
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
+    role = kind.role if isinstance(kind, k.Tensor) else ""
+    return role if role in ("param", "buffer") else ""
 
 
 def _variables(ctx: Context, info: FunctionInfo) -> list[cst.Attribute]:
@@ -288,7 +296,9 @@ def another_name(rw: Rewriter, node: cst.Assign) -> None:
         makes_parameter(ctx, node.value) or not isinstance(ctx.kind(node.value), k.Tensor)
     ):
         return
-    if not _variables(ctx, ctx.frame.info) or not may_share(ctx, node.value):
+    if not _variables(ctx, ctx.frame.info) and not isinstance(node.value, cst.Call):
+        return
+    if not may_share(ctx, node.value):
         return
     facts, line = aliases(ctx, ctx.frame.info), ctx.statements[-1].node
     if line not in facts.before or holds_parameter(ctx, node.value):
