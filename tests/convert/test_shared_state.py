@@ -232,6 +232,7 @@ class Registers(nn.Module):
         ("self.a = Registers(v)\nself.c = v", ["MUT001"]),
         ("self.a = Holds(v.clone())\nself.c = v", []),
         ("self.a = Hides(v)\nself.c = v", []),
+        ("self.a = Holds(v)\nself.b = Hides(v.clone())\nself.b.other = self.a.table", ["MUT001"]),
         # a method gives the buffer of another module
         ("self.a = Holds(v)\nself.c = self.a.get()", ["MUT001"]),
         ("self.a = Holds(v)\nself.c = self.a.copied()", []),
@@ -240,6 +241,48 @@ class Registers(nn.Module):
 def test_what_loading_a_state_dict_changes(init: str, rules: list[str]) -> None:
     source = OTHERS + HEAD.replace("INIT", textwrap.indent(init, " " * 8))
     assert rules_of(source.replace("FORWARD", "x = x + self.kept")) == rules
+
+
+COUNTS = """
+class Counts(nn.Module):
+    def __init__(self, t):
+        super().__init__()
+        self.total = t
+
+    def forward(self, x):
+        self.total.add_(1)
+        return x * self.total
+
+
+class Reads(nn.Module):
+    def __init__(self, t):
+        super().__init__()
+        self.seen = t
+
+    def forward(self, x):
+        return x * self.seen
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "forward", "rules"),
+    [
+        ("self.a = Counts(v)\nself.c = v", "x = x + self.c", ["MUT001"]),
+        ("self.c = v\nself.a = Counts(v)", "x = x + self.c", ["MUT001"]),
+        ("self.c = v\nself.a = Reads(v)", "self.c.add_(1)", ["MUT001"]),
+        ("self.c = v\nself.a = Reads(v)", "x = x + self.c", []),
+        ("self.c = v\nself.a = Counts(v.clone())", "x = x + self.c", []),
+    ],
+)
+def test_what_another_module_keeps_and_one_of_the_two_writes_to(
+    init: str, forward: str, rules: list[str]
+) -> None:
+    counts, reads = COUNTS.split("\n\n\n")[:2]
+    source = (counts if "Counts(" in init else reads) + "\n\n"
+    source += HEAD.replace("INIT", textwrap.indent(init, " " * 8)).replace("FORWARD", forward)
+    assert sorted(set(rules_of(source))) == rules
 
 
 @pytest.mark.parametrize("name", ["t", "T", "values", "indices", "data", "real", "dropout", "view"])

@@ -25,6 +25,7 @@ from migrator.convert.kept import (
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.parts import shared
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.updates import written_names
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -49,14 +50,15 @@ def kept_twice(rw: Rewriter, node: cst.CSTNode) -> None:
     if state is None:
         return
     memory = facts.memory(value, state) - {f"attr:{name}"}
-    for theirs, where, other in _state(ctx, facts, frame.info):
+    written = name.removeprefix("self.") in written_names(ctx)
+    for theirs, where, other in _state(ctx, facts, frame.info, written):
         if where is node or not shared(memory, theirs) or _only_one(ctx, where, node):
             continue
         if not _unpacked(ctx, frame.info, value, where):
             raise Failure(
                 node,
                 "MUT001",
-                f"`{name}` shares memory with `{other}`: in torch, loading a state_dict and training change both",
+                f"`{name}` shares memory with `{other}`: in torch, loading a state_dict, training or writing to one changes both",
                 "keep a copy (`.clone()`) if it is meant to stay, or read the parameter or buffer itself",
             )
 
@@ -139,7 +141,7 @@ def _is_data(value: cst.CSTNode) -> bool:
 
 
 def _state(
-    ctx: Context, facts: Aliases, info: FunctionInfo
+    ctx: Context, facts: Aliases, info: FunctionInfo, written: bool
 ) -> Iterator[tuple[frozenset[str], cst.CSTNode, str]]:
     """The memory of each parameter and buffer that a constructor makes or names, the statement, and its name."""
     for node in ctx.facts.tree.within(info.node.body, cst.Attribute):
@@ -153,18 +155,25 @@ def _state(
             if found is not None:
                 name, value = found
                 yield facts.memory(value, facts.before[statement]), small, name
-            for name, value in _kept_by_another(ctx, small):
+            for name, value in _kept_by_another(ctx, small, written):
                 yield facts.memory(value, facts.before[statement]), small, name
 
 
-def _kept_by_another(ctx: Context, node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression]]:
-    """What ``self.layer = Layer(t)`` registers of ``t`` itself, as a parameter or as a buffer that is saved."""
+def _kept_by_another(
+    ctx: Context, node: cst.CSTNode, written: bool
+) -> Iterator[tuple[str, cst.BaseExpression]]:
+    """What ``self.layer = Layer(t)`` keeps of ``t`` itself: as a parameter, as a buffer that is saved, or to write to it.
+
+    Args:
+      written: whether what ``self`` keeps of it may be written to in place.
+    """
     for call in ctx.facts.tree.within(node, cst.Call):
         init = constructor(ctx, call)
         if init is None or registers(call) or not call.args:
             continue
         for item, attribute, how in handed_on(ctx, call, init):
-            if how != "plain" and is_loaded(ctx, attribute):
+            own = how != "plain" and is_loaded(ctx, attribute)
+            if own or written or attribute in written_names(ctx):
                 yield attribute, item.value
 
 

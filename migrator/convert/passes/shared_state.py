@@ -291,6 +291,10 @@ def another_name(rw: Rewriter, node: cst.Assign) -> None:
             return
         if layer_weight(ctx, target) is None and _is_given_anew(ctx, node, (target, node.value)):
             raise _second_name(node, target, "and one of the two is given a new value later")
+        if _is_plain_elsewhere(ctx, target, node.value):
+            raise _second_name(
+                node, target, "which another module keeps and torch does not save there"
+            )
         return
     if isinstance(node.value, cst.Call) and (
         makes_parameter(ctx, node.value) or not isinstance(ctx.kind(node.value), k.Tensor)
@@ -330,9 +334,29 @@ def _registers(info: ClassInfo, name: str) -> bool:
     """Whether a class may register something of that name itself."""
     calls = [c for c in syntax.walk(info.node) if isinstance(c, cst.Call) and registers(c)]
     named = [registered(one, 0, "name") for one in calls]
-    return any(
-        one.evaluated_value == name if isinstance(one, cst.SimpleString) else True for one in named
-    )
+    return any(one is None or _may_spell(one, name) for one in named)
+
+
+def _may_spell(node: cst.BaseExpression, name: str) -> bool:
+    """Whether a text may be a name: ``f"table{i}"`` is one that begins so."""
+    if isinstance(node, cst.SimpleString):
+        return bool(node.evaluated_value == name)
+    if not isinstance(node, cst.FormattedString) or not node.parts:
+        return True
+    first, last = node.parts[0], node.parts[-1]
+    begins = first.value if isinstance(first, cst.FormattedStringText) else ""
+    ends = last.value if isinstance(last, cst.FormattedStringText) else ""
+    return name.startswith(begins) and name.endswith(ends)
+
+
+def _is_plain_elsewhere(ctx: Context, target: cst.Attribute, value: cst.Attribute) -> bool:
+    """``self.layer.table = self.table`` of a buffer, where the layer registers nothing of that name."""
+    kind, owner = ctx.kind(value), ctx.class_of(ctx.kind(target.value))
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
+    if ctx.is_self(target.value) or not isinstance(kind, k.Tensor) or kind.role != "buffer":
+        return False
+    name = target.attr.value
+    return owner is not None and not any(_registers(one, name) for one in owner.lineage())
 
 
 def _is_given_anew(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ...]) -> bool:
