@@ -44,15 +44,14 @@ def _put(target: cst.BaseExpression, value: cst.BaseExpression, ctx: FlagContext
         return _advice(what, _ANEW.format(ctx.text(target.value)))
     if not isinstance(target, cst.Attribute) or not ctx.outlives(target):
         return None
-    own = ctx.in_module and isinstance(target.value, cst.Name) and target.value.value == "self"
-    if (
-        ctx.is_object_of_tensors(value)
-        if own
-        else ctx.holds_tensor(value) and _is_plain(target, ctx)
-    ):
-        what = "an object that is no module keeps a value of the forward pass"
-        return _advice(what, _ANEW.format(ctx.text(target)))
-    return None
+    own = isinstance(target.value, cst.Name) and target.value.value == "self"
+    if own and not ctx.in_module:
+        return None  # MUT004 says what becomes of the attributes of an object
+    leaks = ctx.is_object_of_tensors(value) if own else ctx.holds_tensor(value)
+    if not leaks or not (own or _is_plain(target, ctx)):
+        return None
+    what = "an object that is no module keeps a value of the forward pass"
+    return _advice(what, _ANEW.format(ctx.text(target)))
 
 
 def _is_plain(target: cst.Attribute, ctx: FlagContext) -> bool:
