@@ -96,7 +96,7 @@ def of_known_rank(short: str, kind: k.Kind, args: list[tuple[str | None, k.Kind]
         return replace(kind, items=tuple(items))
     if not isinstance(kind, k.Tensor) or kind.rank is not None:
         return kind
-    if short in _ALONG or short in _BOUNDED and all(_is_bound(one) for _, one in args[1:]):
+    if short in _ALONG or (short in _BOUNDED and all(_is_bound(one) for _, one in args[1:])):
         return replace(kind, rank=first.rank)
     axes = [one for word, one in args[1:] if word in (None, "dim")]
     rest = [one for word, one in args[1:] if word == "keepdim"]
