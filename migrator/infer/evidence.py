@@ -26,7 +26,9 @@ _REDUCING = frozenset("mean sum prod any all argmax argmin".split())
 """Methods of arrays too, whose second argument is another one there."""
 _NUMPY = ("np", "numpy")
 _OPTIONS = frozenset(
-    "size output_size dim dims kernel_size stride padding dilation groups mode align_corners reduction eps dtype device".split()
+    "size output_size dim dims kernel_size stride padding dilation groups mode align_corners reduction eps dtype device "
+    "keepdim descending stable unbiased rounding_mode approximate padding_mode is_causal indexing num_classes "
+    "ignore_index".split()
 )
 """Arguments of torch's functions that are never tensors."""
 _RESIZING = frozenset(

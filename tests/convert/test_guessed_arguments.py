@@ -117,3 +117,22 @@ def test_values_written_at_places_may_be_one_number() -> None:
 def test_what_is_known_for_a_tensor_is_read_as_one() -> None:
     code = convert(HEADER + NET.format("x * torch.tensor([t.exp().float()])")).code
     assert "jnp.reshape" not in code
+
+
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [
+        ("F.gelu(x, approximate=t)", ("tanh", "none")),
+        ("torch.div(x, 0.3, rounding_mode=t)", ("floor", "trunc", None)),
+        ("torch.linalg.qr(x, t)[1].abs()", ("r", "reduced")),
+        ("x.scatter(1, torch.zeros(3, 1, dtype=torch.long), x + 1, reduce=t)", ("add", "multiply")),
+        ("x.scatter(1, torch.zeros(3, 1, dtype=torch.long), 2.0, reduce=t)", ("multiply", "add")),
+        ("torch.searchsorted(x[0], x[0], side=t) * x", ("left", "right")),
+        ("F.mse_loss(x, x + 1, reduction=t) * x", ("sum", "mean", "none")),
+        ("F.pad(x[None], (1, 1), t)", ("circular", "replicate", "constant")),
+        ("x.norm(t) * x", ("fro", 1)),
+        ("x.sort(-1, descending=t)[0]", (True, False)),
+    ],
+)
+def test_an_option_that_is_a_string(made: str, given: tuple[Any, ...]) -> None:
+    compare(made, *given)
