@@ -180,8 +180,10 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
 
     def note_axis(node: cst.BaseExpression) -> None:
         """``d`` of ``x.max(d)[0]`` and ``m, _ = torch.max(x, d)``: of two tensors it would be one."""
-        func = node.func if isinstance(node, cst.Call) else None
-        if isinstance(func, cst.Attribute) and func.attr.value in ("max", "min"):
+        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+            return
+        func = node.func
+        if func.attr.value in ("max", "min"):
             if isinstance(func.value, cst.Name) and func.value.value in ("self", *_NUMPY):
                 return
             place = int(_is_torch(func.value))
