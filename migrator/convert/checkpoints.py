@@ -75,16 +75,22 @@ def checkpoint_read(
 
 
 def _reads_what_it_is_handed(facts: Facts, info: FunctionInfo) -> bool:
-    """Whether a function reads a file anyway that its caller must name: ``def load(path): bundle = torch.load(path)``."""
+    """Whether a method reads a file anyway that its caller must name: ``def load(cls, path): b = torch.load(path)``.
+
+    The class is there to build the model without it; a function may be all that builds one."""
     params = syntax.parameters(info.node)
     needed = {name for name, param in params.items() if param.default is None}
-    return info.short != "__init__" and any(
-        callee(facts, one) == "torch.load"
-        and one.args
-        and isinstance(one.args[0].value, cst.Name)
-        and one.args[0].value.value in needed
-        and not _in_branch(one, info)
-        for one in facts.tree.within(info.node.body, cst.Call)
+    return (
+        info.owner is not None
+        and info.short != "__init__"
+        and any(
+            callee(facts, one) == "torch.load"
+            and one.args
+            and isinstance(one.args[0].value, cst.Name)
+            and one.args[0].value.value in needed
+            and not _in_branch(one, info)
+            for one in facts.tree.within(info.node.body, cst.Call)
+        )
     )
 
 
