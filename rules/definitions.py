@@ -115,6 +115,19 @@ class Rule:
         return self.node.name
 
     @cached_property
+    def texts(self) -> frozenset[str]:
+        """The parameters that the definition compares with strings: ``reduction``, ``mode``. No tensor is one."""
+        found = {
+            compare.left.id
+            for compare in ast.walk(self.node)
+            if isinstance(compare, ast.Compare) and isinstance(compare.left, ast.Name)
+            for other in compare.comparators
+            for part in ast.walk(other)
+            if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        }
+        return frozenset(p.name for p in self.params if p.name in found)
+
+    @cached_property
     def draws(self) -> bool:
         """Whether the definition takes ``rngs``."""
         return any(p.name == "rngs" for p in self.params)

@@ -190,6 +190,18 @@ class FlagContext(Protocol):
     def is_given_tensor(self, node: Any) -> bool:
         """Whether it is one, or a number by its hint or default that a traced call hands a tensor for."""
 
+    def holds_tensor(self, node: Any) -> bool:
+        """Whether it is a tensor or has one in it: a tuple, a dict, an object of a class of the project."""
+
+    def is_object_of_tensors(self, node: Any) -> bool:
+        """Whether it is an object of a plain class of the project that has tensors."""
+
+    def outlives(self, node: Any) -> bool:
+        """Whether what an expression names is there before the call and after it: ``self.cache``, ``CACHE``."""
+
+    def keeps_results(self, decorator: Any) -> bool:
+        """Whether a decorator keeps tensors that the function under it has made, and cannot be done without."""
+
     def dtype(self, node: Any) -> str | None:
         """ "float", "int", "bool", "complex" of a tensor, None where unknown."""
 

@@ -14,6 +14,13 @@ from migrator import syntax
 from migrator.analyze.handed_tensors import handed_tensor
 from migrator.analyze.host_results import gives_numbers
 from migrator.analyze.not_taken import is_not_taken
+from migrator.analyze.outliving import (
+    MEMOS,
+    holds_tensor,
+    is_object_of_tensors,
+    is_recomputed,
+    outlives,
+)
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.reached import of_forward
@@ -133,6 +140,30 @@ class FlagWalk:
         return self.is_tensor(node) or (
             info is not None and handed_tensor(self.facts, info, node, self.is_traced)
         )
+
+    def holds_tensor(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a tensor or has one in it."""
+        return holds_tensor(self.facts, self.kind(node))
+
+    def is_object_of_tensors(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is an object of a plain class of the project that has tensors."""
+        return is_object_of_tensors(self.facts, self.kind(node))
+
+    def outlives(self, node: cst.BaseExpression) -> bool:
+        """Whether what an expression names is there before the call and after it."""
+        info = self._functions[-1] if self._functions else None
+        return outlives(self.facts, info, node, self.is_traced)
+
+    def keeps_results(self, decorator: cst.Decorator) -> bool:
+        """Whether a decorator keeps tensors that the function under it has made, and cannot be done without."""
+        info = self._functions[-1] if self._functions else None
+        inner = decorator.decorator
+        name = self.facts.qualified_name(inner.func if isinstance(inner, cst.Call) else inner)
+        if info is None or name not in (*MEMOS, "functools.cached_property"):
+            return False
+        if info.returns is None or not holds_tensor(self.facts, info.returns):
+            return False
+        return name not in MEMOS or not is_recomputed(self.facts, info)
 
     def dtype(self, node: cst.CSTNode) -> str | None:
         """The dtype class of a tensor."""

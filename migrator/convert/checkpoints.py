@@ -69,7 +69,29 @@ def checkpoint_read(
         return None
     place = call if isinstance(node, cst.Expr) else node
     built = info.short == "__init__" or info.builds or always_built(info)
+    if built and not info.call_sites and _reads_what_it_is_handed(facts, info):
+        built = False  # whoever calls `Net.load(path)` has a checkpoint
     return Reading(place, built and runs_by_default(facts.tree, place, info))
+
+
+def _reads_what_it_is_handed(facts: Facts, info: FunctionInfo) -> bool:
+    """Whether a method reads a file anyway that its caller must name: ``def load(cls, path): b = torch.load(path)``.
+
+    The class is there to build the model without it; a function may be all that builds one."""
+    params = syntax.parameters(info.node)
+    needed = {name for name, param in params.items() if param.default is None}
+    return (
+        info.owner is not None
+        and info.short != "__init__"
+        and any(
+            callee(facts, one) == "torch.load"
+            and one.args
+            and isinstance(one.args[0].value, cst.Name)
+            and one.args[0].value.value in needed
+            and not _in_branch(one, info)
+            for one in facts.tree.within(info.node.body, cst.Call)
+        )
+    )
 
 
 def _is_of_module(facts: Facts, info: FunctionInfo, call: cst.Call) -> bool:

@@ -72,7 +72,10 @@ class Evaluator(Words):
     def __init__(self, rule: Rule, arguments: dict[str, Value], in_steps: bool = False) -> None:
         self.rule = rule
         self.in_steps = in_steps
-        self.env: dict[str, Value] = dict(arguments)
+        self.env: dict[str, Value] = {
+            name: _unless_guessed(value) if name in rule.texts else value
+            for name, value in arguments.items()
+        }
         self.lets: dict[str, ast.expr] = {}
         self.local: dict[str, str] = {}
         """Placeholder of a local value → what the definition calls it."""
@@ -461,6 +464,11 @@ def _opened(arguments: ast.Dict) -> list[ast.keyword]:
     if not all(isinstance(name, str) for name in names):
         raise Open
     return [ast.keyword(name, value) for name, value in zip(names, arguments.values, strict=True)]  # type: ignore[arg-type]
+
+
+def _unless_guessed(value: Value) -> Value:
+    """An option that is taken for a tensor, as nothing says what it is, is of no known kind."""
+    return Code(value.node) if isinstance(value, Code) and value.kind == k.TENSOR else value
 
 
 def _is_none(value: Value) -> bool | None:

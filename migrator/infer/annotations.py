@@ -78,6 +78,14 @@ _ALONG = frozenset(
 """Functions along an axis, which stays."""
 
 
+_BOUNDED = frozenset("clamp clip clamp_min clamp_max".split())
+"""Functions whose result is as large as their first argument where the bounds are numbers."""
+
+
+def _is_bound(kind: k.Kind) -> bool:
+    return kind == k.NONE or k.scalar_type(kind) in ("int", "float", "number")
+
+
 def of_known_rank(short: str, kind: k.Kind, args: list[tuple[str | None, k.Kind]]) -> k.Kind:
     """The result of a function of a tensor of known rank, with the rank that it has for sure."""
     first = args[0][1] if args else k.UNKNOWN
@@ -88,7 +96,7 @@ def of_known_rank(short: str, kind: k.Kind, args: list[tuple[str | None, k.Kind]
         return replace(kind, items=tuple(items))
     if not isinstance(kind, k.Tensor) or kind.rank is not None:
         return kind
-    if short in _ALONG:
+    if short in _ALONG or (short in _BOUNDED and all(_is_bound(one) for _, one in args[1:])):
         return replace(kind, rank=first.rank)
     axes = [one for word, one in args[1:] if word in (None, "dim")]
     rest = [one for word, one in args[1:] if word == "keepdim"]

@@ -26,7 +26,9 @@ _REDUCING = frozenset("mean sum prod any all argmax argmin".split())
 """Methods of arrays too, whose second argument is another one there."""
 _NUMPY = ("np", "numpy")
 _OPTIONS = frozenset(
-    "size output_size dim dims kernel_size stride padding dilation groups mode align_corners reduction eps dtype device".split()
+    "size output_size dim dims kernel_size stride padding dilation groups mode align_corners reduction eps dtype device "
+    "keepdim descending stable unbiased rounding_mode approximate padding_mode is_causal indexing num_classes "
+    "ignore_index".split()
 )
 """Arguments of torch's functions that are never tensors."""
 _RESIZING = frozenset(
@@ -176,10 +178,25 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
         ):
             found.setdefault(node.value, set()).add(use)
 
+    def note_axis(node: cst.BaseExpression) -> None:
+        """``d`` of ``x.max(d)[0]`` and ``m, _ = torch.max(x, d)``: of two tensors it would be one."""
+        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+            return
+        func = node.func
+        if func.attr.value in ("max", "min"):
+            if isinstance(func.value, cst.Name) and func.value.value in ("self", *_NUMPY):
+                return
+            place = int(_is_torch(func.value))
+            given = [item.value for item in node.args if item.keyword is None and not item.star]
+            if len(given) in (place + 1, place + 2):
+                note(given[place], "int")
+
     def look(node: Any) -> None:
         kind = type(node)
         if kind is cst.Attribute:
             name = node.attr.value
+            if name in ("values", "indices") and node not in called:
+                note_axis(node.value)
             if name in _OF_LAYERS:
                 note(node.value, "layer")
             elif name == "__class__":
@@ -207,6 +224,8 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
                 note(node.value, "tensor")
             else:
                 note(node.value, "indexed")
+            if _is_first_or_second(node):
+                note_axis(node.value)
         elif kind is cst.Slice:
             for part in (node.lower, node.upper, node.step):
                 inner = part.expression if isinstance(part, cst.UnaryOperation) else part
@@ -262,6 +281,8 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             note(node.right, "arithmetic")
         elif kind is cst.Assign and isinstance(node.targets[0].target, cst.Tuple):
             note(node.value, "unpacked")
+            if len(node.targets[0].target.elements) == 2:
+                note_axis(node.value)
         elif kind is cst.Assign and type(node.targets[0].target) is cst.Name:
             copies.append(node)
         elif kind is cst.Assert:
@@ -389,9 +410,25 @@ def _bounds(call: cst.Call, maker: str) -> list[cst.Arg]:
 _BOUNDS = {"arange": ((0, 1), ("start", "end")), "linspace": ((2,), ("steps",))}
 
 
+def _is_torch(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value in ("torch", "th")
+
+
+def _is_first_or_second(node: cst.Subscript) -> bool:
+    index = node.slice[0].slice
+    return (
+        len(node.slice) == 1
+        and isinstance(index, cst.Index)
+        and isinstance(index.value, cst.Integer)
+        and index.value.value in ("0", "1")
+    )
+
+
 def _is_option(call: cst.Call, place: int) -> bool:
     """Whether an argument is a size, a number of an axis or the like."""
     keyword = call.args[place].keyword
+    if keyword is None and _name_of(call.func) == "split" and isinstance(call.func, cst.Attribute):
+        return place == int(_is_torch(call.func.value))
     if keyword is None:
         return place == 1 and _name_of(call.func) in _RESIZING
     return keyword.value in _OPTIONS

@@ -21,8 +21,8 @@ def along_axis(index: jax.Array, axis: int) -> tuple[jax.Array, ...]:
 
 
 def at_places(src: jax.Array, index: jax.Array) -> jax.Array:
-    """The part of ``src`` that the places ``index`` have a use for, the first along each axis."""
-    return src[tuple(map(slice, index.shape))]
+    """The part of ``src`` that the places ``index`` have a use for, the first along each axis; a number for all."""
+    return src if jnp.ndim(src) == 0 else src[tuple(map(slice, index.shape))]
 
 
 def masked_scatter(x: jax.Array, mask: jax.Array, source: jax.Array) -> jax.Array:

@@ -22,6 +22,14 @@ def reset_weights(layer, *, rngs: nnx.Rngs):
             param[...] = rngs.params.uniform(param.shape, param.dtype, -bound, bound)
 
 
+def reset_bilinear(layer, *, rngs: nnx.Rngs):
+    """Draw weight and bias of a bilinear layer from U(±1/√in1_features)."""
+    bound = max(layer.weight.shape[1], 1) ** -0.5
+    for param in (layer.weight, layer.bias):
+        if param is not None:
+            param[...] = rngs.params.uniform(param.shape, param.dtype, -bound, bound)
+
+
 def reset_embedding(layer, *, rngs: nnx.Rngs):
     """Draw the rows of an embedding from N(0, 1); the row ``padding_idx`` is zero."""
     table, padding = layer.embedding, getattr(layer, "padding_idx", None)
@@ -76,6 +84,8 @@ def reset_parameters(module, *, rngs: nnx.Rngs):
         build(method, rngs=rngs)
     elif isinstance(module, nnx.Embed):
         reset_embedding(module, rngs=rngs)
+    elif _is_one_of(module, {"Bilinear"}):
+        reset_bilinear(module, rngs=rngs)
     elif isinstance(module, nnx.Linear) or getattr(getattr(module, "weight", None), "ndim", 0) > 2:
         reset_weights(module, rngs=rngs)
     elif _is_one_of(module, _RECURRENT):

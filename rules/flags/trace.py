@@ -9,6 +9,7 @@ import libcst as cst
 from rules.definitions import ops
 from rules.flags import _lines as lines
 from rules.flags._asked import gives_tensors
+from rules.flags._kept import kept
 from rules.registry import Advice, FlagContext, code, flag
 
 _LOG_METHODS = frozenset(
@@ -120,6 +121,7 @@ def logs(node: cst.Call, ctx: FlagContext) -> str | None:
     cst.Assign,
     cst.Global,
     cst.Call,
+    cst.Decorator,
     severity="warning",
     blocks=False,
     effort=0.5,
@@ -139,6 +141,9 @@ def state(node: Any, ctx: FlagContext) -> Advice | str | None:
     """``self.calls += 1``, ``self.seen.append(x)``, ``self.cache[key] = x``, ``global``."""
     if not ctx.in_forward:
         return None
+    keeps = kept(node, ctx)
+    if keeps is not None:
+        return keeps
     if type(node) is cst.Global:
         if not (ctx.in_module or _takes_tensors(ctx)):
             return None
@@ -151,27 +156,13 @@ def state(node: Any, ctx: FlagContext) -> Advice | str | None:
             name = ctx.text(node.target)
             return f"make it a variable: `{name} = nnx.Variable(jnp.zeros((), int))` and `{name}[...] += …`"
         return None
-    if type(node) is cst.Assign:
-        return _cached(node, ctx)
+    if type(node) is not cst.Call:
+        return None
     parts = lines.method(node)
     if parts is not None and parts[1] in ("append", "extend", "insert") and _on_self(parts[0]):
         if type(ctx.kind(parts[0])).__name__ in ("Sequence", "Tuple"):
             return f"return what is collected, or keep it with `self.sow(nnx.Intermediate, ...)` in place of `{ctx.text(parts[0])}`"
     return None
-
-
-def _cached(node: cst.Assign, ctx: FlagContext) -> Advice | None:
-    """``self.cache[key] = x``: the dict would keep a traced value, which the next call may not use."""
-    target = node.targets[0].target
-    if not isinstance(target, cst.Subscript) or not _on_self(target.value):
-        return None
-    if type(ctx.kind(target.value)).__name__ != "Mapping" or not ctx.is_tensor(node.value):
-        return None
-    name = ctx.text(target.value)
-    text = f"compute it anew each time, or build all of `{name}` in the constructor"
-    return Advice(
-        text, what="a dict keeps a value of the forward pass", severity="error", blocks=True
-    )
 
 
 def _on_self(node: cst.BaseExpression) -> bool:

@@ -339,7 +339,7 @@ class M(nn.Module):
     assert "nnx.update(self.b, nnx.state(self.a, is_stored))" in code
     source = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     assert rules_of(
-        source + "        self.l = nn.Bilinear(4, 4, 4)\n        self.l.reset_parameters()\n"
+        source + "        self.l = nn.EmbeddingBag(4, 4)\n        self.l.reset_parameters()\n"
     )
 
 

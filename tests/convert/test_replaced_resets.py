@@ -106,3 +106,25 @@ def start(m: nn.Module):
         m.reset_parameters()
 """
     assert "API005" in rules_of(source)
+
+
+@pytest.mark.parametrize("hint", ["nn.Bilinear", "nn.Module"])
+def test_a_bilinear_layer_is_drawn_as_wide_as_its_first_input_says(hint: str) -> None:
+    _, ours, _ = loaded(f"""
+def again(m: {hint}):
+    m.reset_parameters()
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.b = nn.Bilinear(16, 100, 3)
+        again(self.b)
+
+    def forward(self, x, y):
+        return self.b(x, y)
+""")
+    made = ours["M"](rngs=nnx.Rngs(0))
+    weights = np.abs(np.asarray(made.b.weight[...]))
+    assert 0.24 < weights.max() <= 0.25  # 1/√16, not 1/√1600
+    assert np.abs(np.asarray(made.b.bias[...])).max() <= 0.25

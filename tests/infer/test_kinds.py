@@ -174,6 +174,23 @@ def test_a_reduction_of_all_has_no_axes(call: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("call", "rank"),
+    [
+        ("torch.clamp(y, min=-1e6, max=1e6)", 0),
+        ("y.clamp(0)", 0),
+        ("y.clamp_min(n)", 0),
+        ("torch.clip(y, None, 3.0)", 0),
+        ("torch.clamp(y, x)", None),
+        ("y.clamp(max=x)", None),
+    ],
+)
+def test_what_numbers_bound_keeps_its_rank(call: str, rank: int | None) -> None:
+    kind = kind_of(f"def f(x: torch.Tensor, n: int):\n    y = x.sum()\n    r = {call}\n", "r")
+    assert isinstance(kind, k.Tensor)
+    assert kind.rank == rank
+
+
+@pytest.mark.parametrize(
     ("source", "expected"),
     [
         ("def f(x: torch.Tensor, n: list):\n    r = x.view(-1, *n)\n", k.TENSOR),

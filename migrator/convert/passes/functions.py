@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.analyze.outliving import MEMOS, is_recomputed
 from migrator.convert.bindings import bound_names
 from migrator.convert.context import Context, Failure, Frame
 from migrator.convert.own_gradient import check_same
@@ -121,6 +122,8 @@ def _decorators(rw: Rewriter, node: cst.FunctionDef) -> tuple[list[cst.Decorator
         name = rw.ctx.facts.qualified_name(target) or ""
         if name in _NO_GRAD:
             no_grad = not gradient
+        elif name in MEMOS and info is not None and is_recomputed(rw.ctx.facts, info):
+            continue
         elif _is_abstract(target) and info is not None and _may_be_unwritten(rw, info):
             continue
         elif name not in _DROPPED and use(inner, name) not in (Use.OFF, Use.ON_CUDA):

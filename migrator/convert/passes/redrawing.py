@@ -188,6 +188,8 @@ def _layers(ctx: Context, node: cst.BaseExpression) -> list[str]:
 def _helper(layers: list[str]) -> str | None:
     if all(name.startswith(_WEIGHTED) for name in layers):
         return "reset_weights"
+    if all(name == "torch.nn.Bilinear" for name in layers):
+        return "reset_bilinear"
     if all(name == "torch.nn.Embedding" for name in layers):
         return "reset_embedding"
     if all(name in _RECURRENT for name in layers):

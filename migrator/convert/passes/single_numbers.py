@@ -39,6 +39,7 @@ def number(rw: Rewriter, node: cst.BaseExpression) -> Any:
         return None
     made = rw.visit_for(key)
     if template:
+        ctx.helpers.use("jnp")
         return syntax.substitute(syntax.parse(template), {"__a__": made})
     helper = ctx.helpers.need(module_file("rules.compat.data"), "single_numbers")
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(made)])
@@ -90,6 +91,6 @@ def _elements(
     elif node is not None:
         kind = ctx.kind(node)
         if inside and _has_axes(kind):
-            yield node, "__a__.reshape(())"
+            yield node, "jnp.reshape(__a__, ())" if kind == k.TENSOR else "__a__.reshape(())"
         elif isinstance(kind, (k.Sequence, k.Tuple)) and any(map(_has_axes, levels(kind))):
             yield node, ""

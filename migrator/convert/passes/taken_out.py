@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -60,7 +61,7 @@ def counted(rw: Rewriter, node: cst.Call) -> Any:
     made_float = name == "builtins.float"
     if ctx.concrete and not (made_float and dtype == "int"):
         return None
-    wanted = without_axes(ctx.kind(x))
+    wanted = without_axes(ctx, ctx.kind(x), proved=name == "Tensor.item")
     if name == "builtins.int":
         wanted += "" if dtype == "int" else ".astype(int)"
     elif made_float and dtype != "float":
@@ -71,9 +72,14 @@ def counted(rw: Rewriter, node: cst.Call) -> Any:
     return syntax.substitute(syntax.parse(wanted), {"__x__": rw.visit(x)})
 
 
-def without_axes(kind: k.Kind) -> str:
-    """A template for the one element of a tensor ``__x__``."""
-    return "__x__" if getattr(kind, "rank", None) == 0 else "__x__.reshape(())"
+def without_axes(ctx: Context, kind: k.Kind, *, proved: bool = False) -> str:
+    """A template for the one element of a tensor ``__x__``; what may only be taken for a tensor may be a number."""
+    if getattr(kind, "rank", None) == 0:
+        return "__x__"
+    if proved or kind != k.TENSOR:
+        return "__x__.reshape(())"
+    ctx.helpers.use("jnp")
+    return "jnp.reshape(__x__, ())"
 
 
 @converts(cst.Call, called=("Tensor.tolist",))

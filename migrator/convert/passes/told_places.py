@@ -31,6 +31,6 @@ def place(rw: Rewriter, node: cst.Call) -> Any:
 
     if not places(node, rw.ctx.source.index.around(node), is_tensor, facts.callee):
         return None
-    template = without_axes(kind)
+    template = without_axes(rw.ctx, kind, proved=name == "Tensor.item")
     template += "" if kind.dtype == "int" else ".astype(int)"
     return syntax.substitute(syntax.parse(template), {"__x__": rw.visit(x)})
