@@ -528,7 +528,11 @@ def statement_of(facts: Aliases, call: cst.CSTNode) -> cst.CSTNode | None:
 
 def _runs_again(ctx: Context, node: cst.CSTNode, name: str) -> bool:
     """``[layer(x) for layer in layers]``: whether one expression makes a call again, with a name of outside it."""
-    for around in reversed(ctx.source.index.around(node)):
+    index = ctx.source.index
+    if not index.has(node):  # made of ``checkpoint(layer, x)``
+        comprehensions = (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
+        return bool(index.within(ctx.statements[-1].node, *comprehensions))
+    for around in reversed(index.around(node)):
         if isinstance(around, cst.BaseStatement | cst.BaseSmallStatement):
             return False
         if isinstance(around, cst.Lambda) and name in _parameters(around):
