@@ -107,11 +107,10 @@ def _by_name(ctx: Context) -> Iterator[cst.BaseExpression]:
 
 def _value_writes(ctx: Context, value: cst.BaseExpression) -> bool:
     kind = ctx.facts.kind(value)
-    own = ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None
-    forward = own.method("forward") if own is not None else None
-    if forward is not None:
-        return writes_argument(ctx, forward)
-    return may_write(ctx, kind, value)
+    own = isinstance(kind, k.Module) and kind.cls in ctx.facts.classes
+    return not own and may_write(
+        ctx, kind, value
+    )  # who calls a class of the file is looked up where it writes
 
 
 def _last_name(node: cst.CSTNode | None) -> str:
