@@ -52,7 +52,8 @@ def first_in_place(
     filled = isinstance(first, k.Mapping) and isinstance(value, cst.Name) and function is not None
     if k.in_place(item) is False and not (filled and _makes_in_place(facts, function)):
         # what a helper of the file puts into a list is not noted, nor what a generator gives
-        made = isinstance(item, k.Unknown) and isinstance(value, _MADE)
+        starred = node is not None and bool(node.args) and node.args[0].star == "*"
+        made = starred and isinstance(item, k.Unknown) and isinstance(value, _MADE)
         if not (made or _may_be_filled(facts, function, value)) or not _makes_in_place(facts, None):
             return False
     if isinstance(value, cst.List) and value.elements:
