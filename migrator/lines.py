@@ -16,7 +16,8 @@ def split(tree: cst.Module) -> cst.Module:
     """A file whose lines have one statement each; a comment stays with the last of them.
 
     The statements are the same in the same order, so where each stands in the text can still be told. What only
-    leaves (``if x is None: return y``) stays on its line: nothing comes after it.
+    leaves (``if x is None: return y``) stays on its line: nothing comes after it. What calls something as it does
+    (``def forward(self, x): return self.act(x)``) may write to memory, which is looked for in lines.
     """
     if not _holds_packed(tree):
         return tree
@@ -57,7 +58,13 @@ def _is_packed(node: Any) -> bool:
     if kind is not cst.SimpleStatementLine and kind is not cst.SimpleStatementSuite:
         return False
     several = len(node.body) > 1 or type(node.body[0].semicolon) is cst.Semicolon
-    return several or (kind is cst.SimpleStatementSuite and not isinstance(node.body[0], _LEAVING))
+    return several or (kind is cst.SimpleStatementSuite and not _only_leaves(node.body[0]))
+
+
+def _only_leaves(node: cst.BaseSmallStatement) -> bool:
+    if isinstance(node, cst.Return) and node.value is not None:
+        return not any(isinstance(one, cst.Call | cst.NamedExpr) for one in syntax.walk(node.value))
+    return isinstance(node, _LEAVING)
 
 
 def _lines(

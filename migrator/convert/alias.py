@@ -323,13 +323,22 @@ class Write:
 
 def check_calls(ctx: Context, write: Write) -> None:
     """A function that writes to its argument is safe when no caller reads that argument afterwards."""
+    known = ctx.mutated.setdefault(write.info, set())
+    again = write.param in known and not write.part and write.info is not innermost(ctx)
+    if write.info in write.way or again:
+        return
+    known.add(write.param)
+    try:
+        _check_callers(ctx, write)
+    except Failure:
+        known.discard(write.param)  # who tries another way asks again
+        raise
+
+
+def _check_callers(ctx: Context, write: Write) -> None:
     from migrator.convert.procedures import written_parameters
 
     node, param, info = write.node, write.param, write.info
-    known = ctx.mutated.setdefault(info, set())
-    if info in write.way or (param in known and not write.part and info is not innermost(ctx)):
-        return
-    known.add(param)
     if info.owner is not None and info.owner.gradient and info.short == "backward":
         raise Failure(
             node,
@@ -504,16 +513,12 @@ def reads_in(statement: cst.CSTNode, name: str) -> int:
 def rebound(statement: cst.CSTNode) -> set[str]:
     found = set()
     for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-        if isinstance(small, cst.Assign):
-            for target in small.targets:
-                if isinstance(target.target, cst.Name):
-                    found.add(target.target.value)
-                elif isinstance(target.target, cst.Tuple):
-                    found |= {
-                        e.value.value
-                        for e in target.target.elements
-                        if isinstance(e.value, cst.Name)
-                    }
+        for target in small.targets if isinstance(small, cst.Assign) else ():
+            if isinstance(target.target, cst.Name):
+                found.add(target.target.value)
+            elif isinstance(target.target, cst.Tuple):
+                parts = [e.value for e in target.target.elements]
+                found |= {one.value for one in parts if isinstance(one, cst.Name)}
     return found
 
 
@@ -528,7 +533,10 @@ def statement_of(facts: Aliases, call: cst.CSTNode) -> cst.CSTNode | None:
 
 def _runs_again(ctx: Context, node: cst.CSTNode, name: str) -> bool:
     """``[layer(x) for layer in layers]``: whether one expression makes a call again, with a name of outside it."""
-    for around in reversed(ctx.source.index.around(node)):
+    index = ctx.source.index
+    if not index.has(node):  # made of ``checkpoint(layer, x)``
+        return any(isinstance(one, cst.BaseComp) for one in syntax.walk(ctx.statements[-1].node))
+    for around in reversed(index.around(node)):
         if isinstance(around, cst.BaseStatement | cst.BaseSmallStatement):
             return False
         if isinstance(around, cst.Lambda) and name in _parameters(around):
@@ -581,7 +589,7 @@ def check_in_place_layer(ctx: Context, node: cst.Call) -> None:
 def ends(ctx: Context, statement: cst.CSTNode) -> bool:
     """Whether a function is left by a statement: what stands below it, in another branch, is not run then."""
     small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
-    around = ctx.facts.tree.around(statement) if ctx.facts.tree.has(statement) else None
+    around = ctx.facts.tree.around(small) if small and ctx.facts.tree.has(small) else None
     return (
         isinstance(small, cst.Return)
         and around is not None

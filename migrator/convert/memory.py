@@ -51,7 +51,7 @@ from migrator.convert.sharing import (
     of_scipy,
     without_forward,
 )
-from migrator.convert.states import State, all_memory, merged, rejoin
+from migrator.convert.states import State, all_memory, merged, rejoin, stands
 from migrator.convert.trips import read_in_turns, surely_runs
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -567,7 +567,7 @@ class Aliases:
 
     def read_after(self, statement: cst.CSTNode) -> frozenset[str]:
         """Names read once a statement has run, in it again when it stands in a loop."""
-        position = next((i for i, (n, _, _) in enumerate(self.order) if n is statement), None)
+        position = next((i for i, (n, _, _) in enumerate(self.order) if stands(n, statement)), None)
         if position is None:
             return frozenset().union(*self._reads)
         found = frozenset[str]().union(*self._reads[position + 1 :])

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import kinds as k
+from migrator.infer.python import PARTIAL
 from rules import definitions
 
 VIEWS = frozenset(
@@ -46,7 +47,10 @@ STORING = frozenset(
 KEEPING = frozenset({"register_buffer", "register_parameter", "save_for_backward"})
 """Methods by which a module or an autograd function keeps a tensor."""
 COPIES = frozenset(
-    {"copy.deepcopy", "einops.pack", "builtins.abs", "builtins.pow", "builtins.round"}
+    {
+        *("copy.deepcopy", "einops.pack", "builtins.abs", "builtins.pow", "builtins.round"),
+        f"{PARTIAL}torch.tensor",
+    }
 )
 """What always gives memory of its own; the shapes of ``pack`` share nothing."""
 

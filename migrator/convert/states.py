@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import libcst as cst
+
 from migrator.convert.parts import rejoined
 
 State = dict[str, frozenset[str]]
@@ -22,3 +24,8 @@ def rejoin(state: State, number: int) -> None:
     """Forget which pieces a tensor was taken apart into, where that happens again."""
     for name, theirs in state.items():
         state[name] = rejoined(theirs, number)
+
+
+def stands(node: cst.CSTNode, line: cst.CSTNode) -> bool:
+    """Whether a statement is a line, or stands alone in one that was made of a suite: ``def forward(self, x): return x``."""
+    return node is line or (isinstance(line, cst.SimpleStatementLine) and node is line.body[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import libcst as cst
@@ -27,7 +27,14 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
     if isinstance(kind, k.Optional):
         kind = kind.inner
     if not isinstance(kind, k.Module):
-        return _is_nameless(kind) and _last_name(func) in holders(ctx)
+        if isinstance(func, cst.Attribute) and func.attr.value in ("forward", "__call__"):
+            run = ctx.kind(func.value)
+            if isinstance(run, k.Module) and run.cls not in ctx.facts.classes:
+                return may_write(ctx, run, func.value)
+        if not _is_nameless(kind):
+            return False
+        looked_up = _is_looked_up(func) or _is_never_given(ctx, func)
+        return _last_name(func) in holders(ctx) or (looked_up and _any_writes(ctx))
     if kind.cls == k.PARALLEL:
         forward = ctx.facts.classes.get(k.inside(kind).cls)
         own = forward.method("forward") if forward is not None else None
@@ -54,6 +61,56 @@ def _is_nameless(kind: k.Kind) -> bool:
     if isinstance(kind, (k.Function, k.Class)):
         return not kind.name or kind.name.startswith(PARTIAL)
     return isinstance(kind, k.Unknown)
+
+
+def _is_looked_up(func: cst.BaseExpression | None) -> bool:
+    """``getattr(self, f"layer{i}")``, ``self._modules[name]``: a child by its name."""
+    if isinstance(func, cst.Call):
+        return isinstance(func.func, cst.Name) and func.func.value == "getattr"
+    if not isinstance(func, cst.Subscript) or not isinstance(func.value, cst.Attribute):
+        return False
+    return func.value.attr.value == "_modules"
+
+
+def _is_never_given(ctx: Context, func: cst.BaseExpression | None) -> bool:
+    """``self.layer0``, to which the file assigns nothing under that name."""
+    if not isinstance(func, cst.Attribute) or not isinstance(func.value, cst.Name):
+        return False
+    targets = [one.target for one in ctx.source.index.of_type(cst.AssignTarget, cst.AnnAssign)]
+    return not any(
+        isinstance(t, cst.Attribute) and t.attr.value == func.attr.value for t in targets
+    )
+
+
+def _any_writes(ctx: Context) -> bool:
+    """Whether a layer that the file registers under a made up name may write to its argument."""
+    if ctx.any_registered_writes is None:
+        ctx.any_registered_writes = False  # what is registered may look its own children up
+        ctx.any_registered_writes = any(_value_writes(ctx, one) for one in _by_name(ctx))
+    return ctx.any_registered_writes
+
+
+def _by_name(ctx: Context) -> Iterator[cst.BaseExpression]:
+    """What the file registers as children under names: ``setattr(self, name, layer)``, ``self.add_module(name, layer)``."""
+    for call in ctx.source.index.of_type(cst.Call):
+        given = [one.value for one in call.args]
+        func = call.func
+        if isinstance(func, cst.Name) and func.value == "setattr" and len(given) == 3:
+            yield given[2]
+        elif isinstance(func, cst.Attribute) and len(given) == 2:
+            if func.attr.value in ("add_module", "register_module"):
+                yield given[1]
+    for assign in ctx.source.index.of_type(cst.Assign):
+        if any(_is_looked_up(one.target) for one in assign.targets):
+            yield assign.value
+
+
+def _value_writes(ctx: Context, value: cst.BaseExpression) -> bool:
+    kind = ctx.facts.kind(value)
+    own = isinstance(kind, k.Module) and kind.cls in ctx.facts.classes
+    return not own and may_write(
+        ctx, kind, value
+    )  # who calls a class of the file is looked up where it writes
 
 
 def _last_name(node: cst.CSTNode | None) -> str:

@@ -11,7 +11,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_definition, is_mean_loss
-from migrator.infer.facts import ClassInfo, FunctionInfo
+from migrator.infer.facts import ClassInfo, Facts, FunctionInfo
 from migrator.infer.first import begins_in_place
 from migrator.infer.host import carries_numbers
 from migrator.infer.norms import AFFINE, TRACKING
@@ -64,7 +64,8 @@ class Construction(Python):
             children = begins_in_place(self.facts, self.function, node, args)
             if name == "torch.nn.Sequential" and all(keyword is None for keyword, _ in args):
                 children += tuple((str(i), kind) for i, (_, kind) in enumerate(args))
-            empty = name == "torch.nn.ModuleList" and not args  # it says nothing of what comes
+            # an empty one says nothing of what comes
+            empty = name == "torch.nn.ModuleList" and (not args or _is_empty(node))
             return k.Module(name, None if empty else self._children(args), children)
         if name == k.PARALLEL:
             given = [kind for keyword, kind in args if keyword in (None, "module")]
@@ -244,6 +245,21 @@ def as_parameter(kind: k.Kind) -> k.Kind:
 
 _FILLED = frozenset("ones zeros empty randn rand full".split())
 _OF_NUMBERS = frozenset("cos exp log log10 log2 sin sqrt tan".split())
+
+
+def _is_empty(node: cst.Call | None) -> bool:
+    """``nn.ModuleList([])``."""
+    given = node.args[0].value if node is not None and len(node.args) == 1 else None
+    return isinstance(given, (cst.List, cst.Tuple)) and not given.elements
+
+
+def makes_empty(facts: Facts, value: cst.BaseExpression) -> bool:
+    """``[]``, ``{}``, ``list()``."""
+    if isinstance(value, (cst.List, cst.Dict)):
+        return not value.elements
+    if not isinstance(value, cst.Call) or value.args:
+        return False
+    return facts.callee(value) == "builtins.list"
 
 
 def _one_number(node: cst.BaseExpression) -> bool:

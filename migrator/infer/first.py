@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import libcst as cst
@@ -51,20 +51,36 @@ def first_in_place(
         item = item.items[-1]
     filled = isinstance(first, k.Mapping) and isinstance(value, cst.Name) and function is not None
     if k.in_place(item) is False and not (filled and _makes_in_place(facts, function)):
-        return False
+        # what a helper of the file puts into a list is not noted, nor what a generator gives
+        starred = node is not None and bool(node.args) and node.args[0].star == "*"
+        made = starred and isinstance(item, k.Unknown) and isinstance(value, _MADE)
+        if not (made or _may_be_filled(facts, function, value)) or not _makes_in_place(facts, None):
+            return False
     if isinstance(value, cst.List) and value.elements:
         return k.in_place(facts.kind(_entry(value.elements[0].value)))
     if isinstance(value, cst.Name) and function is not None and is_rest(function, value):
         told = set(function.begins.values())
         return told.pop() if len(told) == 1 else None
-    if isinstance(value, cst.Name) and function is not None and node is not None:
-        firsts = Beginnings(facts, function, value.value, node).found
+    local = isinstance(value, cst.Name) or _is_own(value)
+    if local and value is not None and function is not None and node is not None:
+        firsts = Beginnings(facts, function, value, node).found
         found = {_begins(facts.kind(_entry(one))) for one in firsts if one is not None}
         if found and not any(
             one is None or isinstance(facts.kind(_entry(one)), k.Unknown) for one in firsts
         ):
             return found.pop() if len(found) == 1 else None
     return None
+
+
+_MADE = (cst.Call, cst.BinaryOperation, cst.Subscript, cst.IfExp, cst.ListComp, cst.GeneratorExp)
+"""What gives a list that nothing else has a name for."""
+
+
+def _is_own(node: cst.BaseExpression | None) -> bool:
+    """``self.layers``."""
+    if not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name):
+        return False
+    return node.value.value == "self"
 
 
 def is_rest(function: FunctionInfo, name: cst.BaseExpression) -> bool:
@@ -82,9 +98,29 @@ def is_rest(function: FunctionInfo, name: cst.BaseExpression) -> bool:
     return not any(name.value in one for one in bound)
 
 
+def _may_be_filled(
+    facts: Facts, function: FunctionInfo | None, value: cst.BaseExpression | None
+) -> bool:
+    """Whether a list of a function's own has another name, or is handed to a function that may add to it."""
+    if function is None or value is None or not (isinstance(value, cst.Name) or _is_own(value)):
+        return False
+    name = syntax.code(value)
+    if isinstance(value, cst.Name):
+        targets = facts.tree.within(function.node.body, cst.AssignTarget, cst.AnnAssign)
+        if not any(syntax.code(one.target) == name for one in targets):
+            return False
+    return escapes(facts, name, function.node.body) or any(
+        name in syntax.names(one) for one in facts.tree.within(function.node.body, cst.FunctionDef)
+    )
+
+
 def _makes_in_place(facts: Facts, function: FunctionInfo | None) -> bool:
-    """Whether a function makes a layer that may work in place: what is put into a dict by key is not all noted."""
-    calls = facts.tree.within(function.node, cst.Call) if function is not None else []
+    """Whether a function, or any of the file, makes a layer that may work in place: what is put into a dict by key, and
+    into a list by another function, is not all noted."""
+    if function is None:
+        calls = facts.tree.of_type(cst.Call)
+    else:
+        calls = facts.tree.within(function.node, cst.Call)
     return any(k.in_place(facts.kind(one)) is not False for one in calls)
 
 
@@ -164,6 +200,21 @@ def grown(receiver: k.Module, item: k.Kind, joined: k.Kind) -> k.Module:
     return k.Module(receiver.cls, joined, flag(first))
 
 
+def with_item(known: k.Kind | None, item: k.Kind) -> k.Kind:
+    """The kind of the children of a container that gets one more."""
+    return item if known is None or isinstance(known, k.Unknown) else k.join(known, item)
+
+
+def inserted(receiver: k.Module, place: k.Kind, item: k.Kind, joined: k.Kind) -> k.Module:
+    """The kind of a container into which a child was put at a place: at the first one it is first."""
+    known = place.value if isinstance(place, k.Const) else None
+    behind = isinstance(known, int) and known > 0
+    if behind or k.in_place(item) is k.in_place(receiver):
+        return grown(receiver, item, joined)
+    first = k.in_place(item) if known == 0 else None
+    return k.Module(receiver.cls, joined, flag(first))
+
+
 Entries = tuple[cst.BaseExpression | None, ...]
 """What a list begins with, None for what is not known; it may go on."""
 States = frozenset[Entries]
@@ -174,16 +225,24 @@ _KEPT = 3
 
 
 class Beginnings:
-    """What a local list may begin with where it is handed to a call: displays, what is appended, put in or taken away.
+    """What a list may begin with where it is handed to a call: displays, what is appended, put in or taken away.
 
-    A loop is taken to run: one that runs no time makes no layer.
+    It is a local one, or one that a constructor keeps (``self.layers``). A loop is taken to run: one that runs no time
+    makes no layer.
     """
 
-    def __init__(self, facts: Facts, function: FunctionInfo, name: str, call: cst.Call) -> None:
-        self.facts, self.name, self.call = facts, name, call
+    def __init__(
+        self, facts: Facts, function: FunctionInfo, value: cst.BaseExpression, call: cst.Call
+    ) -> None:
+        self.facts, self.name, self.call = facts, syntax.code(value), call
+        self.function = function
+        kept = isinstance(value, cst.Attribute)
         self.keyed: dict[int, str] = {}
         """What the keys begin with under which a dict that was empty gets its entries, by the line that puts one."""
-        states, _ = self._block(function.node.body, frozenset({()}), stop=True)
+        before = _UNCLEAR if kept else frozenset[Entries]({()})
+        states, _ = self._block(function.node.body, before, stop=True)
+        if kept and changed(facts, self.name, function):
+            states = _UNCLEAR
         self.found = {state[0] for state in states if state}
 
     def _block(self, body: cst.BaseSuite, states: States, stop: bool) -> tuple[States, bool]:
@@ -207,9 +266,8 @@ class Beginnings:
                 states, done = self._block(statement.body, states, here)
                 if done:
                     return states, True
-            elif not isinstance(statement, cst.FunctionDef | cst.ClassDef):
-                if self.name in syntax.names(statement):
-                    states = _UNCLEAR
+            elif self._is_named(statement):
+                states = _UNCLEAR  # a function of its own may fill it, too
             if len(states) > _MOST:
                 states = _UNCLEAR
         return states, False
@@ -228,6 +286,8 @@ class Beginnings:
         return after, False
 
     def _loop(self, node: cst.For | cst.While, states: States, stop: bool) -> tuple[States, bool]:
+        if isinstance(node, cst.For) and escapes(self.facts, self.name, node.iter):
+            states = _UNCLEAR
         begins, after, current = states, States(), states
         for _ in range(_KEPT):
             current, _ = self._block(node.body, current, stop=False)
@@ -237,22 +297,27 @@ class Beginnings:
             return self._block(node.body, begins, stop=True)
         return after, False
 
+    def _is(self, node: cst.CSTNode) -> bool:
+        return isinstance(node, cst.Name | cst.Attribute) and syntax.code(node) == self.name
+
+    def _is_named(self, node: cst.CSTNode) -> bool:
+        return bool(_named(self.facts, self.name, node))
+
     def _small(self, node: cst.BaseSmallStatement, states: States) -> States:
         """The states after a statement."""
         match node:
-            case cst.Assign([cst.AssignTarget(cst.Name(name))], value) if name == self.name:
+            case cst.Assign([cst.AssignTarget(target)], value) if self._is(target):
                 return self._assigned(value, states)
-            case cst.AnnAssign(cst.Name(name), value=value) if name == self.name and value:
+            case cst.AnnAssign(target, value=value) if self._is(target) and value:
                 return self._assigned(value, states)
             case cst.Assign(
-                [cst.AssignTarget(cst.Subscript(cst.Name(name), [cst.SubscriptElement(index)]))],
-                value,
-            ) if name == self.name:
+                [cst.AssignTarget(cst.Subscript(target, [cst.SubscriptElement(index)]))], value
+            ) if self._is(target):
                 return self._put(index, value, states)
-            case cst.AugAssign(cst.Name(name), cst.AddAssign(), value) if name == self.name:
+            case cst.AugAssign(target, cst.AddAssign(), value) if self._is(target):
                 return self._extended(value, states)
-            case cst.Expr(cst.Call(cst.Attribute(cst.Name(name), cst.Name(method)), args)) if (
-                name == self.name
+            case cst.Expr(cst.Call(cst.Attribute(target, cst.Name(method)), args)) if self._is(
+                target
             ):
                 given = [a.value for a in args if a.keyword is None and not a.star]
                 if len(given) == len(args):
@@ -261,9 +326,9 @@ class Beginnings:
             case cst.Assign() | cst.AugAssign() | cst.AnnAssign() | cst.Del():
                 targets = getattr(node, "targets", None) or [node]
                 bound = [getattr(t, "target", None) or node for t in targets]
-                if any(self.name in syntax.names(one) for one in bound):
+                if any(self._is_named(one) for one in bound):
                     return _UNCLEAR
-        return states
+        return _UNCLEAR if escapes(self.facts, self.name, node) else states
 
     def _assigned(self, value: cst.BaseExpression, states: States) -> States:
         match value:
@@ -273,20 +338,36 @@ class Beginnings:
                 return frozenset({()})
             case cst.Call(args=[]) if isinstance(self.facts.kind(value), k.Mapping):
                 return frozenset({()})
+            case cst.Call(args=[]) if self._is_list(value):
+                return frozenset({()})
+            case cst.Call(args=[cst.Arg(cst.List(elements) | cst.Tuple(elements))]) if (
+                self._is_list(value)
+            ):
+                return _with(frozenset({()}), _entries(elements))
+            case cst.Call(args=[cst.Arg(given, keyword=None, star="")]) if self._is_list(value):
+                if self._is(given):
+                    return states
+                return _UNCLEAR if self._is_named(given) else frozenset({(given,)})
             case cst.Call(args=[cst.Arg(cst.Dict() | cst.List() as given)]) if isinstance(
                 self.facts.kind(value), k.Mapping
             ):
                 return self._paired(given)
             case cst.Subscript(
-                cst.Name(name),
-                [cst.SubscriptElement(cst.Slice(cst.Integer("1"), None, None))],
-            ) if name == self.name:
+                target, [cst.SubscriptElement(cst.Slice(cst.Integer("1"), None, None))]
+            ) if self._is(target):
                 return frozenset(_without_first(state) for state in states)
-            case cst.BinaryOperation(cst.Name(name), cst.Add(), added) if name == self.name:
+            case cst.BinaryOperation(target, cst.Add(), added) if self._is(target):
                 return self._extended(added, states)
-        if self.name in syntax.names(value):
+        if self._is_named(value):
             return _UNCLEAR
         return frozenset({(value,)})  # what begins as that does
+
+    def _is_list(self, call: cst.Call) -> bool:
+        """``nn.ModuleList(…)``, ``list(…)``: what has the layers that it is handed, and gets more."""
+        return self.facts.callee(call) in (
+            *("torch.nn.ModuleList", "torch.nn.Sequential"),
+            *("builtins.list", "builtins.tuple"),
+        )
 
     def _paired(self, given: cst.Dict | cst.List) -> States:
         """``OrderedDict([("conv", layer)])``, ``OrderedDict({"conv": layer})``."""
@@ -340,6 +421,135 @@ class Beginnings:
             case "pop", [cst.Integer("0")]:
                 return frozenset(_without_first(state) for state in states)
         return _UNCLEAR
+
+
+_READING = frozenset(
+    "len list tuple enumerate reversed range zip print sum min max isinstance str id type bool any all map".split()
+)
+_CHANGING = frozenset(
+    "append extend insert pop remove clear reverse sort add_module __setitem__".split()
+)
+
+
+def escapes(facts: Facts, name: str, node: cst.CSTNode) -> bool:
+    """Whether a line may fill a list in another way than by a statement: under another name, or in a function."""
+    own = name.startswith("self.")
+    if not facts.tree.has(node):
+        return bool(_named(facts, name, node))
+    for one in _named(facts, name, node):
+        if _is_let_go(facts, one, node):
+            return True
+    for arg in facts.tree.within(node, cst.Arg) if own else ():
+        if isinstance(arg.value, cst.Name) and arg.value.value == "self":
+            return True
+    return False
+
+
+def _named(facts: Facts, name: str, node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """Where a node names ``layers`` or ``self.layers``."""
+    if name.startswith("self."):
+        return [one for one in facts.tree.within(node, cst.Attribute) if syntax.code(one) == name]
+    found: list[cst.BaseExpression] = []
+    for one in facts.tree.within(node, cst.Name):
+        if one.value == name:
+            above = facts.tree.parent(one) if facts.tree.has(one) else None
+            if not isinstance(above, cst.Attribute) or above.attr is not one:
+                if not isinstance(above, cst.Arg) or above.keyword is not one:
+                    found.append(one)
+    return found
+
+
+def _is_let_go(
+    facts: Facts, node: cst.BaseExpression, line: cst.CSTNode, deep: bool = True
+) -> bool:
+    """Whether a list may be changed by what one of its names stands in; ``deep``: functions are looked into."""
+    if node is line:
+        return False  # ``for layer in layers``
+    above = facts.tree.parent(node)
+    match above:
+        case cst.Attribute():
+            call = facts.tree.parent(above)
+            called = isinstance(call, cst.Call) and call.func is above
+            if not called or above.attr.value not in _CHANGING:
+                return False
+            return not isinstance(facts.tree.parent(call), cst.Expr)
+        case cst.Arg(star="*"):
+            return False
+        case cst.Arg():
+            call = facts.tree.parent(above)
+            callee = facts.callee(call) or "" if isinstance(call, cst.Call) else ""
+            short = callee.removeprefix("builtins.")
+            return not (
+                callee.startswith("torch.nn.")
+                or short in _READING
+                or (deep and _only_reads(facts, call, above))
+            )
+        case cst.Assign():
+            return any(changed(facts, syntax.code(one.target)) for one in above.targets)
+        case cst.Subscript(value=value):
+            return value is not node
+        case cst.StarredElement() | cst.CompFor() | cst.BinaryOperation() | cst.Comparison():
+            return False
+        case cst.ComparisonTarget() | cst.Return() | cst.FormattedStringExpression():
+            return False
+        case cst.UnaryOperation() | cst.Assert():
+            return False
+    return True
+
+
+def _only_reads(facts: Facts, call: cst.Call, arg: cst.Arg) -> bool:
+    """Whether a function of the file only reads what it is handed there."""
+    info = facts.names.get(facts.callee(call) or "")
+    if info is None or not facts.tree.has(info.node) or arg.star:
+        return False
+    names = [one for one in info.params if one not in ("self", "cls")]
+    place = next(i for i, one in enumerate(call.args) if one is arg)
+    if arg.keyword is not None:
+        name = arg.keyword.value
+    elif any(one.star for one in call.args[:place]) or place >= len(names):
+        return False
+    else:
+        name = names[place]
+    body = info.node.body
+    within = (cst.Call, cst.AugAssign, cst.AssignTarget, cst.FunctionDef)
+    for one in facts.tree.within(body, *within):
+        if _changes(one, lambda node: isinstance(node, cst.Name) and node.value == name):
+            return False
+        if isinstance(one, cst.FunctionDef) and name in syntax.names(one):
+            return False
+    return not any(_is_let_go(facts, one, body, deep=False) for one in _named(facts, name, body))
+
+
+def changed(facts: Facts, name: str, but: FunctionInfo | None = None) -> bool:
+    """Whether a list is changed anywhere under a name, or, if it is an attribute, under a name of that attribute.
+
+    ``but``: a function that is not looked at.
+    """
+    last = name.rpartition(".")[2] if name.startswith("self.") else ""
+
+    def same(node: cst.CSTNode) -> bool:
+        if last:
+            return isinstance(node, cst.Attribute) and node.attr.value == last
+        return isinstance(node, cst.Name | cst.Attribute) and syntax.code(node) == name
+
+    for one in facts.tree.of_type(cst.Call, cst.AugAssign, cst.AssignTarget):
+        if but is not None and facts.tree.holds(but.node, one):
+            continue
+        if _changes(one, same):
+            return True
+    return False
+
+
+def _changes(node: cst.CSTNode, same: Callable[[cst.CSTNode], bool]) -> bool:
+    """Whether a call or an assignment puts something into a list, or takes it out."""
+    match node:
+        case cst.Call(cst.Attribute(value, cst.Name(method))):
+            return method in _CHANGING and same(value)
+        case cst.AugAssign(target):
+            return same(target)
+        case cst.AssignTarget(cst.Subscript(value)):
+            return same(value)
+    return False
 
 
 def _entries(elements: Sequence[cst.BaseElement]) -> Entries:

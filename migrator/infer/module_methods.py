@@ -15,7 +15,7 @@ from migrator.infer.construction import (
     as_parameter,
 )
 from migrator.infer.facts import Facts, FunctionInfo
-from migrator.infer.first import grown
+from migrator.infer.first import grown, inserted, with_item
 from migrator.infer.norms import MAYBE_AFFINE, surely_affine, tracking
 from migrator.infer.python import is_self
 from migrator.infer.signatures import Args
@@ -103,7 +103,10 @@ class ModuleMethods(Construction):
                 return k.NONE
             if isinstance(receiver, k.Module) and receiver.cls in CONTAINERS:
                 item = as_parameter(item) if receiver.cls in PARAMETERS else item
-                made = grown(receiver, item, _with_item(receiver.item, item))
+                joined = with_item(receiver.item, item)
+                made = grown(receiver, item, joined)
+                if name == "insert":
+                    made = inserted(receiver, args[0][1], item, joined)
                 self.bind_target(func.value, made)
                 note_kept(self.facts, self.function, node.args[-1].value)
                 return made if name != "insert" else k.UNKNOWN
@@ -128,14 +131,10 @@ class ModuleMethods(Construction):
                 if isinstance(key, k.Const) and self.owner is not None and is_self(func.value):
                     self.assign_attribute(str(key.value), args[1][1])
                 elif receiver.cls in CONTAINERS:
-                    new = _with_item(receiver.item, args[1][1])
+                    new = with_item(receiver.item, args[1][1])
                     self.bind_target(func.value, grown(receiver, args[1][1], new))
                 return k.NONE
         return None
-
-
-def _with_item(known: k.Kind | None, item: k.Kind) -> k.Kind:
-    return item if known is None or isinstance(known, k.Unknown) else k.join(known, item)
 
 
 def is_left_out(facts: Facts, function: FunctionInfo | None, node: cst.BaseExpression) -> bool:

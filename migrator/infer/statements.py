@@ -12,9 +12,10 @@ from migrator.assignments import bound
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
 from migrator.infer.calls import PARAMETER
-from migrator.infer.construction import CONTAINERS, PARAMETERS
+from migrator.infer.construction import CONTAINERS, PARAMETERS, makes_empty
 from migrator.infer.expressions import Env, Handlers
 from migrator.infer.facts import ClassInfo
+from migrator.infer.first import grown, with_item
 from migrator.infer.narrowing import Narrowing
 from migrator.infer.optional import fallback, imports_another, without
 from migrator.infer.python import is_self, widen
@@ -160,7 +161,7 @@ class Statements(Narrowing):
         if isinstance(target, (cst.Tuple, cst.List)) and isinstance(value, (cst.Tuple, cst.List)):
             for one, given in zip(target.elements, value.elements, strict=False):
                 self._note_empty(one.value, given.value)
-        elif isinstance(value, (cst.List, cst.Dict)) and not value.elements:
+        elif makes_empty(self.facts, value):
             if isinstance(target, cst.Name):
                 self._know(f"{target.value}{_EMPTY}", k.NONE)
             elif isinstance(target, cst.Attribute) and self.owner and is_self(target.value):
@@ -236,6 +237,8 @@ class Statements(Narrowing):
         kind = left if kept else self.binary(left, right, operator)
         if isinstance(right, k.Sequence) and f"{dotted(node.target)}{_EMPTY}" in self.env:
             kind = right if isinstance(left, k.Sequence) and left.type == right.type else kind
+        if isinstance(left, k.Module) and left.cls in CONTAINERS and operator == "Add":
+            kind = grown(left, k.element(right), with_item(left.item, k.element(right)))
         if not isinstance(node.target, cst.Subscript):
             self.bind_target(node.target, kind)
 

@@ -7,6 +7,7 @@ from functools import cache
 
 from migrator.infer import kinds as k
 from rules import definitions
+from rules.torch_members import members
 from rules.torch_names import table
 
 LAYERS = ("torch.nn.", "einops.layers.torch.", "timm_layers.")
@@ -186,6 +187,8 @@ def symbol(name: str) -> k.Kind:
         return k.Class(name)
     if definitions.ops(name) or name in table()["function"] or name in CHECKS:
         return k.Function(name)
+    if members(name) is not None:
+        return k.Namespace(name)  # ``torch.utils.model_zoo``, which torch itself imports on demand
     last = name.rpartition(".")[2]
     if last[:1].isupper():
         return k.Class(name)

@@ -25,6 +25,20 @@ def test_a_checkpoint_is_not_loaded_but_the_model_is_built() -> None:
     assert result.code.count("raise NotImplementedError(") == 2
 
 
+@pytest.mark.parametrize(
+    "head", ["import torch.utils.model_zoo as zoo\n", "from torch.utils import model_zoo as zoo\n"]
+)
+def test_the_model_zoo_is_a_module_whose_checkpoint_is_not_loaded(head: str) -> None:
+    result = convert(
+        head + HEAD + "        self.l = nn.Linear(2, 2)\n\n\n"
+        "def build(pretrained: bool = False):\n    m = M()\n    if pretrained:\n"
+        "        state = zoo.load_url('x', model_dir='.')\n        m.load_state_dict(state)\n"
+        "    return m\n"
+    )
+    assert result.complete
+    assert "torch.utils" not in result.code
+
+
 def test_reading_old_checkpoints_and_signatures_for_torchscript_go() -> None:
     made = body(
         HEAD + "\n    def _load_from_state_dict(self, state, prefix, *args):\n        pass\n\n"

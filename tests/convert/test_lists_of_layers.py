@@ -163,3 +163,50 @@ def test_what_a_local_list_collects_is_registered(lines: str) -> None:
 def test_what_nobody_registers_is_told(old: str, new: str) -> None:
     source = COLLECTED.replace(old, new).replace("LINES", "self.lateral = lateral[::-1]")
     assert "API008" in rules_of(source)
+
+
+HELPED = """
+import torch
+from torch import nn
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.size = 4
+
+        def inner(i):
+            unit = nn.Linear(4, 4)
+            self.add_module("unit_" + str(i), unit)
+            return unit
+
+        self.units = [inner(i) for i in range(3)]
+
+    def method(self, i, size=4):
+        unit = nn.Linear(size, size)
+        setattr(self, f"unit_{i}", unit)
+        return unit
+
+    def forward(self, x):
+        return torch.stack([unit(x) for unit in self.units]).sum(0)
+"""
+"""The units of a capsule."""
+
+
+@pytest.mark.parametrize("call", ["inner(i)", "self.method(i)", "self.method(i, 4)"])
+def test_a_helper_registers_what_it_makes(call: str) -> None:
+    check(HELPED.replace("inner(i) for", f"{call} for"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"unit_" + str(i)', '"unit"'),
+        ("return unit", "return nn.Linear(4, 4)"),
+        ("return unit", "unit = nn.Linear(4, 4)\n            return unit"),
+        ("range(3)", "[0, 0, 0]"),
+        ("inner(i) for", "inner(0) for"),
+        ("self.add_module", "if i > 1:\n                self.add_module"),
+    ],
+)
+def test_a_helper_that_may_leave_one_out_is_told(old: str, new: str) -> None:
+    assert "API008" in rules_of(HELPED.replace(old, new, 1))

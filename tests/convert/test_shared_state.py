@@ -398,3 +398,31 @@ def test_writes_to_buffers_that_are_called_like_views() -> None:
         np.testing.assert_allclose(port(X.numpy()), want, rtol=1e-6)
     for name, value in migrator.to_state_dict(port).items():
         np.testing.assert_array_equal(value, model.state_dict()[name].detach().numpy())
+
+
+SCHEDULE = """
+from functools import partial
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        betas = np.linspace(0.1, 0.4, 4)
+        made = partial(torch.FUNCTION, dtype=torch.float32)
+        for name, value in {"betas": betas, "alphas": np.cumprod(1 - betas)}.items():
+            self.register_buffer(name, made(value))
+        self.register_buffer("kept", made(betas))
+
+    def forward(self, x):
+        return x * self.betas + self.alphas + self.kept
+"""
+
+
+def test_a_function_with_bound_arguments_that_copies() -> None:
+    model, port, _ = both("import numpy as np\n" + SCHEDULE.replace("FUNCTION", "tensor"))
+    np.testing.assert_allclose(port(X.numpy()), model(X).numpy(), rtol=1e-6)
+
+
+def test_a_function_with_bound_arguments_that_may_share() -> None:
+    source = "import numpy as np\n" + SCHEDULE.replace("FUNCTION", "as_tensor")
+    assert "MUT001" in rules_of(source)

@@ -16,6 +16,7 @@ from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.unregistered import (
     holds_layers_of_any_class,
     is_collected,
+    is_made_as_child,
     is_registered,
 )
 from migrator.convert.passes.without_state import is_only_read, keeps_nothing
@@ -49,6 +50,7 @@ def plain_list(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> cst.Ass
             is_only_read(ctx, target.attr.value)
             and (
                 is_collected(ctx, owner, target.attr.value, node.value)
+                or is_made_as_child(ctx, owner, node.value)
                 or _holds_nothing(rw, node.value)
             )
         )

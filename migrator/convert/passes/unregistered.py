@@ -62,6 +62,63 @@ def is_collected(ctx: Context, owner: ClassInfo, name: str, value: cst.BaseExpre
     return begun == 1 and all(_is_read(ctx, one) for one in others)
 
 
+def is_made_as_child(ctx: Context, owner: ClassInfo, value: cst.BaseExpression) -> bool:
+    """``[self.make(i) for i in range(n)]`` with a helper that makes what it returns a child, by another name each time."""
+    match value:
+        case cst.ListComp(
+            cst.Call(func, args) as call,
+            cst.CompFor(cst.Name(number), cst.Call() as over, [], None, None),
+        ) if ctx.facts.callee(over) == "builtins.range":
+            helper = _helper(ctx, owner, func)
+        case _:
+            return False
+    if helper is None or any(one.star or one.keyword for one in args):
+        return False
+    params = [one.name.value for one in helper.params.params]
+    if isinstance(call.func, cst.Attribute):
+        params = params[1:]
+    given = dict(zip(params, (one.value for one in args), strict=False))
+    numbers = {p for p, one in given.items() if _is_name(one, number)}
+    return _returns_its_child(ctx, helper, numbers)
+
+
+def _helper(ctx: Context, owner: ClassInfo, func: cst.BaseExpression) -> cst.FunctionDef | None:
+    """The method of a class, or the function within its constructor, that a constructor calls."""
+    if isinstance(func, cst.Attribute) and _is_self(func.value):
+        info = owner.methods.get(func.attr.value)
+        others = [one for one in ctx.facts.classes.values() if func.attr.value in one.methods]
+        if info is None or len(others) != 1 or info.node.decorators:
+            return None
+        return info.node if _is_self(info.node.params.params[0].name) else None
+    init = owner.methods.get("__init__")
+    if init is None or not isinstance(func, cst.Name):
+        return None
+    inner = ctx.facts.tree.within(init.node.body, cst.FunctionDef)
+    found = [one for one in inner if one.name.value == func.value]
+    plain = len(found) == 1 and not found[0].decorators
+    return found[0] if plain and "self" not in syntax.names(found[0].params) else None
+
+
+def _returns_its_child(ctx: Context, helper: cst.FunctionDef, numbers: set[str]) -> bool:
+    """Whether a function only returns a module that it registered, under a name made of one of the numbers."""
+    tree, lines = ctx.facts.tree, helper.body.body
+    last = lines[-1].body[-1] if isinstance(lines[-1], cst.SimpleStatementLine) else None
+    made = last.value if isinstance(last, cst.Return) else None
+    if not isinstance(made, cst.Name) or len(list(tree.within(helper.body, cst.Return))) != 1:
+        return False
+    targets = tree.within(helper.body, cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For)
+    bound = [name for one in targets for name in syntax.names(one.target)]
+    if bound.count(made.value) != 1 or numbers & set(bound):
+        return False
+    for line in lines:
+        if not isinstance(line, cst.SimpleStatementLine):
+            continue
+        if made.value in _registered_names(cst.IndentedBlock([line])):
+            (call, *_) = tree.within(line, cst.Call)
+            return bool(numbers & set(syntax.names(call.args[-2].value)))
+    return False
+
+
 def _stays(ctx: Context, block: cst.IndentedBlock, line: cst.CSTNode, name: str) -> bool:
     """Whether what a line appends is what another line of the block registers, under a name that no other one gets."""
     lines = list(block.body)
