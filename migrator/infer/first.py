@@ -227,8 +227,7 @@ _KEPT = 3
 class Beginnings:
     """What a list may begin with where it is handed to a call: displays, what is appended, put in or taken away.
 
-    It is a local one, or one that a constructor keeps (``self.layers``). A loop is taken to run: one that runs no time
-    makes no layer.
+    It is a local one, or one that a constructor keeps (``self.layers``).
     """
 
     def __init__(
@@ -295,7 +294,7 @@ class Beginnings:
             begins |= current
         if stop and self.facts.tree.holds(node.body, self.call):
             return self._block(node.body, begins, stop=True)
-        return after, False
+        return after | states, False  # it may run no time
 
     def _is(self, node: cst.CSTNode) -> bool:
         return isinstance(node, cst.Name | cst.Attribute) and syntax.code(node) == self.name

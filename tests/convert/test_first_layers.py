@@ -176,6 +176,14 @@ def test_they_are_converted_where_nobody_reads_the_input_again(lines: str, call:
     check(_made(lines, call, "a * 2"))
 
 
+def test_a_loop_that_may_run_no_time() -> None:
+    """What stands behind it may then be first."""
+    lines = "ls = []\nfor i in range(times):\n    ls.append(nn.Linear(n, n))\nls.append(ACT)\nself.net = nn.Sequential(*ls)"
+    assert "MUT002" in rules_of(_made(lines, "self.net(x)", "a + x"))
+    check(_made(lines, "self.net(x)", "a * 2"))
+    check(_made(lines.replace("ACT", "nn.Linear(n, n)"), "self.net(x)", "a + x"))
+
+
 def test_what_is_put_behind_the_first_is_not_first() -> None:
     lines = "self.net = nn.Sequential(nn.Linear(n, n))\nself.net.insert(1, ACT)"
     check(_made(lines, "self.net(x)", "a + x"))
