@@ -20,6 +20,11 @@ class Stateless(nnx.Module):
         return self.function(*args, **kwargs)
 
 
+def as_layer(layer):
+    """What takes the place of a module: a function is held by one, as Flax tells once whether an attribute is a part."""
+    return Stateless(layer) if callable(layer) and not isinstance(layer, nnx.Module) else layer
+
+
 def is_identity_layer(layer):
     """Whether a layer is what ``nn.Identity`` became."""
     return isinstance(layer, Stateless) and layer.function is identity

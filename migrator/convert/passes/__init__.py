@@ -22,6 +22,7 @@ ORDER = (
     "truths_of_layers",
     "dtype_values",
     "block_masks",
+    "layers_by_table",
     "declared_later",
     "records",
     "lightning",
