@@ -401,9 +401,11 @@ class Beginnings:
             return _UNCLEAR
         if isinstance(index, cst.Index) and isinstance(index.value, cst.Integer):
             at = int(index.value.value)
+            states = states - {()}  # which would raise
             if all(len(state) > at for state in states):
                 return frozenset((*state[:at], value, *state[at + 1 :]) for state in states)
         if isinstance(index, cst.Index) and syntax.code(index.value) == "-1":
+            states = states - {()}
             return frozenset(
                 state if len(state) == _KEPT else (*state[:-1], value) for state in states
             )

@@ -182,6 +182,9 @@ def test_a_loop_that_may_run_no_time() -> None:
     assert "MUT002" in rules_of(_made(lines, "self.net(x)", "a + x"))
     check(_made(lines, "self.net(x)", "a * 2"))
     check(_made(lines.replace("ACT", "nn.Linear(n, n)"), "self.net(x)", "a + x"))
+    # of an empty list there is nothing to replace: it ran
+    lines = "ls = []\nfor i in range(times):\n    ls.append(ACT)\n    ls.append(nn.Linear(n, n))\nls[0] = nn.ReLU()"
+    check(_made(f"{lines}\nself.net = nn.Sequential(*ls)", "self.net(x)", "a + x"))
 
 
 def test_what_is_put_behind_the_first_is_not_first() -> None:

@@ -42,13 +42,15 @@ def made_by_table(rw: Rewriter, node: cst.Assign) -> Any:
 
 
 def _may_be_function(rw: Rewriter, value: cst.BaseExpression) -> bool:
-    """Whether a call of something that is no class by name may give a function in the output."""
+    """Whether a call of something that is no class by name may give a function in the output: ``act_layer()``."""
     ctx: Context = rw.ctx
     if not isinstance(value, cst.Call) or is_function(rw, value):
         return False
     kind, called = ctx.facts.kind(value), ctx.facts.kind(value.func)
-    if isinstance(called, k.Class) and isinstance(value.func, (cst.Name, cst.Attribute)):
-        return False
+    if isinstance(value.func, (cst.Name, cst.Attribute)):
+        sized = any(item.keyword is None for item in value.args)
+        if isinstance(called, k.Class) or sized:
+            return False  # what is told a size is a layer with parameters
     if isinstance(kind, k.Module):
         return any(map(becomes_function, kind.cls.split("|")))
     return isinstance(kind, k.Unknown)
