@@ -238,7 +238,8 @@ class Beginnings:
         kept = isinstance(value, cst.Attribute)
         self.keyed: dict[int, str] = {}
         """What the keys begin with under which a dict that was empty gets its entries, by the line that puts one."""
-        before = _UNCLEAR if kept else frozenset[Entries]({()})
+        handed = kept or self.name in syntax.parameters(function.node)
+        before = _UNCLEAR if handed else frozenset[Entries]({()})
         states, _ = self._block(function.node.body, before, stop=True)
         if kept and changed(facts, self.name, function):
             states = _UNCLEAR
@@ -571,7 +572,7 @@ def _with(states: States, entries: Entries) -> States:
 def _without_first(state: Entries) -> Entries:
     """What a list begins with when its first entry is gone; a list that was cut off goes on."""
     rest = state[1:]
-    return (*rest, None) if len(state) == _KEPT or not state else rest
+    return (*rest, None) if len(state) == _KEPT else rest
 
 
 def _has_else(node: cst.If) -> bool:
