@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -530,3 +531,37 @@ class Net(torch.nn.Module):
     got = port(*(jnp.asarray(one.numpy()) for one in (x, mask, labels)))
     for mine, want in zip(got, model(x, mask, labels), strict=True):
         np.testing.assert_allclose(mine, want.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+CHILDREN = """
+from torch import nn
+from transformers.activations import ACT2FN, get_activation
+
+
+class Net(nn.Module):
+    def __init__(self, name="relu2"):
+        super().__init__()
+        self.act1 = ACT2FN[name]
+        self.act2 = ACT2FN[name]
+        self.act3 = get_activation(name)
+
+    def forward(self, x):
+        for layer in self.children():
+            x = layer(x)
+        return x
+"""
+
+
+def test_each_reading_of_an_activation_is_a_module_of_its_own(tmp_path: Path) -> None:
+    """As in transformers; of one under three names torch's children() would give the first."""
+    (tmp_path / "net.py").write_text(CHILDREN)
+    result = convert_path([tmp_path / "net.py"], tmp_path / "out")
+    assert result.complete
+    code = (
+        "import jax.numpy as jnp; from flax import nnx; from net import Net;"
+        "print(Net(rngs=nnx.Rngs(0))(jnp.array([2.0, -1.0])))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path / "out", capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["[256.", "0.]"], done.stderr

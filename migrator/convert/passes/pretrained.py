@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import libcst as cst
 
 from migrator import syntax
@@ -11,6 +13,7 @@ from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.pretrained import BASE, OVERRIDES, READERS, SETTERS
+from migrator.source import dotted
 
 _MISSING = (
     "post_init init_weights initialize_weights tie_weights _tie_weights _tie_or_clone_weights "
@@ -186,22 +189,43 @@ def headed(rw: Rewriter, node: cst.ClassDef) -> None:
 
 
 @converts(cst.Subscript, when=lambda ctx: not ctx.words.isdisjoint(("ACT2FN", "ACT2CLS")))
-def activation(rw: Rewriter, node: cst.Subscript) -> None:
-    """``ACT2CLS["xielu"]``, which is written down.
+def activation(rw: Rewriter, node: cst.Subscript) -> Any:
+    """``ACT2CLS["xielu"]``, which is written down; ``ACT2FN["gelu"]`` → ``nnx.clone(ACT2FN["gelu"])`` among children.
+
+    In transformers each reading makes a new module, and of one that stands under two names torch's ``children()``
+    gives the first.
 
     Raises:
       Failure: it does not stand here.
     """
     asked = node.slice[0].slice
     if not isinstance(node.value, cst.Name) or not isinstance(asked, cst.Index):
-        return
+        return None
+    if node.value.value not in ("ACT2FN", "ACT2CLS"):
+        return None
     kind, key = rw.ctx.kind(node.value), asked.value
-    if node.value.value not in ("ACT2FN", "ACT2CLS") or not isinstance(kind, k.Mapping):
-        return
-    known = {name for name, _ in kind.items}
+    known = {name for name, _ in kind.items} if isinstance(kind, k.Mapping) else set()
     if known and isinstance(key, cst.SimpleString) and key.evaluated_value not in known:
         what = f"the activation {syntax.code(key)} of transformers is not converted"
         raise Failure(node, "API004", what, "write it into the file")
+    asking = ("activation", node)
+    if node.value.value != "ACT2FN" or not rw.ctx.traverses or asking in rw.ctx.asking:
+        return None
+    if not _is_known_table(rw):
+        return None
+    rw.ctx.helpers.use("nnx")
+    return cst.Call(syntax.parse("nnx.clone"), [cst.Arg(rw.visit_for(asking))])
+
+
+def _is_known_table(rw: Rewriter) -> bool:
+    """Whether ``ACT2FN`` is what stands in for that of transformers, and no table of the file's own."""
+    places = [
+        dotted(line.module) or ""
+        for line in rw.ctx.source.index.of_type(cst.ImportFrom)
+        if line.module is not None and not isinstance(line.names, cst.ImportStar)
+        if any(alias.evaluated_name == "ACT2FN" for alias in line.names)
+    ]
+    return any(map(_stands_in, places or [rw.ctx.source.module]))
 
 
 @converts(cst.ClassDef, when=lambda ctx: not OVERRIDES.isdisjoint(ctx.words))
