@@ -15,6 +15,7 @@ import torch
 from flax import nnx
 
 import migrator
+from tests.convert.programs import choices, lines_of
 from tests.convert.tools import HEADER
 
 MODULES = """
@@ -111,10 +112,6 @@ _THERE = frozenset(
 )
 
 
-def _choices(table: str) -> list[str]:
-    return [one.strip() for line in table.strip().splitlines() for one in line.split(" | ")]
-
-
 def _read(line: str) -> set[str]:
     """The attributes that a line needs to be there."""
     return set(re.findall(r"self\.(\w+)", re.sub(r"^self\.\w+ = ", "", line)))
@@ -130,11 +127,7 @@ def _made(line: str) -> set[str]:
 
 
 def _lines(line: str) -> list[str]:
-    found = []
-    for part in line.split(";"):
-        first, *inner = part.split(">") if ":>" in part else [part]
-        found += [first, *(f"    {one}" for one in inner)]
-    return [f"        {one}" for one in found]
+    return [f"        {one}" for one in lines_of(line)]
 
 
 def construction(seed: int) -> str:
@@ -143,21 +136,21 @@ def construction(seed: int) -> str:
     have = set(_THERE)
     init: list[str] = []
     for _ in range(dice.randint(2, 5)):
-        fitting = [one for one in _choices(INIT) if _read(one) <= have]
+        fitting = [one for one in choices(INIT) if _read(one) <= have]
         line = (
             "self.child = Child({t})" if not init and dice.random() < 0.7 else dice.choice(fitting)
         )
-        line = line.replace("{t}", dice.choice(_choices(GIVEN)))
+        line = line.replace("{t}", dice.choice(choices(GIVEN)))
         have |= _made(line)
         init.append(line)
     new = have - _THERE
-    reading = [one for one in _choices(FORWARD) if _read(one) <= have and _read(one) & new]
-    others = [one for one in _choices(FORWARD) if _read(one) <= have]
+    reading = [one for one in choices(FORWARD) if _read(one) <= have and _read(one) & new]
+    others = [one for one in choices(FORWARD) if _read(one) <= have]
     forward = dice.sample(reading, min(len(reading), dice.randint(1, 3)))
     for _ in range(dice.randint(0, 2)):
         forward.insert(dice.randint(0, len(forward)), dice.choice(others))
-    change = "\n".join(_lines(dice.choice(_choices(CHANGE)))).strip()
-    text = MODULES.replace("KEEP", dice.choice(_choices(KEEP))).replace("CHANGE", change)
+    change = "\n".join(_lines(dice.choice(choices(CHANGE)))).strip()
+    text = MODULES.replace("KEEP", dice.choice(choices(KEEP))).replace("CHANGE", change)
     text = text.replace("PERSISTENT", dice.choice(["", "", ", persistent=False"]))
     text = text.replace("INIT", "\n".join(x for line in init for x in _lines(line)))
     return text.replace("FORWARD", "\n".join(x for line in forward for x in _lines(line)))

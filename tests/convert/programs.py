@@ -225,8 +225,18 @@ w = self.shown;self.buf.add_(1);{v} = w | {v} = self.get();self.buf.add_(1)
 """
 
 
-def _choices(table: str) -> list[str]:
+def choices(table: str) -> list[str]:
+    """The lines of a table, of which several stand in one."""
     return [one.strip() for line in table.strip().splitlines() for one in line.split(" | ")]
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a choice: ``;`` ends one, ``:>`` begins a block."""
+    found = []
+    for part in text.split(";"):
+        first, *inner = part.split(">") if ":>" in part else [part]
+        found += [first, *(f"    {one}" for one in inner)]
+    return found
 
 
 def _shaped(table: str, shape: Shape) -> list[tuple[str, Shape]]:
@@ -241,7 +251,7 @@ def _shaped(table: str, shape: Shape) -> list[tuple[str, Shape]]:
             "flat": (math.prod(shape),),
             "T": shape[::-1],
         }[kind]
-        found += [(one, made) for one in _choices(rest)]
+        found += [(one, made) for one in choices(rest)]
     return found
 
 
@@ -273,7 +283,7 @@ class Program:
         for _ in range(5):
             other, one = self.simple(known)
             if one == shape:
-                form = self.dice.choice(_choices(TOGETHER))
+                form = self.dice.choice(choices(TOGETHER))
                 return form.replace("{e}", text).replace("{d}", other), shape
         return text, shape
 
@@ -293,7 +303,7 @@ class Program:
             found.append((f"torch.stack({name}).sum(0)", each))
         if self.module:
             found += _shaped(OF_MODULES, shape)
-            found += [(one, (4, 4)) for one in _choices(STATE)] + [("self.buf[0]", (4,))]
+            found += [(one, (4, 4)) for one in choices(STATE)] + [("self.buf[0]", (4,))]
             found += [("self.lin({v})", shape)] if shape[-1:] == (4,) else []
         text, made = self.dice.choice(found)
         return self.filled(text, known, v), made
@@ -303,19 +313,19 @@ class Program:
         v = self.pick(known)
         shape = known[v]
         square = shape == (4, 4)
-        found = _choices(WRITES)
+        found = choices(WRITES)
         if shape and shape[0] > 1:
-            found += _choices(WRITES_OF_ROWS)
+            found += choices(WRITES_OF_ROWS)
             found += ["{v}[0] = {t}", "{v}[0].copy_({t})"] if self.pick(known, shape[1:]) else []
-        found += _choices(WRITES_OF_FOUR_ROWS) if shape and shape[0] == 4 else []
-        found += _choices(WRITES_OF_SQUARES) if square else []
+        found += choices(WRITES_OF_FOUR_ROWS) if shape and shape[0] == 4 else []
+        found += choices(WRITES_OF_SQUARES) if square else []
         for name, each in self.lists:
-            table = _choices(WRITES_OF_LISTS)
+            table = choices(WRITES_OF_LISTS)
             fits = each == shape
             found += [one.replace("{l}", name) for one in table if fits or "{v}" not in one]
         if self.module:
-            found += _choices(WRITES_OF_STATE)
-            found += _choices(WRITES_OF_SQUARE_STATE) if square else []
+            found += choices(WRITES_OF_STATE)
+            found += choices(WRITES_OF_SQUARE_STATE) if square else []
             found += ["self.buf[0] = {v}"] if shape == (4,) else []
         return self.filled(self.dice.choice(found), known, v)
 
@@ -335,11 +345,7 @@ class Program:
             known[name] = shape
             return [f"{name} = {text}"]
         if chance < 0.80:
-            lines = []
-            for part in self.write(known).split(";"):
-                first, *inner = part.split(">") if ":>" in part else [part]
-                lines += [first, *(f"    {one}" for one in inner)]
-            return lines
+            return lines_of(self.write(known))
         if chance < 0.88 and depth:
             v = self.pick(known)
             name = f"l{len(self.lists) + 1}"

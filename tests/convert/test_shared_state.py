@@ -233,6 +233,8 @@ class Registers(nn.Module):
         ("self.a = Holds(v.clone())\nself.c = v", []),
         ("self.a = Hides(v)\nself.c = v", []),
         ("self.a = Holds(v)\nself.b = Hides(v.clone())\nself.b.other = self.a.table", ["MUT001"]),
+        ("self.a = Hides(v)\nself.a.hidden = self.kept", ["MUT001"]),
+        ("self.a = Holds(v)\nself.a.table = self.kept", []),
         # a method gives the buffer of another module
         ("self.a = Holds(v)\nself.c = self.a.get()", ["MUT001"]),
         ("self.a = Holds(v)\nself.c = self.a.copied()", []),

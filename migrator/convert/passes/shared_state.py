@@ -291,10 +291,8 @@ def another_name(rw: Rewriter, node: cst.Assign) -> None:
             return
         if layer_weight(ctx, target) is None and _is_given_anew(ctx, node, (target, node.value)):
             raise _second_name(node, target, "and one of the two is given a new value later")
-        if _is_plain_elsewhere(ctx, target, node.value):
-            raise _second_name(
-                node, target, "which another module keeps and torch does not save there"
-            )
+        if _is_saved_otherwise(ctx, target, node.value):
+            raise _second_name(node, target, "of which torch saves one")
         return
     if isinstance(node.value, cst.Call) and (
         makes_parameter(ctx, node.value) or not isinstance(ctx.kind(node.value), k.Tensor)
@@ -349,14 +347,16 @@ def _may_spell(node: cst.BaseExpression, name: str) -> bool:
     return name.startswith(begins) and name.endswith(ends)
 
 
-def _is_plain_elsewhere(ctx: Context, target: cst.Attribute, value: cst.Attribute) -> bool:
-    """``self.layer.table = self.table`` of a buffer, where the layer registers nothing of that name."""
+def _is_saved_otherwise(ctx: Context, target: cst.Attribute, value: cst.Attribute) -> bool:
+    """``self.layer.table = self.table`` of a buffer that torch saves under one of the two names alone."""
     kind, owner = ctx.kind(value), ctx.class_of(ctx.kind(target.value))
     kind = kind.inner if isinstance(kind, k.Optional) else kind
     if ctx.is_self(target.value) or not isinstance(kind, k.Tensor) or kind.role != "buffer":
         return False
     name = target.attr.value
-    return owner is not None and not any(_registers(one, name) for one in owner.lineage())
+    registered = owner is not None and any(_registers(one, name) for one in owner.lineage())
+    there = registered and is_loaded(ctx, name)
+    return owner is not None and there != is_loaded(ctx, value.attr.value)
 
 
 def _is_given_anew(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ...]) -> bool:
