@@ -373,6 +373,45 @@ def test_a_second_name_of_what_its_own_class_gives_anew_is_a_finding() -> None:
     assert "MUT001" in rules_of(source)
 
 
+GIVES_ANEW = """
+class Part(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("t", torch.zeros(4))
+
+    def forward(self, x):
+        NEW
+        return x * self.t
+
+
+class Apart(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.t = 1
+
+    def forward(self, x):
+        self.t = self.t + 1
+        return x * self.t
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part, self.apart = Part(), Apart()
+        self.register_buffer("b", torch.ones(4))
+        LINE
+
+    def forward(self, x):
+        return self.part(x) + self.b
+"""
+
+
+@pytest.mark.parametrize("line", ["self.part.t = self.b", "self.d = self.part.t"])
+@pytest.mark.parametrize(("new", "rules"), [("self.t = self.t + 1", ["MUT001"]), ("pass", [])])
+def test_a_second_name_of_what_a_part_gives_anew(line: str, new: str, rules: list[str]) -> None:
+    assert rules_of(GIVES_ANEW.replace("LINE", line).replace("NEW", new)) == rules
+
+
 CALLED_LIKE_VIEWS = """
 class M(nn.Module):
     def __init__(self):

@@ -362,7 +362,7 @@ def _is_saved_otherwise(ctx: Context, target: cst.Attribute, value: cst.Attribut
 def _is_given_anew(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ...]) -> bool:
     """Whether another statement assigns to one of these attributes, but for one that runs before."""
     assert ctx.frame is not None
-    paths, names = {syntax.code(one) for one in pair}, {one.attr.value for one in pair}
+    names = {one.attr.value for one in pair}
     body = ctx.frame.info.node.body
     before = True
     for other in ctx.source.index.of_type(cst.Assign):
@@ -371,9 +371,7 @@ def _is_given_anew(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ..
             target = one.target
             if not isinstance(target, cst.Attribute) or target.attr.value not in names:
                 continue
-            if ctx.is_self(target.value) and (
-                syntax.code(target) not in paths or _is_of_others(ctx, other, pair)
-            ):
+            if ctx.is_self(target.value) and not _is_of_one(ctx, other, target, pair):
                 continue
             if makes_parameter(ctx, other.value) or (before and ctx.facts.tree.holds(body, other)):
                 continue
@@ -381,19 +379,31 @@ def _is_given_anew(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ..
     return False
 
 
-def _is_of_others(ctx: Context, node: cst.Assign, pair: tuple[cst.Attribute, ...]) -> bool:
-    """Whether what a method gives to ``self`` is given to no instance that has one of these attributes.
+def _is_of_one(
+    ctx: Context, node: cst.Assign, target: cst.Attribute, pair: tuple[cst.Attribute, ...]
+) -> bool:
+    """Whether what a method gives to an attribute of ``self`` may be given to one of two attributes.
 
-    It is a method of a class that no instance is of: neither derives from the other, nor a third one from both."""
+    It is not where no instance is of both classes: neither derives from the other, nor a third one from both. Nor is it
+    in the constructor of another module, which has run."""
     around = ctx.facts.tree.around(node) if ctx.facts.tree.has(node) else ()
     within = next((one for one in reversed(around) if isinstance(one, cst.ClassDef)), None)
+    method = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
     every = ctx.facts.classes.values()
     found = next((one for one in every if one.node is within), None)
-    mine, theirs = ctx.owner, ctx.class_of(ctx.kind(pair[1].value))
-    if found is None or mine is None or theirs is None:
-        return False
-    lines = [one.lineage() for one in every]
-    return not any(found in line and one in line for line in lines for one in (mine, theirs))
+    for one in pair:
+        if one.attr.value != target.attr.value:
+            continue
+        own = ctx.is_self(one.value)
+        owner = ctx.owner if own else ctx.class_of(ctx.kind(one.value))
+        if found is None or owner is None:
+            if own or owner is not None:
+                return True
+            continue
+        built = not own and method is not None and method.name.value == "__init__"
+        if not built and any({found, owner} <= set(c.lineage()) for c in every):
+            return True
+    return False
 
 
 def _second_name(node: cst.Assign, target: cst.Attribute, why: str) -> Failure:
