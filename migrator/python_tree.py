@@ -51,3 +51,18 @@ def _with_those_below(found: list[ast.AST], apart: tuple[type, ...]) -> list[ast
             elif isinstance(value, of_type):
                 found.append(value)
     return found
+
+
+def bound(node: ast.AST) -> list[str]:
+    """The names that a node itself binds, those below it left out: a target, a definition, an argument, an import."""
+    if isinstance(node, ast.Name):
+        return [] if isinstance(node.ctx, ast.Load) else [node.id]
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return [alias.asname or alias.name.partition(".")[0] for alias in node.names]
+    if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+        return [node.name] if node.name else []
+    return []

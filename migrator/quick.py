@@ -323,11 +323,11 @@ def _converted(source: Path, name: str, directory: Path) -> tuple[Path, tuple[st
     conversion = whole = convert({})
     outside: list[str] = []
     text = read_text(source)
-    there = defined(text)
+    there = defined(text) or []
     if not conversion.complete and name in there:
         part = shaken(text, [name, *({INIT} & set(there))])
         conversion = convert({source: part})
-        if around := len(_left(whole)) - len(_left(conversion)):
+        if (around := len(_left(whole)) - len(_left(conversion))) > 0:
             outside.append(f"{around} place{'s' * (around > 1)} of its file outside it")
         lines = {finding.line for finding in _left(conversion) if finding.path == str(source)}
         if lines and len(lines) == len({(f.path, f.line) for f in _left(conversion)}):

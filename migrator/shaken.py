@@ -27,6 +27,10 @@ _MUTATING = frozenset(
     " update __setitem__".split()
 )
 _PLAIN_CALLS = frozenset({"device", "dtype", "float", "int", "bool", "str", "tuple", "len"})
+_PLAIN_DECORATORS = frozenset(
+    "abstractmethod autocast classmethod enable_grad inference_mode no_grad property staticmethod".split()
+)
+"""Decorators that do not hand the method to anybody."""
 _KEPT_CALLS = frozenset({"seed", "set_default_dtype", "set_default_tensor_type"})
 """Calls of libraries, made for what they change there, that decide what a model computes."""
 
@@ -55,12 +59,12 @@ def shaken(text: str, asked: Collection[str]) -> str:
     return without(text, file.tree, lambda node: node in kept, used)
 
 
-def defined(text: str) -> list[str]:
-    """The classes and functions at the top level of a file, in their order; none where Python cannot parse it."""
+def defined(text: str) -> list[str] | None:
+    """The classes and functions at the top level of a file, in their order; None where Python cannot parse it."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
-        return []
+        return None
     return list(dict.fromkeys(node.name for node in tree.body if isinstance(node, DEFINITIONS)))
 
 
@@ -70,22 +74,29 @@ def parted(paths: Iterable[str | Path]) -> tuple[list[Path], dict[Path, str]]:
     Raises:
       UserError: a part that is not in its file, or a path that is named whole and in part.
     """
-    named: list[Path] = []
+    whole: list[Path] = []
     parts: dict[Path, list[str]] = {}
     for one in paths:
-        place, _, names = str(one).rpartition(":")
-        if not place.endswith(".py") or not names:
-            named.append(Path(one))
+        place, _, given = str(one).rpartition(":")
+        if not place.endswith(".py"):
+            whole.append(Path(one))
             continue
-        path = Path(place)
-        named.append(path)
-        if not path.is_file():
-            continue  # ``discover`` says so
-        there = defined(read_text(path))
-        for name in filter(None, (name.strip() for name in names.split(","))):
-            if there and name not in there:
-                raise UserError(f"{place} has no {name!r}; it has {', '.join(there)}")
-            parts.setdefault(path, []).append(name)
+        names = [name for part in given.split(",") if (name := part.strip())]
+        if not names:
+            raise UserError(f"{one}: no name after the colon; write {place}:NAME")
+        parts.setdefault(Path(place), []).extend(names)
+    for path, names in parts.items():
+        above = {path.resolve(), *path.resolve().parents}
+        again = next((other for other in whole if other.resolve() in above), None)
+        if again is not None:
+            raise UserError(f"{path}:{','.join(names)}: {again} names the file whole; name it once")
+        there = defined(read_text(path)) if path.is_file() else None
+        unknown = next((name for name in names if there is not None and name not in there), None)
+        if unknown is not None:
+            offered = ", ".join(there or ()) or "no class or function"
+            raise UserError(f"{path} has no {unknown!r}; it has {offered}")
+    named = [*whole, *parts]
+    parts = {path: names for path, names in parts.items() if path.is_file()}
     return named, {path: shaken(read_text(path), names) for path, names in parts.items()}
 
 
@@ -138,7 +149,7 @@ def without_methods(text: str, lines: Collection[int]) -> tuple[str, list[str]] 
         return None
     while True:
         names = {m.name for m in going}
-        if any(m.decorator_list or m.name.startswith("__") or m.name == "forward" for m in going):
+        if any(_is_run(m) for m in going):
             return None
         more = {m for m in methods if m not in going and read[m] & names}
         if names & outer:
@@ -150,6 +161,14 @@ def without_methods(text: str, lines: Collection[int]) -> tuple[str, list[str]] 
     for method in going:
         _blank(left, *_span(method))
     return "".join(left), sorted(methods[m] for m in going)
+
+
+def _is_run(method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a method may run though nobody calls it by its name: ``forward``, ``__len__``, what a decorator takes."""
+    decorators = (d.func if isinstance(d, ast.Call) else d for d in method.decorator_list)
+    last = [d.attr if isinstance(d, ast.Attribute) else getattr(d, "id", "") for d in decorators]
+    hidden = method.name.startswith("__") or method.name == "forward"
+    return hidden or any(name not in _PLAIN_DECORATORS for name in last)
 
 
 def _mentioned(node: ast.AST, apart: Collection[ast.AST] = ()) -> set[str]:
@@ -197,7 +216,7 @@ class _File:
 
     @cached_property
     def imported(self) -> set[str]:
-        """The names that imports at the top level bind."""
+        """The names that imports at the top level bind, and perhaps other statements, too."""
         return {
             name for node in self.tree.body if isinstance(node, IMPORTS) for name in _binds(node)
         }
@@ -256,6 +275,7 @@ class _File:
         binds = {node: set(_binds(node)) for node in body}
         if not set(asked) <= {name for several in binds.values() for name in several}:
             return set()
+        rebound = {name for several in binds.values() for name in several}
         needed = set(asked)
         kept: set[ast.stmt] = set()
         while True:
@@ -271,7 +291,9 @@ class _File:
             kept |= more
             for node in more:
                 needed |= self.reads(node) | binds[node]
-            needed -= self.imported
+            needed -= (
+                self.imported - rebound
+            )  # ``checkpoint = partial(checkpoint, …)`` is needed, too
 
     def _changing(self, needed: set[str], body: Sequence[ast.stmt]) -> set[str]:
         """Functions and classes of the file that change what a needed name stands for when they are called."""
@@ -382,23 +404,9 @@ def _own(node: ast.stmt) -> Iterator[ast.stmt]:
 
 def _binds(node: ast.stmt) -> Iterator[str]:
     """The names of the file that a statement binds when it runs."""
-    if isinstance(node, IMPORTS):
-        yield from (bound(alias) for alias in node.names)
-        return
-    if isinstance(node, DEFINITIONS):
-        yield node.name
-        return
-    for one in python_tree.below(node, _SCOPES):
-        if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
-            yield one.id
-        elif isinstance(one, DEFINITIONS):
-            yield one.name
-        elif isinstance(one, IMPORTS):
-            yield from (bound(alias) for alias in one.names)
-        elif isinstance(one, ast.ExceptHandler) and one.name:
-            yield one.name
-        elif isinstance(one, (ast.MatchAs, ast.MatchStar)) and one.name:
-            yield one.name
+    whole = isinstance(node, (*DEFINITIONS, *IMPORTS))
+    for one in [node] if whole else python_tree.below(node, _SCOPES):
+        yield from python_tree.bound(one)
 
 
 def _declared(node: ast.stmt) -> set[str]:

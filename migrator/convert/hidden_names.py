@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 from migrator import python_tree
 from migrator.convert.context import Context
 
-WRITTEN = frozenset(
-    "abs all any bool complex dict enumerate float getattr hasattr int isinstance len list map max min print range"
-    " reversed round set slice sorted sum super tuple type zip".split()
-)
-"""Functions of Python that conversions call."""
+_OF_PYTHON = frozenset(dir(builtins))
 _RNGS = "rngs"
 """What constructors are handed, and hand on, in the output."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -26,7 +24,8 @@ def check_hidden(ctx: Context, code: str) -> None:
       code: the output.
     """
     libraries = {name for name in ctx.helpers.imports if name in ctx.helpers.bound}
-    risky = libraries | ((WRITTEN | {_RNGS}) & ctx.helpers.bound)
+    risky = libraries | ((_OF_PYTHON | {_RNGS}) & ctx.helpers.bound)
+    risky = {name for name in risky if name == _RNGS or re.search(rf"(?<![\w.]){name}[(.]", code)}
     if not risky or any(finding.blocks for finding in ctx.findings):
         return
     before, after = ast.parse(ctx.source.text), ast.parse(code)
@@ -55,24 +54,13 @@ def _bound_at_top(tree: ast.Module) -> set[str]:
     """The names that a file binds outside of functions and classes."""
     found: set[str] = set()
     for node in python_tree.below(tree, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)):
-        found |= set(_binds(node))
+        found |= set(python_tree.bound(node))
     return found
-
-
-def _binds(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-        yield node.name
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
 
 
 def _bound_in(node: ast.AST) -> set[str]:
     """The names that a function binds, itself or in functions within it."""
-    return {name for one in python_tree.walk(node)[1:] for name in _binds(one)}
+    return {name for one in python_tree.walk(node)[1:] for name in python_tree.bound(one)}
 
 
 def _units(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:

@@ -77,7 +77,7 @@ def test_names_that_hide_nothing(source: str, name: str) -> None:
     check(source.replace("NAME", name))
 
 
-@pytest.mark.parametrize("name", ["jnp", "sorted", "sum", "input", "abs"])
+@pytest.mark.parametrize("name", ["jnp", "sorted", "sum", "input", "abs", "id", "filter"])
 def test_functions_that_hide_nothing(name: str) -> None:
     check(TOP.replace("NAME", name))
 

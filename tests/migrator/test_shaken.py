@@ -197,6 +197,12 @@ HEAD = "import torch\nfrom torch import nn\nimport numpy as np\n"
             ["for i in range(3):\n    t += [i]"],
             ["for j in range(3):\n    k = j"],
         ),
+        # an import that another statement makes something else of
+        (
+            "from functools import partial\npool = 1\nnp = partial(np)\npartial = pool\ndef Net():\n    return np\n",
+            ["np = partial(np)"],
+            [],
+        ),
         # a local variable is no variable of the file
         (
             "x = open('f')\nopt = x\ndef Net(x):\n    opt = x\n    return opt\n",
@@ -277,6 +283,12 @@ def test_methods_that_do_not_convert_are_no_hindrance_to_the_rest(here: Path) ->
     result = migrate("verify", "lm.py:Net", "--input", "B,6")
     assert result.exit_code == 2
     assert "lm.py:Net does not convert whole" in result.stderr
+
+
+def test_a_method_under_no_grad_is_left_out() -> None:
+    text = "class A:\n    @torch.no_grad()\n    def generate(self): ...\n    @hook\n    def b(self): ...\n"
+    assert without_methods(text, {3})[1] == ["A.generate"]
+    assert without_methods(text, {5}) is None
 
 
 def test_methods_that_somebody_may_call_stay() -> None:
