@@ -117,6 +117,11 @@ def is_recomputed(facts: Facts, info: FunctionInfo) -> bool:
         return False
     if info.draws or info.generator or info.calls_unknown:
         return False
+    if facts.linked is not None and facts.linked.shared(info.name):
+        return False  # what other files do with it is not looked at
+    callers = [facts.tree.root if one is None else one.node for one in info.call_sites.values()]
+    if any(_writes(facts, caller) for caller in callers):
+        return False  # the next caller gets what this one has written
     if any(holds_tensor(facts, kind) for kind in info.params.values()):
         return False
     read = syntax.reads(info.node.body)
@@ -125,3 +130,16 @@ def is_recomputed(facts: Facts, info: FunctionInfo) -> bool:
     return not any(
         isinstance(one, cst.Attribute) and one.attr.value in _ASKED_FOR for one in facts.tree.nodes
     )
+
+
+def _writes(facts: Facts, node: cst.CSTNode) -> bool:
+    """Whether something in a function may write to a tensor in place, by its looks."""
+    for one in facts.tree.within(node, cst.AugAssign, cst.AssignTarget, cst.Call):
+        if isinstance(one, cst.Call):
+            called = one.func.attr.value if isinstance(one.func, cst.Attribute) else ""
+            given = {item.keyword.value for item in one.args if item.keyword is not None}
+            if (called.endswith("_") and not called.endswith("__")) or given & {"out", "inplace"}:
+                return True
+        elif isinstance(one, cst.AugAssign) or isinstance(one.target, cst.Subscript):
+            return True
+    return False

@@ -119,6 +119,14 @@ def test_what_a_call_has_for_itself_is_no_finding(lines: tuple[str, ...]) -> Non
     assert rules_of(net(*lines)) == []
 
 
+@pytest.mark.parametrize("write", ["t.add_(1)", "t += 1", "t[0] = 1", "torch.add(t, 1, out=t)"])
+def test_what_lru_cache_keeps_and_a_caller_writes_to_is_found(write: str) -> None:
+    """The next call gets what this one has written."""
+    made = f"@lru_cache\ndef table(n: int):\n    return {TABLE}\n"
+    source = net("t = table(n)", "x = x * t", write, "return x", before=f"\n\n{made}")
+    assert "TRC003" in rules_of(source)
+
+
 def test_what_lru_cache_keeps_is_computed_anew() -> None:
     made = f"@lru_cache(maxsize=None)\ndef table(n: int):\n    return {TABLE}\n"
     names = "@lru_cache\ndef names(n: int):\n    return [str(i) for i in range(n)]\n"
