@@ -81,8 +81,14 @@ def _uses(tree: ast.AST) -> Counter[str]:
     for node in python_tree.walk(tree):
         part = node.func if isinstance(node, ast.Call) else None
         part = node.value if isinstance(node, ast.Attribute) else part
-        if isinstance(part, ast.Name):
+        if isinstance(part, ast.Name) and not _is_of_a_value(node, part.id):
             found[part.id] += 1
         elif isinstance(node, ast.Name) and node.id == _RNGS:
             found[_RNGS] += 1
     return found
+
+
+def _is_of_a_value(node: ast.AST, name: str) -> bool:
+    """``input.shape``: what Python's own ``input`` does not have is asked of a value that is called so."""
+    own = getattr(builtins, name, None)
+    return own is not None and isinstance(node, ast.Attribute) and not hasattr(own, node.attr)

@@ -84,3 +84,21 @@ def test_functions_that_hide_nothing(name: str) -> None:
 
 def test_a_local_of_another_function() -> None:
     check(LOOP)
+
+
+@pytest.mark.parametrize("name", ["input", "max", "slice"])
+def test_what_python_s_own_does_not_have_is_asked_of_the_argument(name: str) -> None:
+    """``y.view_as(input)`` reads ``input.shape`` in the output."""
+    check(LIKE.replace("NAME", name))
+
+
+LIKE = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, NAME):
+        rows = NAME.shape[0]
+        return self.fc(NAME.view(rows, -1)).view_as(NAME)
+"""
