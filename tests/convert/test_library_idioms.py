@@ -386,6 +386,25 @@ def test_a_seed_around_a_model_is_left_out() -> None:
     assert convert("def seed_all(n: int):\n    torch.manual_seed(n)\n").complete
 
 
+def test_a_seed_that_several_models_keep_and_nobody_asks_for_is_left_out() -> None:
+    keeps = """
+class NAME(nn.Module):
+    def __init__(self, seed: int):
+        super().__init__()
+        self.seed = torch.manual_seed(seed)
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+    source = keeps.replace("NAME", "Actor") + keeps.replace("NAME", "Critic")
+    result = convert(source)
+    assert result.complete
+    assert "self.seed" not in result.code
+    assert rules_of(source + "\n\ndef seed_of(net):\n    return net.seed\n") == ["API001"] * 2
+    assert rules_of(source.replace("(seed)", "(seed); self.seed += 1", 1))
+
+
 def test_a_new_value_for_an_argument_of_a_layer() -> None:
     """It reaches the layer under the name that Flax reads, or it is a finding: never without an effect."""
     made = module(

@@ -72,7 +72,15 @@ def _is_asked_for(ctx: Context, node: cst.Assign) -> bool:
     if ctx.frame is None or isinstance(target, cst.Name):
         return sum(one.value == name.value for one in ctx.source.index.of_type(cst.Name)) > 1
     asked = sum(one.attr.value == name.value for one in ctx.source.index.of_type(cst.Attribute))
-    return asked > 1 or asked_by_text(ctx, name.value)
+    return asked > _given(ctx, name.value) or asked_by_text(ctx, name.value)
+
+
+def _given(ctx: Context, name: str) -> int:
+    """How often an attribute of that name is only written, by a plain assignment: several classes may keep their seed."""
+    targets = (
+        target.target for one in ctx.source.index.of_type(cst.Assign) for target in one.targets
+    )
+    return sum(isinstance(one, cst.Attribute) and one.attr.value == name for one in targets)
 
 
 _BY_TEXT = frozenset(
