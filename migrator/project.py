@@ -50,6 +50,8 @@ class Converted:
     code: str
     findings: tuple[Finding, ...]
     complete: bool
+    part: str = ""
+    """What of the file was asked for, where that is not all of it."""
 
     @cached_property
     def whole(self) -> list[str]:
@@ -57,7 +59,7 @@ class Converted:
         from migrator.shaken import whole
 
         lines = {finding.line for finding in self.findings if finding.blocks}
-        return whole(self.source, lines) if lines and not self.complete else []
+        return whole(self.part or self.source, lines) if lines and not self.complete else []
 
 
 @dataclass
@@ -399,7 +401,8 @@ def _convert_copies(
         done.files[i] = replace(one, file=origin, findings=findings)
         if one.file.path in copies.shortened:
             code = _GAP.sub("\n\n\n", one.code.strip("\n") + "\n")
-            done.files[i] = replace(done.files[i], source=read_text(origin.path), code=code)
+            text, part = read_text(origin.path), one.source
+            done.files[i] = replace(done.files[i], source=text, part=part, code=code)
     return done
 
 

@@ -112,14 +112,30 @@ def whole(text: str, lines: Collection[int]) -> list[str]:
         return []
     if file.by_name:
         return []
+    imports = [node for node in file.tree.body if isinstance(node, IMPORTS)]
+    absent = {name for node in imports for name in _absent(node, lines)}
+    if not all(any(_is_on(node, [line]) for node in file.tree.body) for line in lines):
+        return []  # it is about the file, not about a statement of it
     found = []
     for node in file.tree.body:
         if not isinstance(node, ast.ClassDef) or not file.has_forward(node):
             continue
-        spans = [_span(one) for one in file.needed_by([node.name])]
-        if not any(first <= line <= last for first, last in spans for line in lines):
+        needed = file.needed_by([node.name])
+        if not any(_is_on(one, lines) or file.reads(one) & absent for one in needed):
             found.append(node.name)
     return found
+
+
+def _absent(node: ast.Import | ast.ImportFrom, lines: Collection[int]) -> Iterator[str]:
+    """The names that an import binds on some lines; on its first one stands where all come from."""
+    for one in node.names:
+        if node.lineno in lines or set(range(one.lineno, (one.end_lineno or 0) + 1)) & set(lines):
+            yield bound(one)
+
+
+def _is_on(node: ast.stmt, lines: Collection[int]) -> bool:
+    first, last = _span(node)
+    return any(first <= line <= last for line in lines)
 
 
 def without_methods(text: str, lines: Collection[int]) -> tuple[str, list[str]] | None:

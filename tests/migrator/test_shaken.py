@@ -245,6 +245,45 @@ def test_models_that_need_nothing_of_some_lines() -> None:
     assert whole(text, {2}) == []
 
 
+def test_models_that_read_what_an_import_on_some_line_does_not_bring() -> None:
+    text = (
+        "import torch\nimport far\nfrom near import (\n    one,\n    two,\n)\n\n\n"
+        "class A(torch.nn.Module):\n    def forward(self): ...\n"
+        "    def step(self):\n        return far.step(self)\n"
+        "class B(torch.nn.Module):\n    def forward(self):\n        return two()\n"
+        "def help():\n    return one()\n"
+        "class C(torch.nn.Module):\n    def forward(self):\n        return help()\n"
+    )
+    assert whole(text, {2}) == ["B", "C"]
+    assert whole(text, {3}) == ["A"]
+    assert whole(text, {4}) == ["A", "B"]
+    assert whole(text, {5}) == ["A", "C"]
+    assert whole(text, {1}) == []
+    assert whole(text, {7}) == []  # about the file, not about a statement
+
+
+def test_only_what_was_asked_for_is_said_to_convert_by_itself(here: Path) -> None:
+    lost = "import torchdiffeq\n" + TRAIN.replace('"""Trains a net."""\n', "") + OTHER
+    (here / "train.py").write_text(lost)
+    result = migrate("convert", "train.py:Ode", "-o", "out", "--format", "json")
+    assert result.exit_code == 1
+    (file,) = json.loads(result.stdout)["files"]
+    assert file["whole"] == []
+    result = migrate("convert", "train.py", "--dry-run", "--format", "json")
+    (file,) = json.loads(result.stdout)["files"]
+    assert file["whole"] == ["Net"]
+
+
+OTHER = """
+
+class Ode(nn.Module):
+    def forward(self, x):
+        return x
+
+    def run(self, x, t):
+        return torchdiffeq.odeint(self, x, t)
+"""
+
 LM = """import torch
 from torch import nn
 
