@@ -22,3 +22,12 @@ def number(x):
     """The Python number that an array of one element holds; while JAX traces, the element without its gradient."""
     x = jnp.reshape(x, ())
     return lax.stop_gradient(x) if isinstance(x, jax.core.Tracer) else x.item()
+
+
+def float_number(x):
+    """What Python's ``float`` makes of an array of one element; while JAX traces, an array without its gradient."""
+    x = jnp.reshape(x, ())
+    if not isinstance(x, jax.core.Tracer):
+        return float(x)
+    x = lax.stop_gradient(x)
+    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.float32)

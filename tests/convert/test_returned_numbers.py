@@ -12,6 +12,10 @@ import migrator
 from tests.convert.tools import HEADER, loaded, rules_of
 
 SOURCE = """
+def n(x: torch.Tensor):
+    return (x > 0).sum() if len(x) > 1 else x.sum()
+
+
 def f(x: torch.Tensor, y: torch.Tensor):
     loss = 0
     BEFORE
@@ -46,6 +50,12 @@ WAYS = {
     "name": ("pass", "last = part.item()", "loss, last"),
     "in place": ("pass", "pass", "loss, [part.item(), (float(part.float()),)]"),
     "counts": ("pass", "pass", "loss, (x > 0).sum().item()"),
+    "floats of any dtype": (
+        "pass",
+        "pass",
+        "loss, {'last': float(part.detach()), 'n': float(n(x))}",
+    ),
+    "floats of counts": ("pass", "pass", "loss, float((x > 0).sum()), float(x.sum() > 1)"),
 }
 CALL = "return f(x, y)"
 

@@ -40,7 +40,7 @@ def returned_numbers(ctx: Context) -> dict[cst.CSTNode, cst.BaseExpression]:
 
 
 def _taken_out(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
-    """``x`` of ``x.item()``, and of ``float(x)`` where it is of floats."""
+    """``x`` of ``x.item()`` and of ``float(x)``."""
     if not isinstance(node, cst.Call):
         return None
     name = ctx.facts.callee(node)
@@ -49,7 +49,7 @@ def _taken_out(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     if name != "builtins.float" or len(node.args) != 1 or node.args[0].keyword or node.args[0].star:
         return None
     kind = ctx.facts.kind(node.args[0].value)
-    return node.args[0].value if isinstance(kind, k.Tensor) and kind.dtype == "float" else None
+    return node.args[0].value if isinstance(kind, k.Tensor) else None
 
 
 def _only_returned(ctx: Context, node: cst.CSTNode) -> bool:
@@ -260,9 +260,13 @@ def _only_goes_on(ctx: Context, caller: FunctionInfo, name: cst.Name) -> bool:
 
 @converts(cst.Call, when=lambda ctx: bool(returned_numbers(ctx)))
 def number(rw: Rewriter, node: cst.Call) -> Any:
-    """``r_loss.item()`` → ``number(r_loss)``."""
+    """``r_loss.item()`` → ``number(r_loss)``; ``float(correct)`` → ``float_number(correct)``, which may be of integers."""
     tensor = returned_numbers(rw.ctx).get(node)
     if tensor is None:
         return None
-    name = rw.ctx.helpers.need(module_file("rules.compat.numbers"), "number")
+    kind = rw.ctx.facts.kind(tensor)
+    real = isinstance(kind, k.Tensor) and kind.dtype == "float"
+    made = real or rw.ctx.facts.callee(node) == "Tensor.item"
+    helper = "number" if made else "float_number"
+    name = rw.ctx.helpers.need(module_file("rules.compat.numbers"), helper)
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(tensor))])
