@@ -224,7 +224,9 @@ class RngPlan:
     def stores_first(self, info: ClassInfo) -> bool:
         """Whether what a class inherits from may ask for the stored generator while it is constructed itself."""
         own = [m for m in info.methods.values() if self.how(m) == "self" and m.short != "forward"]
-        return any(m.short in parent.methods for m in own for parent in info.lineage()[1:])
+        parents = info.lineage()[1:]
+        left = {name for parent in parents for name in _asked_of_heirs(parent)}
+        return any(m.short in left or any(m.short in p.methods for p in parents) for m in own)
 
     def stores(self, info: ClassInfo) -> bool:
         """Whether a module must keep its generator for the methods of its forward pass."""
@@ -254,6 +256,16 @@ class RngPlan:
         """Whether a constructor of a module may run a method, whatever else does."""
         settled = function.settled
         return settled.early if settled is not None else function in self._early
+
+
+def _asked_of_heirs(info: ClassInfo) -> set[str]:
+    """The attributes of ``self`` that the methods of a class name: those it lacks may be methods of what derives from it."""
+    return {
+        one.attr.value
+        for method in info.methods.values()
+        for one in syntax.walk(method.node)
+        if isinstance(one, cst.Attribute) and syntax.names(one.value) == {"self": 1}
+    }
 
 
 _BUILDS = re.compile(

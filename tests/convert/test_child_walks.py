@@ -156,3 +156,21 @@ def test_children_of_what_derives_from_a_dict_of_modules() -> None:
 )
 def test_a_dict_of_modules_that_may_have_other_children(hint: str, more: str) -> None:
     assert "API007" in rules_of(GETTER.format(hint=hint, more=more))
+
+
+def test_the_number_of_children_one_of_which_has_two_names() -> None:
+    check(
+        """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.other = nn.Linear(4, 4)
+        self.alias = self.first
+
+    def forward(self, x):
+        for layer in self.children():
+            x = layer(x)
+        return self.alias(x) + sum(1 for _ in self.children())
+"""
+    )

@@ -94,3 +94,25 @@ class M(nn.Module):
     assert [one.rule for one in result.findings if one.blocks] == ["MUT001"]
     check(source.format(made="drop", read="x"))
     check(source.format(made="norm", read="y"))
+
+
+def test_parts_made_in_a_method_that_only_the_heir_has() -> None:
+    code = check(
+        """
+class Base(nn.Module):
+    def __init__(self, width=4, **options):
+        super().__init__()
+        self.make(width, **options)
+
+    def forward(self, x):
+        return self.run(x)
+
+class M(Base):
+    def make(self, width, bias=True):
+        self.fc = nn.Linear(width, width, bias=bias)
+
+    def run(self, x):
+        return self.fc(x)
+"""
+    )
+    assert code.index("self.rngs = rngs") < code.index("super().__init__(*args")
