@@ -153,6 +153,8 @@ class Definitions(Statements):
     def _class_body(self, info: ClassInfo, node: cst.ClassDef) -> None:
         saved, outer = dict(self.env), self.owner
         self.owner = info
+        # what stands in the body of one is an object of the class, not the number or text written there
+        enumerated = [syntax.code(base.value).split(".")[-1] for base in node.bases] == ["Enum"]
         for statement in node.body.body:
             if isinstance(statement, cst.FunctionDef):
                 for decorator in statement.decorators:
@@ -174,7 +176,10 @@ class Definitions(Statements):
                 given = _names_given(statement)  # as what a global of the same name is, perhaps
                 for name, kind in self.env.items():
                     if "." not in name and (name in given or before.get(name) != kind):
-                        info.statics[name] = k.replaceable(widen(kind))
+                        member = enumerated and not name.startswith("_")
+                        info.statics[name] = (
+                            k.Other(info.name) if member else k.replaceable(widen(kind))
+                        )
         self.env, self.owner = saved, outer
 
     def _asked_by(self, decorator: cst.BaseExpression) -> bool:

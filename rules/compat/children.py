@@ -81,7 +81,9 @@ def child_order(module):
 def ordered_named_children(module):
     """Yield (name, child) in the order that the constructor noted."""
     every = [(n, c) for n, c in named_layers(module) if isinstance(c, nnx.Pytree)]
-    found = dict(every)  # the names of a child that has two are sorted by now: any of them may be the first
+    found = dict(
+        every
+    )  # the names of a child that has two are sorted by now: any of them may be the first
     noted = {id(found[name]) for name in module._child_order if name in found}
     if set(module._child_order) - set(found) or noted != {id(child) for _, child in every}:
         raise RuntimeError("children came or went after the module was built")

@@ -53,3 +53,23 @@ def test_it_is_said_to_be_static() -> None:
     assert "@staticmethod\n    def std(x):" in code
     assert "@staticmethod\n    def masked(y, value):" in code
     assert "@staticmethod\n    def own(" not in code
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "self.kind = Kind.WIDE; self.part = self.kind.layer()",
+        "self.part = Kind.WIDE.layer()",
+        "self.part = [one.layer() for one in Kind][0]",
+    ],
+)
+def test_parts_made_by_a_method_of_an_enumeration(made: str) -> None:
+    lines = "".join(f"        {line}\n" for line in made.split("; "))
+    check(
+        "from enum import Enum\n\n\n"
+        'class Kind(Enum):\n    WIDE = "wide"\n    NONE = "none"\n\n'
+        "    def layer(self):\n"
+        "        return nn.Linear(4, 4) if self is Kind.WIDE else nn.Identity()\n\n\n"
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        f"{lines}\n    def forward(self, x):\n        return self.part(x)\n"
+    )

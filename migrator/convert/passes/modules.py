@@ -318,14 +318,14 @@ def own(rw: Rewriter, node: cst.Call) -> Any:
 
 
 def _initialised(rw: Rewriter, node: cst.Call) -> cst.Call | None:
-    """``module.init_weights()`` of a module that is not known: its method may draw, as may any of another file's class."""
+    """``it.init_weights()`` of what is not known: a module's may draw, and any method of a plain or another file's class."""
     ctx = rw.ctx
     assert isinstance(node.func, cst.Attribute)
     name = node.func.attr.value
     methods = [
         info.methods.get(name)
         for info in ctx.facts.classes.values()
-        if (info.torch_base and name in INITIALISING) or info.settled is not None
+        if not info.torch_base or name in INITIALISING or info.settled is not None
     ]
     if not any(m is not None and ctx.plan.how(m) == "param" for m in methods):
         return None
