@@ -226,7 +226,10 @@ def _receivers(ctx: Context, node: cst.CSTNode) -> set[str]:
         if isinstance(parent, cst.Arg):
             call = around.pop()
             if not _begins_with(ctx, call, parent):
-                return {parent.keyword.value} if parent.keyword is not None else set()
+                taken = _taken_as(ctx, call, parent)
+                if not _may_give_back(ctx, call):
+                    return taken
+                return taken | _receivers(ctx, call)
             parent = call
         elif isinstance(parent, cst.Attribute) and node is not parent.attr:
             return set()
@@ -238,6 +241,33 @@ def _receivers(ctx: Context, node: cst.CSTNode) -> set[str]:
             return set()
         node = parent
     return set()
+
+
+def _taken_as(ctx: Context, call: cst.CSTNode, arg: cst.Arg) -> set[str]:
+    """The name of the parameter that an argument of a call is handed to, where the file says so."""
+    if arg.keyword is not None:
+        return {arg.keyword.value}
+    if not isinstance(call, cst.Call) or arg.star or not _is_nameless(ctx.facts.kind(call)):
+        return set()
+    before = call.args[: next(i for i, one in enumerate(call.args) if one is arg)]
+    if any(one.star for one in before):
+        return set()
+    found: set[str] = set()
+    for info in ctx.facts.functions.values():
+        if call in info.call_sites:
+            names = [one.name.value for one in info.node.params.params]
+            found |= set(names[len(before) + info.receivers :][:1])
+    return found
+
+
+def _may_give_back(ctx: Context, call: cst.CSTNode) -> bool:
+    """Whether a function of another file may give back what a call hands to it, called or not: nothing says what it gives."""
+    if not isinstance(call, cst.Call) or ctx.facts.linked is None:
+        return False
+    func = ctx.facts.kinds.get(call.func)
+    named = isinstance(func, k.Function) and not func.given and func.name
+    other = isinstance(func, k.Function) and ctx.facts.linked.shared(func.name)
+    return bool(named) and other and _is_nameless(ctx.facts.kind(call))
 
 
 def _out_of_lists(ctx: Context) -> set[str]:

@@ -173,3 +173,54 @@ def test_arguments_are_followed_by_name(line: str) -> None:
 def test_what_stands_behind_another_layer_writes_to_no_argument() -> None:
     text = "def run(fn):\n    pass\n\n\nrun(nn.Sequential(nn.Linear(4, 4), nn.ReLU(True)))\n"
     assert not _parameters(text)
+
+
+MAKERS = """
+from inspect import isfunction
+from torch import nn
+
+
+def relu(inplace=FLAG):
+    return lambda: nn.ReLU(inplace=inplace)
+
+
+def create(fn):
+    assert fn is not None
+    if isfunction(fn):
+        return fn()
+    if isinstance(fn, str):
+        raise ValueError(fn)
+    return fn
+"""
+ACTED = """
+from torch import nn
+IMPORT
+
+
+class Block(nn.Module):
+    def __init__(self, act=relu()):
+        super().__init__()
+        self.norm = None
+        self.act = create(act)
+
+    def forward(self, x):
+        x = x * 2
+        y = self.act(x)
+        return y + x
+"""
+
+
+def _blocking_of_acted(folder: Path, flag: str, apart: bool) -> list[str]:
+    makers = MAKERS.replace("FLAG", flag)
+    line = "from .acts import create, relu" if apart else makers
+    files = {"acts.py": makers, "net.py": ACTED.replace("IMPORT", line)}
+    return [one[:14] for one in blocking(convert(folder, files))]
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_function_that_gives_back_what_it_is_handed_called(tmp_path: Path, apart: bool) -> None:
+    assert _blocking_of_acted(tmp_path, "True", apart) == ["net.py: MUT002"]
+
+
+def test_a_function_that_gives_back_what_it_is_handed_and_told_not_to(tmp_path: Path) -> None:
+    assert _blocking_of_acted(tmp_path, "False", apart=True) == []
