@@ -201,11 +201,11 @@ class Block(nn.Module):
     def __init__(self, act=relu()):
         super().__init__()
         self.norm = None
-        self.act = create(act)
+        self.layer = create(act)
 
     def forward(self, x):
         x = x * 2
-        y = self.act(x)
+        y = self.layer(x)
         return y + x
 """
 
