@@ -289,9 +289,9 @@ class _File:
         """The statements that make some names what they are; none where one of them is nowhere made."""
         body = [n for n in self.tree.body if not isinstance(n, IMPORTS) and not _is_main(n)]
         binds = {node: set(_binds(node)) for node in body}
-        if not set(asked) <= {name for several in binds.values() for name in several}:
-            return set()
         rebound = {name for several in binds.values() for name in several}
+        if not set(asked) <= rebound:
+            return set()
         needed = set(asked)
         kept: set[ast.stmt] = set()
         while True:

@@ -262,12 +262,10 @@ def _taken_as(ctx: Context, call: cst.CSTNode, arg: cst.Arg) -> set[str]:
 
 def _may_give_back(ctx: Context, call: cst.CSTNode) -> bool:
     """Whether a function of another file may give back what a call hands to it, called or not: nothing says what it gives."""
-    if not isinstance(call, cst.Call) or ctx.facts.linked is None:
+    linked = ctx.facts.linked
+    if linked is None or not isinstance(call, cst.Call):
         return False
-    func = ctx.facts.kinds.get(call.func)
-    named = isinstance(func, k.Function) and not func.given and func.name
-    other = isinstance(func, k.Function) and ctx.facts.linked.shared(func.name)
-    return bool(named) and other and _is_nameless(ctx.facts.kind(call))
+    return linked.shared(ctx.facts.callee(call) or "") and _is_nameless(ctx.facts.kind(call))
 
 
 def _out_of_lists(ctx: Context) -> set[str]:

@@ -81,9 +81,7 @@ def child_order(module):
 def ordered_named_children(module):
     """Yield (name, child) in the order that the constructor noted."""
     every = [(n, c) for n, c in named_layers(module) if isinstance(c, nnx.Pytree)]
-    found = dict(
-        every
-    )  # the names of a child that has two are sorted by now: any of them may be the first
+    found = dict(every)  # of a child's two names either may come first: they are sorted by now
     noted = {id(found[name]) for name in module._child_order if name in found}
     if set(module._child_order) - set(found) or noted != {id(child) for _, child in every}:
         raise RuntimeError("children came or went after the module was built")
