@@ -135,9 +135,9 @@ class FlagWalk:
         return isinstance(self.kind(node), k.Tensor)
 
     def is_given_tensor(self, node: cst.CSTNode) -> bool:
-        """Whether an expression is a tensor, or a number by its hint that a traced call hands a tensor for."""
+        """Whether an expression is or may be a tensor, or a number by its hint that a traced call hands a tensor for."""
         info = self._functions[-1] if self._functions else None
-        return self.is_tensor(node) or (
+        return k.perhaps_tensor(self.kind(node)) is not None or (
             info is not None and handed_tensor(self.facts, info, node, self.is_traced)
         )
 

@@ -23,6 +23,11 @@ RECURRENT = frozenset(
 """Layers whose ``bias`` says whether they have any."""
 
 
+def _of_tensors(name: str) -> bool:
+    """Whether a tensor has an attribute that no Python number has."""
+    return tensor_attribute(name) and not any(hasattr(one, name) for one in (bool, float, complex))
+
+
 class Attributes(Expressions):
     """Adds attributes to the expression walk."""
 
@@ -31,6 +36,8 @@ class Attributes(Expressions):
         path = dotted(node)
         if path is not None and path in self.env:
             return self.env[path]
+        if isinstance(value, k.NumberOrTensor) and _of_tensors(node.attr.value):
+            value = self.facts.kinds[node.value] = value.tensor
         kind = self.attribute(value, node.attr.value)
         if type(kind) is k.Function and isinstance(value, k.Module):
             self._hand_on(kind)

@@ -284,6 +284,12 @@ class Expressions:
                     )
                 if operator == "Multiply":
                     return k.Sequence(k.element(one), type_name(one))
+        either = [k.perhaps_tensor(a), k.perhaps_tensor(b)]
+        if any(either) and all(
+            t or k.is_number(one) for t, one in zip(either, (a, b), strict=True)
+        ):
+            computed = self._tensor_operation(either[0] or a, either[1] or b, operator)
+            return k.NumberOrTensor(k.Tensor(computed.rank, None))
         x, y = k.scalar_type(a), k.scalar_type(b)
         if k.NUMPY in (a, b) and all(one == k.NUMPY or k.scalar_type(one) for one in (a, b)):
             return k.NUMPY  # np.arange(n) / n
@@ -297,7 +303,7 @@ class Expressions:
             return k.FLOAT if "float" in (x, y) else k.Scalar("number")
         return k.UNKNOWN
 
-    def _tensor_operation(self, a: k.Kind, b: k.Kind, operator: str) -> k.Kind:
+    def _tensor_operation(self, a: k.Kind, b: k.Kind, operator: str) -> k.Tensor:
         dtypes = []
         rank: int | None = -1
         for kind in (a, b):
@@ -404,6 +410,9 @@ class Expressions:
             ]
             if arrays:
                 return arrays[0]
+            found = [one for one in map(k.perhaps_tensor, inner) if one is not None]
+            if found:
+                return k.NumberOrTensor(k.Tensor(None, "bool"))
             # what is compared may be tensors, and the result a mask
             return k.UNKNOWN if k.UNKNOWN in inner else k.BOOL
         known = all(isinstance(kind, k.Tensor) or k.scalar_type(kind) for kind in inner)
@@ -465,6 +474,8 @@ class Expressions:
         value = self.eval(node.value)
         if isinstance(value, k.Optional):
             value = value.inner
+        if isinstance(value, k.NumberOrTensor):  # numbers have no items
+            value = self.facts.kinds[node.value] = value.tensor
         indices = []
         for element in node.slice:
             index = element.slice

@@ -31,6 +31,16 @@ class Tensor(Kind):
 
 
 @dataclass(frozen=True)
+class NumberOrTensor(Unknown):
+    """A Python number or a tensor, by the way that was taken: ``out`` after ``out = 0`` and ``out = out + f(x)`` in a loop.
+
+    Nothing is to be built on it but that what asks a tensor for its value may ask one here, and that it is the tensor
+    whose methods are called."""
+
+    tensor: Tensor = Tensor()
+
+
+@dataclass(frozen=True)
 class Const(Kind):
     """A Python scalar or None whose value is known."""
 
@@ -164,7 +174,7 @@ def _quick(kind: Any) -> None:
     del kind.__setattr__, kind.__delattr__
 
 
-for _kind in (Kind, *Kind.__subclasses__()):
+for _kind in (Kind, *Kind.__subclasses__(), NumberOrTensor):
     _quick(_kind)
 
 
@@ -208,14 +218,18 @@ def join(a: Kind, b: Kind) -> Kind:
     if a == b:
         return a
     if a == NONE:
-        return b if isinstance(b, (Optional, Unknown)) else Optional(b)
+        if isinstance(b, Unknown):
+            return UNKNOWN
+        return b if isinstance(b, Optional) else Optional(b)
     if b == NONE:
         return join(b, a)
     if isinstance(a, Optional) or isinstance(b, Optional):
         inner = join(
             a.inner if isinstance(a, Optional) else a, b.inner if isinstance(b, Optional) else b
         )
-        return inner if isinstance(inner, (Optional, Unknown)) else Optional(inner)
+        if isinstance(inner, Unknown):
+            return UNKNOWN
+        return inner if isinstance(inner, Optional) else Optional(inner)
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return Tensor(
             a.rank if a.rank == b.rank else None,
@@ -257,7 +271,26 @@ def join(a: Kind, b: Kind) -> Kind:
         return Class("", _classes(a.among or (a.name,), b.among or (b.name,)))
     if isinstance(a, (Function, Class)) and isinstance(b, (Function, Class)):
         return Function("")
+    tensors = [one for one in map(perhaps_tensor, (a, b)) if one is not None]
+    if tensors and all(perhaps_tensor(one) or is_number(one) for one in (a, b)):
+        other = tensors[-1]
+        same = tensors[0].rank == other.rank, tensors[0].dtype == other.dtype
+        return NumberOrTensor(
+            Tensor(other.rank if same[0] else None, other.dtype if same[1] else None)
+        )
     return UNKNOWN
+
+
+def perhaps_tensor(kind: Kind) -> Tensor | None:
+    """What is known of a value as the tensor that it is or may be; None for what is no tensor, or of which nothing is known."""
+    if isinstance(kind, NumberOrTensor):
+        return kind.tensor
+    return kind if isinstance(kind, Tensor) else None
+
+
+def is_number(kind: Kind) -> bool:
+    """Whether a kind is that of a Python number."""
+    return scalar_type(kind) in ("int", "float", "bool", "complex", "number")
 
 
 _MOST = 8

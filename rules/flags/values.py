@@ -296,11 +296,11 @@ def _call(node: cst.Call, ctx: FlagContext) -> Advice | None:
     if name == "builtins.bool":
         if guards(node, ctx) or starts(node, ctx.parents, ctx.kind):
             return None
-        if len(values) == 1 and ctx.is_tensor(values[0]):
+        if len(values) == 1 and ctx.is_given_tensor(values[0]):
             text = f"keep `{ctx.text(values[0])}` as an array and choose by jnp.where or lax.cond"
             return Advice(text, what="bool() asks for the value of a tensor")
         return None
-    if not any(ctx.is_tensor(v) for v in values) and not (
+    if not any(ctx.is_given_tensor(v) for v in values) and not (
         len(values) == 1 and holds_tensors(ctx.kind(values[0]))
     ):
         return None

@@ -49,7 +49,7 @@ def _taken_out(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     if name != "builtins.float" or len(node.args) != 1 or node.args[0].keyword or node.args[0].star:
         return None
     kind = ctx.facts.kind(node.args[0].value)
-    return node.args[0].value if isinstance(kind, k.Tensor) else None
+    return node.args[0].value if k.perhaps_tensor(kind) is not None else None
 
 
 def _only_returned(ctx: Context, node: cst.CSTNode) -> bool:
