@@ -44,7 +44,7 @@ def test_a_method_that_no_number_has_is_a_tensors(line: str) -> None:
     for run in (port, jax.jit(port)):
         pairs = zip(
             jax.tree.leaves(run(X.numpy())),
-            [one for one in _leaves(module(X))],
+            _leaves(module(X)),
             strict=True,
         )
         for found, expected in pairs:
