@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.facts import SettledFunction
+from migrator.infer.reached import asked_of_self
 
 
 class RngPlan:
@@ -73,7 +74,7 @@ class RngPlan:
                         if not self._is_init(callee):
                             self._needs.add(function)
                             changed = True
-        self._building = self._builders(functions)
+        self._building = self._builders(functions) | self._left_to_heirs(functions)
 
     def _take_around(self, functions: list[FunctionInfo]) -> bool:
         """Give what stands around a function that needs a generator one too; whether there was any without."""
@@ -182,6 +183,47 @@ class RngPlan:
         }
         return {f for f in methods if f.short in found}
 
+    def _left_to_heirs(self, functions: list[FunctionInfo]) -> set[FunctionInfo]:
+        """Methods that a base calls while it is constructed and does not have: ``self.build()``, called nowhere else."""
+        asking: dict[FunctionInfo, list[FunctionInfo]] = {}
+        for function in functions:
+            if self._is_method(function) and function.owner and function.short != "forward":
+                above = [
+                    c for c in function.owner.lineage()[1:] if c.method(function.short) is None
+                ]
+                asking[function] = [
+                    method
+                    for cls in above
+                    for method in cls.methods.values()
+                    if function.short in asked_of_self(self.facts, method)
+                ]
+        found = {
+            f
+            for f, bases in asking.items()
+            if bases and f not in self._init and all(map(self.builds_time, bases))
+        }
+        grown = True
+        while grown:
+            others = {
+                f
+                for f in found
+                if not found.union(self._init).issuperset(f.call_sites.values())
+                or self._is_named_elsewhere(
+                    f, [*asking[f], *(g for g in found if g.short == f.short)]
+                )
+            }
+            grown = bool(others)
+            found -= others
+        return found
+
+    def _is_named_elsewhere(self, function: FunctionInfo, within: list[FunctionInfo]) -> bool:
+        """Whether anything but some functions reads an attribute of a method's name."""
+        known = {id(n) for f in within if f.settled is None for n in syntax.walk(f.node)}
+        return any(
+            node.attr.value == function.short and id(node) not in known
+            for node in self.facts.tree.of_type(cst.Attribute)
+        )
+
     def _builders(self, functions: list[FunctionInfo]) -> set[FunctionInfo]:
         """Plain functions that return modules they build, and those that only such functions call."""
         plain = [f for f in functions if f.outer is None and not self._is_method(f)]
@@ -225,7 +267,7 @@ class RngPlan:
         """Whether what a class inherits from may ask for the stored generator while it is constructed itself."""
         own = [m for m in info.methods.values() if self.how(m) == "self" and m.short != "forward"]
         parents = info.lineage()[1:]
-        left = {name for parent in parents for name in _asked_of_heirs(parent)}
+        left = {name for parent in parents for name in _asked_of_heirs(self.facts, parent)}
         return any(m.short in left or any(m.short in p.methods for p in parents) for m in own)
 
     def stores(self, info: ClassInfo) -> bool:
@@ -258,11 +300,13 @@ class RngPlan:
         return settled.early if settled is not None else function in self._early
 
 
-def _asked_of_heirs(info: ClassInfo) -> set[str]:
+def _asked_of_heirs(facts: Facts, info: ClassInfo) -> set[str]:
     """The attributes of ``self`` that the methods of a class name: those it lacks may be methods of what derives from it."""
-    return {
+    found = {name for method in info.methods.values() for name in asked_of_self(facts, method)}
+    return found | {
         one.attr.value
         for method in info.methods.values()
+        if method.settled is None
         for one in syntax.walk(method.node)
         if isinstance(one, cst.Attribute) and syntax.names(one.value) == {"self": 1}
     }

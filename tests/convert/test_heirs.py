@@ -116,3 +116,28 @@ class M(Base):
 """
     )
     assert code.index("self.rngs = rngs") < code.index("super().__init__(*args")
+
+
+def test_a_tuple_of_parts_made_in_a_method_that_only_heirs_have() -> None:
+    source = """
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.make()
+
+class Middle(Base):
+    def make(self):
+        self.first = nn.Linear(4, 4)
+        self.other = nn.Linear(4, 4)
+        self.pair = (self.first, self.other)
+
+class M(Middle):
+    def make(self):
+        super().make()
+        self.third = nn.Linear(4, 4)
+        self.more = [("a", self.third)]
+
+    def forward(self, x):
+        return self.pair[0](x) + self.more[0][1](x)
+"""
+    assert "self.pair = Unregistered([self.first, self.other])" in check(source)

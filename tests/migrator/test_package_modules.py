@@ -88,6 +88,36 @@ def test_a_forward_that_a_module_of_another_file_inherits(tmp_path: Path) -> Non
     compare(tmp_path, {"mixin.py": MIXIN, "net.py": HEIR})
 
 
+ROOT = """
+from torch import nn
+
+
+class Root(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.make()
+"""
+LEFT = """
+from torch import nn
+
+from .root import Root
+
+
+class Net(Root):
+    def make(self):
+        self.first = nn.Linear(4, 4)
+        self.other = nn.Linear(4, 4)
+        self.pair = (self.first, self.other)
+
+    def forward(self, x):
+        return self.pair[0](x) + self.pair[1](x)
+"""
+
+
+def test_parts_made_in_a_method_that_a_base_of_another_file_calls(tmp_path: Path) -> None:
+    compare(tmp_path, {"root.py": ROOT, "net.py": LEFT})
+
+
 ASKED = """
 import torch
 
