@@ -164,7 +164,8 @@ class RngPlan:
             more -= {f for f in more if f.short == "__init__" or f in later}
             grown = bool(more - later)
             later |= more
-        return reached - later
+        handed = {f for f in reached if self._overridden(f) == "param"}
+        return reached - (later - handed)  # a base of another file hands its generator to those
 
     def _called_on_anything(self, methods: set[FunctionInfo]) -> set[FunctionInfo]:
         """Methods that have the name of one which is called on what is not known: nobody hands a generator over there."""
@@ -276,14 +277,25 @@ class RngPlan:
             return info.settled.stores
         return any(self.how(m) == "self" for m in info.methods.values())
 
+    def passed_over(self, info: ClassInfo) -> list[ClassInfo]:
+        """Modules among the bases of a class that get a constructor in Flax which does not run: ``Noise`` of ``M(Root, Noise)``."""
+        bases = [c for c in info.lineage()[1:] if c.torch_base]
+        first = next((c for c in bases if "__init__" in c.methods), None)
+        if first is None:
+            first = next((c for c in bases if c.asks_training or self.stores(c)), None)
+        runs = first.lineage() if first is not None else bases
+        return [c for c in bases if c not in runs and "__init__" not in c.methods]
+
     def keeps(self, info: ClassInfo) -> bool:
         """Whether the constructor of a class is where its generator is stored.
 
         What it inherits from may do so too late: once it has called the methods that the class overrides.
         """
-        parents = info.lineage()[1:]
-        if not self.stores(info) or not any(map(self.stores, parents)):
-            return self.stores(info)
+        passed = self.passed_over(info)
+        parents = [c for c in info.lineage()[1:] if c not in passed]
+        stores = self.stores(info) or any(map(self.stores, passed))
+        if not stores or not any(map(self.stores, parents)):
+            return stores
         own = {m.short for m in info.methods.values() if self.how(m) == "self"} - {"forward"}
         following = next((p for p in parents if "__init__" in p.methods), None)
         if following is not None and self.keeps(following):  # before it runs any, but for its bases

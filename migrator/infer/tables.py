@@ -15,6 +15,7 @@ from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
 from migrator.infer.facts import ClassInfo, Facts, FunctionInfo
 from migrator.infer.python import is_self
+from migrator.infer.reached import asked_of_self
 from migrator.infer.signatures import Args
 
 CREATING = frozenset("create make build get new".split())
@@ -84,11 +85,26 @@ def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -
         owner, asked = function.owner, node.attr.value
         if owner is None or owner.torch_base or not is_self(node.value):
             return False
+        if _of_forward(facts, function):
+            return False
         return asked not in owner.methods and not _is_of_library(owner, asked)
     if isinstance(node, cst.Call):
         name = facts.callee(node)
         return name is None or name in (*facts.names, "builtins.getattr")
     return isinstance(node, cst.Subscript)
+
+
+def _of_forward(facts: Facts, function: FunctionInfo) -> bool:
+    """Whether a method is part of the forward pass that a plain class has for modules: those compute with layers."""
+    owner = function.owner
+    pending = ["forward"] if owner is not None and "forward" in owner.methods else []
+    found: set[str] = set()
+    while pending and owner is not None:
+        name = pending.pop()
+        if name in owner.methods and name not in found:
+            found.add(name)
+            pending.extend(asked_of_self(facts, owner.methods[name]))
+    return function.short in found
 
 
 def _is_of_library(owner: ClassInfo, name: str) -> bool:

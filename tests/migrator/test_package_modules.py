@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from flax import nnx
 
@@ -116,6 +117,124 @@ class Net(Root):
 
 def test_parts_made_in_a_method_that_a_base_of_another_file_calls(tmp_path: Path) -> None:
     compare(tmp_path, {"root.py": ROOT, "net.py": LEFT})
+
+
+MAKES = """
+from torch import nn
+
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.make()
+
+    def make(self):
+        self.fc = nn.Linear(4, 4)
+"""
+OVERRIDES = """
+from torch import nn
+
+from .root import Base
+
+
+class Net(Base):
+    def make(self):
+        super().make()
+        self.more = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.more(self.fc(x))
+"""
+
+
+def test_a_method_that_overrides_and_runs_one_of_another_file(tmp_path: Path) -> None:
+    compare(tmp_path, {"root.py": MAKES, "net.py": OVERRIDES})
+
+
+TABLE = """
+from torch import nn
+
+REGISTRY = {}
+
+
+def register(cls):
+    REGISTRY[cls.__name__] = cls
+    return cls
+
+
+@register
+class Half(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) / 2
+
+
+class Steps:
+    def forward(self, x):
+        return self.after(self.first(x))
+
+    def after(self, x):
+        return self.second(x)
+"""
+TAKES = """
+from torch import nn
+
+from .table import REGISTRY, Steps
+
+
+class Net(Steps, nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = REGISTRY["Half"](4, 4)
+        self.second = nn.Linear(4, 3)
+"""
+
+
+def test_a_forward_pass_beside_a_table_of_classes_makes_no_layers(tmp_path: Path) -> None:
+    compare(tmp_path, {"table.py": TABLE, "net.py": TAKES})
+
+
+BANK = """
+from torch import nn
+
+
+class Bank(nn.ModuleList):
+    def __init__(self):
+        super().__init__([nn.Linear(4, 4) for _ in range(3)])
+
+
+def clones():
+    return nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+"""
+EDITS = """
+from torch import nn
+
+from .bank import Bank, clones
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bank = MADE
+        self.bank.pop(1)
+
+    def forward(self, x):
+        for layer in self.bank:
+            x = layer(x)
+        return x
+"""
+
+
+def test_layers_taken_out_of_a_list_of_a_class_of_another_file(tmp_path: Path) -> None:
+    compare(tmp_path, {"bank.py": BANK, "net.py": EDITS.replace("MADE", "Bank()")})
+
+
+@pytest.mark.parametrize("line", ["pop(1)", "insert(0, nn.Tanh())", "__delitem__(0)"])
+def test_layers_taken_out_of_a_list_that_another_file_makes(tmp_path: Path, line: str) -> None:
+    edits = EDITS.replace("pop(1)", line)
+    found = convert(tmp_path, {"bank.py": BANK, "net.py": edits.replace("MADE", "clones()")})
+    assert any("API007" in one for one in blocking(found))
+    own = edits.replace("MADE", "nn.ModuleList([*clones()])")
+    compare(tmp_path / "own", {"bank.py": BANK, "net.py": own})
 
 
 ASKED = """

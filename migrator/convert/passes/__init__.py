@@ -73,6 +73,7 @@ ORDER = (
     "lost_writes",
     "functions",
     "spread_layers",
+    "edited_elsewhere",
     "containers",
     "counted_parameters",
     "loops",

@@ -52,6 +52,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     _check_metaclass(ctx, info)
     _check_mixed_in(ctx, info)
     _check_behind(ctx, info)
+    _check_hidden(ctx, info)
     _check_dataclass(ctx, info)
     ctx.class_being_read = info
     named = [base for base in node.bases if not _is_protocol(ctx, info, base)]
@@ -214,6 +215,23 @@ def _check_behind(ctx: Context, info: ClassInfo) -> None:
         raise Failure(info.node.name, "API005", what, advice)
 
 
+def _check_hidden(ctx: Context, info: ClassInfo) -> None:
+    """``class M(Noise, Root)`` of modules: the constructor that Noise gets in Flax would run in place of that of Root."""
+    bases = info.lineage()[1:] if info.torch_base is not None and info.settled is None else ()
+    own = info.methods.get("__init__")
+    if own is not None and not ctx.facts.tree.naming(own.node, "super"):
+        return
+    for place, one in enumerate(bases):
+        if "__init__" in one.methods:
+            return
+        gets = one.torch_base is not None and one.method("__init__") is None
+        behind = [c for c in bases[place + 1 :] if "__init__" in c.methods and c.torch_base]
+        if gets and behind and needs_constructor(ctx, one):
+            what = f"{one.short} gets a constructor for its generator here, which runs in place of that of {behind[0].short}"
+            advice = f"derive from {behind[0].short} first"
+            raise Failure(info.node.name, "API005", what, advice)
+
+
 def is_mixed_in(ctx: Context, info: ClassInfo) -> bool:
     """Whether a class that is no module has a ``forward`` which modules may inherit."""
     own = info.methods
@@ -312,7 +330,7 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
             raise Failure(arg.value, *rw.ctx.blocked[arg.value])
         file = module_file("rules.compat.autograd")
         return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "Function")))
-    if name == "torch.nn.ModuleList" and _edited(rw):
+    if name == "torch.nn.ModuleList" and (_edited(rw) or _is_shared(rw.ctx)):
         file = module_file("rules.compat.containers")
         return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "ModuleList")))
     if name in _BASES:
@@ -373,6 +391,12 @@ def _check_names(rw: Rewriter, arg: cst.Arg) -> None:
         )
 
 
+def _is_shared(ctx: Context) -> bool:
+    """Whether another file reads the class at hand: it may take layers out of one."""
+    info, linked = ctx.class_being_read, ctx.facts.linked
+    return info is not None and linked is not None and linked.shared(info.name)
+
+
 def _edited(rw: Rewriter) -> bool:
     from migrator.convert.passes.containers import edited  # which is asked about nodes after this
 
@@ -390,11 +414,18 @@ def needs_constructor(ctx: Context, info: ClassInfo) -> bool:
     if needs_signature(info) is not None or _skips_bases(info):
         return True
     if info.method("__init__") is not None and "__init__" not in info.methods:
-        inherited = info.lineage()[1:]
-        return (info.asks_training and not any(c.asks_training for c in inherited)) or (
-            ctx.plan.keeps(info)
-        )
-    return info.asks_training or ctx.plan.stores(info) or info.name in ctx.class_values
+        return sets_mode(ctx, info) or ctx.plan.keeps(info)
+    if info.asks_training or ctx.plan.stores(info) or info.name in ctx.class_values:
+        return True
+    return any(c.asks_training or ctx.plan.stores(c) for c in ctx.plan.passed_over(info))
+
+
+def sets_mode(ctx: Context, info: ClassInfo) -> bool:
+    """Whether the constructor of a module is where it gets a mode: it asks for one, and no constructor before it does."""
+    passed = ctx.plan.passed_over(info)
+    before = [c for c in info.lineage()[1:] if c not in passed]
+    asks = any(c.asks_training for c in (info, *passed))
+    return asks and not any(c.asks_training for c in before)
 
 
 def ends_at_module(owner: ClassInfo) -> bool:
@@ -431,8 +462,7 @@ def takes_rngs(ctx: Context, info: ClassInfo) -> bool:
 def extra_lines(ctx: Context, info: ClassInfo) -> list[cst.BaseStatement]:
     """What a module's constructor sets up beyond the user's own statements."""
     lines = []
-    parents = info.lineage()[1:]
-    if info.asks_training and not any(p.asks_training for p in parents):
+    if sets_mode(ctx, info):
         lines.append("self.deterministic = False")
     if ctx.plan.keeps(info):
         lines.append("self.rngs = rngs")

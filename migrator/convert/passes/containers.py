@@ -26,7 +26,7 @@ NAMES = {
 _ITERATING = frozenset(
     "enumerate len zip reversed list iter tuple map filter any all sorted set".split()
 )
-_EDITING = ("insert", "pop", "__delitem__")
+EDITING = ("insert", "pop", "__delitem__")
 LIST_METHODS = frozenset("append extend insert pop".split())
 
 
@@ -141,7 +141,7 @@ def _is_named(rw: Rewriter, node: cst.BaseExpression) -> bool:
         ctx.named = {True: set(), False: set()}
         for assign in ctx.source.index.of_type(cst.Assign):
             name = last_name(assign.targets[0].target)
-            for call in _either(assign.value):
+            for call in either(assign.value):
                 if isinstance(call, cst.Call) and ctx.facts.callee(call) == "torch.nn.Sequential":
                     ctx.named[_has_names(rw, call, name)].add(name)
     name = last_name(node)
@@ -157,12 +157,12 @@ def _is_named(rw: Rewriter, node: cst.BaseExpression) -> bool:
 
 @converts(cst.Del)
 @converts(cst.Assign, targets=(cst.Subscript,))
-@converts(cst.Call, named=_EDITING)
+@converts(cst.Call, named=EDITING)
 def edited_class(rw: Rewriter, node: cst.Assign | cst.Del | cst.Call) -> None:
     """Raise a Failure where layers of an own class derived from Sequential are replaced or taken out by place."""
     owner, replaced = None, isinstance(node, cst.Assign)
     if isinstance(node, cst.Call):
-        if isinstance(node.func, cst.Attribute) and node.func.attr.value in _EDITING:
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in EDITING:
             owner = node.func.value
     else:
         target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
@@ -237,7 +237,7 @@ def is_made_sequential(rw: Rewriter, node: cst.BaseExpression) -> bool:
         one
         for assign in rw.ctx.source.index.of_type(cst.Assign)
         if last_name(assign.targets[0].target) == last_name(node)
-        for one in _either(assign.value)
+        for one in either(assign.value)
         if last_name(one) != last_name(node)  # ``self.net = net``
     ]
     return bool(made) and all(
@@ -305,7 +305,7 @@ def _edits(ctx: Context, node: cst.Call | cst.Del | cst.BinaryOperation) -> bool
         targets = [one.value if isinstance(one, cst.Element) else one for one in parts]
         return any(isinstance(t, cst.Subscript) and _is_list(ctx, t.value) for t in targets)
     func = node.func
-    if not isinstance(func, cst.Attribute) or func.attr.value not in _EDITING:
+    if not isinstance(func, cst.Attribute) or func.attr.value not in EDITING:
         return False
     return _is_list(ctx, func.value)
 
@@ -321,12 +321,12 @@ def _target(rw: Rewriter, node: cst.Call) -> str:
     """The last name of what a call is assigned to; empty when it is a part of something larger."""
     line = rw.ctx.statements[-1].node if rw.ctx.statements else None
     for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-        if isinstance(small, cst.Assign) and any(one is node for one in _either(small.value)):
+        if isinstance(small, cst.Assign) and any(one is node for one in either(small.value)):
             return last_name(small.targets[0].target)
     return ""
 
 
-def _either(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+def either(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
     """Both values of ``a if c else b``."""
     return (value.body, value.orelse) if isinstance(value, cst.IfExp) else (value,)
 
