@@ -154,7 +154,7 @@ class Definitions(Statements):
         saved, outer = dict(self.env), self.owner
         self.owner = info
         # what stands in the body of one is an object of the class, not the number or text written there
-        enumerated = [syntax.code(base.value).split(".")[-1] for base in node.bases] == ["Enum"]
+        enumerated = _enumerates(node)
         for statement in node.body.body:
             if isinstance(statement, cst.FunctionDef):
                 for decorator in statement.decorators:
@@ -421,6 +421,19 @@ def _ends(body: cst.BaseSuite) -> bool:
 def _nearest(first: str | None, then: str | None) -> str | None:
     """The layer of torch that two bases in turn are of: what only adds methods to a Module says nothing of it."""
     return then if first in (None, "torch.nn.Module") and then is not None else first
+
+
+def _enumerates(node: cst.ClassDef) -> bool:
+    """Whether the members of a class are objects of it: ``Enum``, ``IntEnum`` and ``(str, Enum)`` where it has methods.
+
+    Without any, those of the latter are as good as the numbers and texts that they are."""
+    bases = [syntax.code(base.value).split(".")[-1] for base in node.bases if base.keyword is None]
+    if bases == ["Enum"]:
+        return True
+    if not bases or bases[-1] not in ("Enum", "IntEnum", "StrEnum"):
+        return False
+    methods = [one.name.value for one in node.body.body if isinstance(one, cst.FunctionDef)]
+    return any(not name.startswith("__") for name in methods)
 
 
 def _method_name(node: cst.FunctionDef) -> str:

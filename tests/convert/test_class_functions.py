@@ -63,11 +63,13 @@ def test_it_is_said_to_be_static() -> None:
         "self.part = [one.layer() for one in Kind][0]",
     ],
 )
-def test_parts_made_by_a_method_of_an_enumeration(made: str) -> None:
+@pytest.mark.parametrize("base", ["Enum", "str, Enum", "enum.StrEnum"])
+def test_parts_made_by_a_method_of_an_enumeration(made: str, base: str) -> None:
     lines = "".join(f"        {line}\n" for line in made.split("; "))
     check(
-        "from enum import Enum\n\n\n"
-        'class Kind(Enum):\n    WIDE = "wide"\n    NONE = "none"\n\n'
+        "import enum\nfrom enum import Enum\n\n\n"
+        f"class Kind({base}):\n"
+        '    WIDE = "wide"\n    NONE = "none"\n\n'
         "    def layer(self):\n"
         "        return nn.Linear(4, 4) if self is Kind.WIDE else nn.Identity()\n\n\n"
         "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
