@@ -99,6 +99,8 @@ class Context:
         self.no_grad = 0
         self.gradient_if: list[cst.BaseExpression] = []
         self.edits_lists: bool | None = None
+        self.gone_over: dict[FunctionInfo, frozenset[str]] = {}
+        self.handed_sequentials: Any = None  # of migrator.convert.gone_over
         self.iterates_dicts: bool | None = None
         self.narrow: tuple[bool, ...] | None = None
         """Whether the file names a dtype of fewer digits than float32 and int32."""

@@ -125,6 +125,8 @@ class SettledFunction:
     """Of a method: the names of the methods that it calls of its own object."""
     by_row: bool = False
     """It gives a row for each of what it is given first (``migrator.convert.by_row``)."""
+    goes_over: frozenset[str] = frozenset()
+    """Parameters, and ``self.x``, whose items it takes (``migrator.convert.gone_over``)."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from migrator import syntax
 from migrator.convert.by_row import is_by_row
 from migrator.convert.children import is_named
 from migrator.convert.context import Context
+from migrator.convert.gone_over import goes_over
 from migrator.convert.kept import kept
 from migrator.convert.memory import aliases
 from migrator.convert.own_state import stored_arguments
@@ -140,6 +141,7 @@ class ForeignFunction(FunctionInfo):
             data["early"],
             frozenset(data["asks"]),
             data["by_row"],
+            frozenset(data["goes_over"]),
         )
         self.dirty = False
 
@@ -266,6 +268,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "mutates": sorted(ctx.mutated.get(info, ())),
         "asks": sorted(asked_of_self(ctx.facts, info)),
         "by_row": is_by_row(ctx, info),
+        "goes_over": sorted(goes_over(ctx, info)),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flax import nnx
 
 
-class Sequential(nnx.Module):
+class Sequential(nnx.Sequential):
     """Calls its layers in turn, each on the one value the last returned (a tuple stays a tuple)."""
 
     def __init__(self, *layers, rngs: nnx.Rngs | None = None):

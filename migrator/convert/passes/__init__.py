@@ -74,6 +74,7 @@ ORDER = (
     "functions",
     "spread_layers",
     "edited_elsewhere",
+    "gone_over",
     "containers",
     "counted_parameters",
     "loops",

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.children import gives_names, is_named, root_of
 from migrator.convert.context import Context, Failure
+from migrator.convert.gone_over import handed
 from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.first_kept import with_declarations
@@ -333,6 +334,9 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
     if name == "torch.nn.ModuleList" and (_edited(rw) or _is_shared(rw.ctx)):
         file = module_file("rules.compat.containers")
         return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "ModuleList")))
+    if name == "torch.nn.Sequential" and rw.ctx.class_being_read in handed(rw.ctx).classes:
+        file = module_file("rules.compat.containers")
+        return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "Sequential")))
     if name in _BASES:
         rw.ctx.helpers.use("nnx")
         return syntax.changed(arg, value=syntax.parse(_BASES[name]))

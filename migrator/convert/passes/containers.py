@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
+from migrator.convert.gone_over import handed
 from migrator.convert.kept_slices import is_kept, keeps_names
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -114,6 +115,9 @@ def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
         return syntax.changed(node, func=_helper(rw, "NamedSequential"), args=args)
     if edited(ctx):
         return syntax.changed(node, func=_helper(rw, "EditedSequential"), args=args)
+    over = handed(ctx)
+    if node in over.made or _target(rw, node) in over.names:
+        return syntax.changed(node, func=_helper(rw, "Sequential"), args=args)
     if any(_returns_tuple(rw, kind) for kind in kinds):
         return syntax.changed(node, func=_helper(rw, "Sequential"), args=args)
     return syntax.changed(node, func=syntax.parse("nnx.Sequential"), args=args)
