@@ -158,10 +158,12 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
                 f"write `{target.value} = {target.value} …` if `{other.value}` is to stay as it is",
             )
     info = innermost(ctx)
-    for one in (
-        sorted(memory) if forward_reaches(ctx, info) else ()
-    ):  # else often a width: `n *= ratio`
-        if one.startswith("attr:") and target.value in given:
+    reached = forward_reaches(ctx, info)  # else often a width: `n *= ratio`
+    for one in sorted(memory):
+        by_name = one.startswith("attr:getattr(self,") and not ctx.in_init  # perhaps a buffer
+        if not reached and not by_name:
+            continue
+        if one.startswith("attr:") and (by_name or target.value in given):
             what = f"`{target.value}` may be a tensor: writing it in place also changes `{one.removeprefix('attr:')}`"
             raise Failure(node, "MUT001", what, "assign the new value to the attribute")
         if one.startswith("param:"):

@@ -405,10 +405,7 @@ class Aliases:
             read = property_of(self.ctx, node)
             if read is not None:
                 return self._given_state(read, node)
-            owner = self.memory(node.value, state)
-            if is_new(owner):
-                return owner  # part of a value made here
-            return frozenset({f"attr:{syntax.code(node)}"})
+            return self._attribute(node.value, node, state)
         if isinstance(node, cst.Subscript):
             if not is_view_index(self.ctx, node):
                 return self._new()
@@ -424,7 +421,7 @@ class Aliases:
         if isinstance(node, cst.BooleanOperation):
             return self.memory(node.left, state) | self.memory(node.right, state)
         if isinstance(node, (cst.Tuple, cst.List, cst.Dict, cst.Set)):
-            return self._box() | together([self.memory(e.value, state) for e in node.elements])
+            return self._new("box") | together([self.memory(e.value, state) for e in node.elements])
         if isinstance(node, (cst.NamedExpr, cst.Await)):
             value = node.value if isinstance(node, cst.NamedExpr) else node.expression
             return self.memory(value, state)
@@ -443,7 +440,7 @@ class Aliases:
             again = (
                 frozenset() if each or not shared(memory, all_memory(state)) else frozenset({TWICE})
             )
-            return self._box() | memory | again
+            return self._new("box") | memory | again
         if isinstance(node, cst.Lambda):  # all that a call of it gives, but for what it is handed
             params = [p for p in syntax.children(node.params) if isinstance(p, cst.Param)]
             told = [(p.name.value, p.default) for p in params]
@@ -464,13 +461,13 @@ class Aliases:
         facts = aliases(self.ctx, info) if info.settled is None else None
         return returned_state(self.ctx, info, facts, node)
 
-    def _new(self) -> frozenset[str]:
-        self._fresh += 1
-        return frozenset({f"new:{self._fresh}"})
+    def _attribute(self, owner: cst.CSTNode, node: cst.CSTNode, state: State) -> frozenset[str]:
+        held = self.memory(owner, state)
+        return held if is_new(held) else frozenset({f"attr:{syntax.code(node)}"})  # held: made here
 
-    def _box(self) -> frozenset[str]:
+    def _new(self, what: str = "new") -> frozenset[str]:
         self._fresh += 1
-        return frozenset({f"box:{self._fresh}"})
+        return frozenset({f"{what}:{self._fresh}"})
 
     def _arguments(self, node: cst.Call, state: State) -> frozenset[str]:
         words = [a.keyword.value if a.keyword is not None else "" for a in node.args]
@@ -487,12 +484,14 @@ class Aliases:
         short = name.rpartition(".")[2]
         if name in COPIES or of_scipy(ctx, node):
             return self._new()
+        if name == "builtins.getattr" and node.args:
+            return self._attribute(node.args[0].value, node, state)
         out = [a.value for a in node.args if a.keyword is not None and a.keyword.value == "out"]
         if out and name.startswith("torch."):
             return self.memory(out[0], state)
         if isinstance(ctx.kind(node), k.Other) and name.startswith(DISTRIBUTIONS):
             # its parameters are what it is made with
-            return self._arguments(node, state) | self._box()
+            return self._arguments(node, state) | self._new("box")
         if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):
             if short in VIEWS or (short.endswith("_") and not short.endswith("__")):
                 overlap = {OVERLAP} if short in OVERLAPPING else set()
@@ -521,7 +520,7 @@ class Aliases:
         if name.startswith(PLAIN):
             return frozenset()
         if name in CONTAINERS:
-            arguments |= self._box()
+            arguments |= self._new("box")
         receiver: frozenset[str] = frozenset()
         if isinstance(node.func, cst.Attribute):
             # a layer that is an attribute gives memory of what it is handed, not of the module around it; the

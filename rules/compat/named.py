@@ -161,3 +161,12 @@ def set_attribute(holder, name, value):
 def held(value):
     """What an attribute holds: the array of a parameter or buffer, anything else as it is."""
     return value[...] if isinstance(value, nnx.Variable) else value
+
+
+def put(module, name, value):
+    """Give an attribute a value: its array of a parameter or buffer, anything else as it is."""
+    held = getattr(module, name, None)
+    if isinstance(held, nnx.Variable) and isinstance(value, jnp.ndarray):
+        held[...] = value
+    else:
+        setattr(module, name, value)

@@ -37,7 +37,7 @@ class BatchNorm(nnx.Module):
 
     def __call__(self, input):
         x = input.astype(jnp.promote_types(input.dtype, jnp.float32))
-        if self.use_running_average and self.track_running_stats:
+        if self.use_running_average and self.running_mean is not None:
             mean, var = self.running_mean[...], self.running_var[...]
         else:
             axes = (0, *range(2, x.ndim))
@@ -108,7 +108,7 @@ class InstanceNorm(BatchNorm):
         else:
             axes = tuple(range(2, x.ndim))
             mean, var = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
-            if self.track_running_stats:
+            if self.running_mean is not None:
                 self.update(mean.mean(0).ravel(), var.mean(0).ravel(), math.prod(x.shape[2:]))
         x = (x - mean) * lax.rsqrt(var + self.eps)
         if self.weight is not None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import torch
 
-from tests.convert.tools import check
+import migrator
+from tests.convert.tools import both, check, same
 
 PARTS = """
 class Own({base}):
@@ -66,3 +69,34 @@ def test_instance_norm_by_function() -> None:
     body = NORMALIZE.format(call="instance_norm")
     source = PARTS.format(base="nn.InstanceNorm1d", body=body, rest=", affine=True", args="3")
     check(source, True)
+
+
+SWITCHED = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.BatchNorm1d(3)
+        self.b = nn.InstanceNorm1d(3, track_running_stats=True)
+        self.a.track_running_stats = False
+        self.b.track_running_stats = False
+
+    def forward(self, x):
+        return self.b(self.a(x[None]) * 2)
+"""
+
+
+def test_tracking_that_is_switched_off_later_leaves_the_statistics() -> None:
+    """In evaluation a batch norm that has statistics uses them; an instance norm goes on to update its own."""
+    model, port, _ = both(SWITCHED)
+    model.b.running_mean += 1
+    model.a.running_mean += 1
+    migrator.load_state_dict(port, model.state_dict())
+    x = torch.linspace(-1, 1, 12).reshape(3, 4).numpy()
+    for mode in (False, True, False):
+        model.train(mode)
+        port.train() if mode else port.eval()
+        same(model, port, x)
+    state = migrator.to_state_dict(port)
+    for name, value in model.state_dict().items():
+        if "tracked" not in name:  # a counter of torch's that an instance norm never counts up
+            np.testing.assert_allclose(state[name], value.numpy(), rtol=1e-5)

@@ -31,6 +31,7 @@ ORDER = (
     "annotations",
     "recurrent_weights",
     "perhaps_layers",
+    "made_up_names",
     "pretrained",
     "loss_arguments",
     "layer_classes",

@@ -477,8 +477,12 @@ def target_of(rw: Rewriter, node: Any) -> Any:
     """An assignment target: what it hangs on is converted, it is not read itself."""
     if type(node) is cst.Attribute:
         from migrator.convert.passes.layer_classes import name_in_flax
+        from migrator.convert.passes.perhaps_layers import check_written
 
-        attr = syntax.changed(node.attr, value=name_in_flax(rw.ctx, node, written=True))
+        name = name_in_flax(rw.ctx, node, written=True)
+        if name == node.attr.value:
+            check_written(rw.ctx, node)
+        attr = syntax.changed(node.attr, value=name)
         value = syntax.fitted(node, "value", rw.visit(node.value))
         return syntax.changed(node, value=value, attr=attr)
     if isinstance(node, (cst.Tuple, cst.List)):

@@ -39,6 +39,16 @@ def argument(rw: Rewriter, node: cst.Attribute) -> Any:
     return None
 
 
+def check_written(ctx: Context, node: cst.Attribute) -> None:
+    """``self.drop.p = 0.5`` where that may be a layer: what it becomes would never look at its new attribute.
+
+    Raises:
+      Failure: one of the layers that it may be does not keep the argument under its name.
+    """
+    if node.attr.value in _arguments() and ctx.facts.tree.has(node):
+        _check(ctx, node, node.value, node.attr.value)
+
+
 @converts(cst.Call, called=("builtins.getattr", "builtins.hasattr"))
 def asked(rw: Rewriter, node: cst.Call) -> Any:
     """``getattr(self.act, "negative_slope", 0.01)``, ``hasattr(self.act, "negative_slope")``."""
@@ -59,7 +69,10 @@ def _check(ctx: Context, node: cst.CSTNode, owner: cst.BaseExpression, name: str
         return
     if not isinstance(kind, (k.Module, k.Unknown, k.Function)) or is_asked_for_class(ctx, owner):
         return
-    lost = sorted(one for one in _may_be(ctx, owner) if not keeps_argument(one, name))
+    layers = _may_be(ctx, owner) - {_ANY}
+    if not layers and isinstance(kind, k.Module) and isinstance(owner, cst.Name):
+        layers = _made_here(ctx) if name not in _WITHOUT_EFFECT else layers  # one of a walk: any
+    lost = sorted(one for one in layers if not keeps_argument(one, name))
     if lost:
         raise Failure(
             node,
@@ -67,6 +80,18 @@ def _check(ctx: Context, node: cst.CSTNode, owner: cst.BaseExpression, name: str
             f"`{name}` of {' and '.join(lost)} is not kept by what it becomes",
             "keep the argument in an attribute of its own, or hand it to the constructor",
         )
+
+
+_WITHOUT_EFFECT = frozenset({"inplace"})
+"""Arguments that change no number, so that it does not matter whether a walk over all modules finds them."""
+
+
+def _made_here(ctx: Context) -> set[str]:
+    """torch's layers that the file makes anywhere, which a walk over the modules may come to."""
+    calls = ctx.facts.tree.of_type(cst.Call)
+    kinds = [ctx.kind(one) for one in calls]
+    found = {one.cls for one in kinds if isinstance(one, k.Module)}
+    return {one for one in found if one.startswith("torch.nn.")} - {_ANY}
 
 
 @cache

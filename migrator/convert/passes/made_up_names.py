@@ -1,0 +1,126 @@
+"""``setattr(self, f"state_{i}", s)``, ``self.state_0 = s``: attributes that a class registers under made-up names.
+
+``register_buffer(f"state_{i}", …)`` makes a Variable of an attribute that no line names. Whoever gives it another value
+writes to that Variable, as torch registers the new tensor in place of the old one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax, texts
+from migrator.convert.alias import aliases, innermost, is_variable
+from migrator.convert.context import Context, Failure
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from migrator.infer.facts import ClassInfo
+from rules.definitions import module_file
+
+
+@converts(cst.Call, called=("builtins.setattr",))
+def put_by_name(rw: Rewriter, node: cst.Call) -> Any:
+    """``setattr(self, f"state_{i}", s)`` outside of a constructor."""
+    ctx = rw.ctx
+    if ctx.facts.callee(node) != "builtins.setattr" or len(node.args) != 3:
+        return None
+    name = node.args[1].value
+    if not _runs_later(ctx) or not ctx.is_self(node.args[0].value):
+        return None
+    if isinstance(name, cst.SimpleString) or not _registered(ctx.owner, ctx):
+        return None
+    helper = ctx.helpers.need(module_file("rules.compat.named"), "put")
+    return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
+
+
+@converts(cst.Assign, targets=(cst.Attribute,))
+def assigned(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.state_0 = s`` would put an array in the place of the Variable."""
+    for one in node.targets:
+        _check(rw.ctx, node, one.target)
+
+
+@converts(cst.AugAssign)
+def added_to(rw: Rewriter, node: cst.AugAssign) -> None:
+    """``self.state_0 += 1``, which a Variable refuses."""
+    _check(rw.ctx, node, node.target)
+
+
+@converts(cst.Assign, targets=(cst.Subscript,))
+def item_of_found(rw: Rewriter, node: cst.Assign) -> None:
+    """``s = getattr(self, f"state_{i}")`` and then ``s[0] = 1``, which an array refuses."""
+    ctx, target = rw.ctx, node.targets[0].target
+    held = target.value if isinstance(target, cst.Subscript) else None
+    if not isinstance(held, cst.Name) or not isinstance(ctx.kind(held), k.Unknown):
+        return
+    if not _runs_later(ctx) or not _registered(ctx.owner, ctx) or not ctx.statements:
+        return
+    state = aliases(ctx, innermost(ctx)).before.get(ctx.statements[-1].node, {})
+    found = [
+        one for one in sorted(state.get(held.value, ())) if one.startswith("attr:getattr(self,")
+    ]
+    if found:
+        what = f"`{held.value}` may be a tensor: writing it in place also changes `{found[0][5:]}`"
+        raise Failure(node, "MUT001", what, "assign the new value to the attribute")
+
+
+def _check(ctx: Context, node: cst.CSTNode, target: cst.BaseExpression) -> None:
+    if not isinstance(target, cst.Attribute) or not ctx.is_self(target.value):
+        return
+    kind = ctx.kind(target)
+    if isinstance(kind, k.Module) or is_variable(kind) or not _runs_later(ctx):
+        return
+    name = target.attr.value
+    if any(re.fullmatch(one, name) for one in _registered(ctx.owner, ctx)) and not _named(
+        ctx, name
+    ):
+        raise Failure(
+            node,
+            "MUT001",
+            f"`self.{name}` may be a buffer that is registered under a made-up name",
+            "register it under its name",
+        )
+
+
+def _runs_later(ctx: Context) -> bool:
+    """Whether a method runs when the module is there, not while it is made."""
+    return (
+        ctx.frame is not None and ctx.owner is not None and not ctx.plan.builds_time(ctx.frame.info)
+    )
+
+
+def _named(ctx: Context, name: str) -> bool:
+    """Whether a constructor gives ``self`` an attribute of a name in so many words."""
+    found = (one for line in ctx.source.index.of_type(cst.Assign) for one in line.targets)
+    return any(
+        isinstance(one.target, cst.Attribute) and one.target.attr.value == name
+        for one in found
+        if any(
+            isinstance(outer, cst.FunctionDef) and outer.name.value == "__init__"
+            for outer in ctx.facts.tree.around(one.target)
+        )
+    )
+
+
+def _registered(owner: ClassInfo | None, ctx: Context) -> list[str]:
+    """What the names are like, as regular expressions, under which a class registers tensors that no line names."""
+    found: list[str] = []
+    heirs = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
+    for info in [*owner.lineage(), *heirs] if owner is not None else ():
+        if info.settled is not None:
+            continue
+        for call in ctx.facts.tree.within(info.node, cst.Call):
+            func = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+            word = func.value if isinstance(func, cst.Name) else ""
+            given = [one.value for one in call.args]
+            if word in ("register_buffer", "register_parameter") and given:
+                name = given[0]
+            elif word == "setattr" and len(given) == 3 and is_variable(ctx.facts.kind(given[2])):
+                name = given[1]
+            else:
+                continue
+            if not isinstance(name, cst.SimpleString):
+                found.append(texts.pattern(name))
+    return found
