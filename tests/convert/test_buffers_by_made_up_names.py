@@ -47,11 +47,20 @@ def test_so_it_is_in_a_method_that_somebody_calls() -> None:
     assert rules_of(source) == ["MUT001"]
 
 
-@pytest.mark.parametrize("lines", ["self.state_0 = y[0]", "self.state_0 -= 1", EACH + "s[0] = 1"])
+@pytest.mark.parametrize(
+    "lines", ["self.state_0 = y[0]", "self.state_0 -= 1", EACH + "s[0] = 1", EACH + "s.data += 1"]
+)
 def test_what_would_take_its_place_is_a_finding(lines: str) -> None:
     assert rules_of(SOURCE.format(lines=lines)) == ["MUT001"]
 
 
+NAMED = """self.register_buffer("state_0", torch.ones(4))
+        self.register_buffer("state_1", torch.ones(4))"""
+MADE_UP = """for i in range(2):
+            self.register_buffer(f"state_{i}", torch.ones(4))"""
+
+
+@pytest.mark.parametrize("registered", [MADE_UP, NAMED])
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize(
     "lines",
@@ -61,8 +70,10 @@ def test_what_would_take_its_place_is_a_finding(lines: str) -> None:
         "self.seen = 3",
     ],
 )
-def test_what_is_put_there_by_name_stays_a_buffer(lines: str, jit: bool) -> None:
-    model, port, _ = both(SOURCE.format(lines=lines))
+def test_what_is_put_there_by_name_stays_a_buffer(lines: str, jit: bool, registered: str) -> None:
+    source = SOURCE.format(lines=lines)
+    assert MADE_UP in source
+    model, port, _ = both(source.replace(MADE_UP, registered))
     x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
     for _ in range(2):
         same(model, port, x, jit)

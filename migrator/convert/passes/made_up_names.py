@@ -29,7 +29,9 @@ def put_by_name(rw: Rewriter, node: cst.Call) -> Any:
     name = node.args[1].value
     if not _runs_later(ctx) or not ctx.is_self(node.args[0].value):
         return None
-    if isinstance(name, cst.SimpleString) or not _registered(ctx.owner, ctx):
+    if isinstance(name, cst.SimpleString) or not (
+        _registered(ctx.owner, ctx) or _may_name_one(ctx.owner, texts.pattern(name))
+    ):
         return None
     helper = ctx.helpers.need(module_file("rules.compat.named"), "put")
     return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
@@ -46,22 +48,29 @@ def assigned(rw: Rewriter, node: cst.Assign) -> None:
 def added_to(rw: Rewriter, node: cst.AugAssign) -> None:
     """``self.state_0 += 1``, which a Variable refuses."""
     _check(rw.ctx, node, node.target)
+    _check_found(rw.ctx, node, node.target)
 
 
-@converts(cst.Assign, targets=(cst.Subscript,))
-def item_of_found(rw: Rewriter, node: cst.Assign) -> None:
-    """``s = getattr(self, f"state_{i}")`` and then ``s[0] = 1``, which an array refuses."""
-    ctx, target = rw.ctx, node.targets[0].target
-    held = target.value if isinstance(target, cst.Subscript) else None
-    if not isinstance(held, cst.Name) or not isinstance(ctx.kind(held), k.Unknown):
+@converts(cst.Assign, targets=(cst.Subscript, cst.Attribute))
+def part_of_found(rw: Rewriter, node: cst.Assign) -> None:
+    """``s = getattr(self, f"state_{i}")`` and then ``s[0] = 1``, ``s.data = t``, which an array refuses."""
+    _check_found(rw.ctx, node, node.targets[0].target)
+
+
+def _check_found(ctx: Context, node: cst.CSTNode, target: cst.BaseExpression) -> None:
+    held, written = target, False
+    while isinstance(held, cst.Subscript) or (
+        isinstance(held, cst.Attribute) and held.attr.value == "data"
+    ):
+        held, written = held.value, True
+    if not written or not isinstance(held, cst.Name) or not isinstance(ctx.kind(held), k.Unknown):
         return
-    if not _runs_later(ctx) or not _registered(ctx.owner, ctx) or not ctx.statements:
+    if not _runs_later(ctx) or not ctx.statements:
         return
     state = aliases(ctx, innermost(ctx)).before.get(ctx.statements[-1].node, {})
-    found = [
-        one for one in sorted(state.get(held.value, ())) if one.startswith("attr:getattr(self,")
-    ]
-    if found:
+    memory = sorted(state.get(held.value, ()))
+    found = [one for one in memory if one.startswith("attr:getattr(self,")]
+    if found and (_registered(ctx.owner, ctx) or _may_name_one(ctx.owner, ".*")):
         what = f"`{held.value}` may be a tensor: writing it in place also changes `{found[0][5:]}`"
         raise Failure(node, "MUT001", what, "assign the new value to the attribute")
 
@@ -101,6 +110,17 @@ def _named(ctx: Context, name: str) -> bool:
             isinstance(outer, cst.FunctionDef) and outer.name.value == "__init__"
             for outer in ctx.facts.tree.around(one.target)
         )
+    )
+
+
+def _may_name_one(owner: ClassInfo | None, pattern: str) -> bool:
+    """Whether a made-up name may be that of a parameter or buffer of a class."""
+    tables = [one.attributes for one in owner.lineage()] if owner is not None else []
+    return any(
+        re.fullmatch(pattern, name)
+        for table in tables
+        for name, kind in table.items()
+        if is_variable(kind.inner if isinstance(kind, k.Optional) else kind)
     )
 
 
