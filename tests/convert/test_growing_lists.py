@@ -42,6 +42,12 @@ class M(nn.Module):
         ("[torch.zeros(4)]", "self.c += [x[0]]"),
         ("()", "self.c += (x,)"),
         ("()", "self.c = self.c + (x,)"),
+        ("[None] * 2", "self.c[0] = x; self.c[1] = x if self.c[1] is None else self.c[1] + x"),
+        (
+            "[None, None]",
+            "for i in range(2): self.c[i] = x if self.c[i] is None else self.c[i] * 2",
+        ),
+        ("[None for _ in range(2)]", "self.c[1] = self.c[0]; self.c[0] = x; self.c[1] = x"),
     ],
 )
 def test_every_call_finds_what_the_last_has_left(start: str, lines: str) -> None:

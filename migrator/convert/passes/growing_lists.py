@@ -1,4 +1,4 @@
-"""Lists of a module that its forward pass puts tensors into: ``self.steps.append(x)``.
+"""Lists of a module that its forward pass puts tensors into: ``self.steps.append(x)``, ``self.last[i] = x``.
 
 Flax finds what stands in a list that is declared as data. What any other holds under ``nnx.jit`` is only traced, and a
 call later it is missing.
@@ -22,10 +22,13 @@ from migrator.infer import kinds as k
 def _grows(ctx: Context) -> bool:
     if not {"append", "extend", "insert"}.isdisjoint(ctx.words):
         return True
-    return "+=" in ctx.source.text or ", self." in ctx.source.text
+    return any(sign in ctx.source.text for sign in ("+=", ", self.", "[None"))
 
 
-@converts(cst.Assign, when=_grows, targets=(cst.Attribute,), values=(cst.List, cst.Tuple, cst.Call))
+_LISTS = (cst.List, cst.Tuple, cst.Call, cst.ListComp, cst.BinaryOperation)
+
+
+@converts(cst.Assign, when=_grows, targets=(cst.Attribute,), values=_LISTS)
 def declared(rw: Rewriter, node: cst.Assign) -> Any:
     """``self.steps = []`` → ``self.steps = nnx.data([])``."""
     ctx, target = rw.ctx, node.targets[0].target
@@ -36,12 +39,12 @@ def declared(rw: Rewriter, node: cst.Assign) -> Any:
         return None
     kind = ctx.facts.kind(node.value)
     items = node.value.elements if isinstance(node.value, (cst.List, cst.Tuple)) else ()
-    if items and not holds_tensor(kind):
+    if items and not holds_tensor(kind) and not _is_of_nothing(node.value):
         return None
     if any(getattr(ctx.facts.kind(one.value), "role", None) for one in items):
         return None  # parameters, which torch does not register
     name = target.attr.value
-    if not _is_grown(ctx, owner, name) or _is_shared(ctx, target, name):
+    if not _is_grown(ctx, owner, name, _is_of_nothing(node.value)) or _is_shared(ctx, target, name):
         return None
     ctx.helpers.use("nnx")
     value = rw.visit(node.value)
@@ -95,11 +98,25 @@ def _is_list(value: cst.BaseExpression) -> bool:
     if isinstance(value, cst.Call):
         empty = isinstance(value.func, cst.Name) and value.func.value in ("list", "tuple")
         return empty and not value.args
-    return isinstance(value, (cst.List, cst.Tuple))
+    return isinstance(value, (cst.List, cst.Tuple)) or _is_of_nothing(value)
 
 
-def _is_grown(ctx: Context, owner: ClassInfo, name: str) -> bool:
-    """Whether a method that builds nothing puts a tensor into the list or tuple ``self.name``."""
+def _is_of_nothing(value: cst.BaseExpression) -> bool:
+    """``[None, None]``, ``[None] * n``, ``[None for _ in …]``: places for what is to come."""
+    if isinstance(value, cst.BinaryOperation):
+        return isinstance(value.operator, cst.Multiply) and _is_of_nothing(value.left)
+    if isinstance(value, cst.ListComp):
+        return isinstance(value.elt, cst.Name) and value.elt.value == "None"
+    elements = value.elements if isinstance(value, cst.List) else ()
+    items = [one.value for one in elements]
+    return bool(items) and all(isinstance(i, cst.Name) and i.value == "None" for i in items)
+
+
+def _is_grown(ctx: Context, owner: ClassInfo, name: str, unknown: bool) -> bool:
+    """Whether a method that builds nothing puts a tensor into the list or tuple ``self.name``.
+
+    ``unknown``: or what may be one, as it is of no known kind.
+    """
     building = set(constructing(ctx, owner))
     for info in ctx.facts.classes.values():
         if owner not in info.lineage() and info not in owner.lineage():
@@ -108,18 +125,20 @@ def _is_grown(ctx: Context, owner: ClassInfo, name: str) -> bool:
             if method in building or method.settled is not None:
                 continue
             for node in ctx.facts.tree.within(method.node.body, *PUTTING):
-                if _puts_tensor(ctx, node, name):
+                if _puts_tensor(ctx, node, name, unknown):
                     return True
     return False
 
 
-def _puts_tensor(ctx: Context, node: cst.CSTNode, name: str) -> bool:
-    if isinstance(node, cst.Assign):
-        return _takes_apart(ctx, node, name)
+def _puts_tensor(ctx: Context, node: cst.CSTNode, name: str, unknown: bool) -> bool:
     found = put_into(node)
     if found is not None:
-        held, value = found
-        return syntax.is_own(held, name) and holds_tensor(ctx.kind(value))
+        held, kind = found[0], ctx.kind(found[1])
+        return syntax.is_own(held, name) and (
+            holds_tensor(kind) or (unknown and isinstance(kind, k.Unknown))
+        )
+    if isinstance(node, cst.Assign):
+        return _takes_apart(ctx, node, name)
     if isinstance(node, cst.AugAssign):
         held, value = node.target, node.value
     elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
