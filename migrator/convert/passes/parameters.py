@@ -30,6 +30,7 @@ from migrator.convert.passes.held import (
     set_again,
 )
 from migrator.convert.passes.receivers import may_be_module
+from migrator.convert.passes.taken_numbers import takes_numbers
 from migrator.convert.passes.unregistered import registered_elsewhere
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -572,12 +573,12 @@ def _in_branch(rw: Rewriter, node: cst.Assign) -> bool:
 def _shares(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> bool:
     """``self.a.weight = self.b.weight``: one parameter under two names."""
     named = isinstance(value, cst.Attribute) and targets.is_variable(rw.ctx, value)
-    return named and isinstance(rw.ctx.kind(target.value), k.Module)
+    held = named and isinstance(rw.ctx.kind(target.value), k.Module)
+    return held and not takes_numbers(rw.ctx, target, value)
 
 
 def _share(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> Any:
-    ctx = rw.ctx
-    value = node.value
+    ctx, value = rw.ctx, node.value
     assert isinstance(value, cst.Attribute)
     mine, theirs = targets.layer_weight(ctx, target), targets.layer_weight(ctx, value)
     left = (mine or (target.attr.value, False))[1]
