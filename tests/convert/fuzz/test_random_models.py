@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.convert.fuzz import compare, expressions, stateful
+from tests.convert.fuzz import compare, expressions, flow, stateful
 from tests.convert.fuzz.compare import Program
 
 SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
-SORTS = [expressions.program, stateful.program]
+SORTS = [expressions.program, flow.program, stateful.program]
 Make = Callable[[int], Program]
 
 
@@ -31,7 +31,7 @@ def run(make: Make, first: int, count: int) -> Counter[str]:
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("make", SORTS)
 def test_what_converts_completely_is_equal(make: Make, part: int) -> None:
-    found = run(make, 100 * SEED + 6 * part, 6)
+    found = run(make, 100 * SEED + 5 * part, 5)
     assert found["equal"] >= 1
 
 
