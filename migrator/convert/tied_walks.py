@@ -17,6 +17,7 @@ from migrator.convert.context import Context
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.construction import CONTAINERS
+from migrator.infer.reached import of_forward
 
 _LINEAR, _EMBEDDING = "torch.nn.Linear", "torch.nn.Embedding"
 _WALKS = frozenset("modules named_modules children named_children".split())
@@ -69,6 +70,34 @@ def unlike(
     if not found and _is_of_linear(tie, head):
         return ctx.source.span(tie).line
     return None
+
+
+def told_apart(ctx: Context, info: ClassInfo) -> int | None:
+    """The line of a walk that counts the layers of a model, or goes over them in its forward pass: there is one less here."""
+    ways = [
+        way
+        for way in ctx.source.index.of_type(cst.Call)
+        if isinstance(way.func, cst.Attribute)
+        and way.func.attr.value in _WALKS
+        and _may_be(ctx, info, way.func.value, way)
+    ]
+    forward = {one.node for one in of_forward(ctx.facts) if one.settled is None} if ways else set()
+    for way in ways:
+        around = ctx.facts.tree.around(way)
+        kept = _only_asks(ctx, way) and _is_read_again(ctx, way)
+        if kept or any(one in forward for one in around):
+            return ctx.source.span(way).line
+    return None
+
+
+def _is_read_again(ctx: Context, way: cst.Call) -> bool:
+    """``self.n = len(list(self.modules()))`` where something reads ``n``."""
+    for line in ctx.facts.tree.around(way):
+        target = line.targets[0].target if isinstance(line, cst.Assign) else None
+        if isinstance(target, cst.Attribute):
+            reads = ctx.source.index.of_type(cst.Attribute)
+            return any(one is not target and one.attr.value == target.attr.value for one in reads)
+    return False
 
 
 def _is_of_linear(tie: cst.CSTNode, head: str) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 import migrator
-from tests.convert.tools import convert, loaded
+from tests.convert.tools import convert, loaded, rules_of
 
 SOURCE = """
 class M(nn.Module):
@@ -174,3 +174,18 @@ def test_a_walk_through_other_layers() -> None:
 )
 def test_what_only_counts_or_asks(line: str) -> None:
     assert not _told(_source((EMBED, HEAD), (TIE, line), "pass"))
+
+
+@pytest.mark.parametrize(
+    ("line", "forward"),
+    [
+        ("self.n = len(list(self.modules()))", "return self.head(x) * self.n"),
+        ("pass", "return self.head(x) * sum(1 for _ in self.children())"),
+        ("pass", "return self.head(x) * len([m for m in self.modules()])"),
+    ],
+)
+def test_what_goes_by_how_many_layers_there_are(line: str, forward: str) -> None:
+    """The Linear is the Embedding in the port: they were counted as one, and nothing was said."""
+    source = _source((EMBED, HEAD), (TIE, line), "pass")
+    assert "return self.head(x)" in source
+    assert "API009" in rules_of(source.replace("return self.head(x)", forward))

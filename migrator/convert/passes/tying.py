@@ -21,7 +21,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.earlier_walks import earlier
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter
-from migrator.convert.tied_walks import unlike
+from migrator.convert.tied_walks import told_apart, unlike
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.tied import kept_whole
@@ -136,6 +136,10 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
             _REASON,
             "write `self.head.weight = self.embed.weight` of the class's own layers, where the module is built",
         )
+    counted = told_apart(rw.ctx, owner)
+    if counted is not None:
+        what = f"a Linear and an Embedding that share one matrix are one layer in Flax, and line {counted} goes by how many there are"
+        raise Failure(node, "API009", what, "name the layers that are meant one by one")
     line = unlike(rw.ctx, owner, node, *pair)
     if line is not None:  # of the first values alone: whoever loads a state_dict has the same
         what = (
