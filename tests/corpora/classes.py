@@ -30,7 +30,11 @@ import torch
 from flax import nnx
 
 import migrator
+from migrator.package.members import members
+from migrator.package.run import read_project
+from migrator.package.table import Table
 from migrator.project import convert_path
+from migrator.source import read_text
 from migrator.verifying import keep_compilations
 from migrator.weights import load_state_dict, to_state_dict, unstored
 from numerics.pair import Pair
@@ -51,19 +55,37 @@ class TooLong(Exception):
 
 
 def convert(package: str, work: Path) -> list[str]:
-    """Convert a package below ``work``; the names of the modules whose files are complete."""
+    """Convert a package below ``work``; the modules whose files are complete, with all that they read of other files."""
     spec = importlib.util.find_spec(package)
     places = list(spec.submodule_search_locations or ()) if spec is not None else []
     if not places:
         raise SystemExit(f"{package} is no package that Python finds")
     root = Path(places[0])
     made = convert_path([root], work / f"{package}_flax", force=True, jobs=1, strict=False)
-    complete = [one.file for one in made.files if one.complete]
-    print(f"{package}: {len(complete)} of {len(made.files)} files are complete", flush=True)
-    names = (
-        ".".join((package, *one.path.relative_to(root).with_suffix("").parts)) for one in complete
+    # what stands here of other libraries comes along, and is not asked about
+    own = [one for one in made.files if one.file.path.is_relative_to(root)]
+    every = members((one.file.path, one.file.name) for one in own)
+    table = read_project(every, read_text, None).table
+    complete = {m.module for m, one in zip(every, own, strict=True) if one.complete}
+    whole = [
+        m.module for m in every if m.module in complete and behind(m.module, table) <= complete
+    ]
+    print(
+        f"{package}: {len(complete)} of {len(own)} files are complete, "
+        f"{len(whole)} with what they read",
+        flush=True,
     )
-    return [name.removesuffix(".__init__") for name in names]
+    return whole
+
+
+def behind(module: str, table: Table) -> set[str]:
+    """The files that one reads something of, and those that these do."""
+    waiting, seen = [module], {module}
+    while waiting:
+        new = table.dependencies(waiting.pop()) - seen
+        seen |= new
+        waiting.extend(new)
+    return seen - {module}
 
 
 @contextmanager

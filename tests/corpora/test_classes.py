@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.corpora.classes import built
+from tests.corpora.classes import built, convert
 from tests.corpora.guesses import arguments
 
 ROOT = Path(__file__).parents[2]
@@ -87,3 +87,22 @@ def test_the_first_input_that_torch_takes(layer: type[torch.nn.Module], rank: in
     found = built(layer)
     assert not isinstance(found, str)
     assert len(found[1][0][1]) == rank
+
+
+def test_a_file_is_asked_about_where_all_that_it_reads_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "src/read_from"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    files = {
+        "ops": "import torch\n\n\ndef made(x):\n    return torch.optim.Adam(x)\n",
+        "near": "from read_from.ops import made\n",
+        "far": "from .near import made\n\n\ndef f(x):\n    return made(x)\n",
+        "layers": "from torch import nn\n\nLAYERS = {'relu': nn.ReLU}\n",
+        "text": "from transformers import BertModel\n",
+    }
+    for name, text in files.items():
+        (package / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path / "src"))
+    assert convert("read_from", tmp_path) == ["read_from", "read_from.layers", "read_from.text"]
