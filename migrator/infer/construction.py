@@ -15,6 +15,7 @@ from migrator.infer.facts import ClassInfo, Facts, FunctionInfo
 from migrator.infer.first import begins_in_place
 from migrator.infer.host import carries_numbers
 from migrator.infer.norms import AFFINE, TRACKING
+from migrator.infer.places import displayed
 from migrator.infer.python import Python
 from migrator.infer.signatures import Args
 from migrator.infer.symbols import LAYERS
@@ -64,8 +65,10 @@ class Construction(Python):
             children = begins_in_place(self.facts, self.function, node, args)
             if name == "torch.nn.Sequential" and all(keyword is None for keyword, _ in args):
                 children += tuple((str(i), kind) for i, (_, kind) in enumerate(args))
+            if name == k.LIST and node is not None and node.args:
+                children += k.at_places(displayed(self.facts, node.args[0].value))
             # an empty one says nothing of what comes
-            empty = name == "torch.nn.ModuleList" and (not args or _is_empty(node))
+            empty = name == k.LIST and (not args or _is_empty(node))
             return k.Module(name, None if empty else self._children(args), children)
         if name == k.PARALLEL:
             given = [kind for keyword, kind in args if keyword in (None, "module")]

@@ -259,7 +259,10 @@ def join(a: Kind, b: Kind) -> Kind:
             item = a.item if b.item is None else b.item if a.item is None else join(a.item, b.item)
             several = _modules(a, b) if a.among and b.among else ()
             kept = item if isinstance(item, Kind) else None
-            return Module(a.cls, kept, _either_in_place(a, b), several)
+            args = _either_in_place(a, b)
+            if len(places := children(a)) == len(children(b)):
+                args += at_places(map(join, places, children(b)))
+            return Module(a.cls, kept, args, several)
         return Module("torch.nn.Module", None, _either_in_place(a, b), _modules(a, b))
     if isinstance(a, DType) and isinstance(b, DType):
         return DType()
@@ -366,6 +369,7 @@ def is_parameter(kind: Kind | None) -> bool:
     return isinstance(inner, Tensor) and inner.role == "param"
 
 
+LIST = "torch.nn.ModuleList"
 PARALLEL = "torch.nn.DataParallel"
 """A module that splits a batch among GPUs, and else calls the one in it."""
 
@@ -390,6 +394,21 @@ def chained(a: Module, b: Module) -> Kind:
     if a.item is None:
         begins = _either_in_place(a, b)
     return Module(a.cls, joined(items) if len(items) == 2 else None, begins)
+
+
+def at_places(kinds: Iterable[Kind]) -> tuple[tuple[str, Kind], ...]:
+    """The arguments of the kind of a ModuleList by which ``children`` knows what it has; lists in it do not tell theirs."""
+    return tuple((str(i), without_places(kind)) for i, kind in enumerate(kinds))
+
+
+def without_places(kind: Kind) -> Kind:
+    """A ModuleList of which it is not known what it has at which place."""
+    if isinstance(kind, Optional):
+        return Optional(without_places(kind.inner))
+    if not isinstance(kind, Module) or kind.cls != LIST:
+        return kind
+    item = None if kind.item is None else without_places(kind.item)
+    return replace(kind, item=item, args=tuple(one for one in kind.args if not one[0].isdigit()))
 
 
 def _either_in_place(a: Module, b: Module) -> tuple[tuple[str, Any], ...]:
@@ -422,6 +441,26 @@ def element(kind: Kind) -> Kind:
     if isinstance(kind, Module) and kind.item is not None:
         return STR if kind.cls.endswith("Dict") else kind.item
     return UNKNOWN
+
+
+def children(kind: Kind | None) -> tuple[Kind, ...]:
+    """What a ModuleList has at each place, where that is known of all of them."""
+    if not isinstance(kind, Module) or kind.cls != LIST:
+        return ()
+    return tuple(child for place, child in kind.args if place.isdigit())
+
+
+def unpacked(kind: Kind, i: int, count: int, star: int | None) -> Kind:
+    """What the target ``i`` of ``count`` gets of a kind; ``star`` is the one that takes what the others leave."""
+    if isinstance(kind, Tuple) and kind.items:
+        if star is None and len(kind.items) == count:
+            return kind.items[i]
+        if star is not None and i < star:
+            return kind.items[min(i, len(kind.items) - 1)]
+        if star is not None and i > star:
+            return kind.items[max(i - count, -len(kind.items))]
+    places = children(kind)
+    return places[i] if star is None and len(places) == count else element(kind)
 
 
 def without_role(kind: Kind) -> Kind:

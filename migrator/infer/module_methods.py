@@ -110,6 +110,8 @@ class ModuleMethods(Construction):
                 self.bind_target(func.value, made)
                 note_kept(self.facts, self.function, node.args[-1].value)
                 return made if name != "insert" else k.UNKNOWN
+        if k.children(receiver) and name in ("pop", "add_module", "register_module"):
+            self.bind_target(func.value, k.without_places(receiver))
         if isinstance(receiver, k.Module) and args:
             if name in ("register_buffer", "register_parameter") and self.owner is not None:
                 key = args[0][1]

@@ -111,6 +111,10 @@ class Statements(Narrowing):
 
     def do_Del(self, node: cst.Del) -> None:
         self.eval(node.target)
+        if isinstance(node.target, cst.Subscript):
+            held = self.eval(node.target.value)
+            if k.children(held):
+                self.bind_target(node.target.value, k.without_places(held))
 
     # --- bindings -------------------------------------------------------------------------------------------------
 
@@ -327,14 +331,7 @@ class Statements(Narrowing):
         elements = target.elements
         star = next((i for i, e in enumerate(elements) if isinstance(e, cst.StarredElement)), None)
         for i, element in enumerate(elements):
-            item = k.element(kind)
-            if isinstance(kind, k.Tuple) and kind.items:
-                if star is None and len(kind.items) == len(elements):
-                    item = kind.items[i]
-                elif star is not None and i < star:
-                    item = kind.items[min(i, len(kind.items) - 1)]
-                elif star is not None and i > star:
-                    item = kind.items[max(i - len(elements), -len(kind.items))]
+            item = k.unpacked(kind, i, len(elements), star)
             if isinstance(element, cst.StarredElement):
                 item = k.Sequence(k.element(kind), "list")
             self.bind_target(element.value, item)
