@@ -139,8 +139,8 @@ def compare(module: str, name: str, tell: Callable[[str], None]) -> None:
     given, wanted = found
     tell(f"{given} of {wanted}")
     model = kind(**given)
-    package, _, rest = module.partition(".")
-    port_of = getattr(importlib.import_module(f"{package}_flax.{rest}"), name)
+    package, *rest = module.split(".")
+    port_of = getattr(importlib.import_module(".".join([f"{package}_flax", *rest])), name)
     takes = "rngs" in inspect.signature(port_of.__init__).parameters
     port = port_of(**given, **({"rngs": nnx.Rngs(0)} if takes else {}))
     migrator.load_state_dict(port, model.state_dict())

@@ -58,7 +58,9 @@ class Hidden(nn.Module):
 def test_classes_are_built_and_compared(tmp_path: Path) -> None:
     package = tmp_path / "src/guessed"
     package.mkdir(parents=True)
-    (package / "__init__.py").touch()
+    (package / "__init__.py").write_text(
+        "from torch import nn\n\n\nclass Top(nn.ReLU):\n    pass\n"
+    )
     (package / "net.py").write_text(NET)
     env = {**os.environ, "PYTHONPATH": f"{tmp_path / 'src'}:{ROOT}"}
     command = [sys.executable, "-m", "tests.corpora.classes", "guessed", "--work", str(tmp_path)]
@@ -66,7 +68,8 @@ def test_classes_are_built_and_compared(tmp_path: Path) -> None:
     lines = (tmp_path / "guessed.txt").read_text().splitlines()
     found = dict(line.split(" | ", 1) for line in lines)
     names = ("Block", "Hidden", "Loss", "Odd")
-    assert list(found) == [f"guessed.net:{name}" for name in names]
+    assert list(found) == ["guessed:Top", *(f"guessed.net:{name}" for name in names)]
+    assert '"verdict": "equal"' in found["guessed:Top"]
     equal = ['"verdict": "equal"' in found[f"guessed.net:{name}"] for name in names]
     assert equal == [True, True, True, False]
     assert found["guessed.net:Odd"].startswith("left out: AttributeError")
