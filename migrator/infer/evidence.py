@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts
 from migrator.infer.symbols import takes_nothing, tensor_attribute, tensor_method, tensor_only
@@ -355,7 +356,26 @@ def _numbered(tree: Tree, function: cst.FunctionDef) -> tuple[set[str], set[str]
             continue
         if isinstance(target, cst.Name):
             counters.add(target.value)
+    bound: dict[str, list[cst.CSTNode]] = {}
+    for assign in tree.within(function.body, cst.Assign) if counters else ():
+        for to in assign.targets:
+            for name in syntax.names(to.target):
+                bound.setdefault(name, []).append(assign.value)
+    others = tree.within(function.body, cst.AugAssign, cst.For, cst.NamedExpr) if bound else ()
+    changed = {name for one in others for name in syntax.names(one.target)}
+    for name, values in bound.items():  # layer = i + 1
+        if name not in changed and all(_is_count(value, counters) for value in values):
+            counters.add(name)
     return counters, numbers - counters
+
+
+def _is_count(node: cst.CSTNode, counters: set[str]) -> bool:
+    """Whether an expression is what a loop counts by, or so many more or fewer: ``i + 1``."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract)):
+        sides = [node.left, node.right]
+        count, plain = sides if isinstance(node.right, cst.Integer) else sides[::-1]
+        return isinstance(plain, cst.Integer) and _is_count(count, counters)
+    return isinstance(node, cst.Name) and node.value in counters
 
 
 def _counted(
@@ -369,8 +389,8 @@ def _counted(
     sides = [test.left, only.comparator]
     if isinstance(only.operator, (cst.Equal, cst.NotEqual, *_ORDERS)):
         for one, other in (sides, sides[::-1]):
-            if isinstance(one, cst.Name) and isinstance(other, cst.Name):
-                if one.value in counters and other.value in numbers:
+            if isinstance(other, cst.Name) and other.value in numbers:
+                if _is_count(one, counters):
                     yield other
 
 

@@ -40,7 +40,13 @@ def source(test: str, loop: str = "enumerate(self.layers)", default: str = "None
     return SOURCE.replace("TEST", test).replace("LOOP", loop).replace("DEFAULT", default)
 
 
-@pytest.mark.parametrize("test", ["i == place", "place == i", "not i != place"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        *("i == place", "place == i", "not i != place"),
+        *("place == i + 1", "i - 1 == place", "place is not None and place == 1 + i - 2"),
+    ],
+)
 @pytest.mark.parametrize("place", [None, 0, 1, 2])
 def test_the_layer_to_stop_at(test: str, place: int | None) -> None:
     model, port, _ = both(source(test))
@@ -57,10 +63,29 @@ def test_the_layer_to_stop_at(test: str, place: int | None) -> None:
         ("i == place.sum()", "None"),  # a tensor's method
         ("x.sum() == place", "None"),
         ("i == x.argmax()", "None"),
+        ("i + x.sum() == place", "None"),
+        ("i + place == 2", "None"),
     ],
 )
 def test_a_tensor_is_a_finding(test: str, default: str) -> None:
     assert "DYN002" in rules_of(source(test, default=default))
+
+
+NAMED = source("count == place").replace(
+    "x = one(x)\n", "count = i + 1\n            x = one(x)\n", 1
+)
+
+
+def test_a_name_for_the_place_after() -> None:
+    assert "DYN002" not in rules_of(NAMED)
+
+
+@pytest.mark.parametrize(
+    "line", ["count += x.sum()", "count = x.sum()", "(count := x.sum())", "(count, _), y = x, 1"]
+)
+def test_a_name_that_is_a_tensor_as_well(line: str) -> None:
+    made = NAMED.replace("x = one(x)\n", f"x = one(x)\n            {line}\n")
+    assert "DYN002" in rules_of(made)
 
 
 def test_a_tensor_that_is_handed_on_is_a_finding() -> None:
