@@ -37,6 +37,10 @@ _CANONICAL = (
     (re.compile(r"^torch\.distributions\.(?:\w+\.)*(\w+)$"), r"torch.distributions.\1"),
     (re.compile(r"^torch\.autograd\.variable\.(Variable)$"), r"torch.autograd.\1"),
     (re.compile(r"^torch\.functional\.(\w+)$"), r"torch.\1"),
+    (
+        re.compile(r"^torch\.nn\.utils\.(?:spectral_norm|weight_norm|clip_grad)\.([a-z]\w*)$"),
+        r"torch.nn.utils.\1",
+    ),
     (re.compile(r"^torch\.nn\.parallel\.(?:data_parallel\.)?(DataParallel)$"), r"torch.nn.\1"),
     (re.compile(r"^torch\.(?:_tensor|tensor)\.Tensor$"), "torch.Tensor"),
 )

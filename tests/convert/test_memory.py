@@ -291,7 +291,8 @@ WRITING = {
     "a partial by default": ("act()", "self.layer(h)"),
     "a table of partials": ("TABLE['relu']()", "self.layer(h)"),
     "inplace by an argument": ("nn.ReLU(inplace=inplace)", "self.layer(h)"),
-    "in a list": ("nn.ModuleList([nn.ReLU(True), nn.GELU()])", "self.layer[0](h)"),
+    "in a list": ("nn.ModuleList([nn.ReLU(True), nn.GELU()])", "self.layer[h.ndim - 2](h)"),
+    "an own layer in a list": ("nn.ModuleList([Twice(), nn.GELU()])", "self.layer[0](h)"),
     "behind what hands on": ("nn.Sequential(nn.Identity(), nn.ReLU(True))", "self.layer(h)"),
     "in a list of layers": ("nn.Sequential(*layers)", "self.layer(h)"),
     "an own layer": ("nn.Sequential(Twice())", "self.layer(h)"),
@@ -301,6 +302,8 @@ WRITING = {
 KEEPING = {
     "a layer first": ("nn.Sequential(nn.Linear(4, 4), nn.ReLU(True))", "self.layer(h)"),
     "a layer first in a list": ("nn.Sequential(*after)", "self.layer(h)"),
+    "first in a list": ("nn.ModuleList([nn.ReLU(True), nn.GELU()])", "self.layer[0](h)"),
+    "beside it in a list": ("nn.ModuleList([nn.ReLU(True), nn.GELU()])", "self.layer[1](h)"),
     "not in place": ("nn.ReLU(inplace=False)", "self.layer(h)"),
     "rectified before": ("nn.ReLU(inplace=True)", "h + self.layer(h)"),
     "of a new value": ("chosen('relu')", "self.layer(h + 1)"),
