@@ -186,8 +186,9 @@ class Construction(Python):
     def call_module(self, module: k.Module, args: Args) -> k.Kind:
         """The kind of the result of ``module(…)``."""
         info = self.facts.classes.get(module.cls)
-        if module.among and all(one.cls in self.facts.classes for one in module.among):
-            found = [self.call_module(one, args) for one in module.among]
+        own = [one for one in module.among if one.cls in self.facts.classes]
+        found = [self.call_module(one, args) for one in own]  # it may be each of them
+        if found and len(found) == len(module.among):
             result = functools.reduce(k.join, found)
             return self._presumed(args) if isinstance(result, k.Unknown) else result
         if info is not None:
@@ -213,6 +214,8 @@ class Construction(Python):
     def _call_sequential(self, module: k.Module, args: Args) -> k.Kind:
         item = module.item
         if isinstance(item, k.Module):
+            if not all(one.cls in self.facts.classes for one in item.among):
+                item = replace(item, among=())  # only the first of them is handed the arguments
             return self.call_module(item, args)
         if isinstance(item, k.Function) or item is None or isinstance(item, k.Unknown):
             return k.PRESUMED

@@ -296,6 +296,16 @@ WRITING = {
     "behind what hands on": ("nn.Sequential(nn.Identity(), nn.ReLU(True))", "self.layer(h)"),
     "in a list of layers": ("nn.Sequential(*layers)", "self.layer(h)"),
     "an own layer": ("nn.Sequential(Twice())", "self.layer(h)"),
+    "an own layer at any place": (
+        "nn.ModuleList([Twice(), nn.GELU()])",
+        "self.layer[h.ndim - 2](h)",
+    ),
+    "each of a list": ("nn.ModuleList([Twice(), nn.GELU()])", "[f(h) for f in self.layer][0]"),
+    "an own layer or one of torch's": ("Twice() if inplace else nn.GELU()", "self.layer(h)"),
+    "one of a dict": (
+        "nn.ModuleDict({'2': Twice(), '3': nn.GELU()})",
+        "self.layer[str(h.ndim)](h)",
+    ),
     "a function in a list": ("nn.Identity()", "[f(h) for f in (double, torch.tanh)][0]"),
     "a function that is mapped": ("nn.Identity()", "list(map(double, [h]))[0]"),
 }
@@ -305,6 +315,10 @@ KEEPING = {
     "first in a list": ("nn.ModuleList([nn.ReLU(True), nn.GELU()])", "self.layer[0](h)"),
     "beside it in a list": ("nn.ModuleList([nn.ReLU(True), nn.GELU()])", "self.layer[1](h)"),
     "not in place": ("nn.ReLU(inplace=False)", "self.layer(h)"),
+    "an own layer behind one of torch's": (
+        "nn.Sequential(nn.Linear(4, 4), Twice())",
+        "self.layer(h)",
+    ),
     "rectified before": ("nn.ReLU(inplace=True)", "h + self.layer(h)"),
     "of a new value": ("chosen('relu')", "self.layer(h + 1)"),
 }
