@@ -43,10 +43,11 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
         )
     if ("inplace", False) in kind.args:
         return False
-    if k.in_place(kind) is not False or _inside(ctx, kind):
+    if k.in_place(kind) is not False:
         return True
-    if _begins_in_place(ctx, ctx.facts.classes.get(kind.cls)):
-        return True
+    for one in (kind, *kind.among):
+        if _inside(ctx, one) or _begins_in_place(ctx, ctx.facts.classes.get(one.cls)):
+            return True
     if kind.cls in ("torch.nn.Module", "torch.nn.Sequential"):
         return _last_name(func) in holders(ctx)
     foreign = ctx.facts.linked is not None and kind.cls not in ctx.facts.classes

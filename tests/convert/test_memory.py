@@ -302,6 +302,7 @@ WRITING = {
     ),
     "each of a list": ("nn.ModuleList([Twice(), nn.GELU()])", "[f(h) for f in self.layer][0]"),
     "an own layer or one of torch's": ("Twice() if inplace else nn.GELU()", "self.layer(h)"),
+    "one in another": ("nn.Sequential(Twice()) if inplace else nn.GELU()", "self.layer(h)"),
     "one of a dict": (
         "nn.ModuleDict({'2': Twice(), '3': nn.GELU()})",
         "self.layer[str(h.ndim)](h)",
