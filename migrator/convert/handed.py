@@ -19,6 +19,14 @@ def check_handed_over(ctx: Context, node: cst.Call, info: FunctionInfo) -> None:
         return
     for name, item in bound_arguments(node, info):
         _check_kind(ctx, info, name, item)
+    check_written(ctx, node, info)
+
+
+def check_written(ctx: Context, node: cst.Call, info: FunctionInfo) -> None:
+    """Raise a Failure where what another file's function writes to is read after a call."""
+    if info.settled is None:
+        return
+    for name, item in bound_arguments(node, info):
         if name in info.settled.mutates and not taken_back(ctx, node, info, item):
             _check_write(ctx, node, info, name, item.value)
     if info.settled.mutates and any(item.star for item in node.args):

@@ -338,6 +338,62 @@ def test_an_argument_that_another_file_writes_to_must_not_be_read_again(tmp_path
     assert not blocking(last)
 
 
+PERHAPS = """
+from torch import nn
+from .layers import Before, Behind
+
+
+class Net(nn.Module):
+    def __init__(self, flag=1):
+        super().__init__()
+        self.layer = LAYER
+
+    def forward(self, x):
+        h = x * 2
+        y = self.layer(h)
+        return h + y
+"""
+BEFORE = """
+from torch import nn
+
+
+class Before(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.relu = nn.ReLU(inplace=True)
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(self.relu(x))
+
+
+class Behind(Before):
+    def forward(self, x):
+        return self.relu(self.fc(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("layer", "writes"),
+    [
+        ("Before()", True),
+        ("Before() if flag else nn.GELU()", True),
+        ("Before() if flag else Behind()", True),
+        ("nn.ModuleList([nn.GELU(), Before()])[flag]", True),
+        ("{'a': Before(), 'b': nn.GELU()}[flag]", True),
+        ("Behind() if flag else nn.GELU()", False),
+        ("nn.Sequential(nn.Linear(4, 4), Before())", False),
+        ("nn.ModuleList([Behind(), Before()])[0]", False),
+    ],
+)
+def test_what_may_be_a_layer_of_another_file_may_write(
+    tmp_path: Path, layer: str, writes: bool
+) -> None:
+    files = {"layers.py": BEFORE, "net.py": PERHAPS.replace("LAYER", layer)}
+    found = blocking(convert(tmp_path, files))
+    assert any("MUT003 forward() changes" in text for text in found) is writes
+
+
 def test_arguments_go_to_the_parameters_of_another_file_in_their_order(tmp_path: Path) -> None:
     layers = (
         "import torch\nfrom torch import nn\n\n\nclass Base(nn.Module):\n"

@@ -10,7 +10,7 @@ from migrator import syntax
 from migrator.convert.alias import check_in_place_layer, check_mutation, check_temporary, reads_in
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import call_args, convert_call
-from migrator.convert.handed import check_handed_over
+from migrator.convert.handed import check_handed_over, check_written
 from migrator.convert.overwritten import overwritten
 from migrator.convert.own_gradient import check_own_gradient
 from migrator.convert.passes import tying
@@ -173,6 +173,11 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
         forward = own.method("forward") if own is not None else None
         if forward is not None:
             check_handed_over(rw.ctx, node, forward)
+        for one in kind.among:
+            perhaps = rw.ctx.class_of(one)
+            forward = perhaps.method("forward") if perhaps is not None else None
+            if forward is not None:
+                check_written(rw.ctx, node, forward)
         if _is_handed_tensor(rw, node) and may_write(rw.ctx, kind, node.func):
             if kind.cls.startswith("torch.nn.") and kind.item is None and node.args:
                 check_own_gradient(rw.ctx, node, node.args[0].value)
