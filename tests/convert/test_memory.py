@@ -15,7 +15,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves
 
 from migrator.convert.sharing import VIEWS
-from tests.convert.tools import X, both, check, convert, rules_of
+from tests.convert.tools import X, both, convert, rules_of
 
 CLASS = """
 def pair(x, y):
