@@ -220,6 +220,24 @@ def test_a_class_by_the_file_it_is_in(name: str) -> None:
     assert "BatchNorm2d" in result.code.partition("def is_norm")[2]
 
 
+@pytest.mark.parametrize("name", ["spectral_norm", "weight_norm"])
+def test_a_norm_of_weights_by_the_file_it_is_in(name: str) -> None:
+    source = f"""
+from torch.nn.utils.{name} import remove_{name}, {name}
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = {name}(nn.Linear(4, 4))
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+    by_package = source.replace(f"utils.{name} import", "utils import")
+    assert check(source) == check(by_package)
+
+
 def test_backward_that_nobody_reads_goes() -> None:
     source = "def test():\n    net = nn.Linear(2, 2)\n    net(torch.ones(1, 2)).sum().backward()\n"
     assert rules_of(source) == []
