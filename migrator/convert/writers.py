@@ -48,30 +48,13 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
     for one in (kind, *kind.among):
         if _inside(ctx, one) or _begins_in_place(ctx, ctx.facts.classes.get(one.cls)):
             return True
-    several = kind.cls in ("torch.nn.Module", "torch.nn.Sequential")
-    if (several or _is_perhaps_another(ctx, func)) and _last_name(func) in holders(ctx):
-        return True
-    if several:
-        return any(_makes(ctx, call, one.cls) for call in _untracked(ctx) for one in kind.among)
+    if kind.cls in ("torch.nn.Module", "torch.nn.Sequential"):
+        return _last_name(func) in holders(ctx)
     foreign = ctx.facts.linked is not None and kind.cls not in ctx.facts.classes
     if foreign and holders(ctx) and _last_name(func) in ctx.foreign_holders:
         if not _made_here(ctx, kind, func):
             return True  # another file may have made it, or named its class
     return any(_makes(ctx, call, kind.cls) for call in _untracked(ctx))
-
-
-def _is_perhaps_another(ctx: Context, func: cst.BaseExpression | None) -> bool:
-    """Whether ``self.fn`` is what a constructor is handed, and some call hands it what nothing is known of."""
-    owner = ctx.frame.info.owner if ctx.frame is not None else None
-    init = owner.method("__init__") if owner is not None else None
-    if init is None or not isinstance(func, cst.Attribute):
-        return False
-    for assign in ctx.facts.tree.within(init.node.body, cst.Assign):
-        if any(syntax.code(one.target) == syntax.code(func) for one in assign.targets):
-            handed = init.handed.get(_last_name(assign.value), {}).values()
-            if any(_is_nameless(one) or k.is_any_module(one) for one in handed):
-                return True
-    return False
 
 
 def _is_nameless(kind: k.Kind) -> bool:
@@ -146,45 +129,7 @@ def holders(ctx: Context) -> set[str]:
         ctx.foreign_holders = _closed(ctx, _of_other_files(ctx))
         own = {name for call in _untracked(ctx) for name in _receivers(ctx, call)}
         ctx.holders = _closed(ctx, own) | ctx.foreign_holders | _out_of_lists(ctx)
-        # whether a class writes asks what holds such layers
-        lost = {name for node in _lost(ctx) for name in _receivers(ctx, node)}
-        ctx.holders |= _closed(ctx, lost)
     return ctx.holders
-
-
-def _lost(ctx: Context) -> Iterator[cst.Name]:
-    """The file's classes that write to what they are called with, where no kind says that it may be one of them.
-
-    ``{"own": Own, "gelu": nn.GELU}[name]()``: one of torch's and the file's own is any class.
-    """
-    for node in ctx.source.index.of_type(cst.Name):
-        kind = ctx.facts.kinds.get(node)
-        own = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
-        forward = own.method("forward") if own is not None else None
-        if forward is not None and _is_among_others(ctx, node) and writes_argument(ctx, forward):
-            yield node
-
-
-def _is_among_others(ctx: Context, node: cst.CSTNode) -> bool:
-    for around in reversed(ctx.source.index.around(node)):
-        if isinstance(around, (cst.IfExp, cst.BooleanOperation)):
-            kind = ctx.facts.kind(around)
-        elif isinstance(around, (cst.List, cst.Tuple)):
-            kind = k.element(ctx.facts.kind(around))
-        elif isinstance(around, cst.Dict) or _makes_dict(ctx, around):
-            mapping = ctx.facts.kind(around)
-            kind = mapping.value if isinstance(mapping, k.Mapping) else k.UNKNOWN
-        elif isinstance(around, (cst.Element, cst.DictElement, cst.Arg)):
-            continue
-        else:
-            return False
-        if isinstance(kind, k.Unknown) or (k.is_any_class(kind) and not kind.among):  # type: ignore[attr-defined]
-            return True
-    return False
-
-
-def _makes_dict(ctx: Context, node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Call) and ctx.facts.callee(node) == "builtins.dict"
 
 
 def told(ctx: Context) -> dict[str, int]:
@@ -303,10 +248,7 @@ def _taken_as(ctx: Context, call: cst.CSTNode, arg: cst.Arg) -> set[str]:
     """The name of the parameter that an argument of a call is handed to, where the file says so."""
     if arg.keyword is not None:
         return {arg.keyword.value}
-    if not isinstance(call, cst.Call) or arg.star:
-        return set()
-    kind = ctx.facts.kind(arg.value)
-    if not (_is_nameless(ctx.facts.kind(call)) or _is_nameless(kind) or k.is_any_module(kind)):
+    if not isinstance(call, cst.Call) or arg.star or not _is_nameless(ctx.facts.kind(call)):
         return set()
     before = call.args[: next(i for i, one in enumerate(call.args) if one is arg)]
     if any(one.star for one in before):
