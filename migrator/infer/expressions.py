@@ -433,7 +433,7 @@ class Expressions:
         self.env = saved
         if self._later and self._leave_out(told[1]):
             return body
-        return orelse if self._later and self._leave_out(told[0]) else k.join(body, orelse)
+        return orelse if self._later and self._leave_out(told[0]) else k.either(body, orelse)
 
     def _leave_out(self, told: Env) -> bool:
         """Whether the first round of a loop never gets where a test says this: a name is None there until it has run."""
@@ -474,8 +474,10 @@ class Expressions:
         value = self.eval(node.value)
         if isinstance(value, k.Optional):
             value = value.inner
-        if isinstance(value, k.NumberOrTensor):  # numbers have no items
-            value = self.facts.kinds[node.value] = value.tensor
+        if isinstance(value, k.NumberOrTensor):
+            value = (
+                value.tensor
+            )  # numbers have no items: where one is asked for them, that may be caught
         indices = []
         for element in node.slice:
             index = element.slice

@@ -274,14 +274,22 @@ def join(a: Kind, b: Kind) -> Kind:
         return Class("", _classes(a.among or (a.name,), b.among or (b.name,)))
     if isinstance(a, (Function, Class)) and isinstance(b, (Function, Class)):
         return Function("")
-    tensors = [one for one in map(perhaps_tensor, (a, b)) if one is not None]
-    if tensors and all(perhaps_tensor(one) or is_number(one) for one in (a, b)):
-        other = tensors[-1]
-        same = tensors[0].rank == other.rank, tensors[0].dtype == other.dtype
-        return NumberOrTensor(
-            Tensor(other.rank if same[0] else None, other.dtype if same[1] else None)
-        )
     return UNKNOWN
+
+
+def either(a: Kind, b: Kind) -> Kind:
+    """What a local name has where two ways meet: what is a number on one and a tensor on the other is told from the unknown."""
+    tensors = [one for one in map(perhaps_tensor, (a, b)) if one is not None]
+    both = isinstance(a, Tensor) and isinstance(b, Tensor)
+    if not tensors or both or not all(perhaps_tensor(one) or is_number(one) for one in (a, b)):
+        return join(a, b)
+    first, last = tensors[0], tensors[-1]
+    return NumberOrTensor(
+        Tensor(
+            last.rank if first.rank == last.rank else None,
+            last.dtype if first.dtype == last.dtype else None,
+        )
+    )
 
 
 def perhaps_tensor(kind: Kind) -> Tensor | None:

@@ -256,6 +256,7 @@ class Statements(Narrowing):
             self._unpack(target, kind)
         elif isinstance(target, cst.Attribute):
             receiver = self.eval(target.value)
+            kind = k.UNKNOWN if isinstance(kind, k.NumberOrTensor) else kind
             kind = self._registered(receiver, target.attr.value, kind)
             self.facts.kinds[target] = kind
             path = dotted(target)
@@ -590,7 +591,7 @@ def _either(name: str, first: Env, second: Env) -> k.Kind:
         empty = f"{name}{_EMPTY}"
         if (empty in first) != (empty in second):
             return b if empty in first else a
-    return k.join(a, b)
+    return k.join(a, b) if "." in name else k.either(a, b)
 
 
 def void(_: object) -> None:

@@ -146,8 +146,7 @@ LINEAR, RELU = k.Module("torch.nn.Linear"), k.Module("torch.nn.ReLU")
         (k.Const(1), k.Const(2), k.INT),
         (k.NONE, k.TENSOR, k.Optional(k.TENSOR)),
         (k.Tensor(2, "float"), k.Tensor(3, "float"), k.Tensor(None, "float")),
-        (k.TENSOR, k.INT, k.NumberOrTensor(k.TENSOR)),
-        (k.NumberOrTensor(k.Tensor(2)), k.Tensor(2, "float"), k.NumberOrTensor(k.Tensor(2))),
+        (k.TENSOR, k.INT, k.UNKNOWN),
         (k.NumberOrTensor(k.TENSOR), k.NONE, k.UNKNOWN),
         (k.NumberOrTensor(k.TENSOR), k.STR, k.UNKNOWN),
         (LINEAR, RELU, k.Module("torch.nn.Module", among=(LINEAR, RELU))),
@@ -160,6 +159,21 @@ LINEAR, RELU = k.Module("torch.nn.Linear"), k.Module("torch.nn.ReLU")
 def test_join(a: k.Kind, b: k.Kind, joined: k.Kind) -> None:
     assert k.join(a, b) == joined
     assert k.join(b, a) == joined
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "either"),
+    [
+        (k.TENSOR, k.INT, k.NumberOrTensor(k.TENSOR)),
+        (k.NumberOrTensor(k.Tensor(2)), k.Tensor(2, "float"), k.NumberOrTensor(k.Tensor(2))),
+        (k.NumberOrTensor(k.TENSOR), k.FLOAT, k.NumberOrTensor(k.TENSOR)),
+        (k.TENSOR, k.STR, k.UNKNOWN),
+        (k.Tensor(2), k.Tensor(3), k.TENSOR),
+    ],
+)
+def test_what_a_name_is_where_two_ways_meet(a: k.Kind, b: k.Kind, either: k.Kind) -> None:
+    assert k.either(a, b) == either
+    assert k.either(b, a) == either
 
 
 @pytest.mark.parametrize("call", ["max(1)[0]", "min(1).values", "amax(0)", "median(2)[0]"])

@@ -77,7 +77,9 @@ def _has_gradient(ctx: Context, node: cst.Call, data: cst.BaseExpression) -> boo
     if ctx.facts.callee(node) in _OF_LISTS and not isinstance(kind, (k.Sequence, k.Tuple)):
         return False
     return any(
-        part.dtype not in ("int", "bool") if isinstance(part, k.Tensor) else part == k.UNKNOWN
+        part.dtype not in ("int", "bool")
+        if isinstance(part, k.Tensor)
+        else isinstance(part, k.Unknown)
         for part in levels(kind)
     )
 

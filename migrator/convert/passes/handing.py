@@ -73,7 +73,7 @@ def built_elsewhere(rw: Rewriter, node: cst.Call) -> Any:
         item: item.value
         for item, name in given.items()
         if _takes_generator(ctx, item.value)
-        and ctx.kind(item.value) != k.UNKNOWN
+        and not isinstance(ctx.kind(item.value), k.Unknown)
         and calls(info, name)
     }
     if not made:

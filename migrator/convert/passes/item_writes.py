@@ -182,7 +182,7 @@ def _mask_among(rw: Rewriter, target: cst.Subscript) -> cst.SubscriptElement | N
         assert isinstance(part, cst.Index)
         kind = rw.ctx.kind(part.value)
         mask = isinstance(kind, k.Tensor) and kind.dtype in ("bool", None) and kind.rank != 0
-        mask = mask or (kind == k.UNKNOWN and _may_be_mask(part.value))
+        mask = mask or (isinstance(kind, k.Unknown) and _may_be_mask(part.value))
         if mask and found is None:
             found = element
         elif isinstance(part.value, cst.Ellipsis) and found is None:
@@ -371,7 +371,7 @@ def _perhaps_masked(
     kind = rw.ctx.kind(index) if index is not None else None
     called = isinstance(index, cst.Name) and "mask" in index.value.lower()
     if not (isinstance(kind, k.Tensor) and kind.dtype is None and kind.rank != 0):
-        if kind != k.UNKNOWN or not called:
+        if not isinstance(kind, k.Unknown) or not called:
             return None
     assert index is not None
     taken = _same_selection(rw, value, index)

@@ -44,7 +44,7 @@ def may_be_either(rw: Rewriter, target: cst.BaseExpression, value: cst.BaseExpre
         return _is_copied(rw, target) or _is_given(rw, target) or _is_an_array_s(rw, target, value)
     index = target.slice[0].slice
     itself = info.owner is not None and name == info.node.params.params[0].name.value
-    if itself or ctx.kind(target.value) != k.UNKNOWN or innermost(ctx) is not info:
+    if itself or not isinstance(ctx.kind(target.value), k.Unknown) or innermost(ctx) is not info:
         return False
     if isinstance(index, cst.Index) and k.scalar_type(ctx.kind(index.value)) == "str":
         return False
@@ -69,7 +69,11 @@ def _argument(rw: Rewriter, target: cst.BaseExpression) -> tuple[str, FunctionIn
 def _is_copied(rw: Rewriter, target: cst.Subscript) -> bool:
     """``y[..., 0] = v`` of ``y = x.clone() if isinstance(x, torch.Tensor) else x.copy()``."""
     frame, name = rw.ctx.frame, target.value
-    if frame is None or not isinstance(name, cst.Name) or rw.ctx.kind(name) != k.UNKNOWN:
+    if (
+        frame is None
+        or not isinstance(name, cst.Name)
+        or not isinstance(rw.ctx.kind(name), k.Unknown)
+    ):
         return False
     every = rw.ctx.facts.tree.within(frame.info.node.body, cst.Assign)
     given = [a.value for a in every if any(name.deep_equals(t.target) for t in a.targets)]
@@ -85,7 +89,11 @@ def _is_copied(rw: Rewriter, target: cst.Subscript) -> bool:
 def _is_given(rw: Rewriter, target: cst.Subscript) -> bool:
     """``y[0] = v`` of a ``y`` that a function of the project gives, of which it is not known what it returns."""
     frame, name, index = rw.ctx.frame, target.value, target.slice[0].slice
-    if frame is None or not isinstance(name, cst.Name) or rw.ctx.kind(name) != k.UNKNOWN:
+    if (
+        frame is None
+        or not isinstance(name, cst.Name)
+        or not isinstance(rw.ctx.kind(name), k.Unknown)
+    ):
         return False
     if isinstance(index, cst.Index) and k.scalar_type(rw.ctx.kind(index.value)) == "str":
         return False
