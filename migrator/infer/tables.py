@@ -87,6 +87,8 @@ def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -
             return False
         if _of_forward(facts, function):
             return False
+        if all(asked not in one.attributes for one in owner.lineage()):
+            return False  # what modules that derive from the class have: their layers
         return asked not in owner.methods and not _is_of_library(owner, asked)
     if isinstance(node, cst.Call):
         name = facts.callee(node)

@@ -46,6 +46,7 @@ def test_a_mixin_goes_over_its_module() -> None:
         ("return self.training", "API010"),
         ("return x if self.training else -x", "API010"),
         ("return self.state_dict()", "API001"),
+        ("self.add_module('b', nn.Linear(4, 4))", "API005"),
         ("self.register_buffer('b', x)", "API005"),
     ],
 )

@@ -61,6 +61,23 @@ def child_by_name(rw: Rewriter, node: cst.Call) -> Any:
     return None
 
 
+@converts(cst.Call, named=REGISTERING)
+def added_to_plain(rw: Rewriter, node: cst.Call) -> None:
+    """``self.add_module(name, layer)`` in a plain class, which has that from the modules that derive from it.
+
+    Raises:
+      Failure: the class has no such method, and Flax's modules have none.
+    """
+    func = node.func
+    if not isinstance(func, cst.Attribute) or func.attr.value not in REGISTERING:
+        return
+    kind = rw.ctx.kind(func.value)
+    info = rw.ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
+    if info is not None and info.method(func.attr.value) is None:
+        what = f"{func.attr.value}() of what is not known to be a module here"
+        raise Failure(node, "API005", what, "derive the class from nn.Module, or use setattr()")
+
+
 @converts(cst.Call, named=("get_submodule",))
 def at_path(rw: Rewriter, node: cst.Call) -> Any:
     """``net.get_submodule("encoder.0")``."""
