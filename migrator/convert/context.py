@@ -193,6 +193,8 @@ class Context:
         """Names that may stand for one of them, or for what makes one."""
         self.foreign_holders: set[str] = set()
         """Those of them that another file makes, or may hand over."""
+        self.lost_holders: set[str] = set()
+        """Those of them that only a wide search finds, which other files are not told of."""
         self.any_registered_writes: bool | None = None
         """Whether a layer that is registered under a made up name may write to its argument."""
         self.untracked: list[cst.Call] | None = None

@@ -50,11 +50,27 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
             return True
     if kind.cls in ("torch.nn.Module", "torch.nn.Sequential"):
         return _last_name(func) in holders(ctx)
+    if holders(ctx) and _last_name(func) in ctx.lost_holders and _is_perhaps_another(ctx, func):
+        return True
     foreign = ctx.facts.linked is not None and kind.cls not in ctx.facts.classes
     if foreign and holders(ctx) and _last_name(func) in ctx.foreign_holders:
         if not _made_here(ctx, kind, func):
             return True  # another file may have made it, or named its class
     return any(_makes(ctx, call, kind.cls) for call in _untracked(ctx))
+
+
+def _is_perhaps_another(ctx: Context, func: cst.BaseExpression | None) -> bool:
+    """Whether ``self.fn`` is what a constructor is handed, and some call hands it what nothing is known of."""
+    owner = ctx.frame.info.owner if ctx.frame is not None else None
+    init = owner.method("__init__") if owner is not None else None
+    if init is None or not isinstance(func, cst.Attribute):
+        return False
+    for assign in ctx.facts.tree.within(init.node.body, cst.Assign):
+        if any(syntax.code(one.target) == syntax.code(func) for one in assign.targets):
+            handed = init.handed.get(_last_name(assign.value), {}).values()
+            if any(_is_nameless(one) or k.is_any_module(one) for one in handed):
+                return True
+    return False
 
 
 def _is_nameless(kind: k.Kind) -> bool:
@@ -129,7 +145,51 @@ def holders(ctx: Context) -> set[str]:
         ctx.foreign_holders = _closed(ctx, _of_other_files(ctx))
         own = {name for call in _untracked(ctx) for name in _receivers(ctx, call)}
         ctx.holders = _closed(ctx, own) | ctx.foreign_holders | _out_of_lists(ctx)
+        # whether a class writes asks what holds such layers
+        lost = {name for node in _lost(ctx) for name in _receivers(ctx, node, wide=True)}
+        ctx.lost_holders = _closed(ctx, lost | own, wide=True) - ctx.holders
+        ctx.holders |= ctx.lost_holders
     return ctx.holders
+
+
+def holders_for_others(ctx: Context) -> set[str]:
+    """Those of them that other files are told of: not what may be a class of the file, by the names of its tables alone."""
+    return holders(ctx) - ctx.lost_holders
+
+
+def _lost(ctx: Context) -> Iterator[cst.Name]:
+    """The file's classes that write to what they are called with, where no kind says that it may be one of them.
+
+    ``{"own": Own, "gelu": nn.GELU}[name]()``: one of torch's and the file's own is any class.
+    """
+    for node in ctx.source.index.of_type(cst.Name):
+        kind = ctx.facts.kinds.get(node)
+        own = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+        forward = own.method("forward") if own is not None and own.settled is None else None
+        if forward is not None and _is_among_others(ctx, node) and writes_argument(ctx, forward):
+            yield node
+
+
+def _is_among_others(ctx: Context, node: cst.CSTNode) -> bool:
+    for around in reversed(ctx.source.index.around(node)):
+        if isinstance(around, (cst.IfExp, cst.BooleanOperation)):
+            kind = ctx.facts.kind(around)
+        elif isinstance(around, (cst.List, cst.Tuple)):
+            kind = k.element(ctx.facts.kind(around))
+        elif isinstance(around, cst.Dict) or _makes_dict(ctx, around):
+            mapping = ctx.facts.kind(around)
+            kind = mapping.value if isinstance(mapping, k.Mapping) else k.UNKNOWN
+        elif isinstance(around, (cst.Element, cst.DictElement, cst.Arg)):
+            continue
+        else:
+            return False
+        if isinstance(kind, k.Unknown) or (k.is_any_class(kind) and not kind.among):  # type: ignore[attr-defined]
+            return True
+    return False
+
+
+def _makes_dict(ctx: Context, node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and ctx.facts.callee(node) == "builtins.dict"
 
 
 def told(ctx: Context) -> dict[str, int]:
@@ -167,14 +227,14 @@ def _asks_everywhere(ctx: Context, info: FunctionInfo) -> bool:
     return not any(isinstance(n, cst.Name) and n.value in known for n in below)
 
 
-def _closed(ctx: Context, found: set[str]) -> set[str]:
+def _closed(ctx: Context, found: set[str], wide: bool = False) -> set[str]:
     """The names that the values of these go to, with them."""
     known = -1
     while found and len(found) > known:
         known = len(found)
         for node in ctx.source.index.of_type(cst.Name):
             if node.value in found:
-                found |= _receivers(ctx, node)
+                found |= _receivers(ctx, node, wide)
     return found
 
 
@@ -212,8 +272,10 @@ def _made_here(ctx: Context, kind: k.Module, func: cst.BaseExpression | None) ->
     return bool(direct) and all(direct)
 
 
-def _receivers(ctx: Context, node: cst.CSTNode) -> set[str]:
-    """The names that stand for the value of an expression, or for a container that begins with it."""
+def _receivers(ctx: Context, node: cst.CSTNode, wide: bool = False) -> set[str]:
+    """The names that stand for the value of an expression, or for a container that begins with it.
+
+    ``wide``: also a parameter that a call of known kind hands it to."""
     around = ctx.source.index.around(node)
     while around:
         parent = around.pop()
@@ -227,10 +289,10 @@ def _receivers(ctx: Context, node: cst.CSTNode) -> set[str]:
         if isinstance(parent, cst.Arg):
             call = around.pop()
             if not _begins_with(ctx, call, parent):
-                taken = _taken_as(ctx, call, parent)
+                taken = _taken_as(ctx, call, parent, wide)
                 if not _may_give_back(ctx, call):
                     return taken
-                return taken | _receivers(ctx, call)
+                return taken | _receivers(ctx, call, wide)
             parent = call
         elif isinstance(parent, cst.Attribute) and node is not parent.attr:
             return set()
@@ -244,11 +306,13 @@ def _receivers(ctx: Context, node: cst.CSTNode) -> set[str]:
     return set()
 
 
-def _taken_as(ctx: Context, call: cst.CSTNode, arg: cst.Arg) -> set[str]:
+def _taken_as(ctx: Context, call: cst.CSTNode, arg: cst.Arg, wide: bool) -> set[str]:
     """The name of the parameter that an argument of a call is handed to, where the file says so."""
     if arg.keyword is not None:
         return {arg.keyword.value}
-    if not isinstance(call, cst.Call) or arg.star or not _is_nameless(ctx.facts.kind(call)):
+    if not isinstance(call, cst.Call) or arg.star:
+        return set()
+    if not wide and not _is_nameless(ctx.facts.kind(call)):
         return set()
     before = call.args[: next(i for i, one in enumerate(call.args) if one is arg)]
     if any(one.star for one in before):

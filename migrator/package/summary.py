@@ -23,7 +23,7 @@ from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import loose_heads, tied_heads
 from migrator.convert.returned import returned_arguments, returns_state
 from migrator.convert.updates import updates
-from migrator.convert.writers import holders, told
+from migrator.convert.writers import holders_for_others, told
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.evidence import reads_training
@@ -210,7 +210,7 @@ def summarize(ctx: Context, module: str) -> Data:
     classes = [c for c in facts.classes.values() if c.settled is None and _home(c.name) == module]
     return {
         "env": env,
-        "holders": sorted(holders(ctx) - set(told(ctx))),
+        "holders": sorted(holders_for_others(ctx) - set(told(ctx))),
         "told": told(ctx),
         "classes": {c.name: _class(ctx, c) for c in classes},
         "functions": {i.name: _function(ctx, i) for i in own},

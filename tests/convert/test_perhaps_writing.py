@@ -7,6 +7,11 @@ import pytest
 from tests.convert.tools import rules_of
 
 HANDED = """
+import functools
+
+ACT = functools.partial(nn.ReLU, inplace=True)
+
+
 class Before(nn.Module):
     def __init__(self):
         super().__init__()
@@ -41,6 +46,12 @@ class M(nn.Module):
         "Residual(Before())",
         "nn.Sequential(Residual(Before()), Residual(nn.GELU()))",
         "nn.Sequential(*[Residual(Before() if i else nn.GELU()) for i in range(2)])",
+        "Residual({'a': Before, 'b': nn.GELU}[flag]())",
+        "Residual(dict(a=Before, b=nn.GELU)[flag]())",
+        "Residual((Before if flag else nn.GELU)())",
+        "Residual([Before, nn.GELU][flag]())",
+        "nn.Sequential(Residual([Before, nn.GELU][flag]()), Residual(nn.GELU()))",
+        "nn.Sequential(Residual(ACT()), Residual(nn.GELU()))",
     ],
 )
 def test_what_a_residual_is_handed_may_write(layer: str) -> None:
