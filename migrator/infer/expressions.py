@@ -475,9 +475,7 @@ class Expressions:
         if isinstance(value, k.Optional):
             value = value.inner
         if isinstance(value, k.NumberOrTensor):
-            value = (
-                value.tensor
-            )  # numbers have no items: where one is asked for them, that may be caught
+            value = value.tensor  # numbers have no items; what asks one for them may be caught
         indices = []
         for element in node.slice:
             index = element.slice
