@@ -37,21 +37,29 @@ def put_by_name(rw: Rewriter, node: cst.Call) -> Any:
     return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
 
 
-@converts(cst.Assign, targets=(cst.Attribute,))
+def _registers(ctx: Context) -> bool:
+    return not {"register_buffer", "register_parameter", "setattr"}.isdisjoint(ctx.words)
+
+
+@converts(cst.Assign, when=_registers, targets=(cst.Attribute,))
 def assigned(rw: Rewriter, node: cst.Assign) -> None:
     """``self.state_0 = s`` would put an array in the place of the Variable."""
     for one in node.targets:
         _check(rw.ctx, node, one.target)
 
 
-@converts(cst.AugAssign)
+@converts(cst.AugAssign, when=lambda ctx: _registers(ctx) or "getattr" in ctx.words)
 def added_to(rw: Rewriter, node: cst.AugAssign) -> None:
     """``self.state_0 += 1``, which a Variable refuses."""
     _check(rw.ctx, node, node.target)
     _check_found(rw.ctx, node, node.target)
 
 
-@converts(cst.Assign, targets=(cst.Subscript, cst.Attribute))
+@converts(
+    cst.Assign,
+    when=lambda ctx: "getattr" in ctx.words,
+    targets=(cst.Subscript, cst.Attribute),
+)
 def part_of_found(rw: Rewriter, node: cst.Assign) -> None:
     """``s = getattr(self, f"state_{i}")`` and then ``s[0] = 1``, ``s.data = t``, which an array refuses."""
     _check_found(rw.ctx, node, node.targets[0].target)
@@ -126,9 +134,17 @@ def _may_name_one(owner: ClassInfo | None, pattern: str) -> bool:
 
 def _registered(owner: ClassInfo | None, ctx: Context) -> list[str]:
     """What the names are like, as regular expressions, under which a class registers tensors that no line names."""
+    if owner is None:
+        return []
+    if owner not in ctx.made_up_names:
+        ctx.made_up_names[owner] = _patterns(owner, ctx)
+    return ctx.made_up_names[owner]
+
+
+def _patterns(owner: ClassInfo, ctx: Context) -> list[str]:
     found: list[str] = []
     heirs = [c for c in ctx.facts.classes.values() if owner in c.lineage()]
-    for info in [*owner.lineage(), *heirs] if owner is not None else ():
+    for info in [*owner.lineage(), *heirs]:
         if info.settled is not None:
             continue
         for call in ctx.facts.tree.within(info.node, cst.Call):
