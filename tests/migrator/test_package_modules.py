@@ -89,6 +89,36 @@ def test_a_forward_that_a_module_of_another_file_inherits(tmp_path: Path) -> Non
     compare(tmp_path, {"mixin.py": MIXIN, "net.py": HEIR})
 
 
+READS = """
+class Reads:
+    def read(self, x):
+        return self.head(x)
+"""
+TIES = """
+from torch import nn
+
+from .reads import Reads
+
+
+class Net(Reads, nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(5, 4)
+        self.head = nn.Linear(4, 5, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, x):
+        return self.read(x)
+"""
+
+
+def test_a_base_of_another_file_that_calls_a_tied_head(tmp_path: Path) -> None:
+    found = convert(tmp_path, {"reads.py": READS, "net.py": TIES})
+    assert any("API009" in one for one in blocking(found))
+    own = TIES.replace("self.read(x)", "self.head(x)")
+    compare(tmp_path / "own", {"reads.py": READS.replace("head", "other"), "net.py": own})
+
+
 ROOT = """
 from torch import nn
 

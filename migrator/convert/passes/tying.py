@@ -136,6 +136,10 @@ def tie(rw: Rewriter, node: cst.Assign, target: cst.Attribute, value: cst.Attrib
             _REASON,
             "write `self.head.weight = self.embed.weight` of the class's own layers, where the module is built",
         )
+    for base in owner.lineage()[1:]:
+        if any(m.settled is not None and pair[0] in m.settled.asks for m in base.methods.values()):
+            what = f"{base.short} of another file calls `self.{pair[0]}`, a Linear that is an embedding's here"
+            raise Failure(node, "API009", what, f"define what calls it in {owner.short}")
     counted = told_apart(rw.ctx, owner)
     if counted is not None:
         what = f"a Linear and an Embedding that share one matrix are one layer in Flax, and line {counted} goes by how many there are"
