@@ -149,8 +149,11 @@ def evaluate(size: Bound, sizes: Mapping[str, int]) -> Any:
         return _evaluate(ast.parse(size, mode="eval").body, sizes)
     except (SyntaxError, KeyError, TypeError) as error:
         known = ", ".join(sizes) or "none"
+        why: object = error
+        if isinstance(error, SyntaxError):
+            why = "sizes stand between commas: B,3" if ";" in size else "it is no expression"
         raise SpecError(
-            f"cannot read the size {size!r} ({error}); dimensions declared: {known}"
+            f"cannot read the size {size!r} ({why}); dimensions declared: {known}"
         ) from error
 
 

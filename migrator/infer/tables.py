@@ -73,7 +73,7 @@ def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -
         creates = function.short.lstrip("_").partition("_")[0] in (*CREATING, "init")
         unknown = isinstance(facts.kind(node.value), k.Unknown)
         return creates and unknown and _is_given(facts, function, node.value)
-    if not facts.keeps_makers:
+    if not facts.keeps_makers or _of_forward(facts, function):
         return False
     if isinstance(node, cst.Name):
         return _is_given(facts, function, node)
@@ -84,8 +84,6 @@ def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -
             return is_fetched(facts, function, node.value)
         owner, asked = function.owner, node.attr.value
         if owner is None or owner.torch_base or not is_self(node.value):
-            return False
-        if _of_forward(facts, function):
             return False
         if all(asked not in one.attributes for one in owner.lineage()):
             return False  # what modules that derive from the class have: their layers
@@ -99,7 +97,8 @@ def is_fetched(facts: Facts, function: FunctionInfo, node: cst.BaseExpression) -
 def _of_forward(facts: Facts, function: FunctionInfo) -> bool:
     """Whether a method is part of the forward pass that a plain class has for modules: those compute with layers."""
     owner = function.owner
-    pending = ["forward"] if owner is not None and "forward" in owner.methods else []
+    plain = owner is not None and not owner.torch_base and "forward" in owner.methods
+    pending = ["forward"] if plain else []
     found: set[str] = set()
     while pending and owner is not None:
         name = pending.pop()

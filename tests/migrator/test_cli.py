@@ -341,6 +341,7 @@ def test_what_describes_a_file_says_nothing_of_a_case(
             "in a call, literals alone: 32, heads=4; objects",
         ),
         ("verify --torch net.py:Net --input B+,2", "cannot read the size 'B+'"),
+        ("verify --torch net.py:Net --input B;2", "sizes stand between commas: B,3"),
         ("verify --torch net.py:Net --input B --dim B=x", "--dim 'B=x': write NAME=LOW:HIGH"),
         ("verify", "no case to verify"),
         ("verify nothing", "no case 'nothing'"),

@@ -10,6 +10,7 @@ import torch
 from flax import nnx
 
 import migrator
+from migrator.project import convert_path
 from migrator.usercode import UserCode
 from tests.migrator.test_packages import blocking, convert
 
@@ -200,7 +201,7 @@ class Half(nn.Linear):
 
 class Steps:
     def forward(self, x):
-        return self.after(self.first(x))
+        return self.after(self.pair[0](x))
 
     def after(self, x):
         return self.second(x)
@@ -216,6 +217,7 @@ class Net(Steps, nn.Module):
         super().__init__()
         self.first = REGISTRY["Half"](4, 4)
         self.second = nn.Linear(4, 3)
+        self.pair = (self.first, self.second)
 """
 
 
@@ -438,3 +440,14 @@ def test_an_argument_is_written_by_a_call_in_a_file_of_the_same_circle(tmp_path:
     found = blocking(convert(tmp_path, {"net.py": WRITES, "derived.py": LOUD}))
     assert found
     assert not [one for one in found if "INT001" in one]
+
+
+def test_the_file_beside_is_named_where_it_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text(
+        "from torch import nn\n\n\nclass Part(nn.Module):\n    pass\n"
+    )
+    net = tmp_path / "net.py"
+    net.write_text("from torch import nn\nimport parts\n\nnet = nn.Sequential(parts.Part())\n")
+    found = [f for f in convert_path([net], tmp_path / "out").findings if f.blocks]
+    assert [f.rule for f in found] == ["API004"]
+    assert "name parts.py beside this file" in (found[0].advice or "")

@@ -13,7 +13,7 @@ import libcst as cst
 from migrator.assignments import cases
 from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context, Failure
-from migrator.convert.passes.foreign import library_of, outside
+from migrator.convert.passes.foreign import as_well, library_of, outside
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -35,7 +35,7 @@ def part_of_a_module(rw: Rewriter, node: cst.Call) -> Any:
                     value,
                     "API004",
                     f"{library} makes a part of a module, and it is not known here whether it is built on torch",
-                    f"convert it as well (`--follow {library}`), or port what is used of it",
+                    as_well(rw.ctx, library),
                 )
     return None
 
