@@ -47,6 +47,7 @@ def test_a_mixin_goes_over_its_module() -> None:
         ("return x if self.training else -x", "API010"),
         ("return self.state_dict()", "API001"),
         ("self.add_module('b', nn.Linear(4, 4))", "API005"),
+        ("self.apply(print)", "API005"),
         ("self.register_buffer('b', x)", "API005"),
     ],
 )

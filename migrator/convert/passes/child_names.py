@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert.children import REGISTERING
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from rules.definitions import module_file
 
@@ -61,21 +62,34 @@ def child_by_name(rw: Rewriter, node: cst.Call) -> Any:
     return None
 
 
-@converts(cst.Call, named=REGISTERING)
-def added_to_plain(rw: Rewriter, node: cst.Call) -> None:
+_OF_MODULES = (*REGISTERING, "apply")
+"""Methods that every module of torch has, and none of Flax."""
+
+
+@converts(cst.Call, named=_OF_MODULES)
+def of_plain(rw: Rewriter, node: cst.Call) -> None:
     """``self.add_module(name, layer)`` in a plain class, which has that from the modules that derive from it.
 
     Raises:
       Failure: the class has no such method, and Flax's modules have none.
     """
     func = node.func
-    if not isinstance(func, cst.Attribute) or func.attr.value not in REGISTERING:
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _OF_MODULES:
         return
     kind = rw.ctx.kind(func.value)
     info = rw.ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
-    if info is not None and info.method(func.attr.value) is None:
+    if info is None or info.method(func.attr.value) is not None or _has_others(info):
+        return
+    if all(func.attr.value not in one.attributes for one in info.lineage()):
         what = f"{func.attr.value}() of what is not known to be a module here"
-        raise Failure(node, "API005", what, "derive the class from nn.Module, or use setattr()")
+        raise Failure(node, "API005", what, "derive the class from nn.Module")
+
+
+def _has_others(info: ClassInfo) -> bool:
+    """Whether a class derives from one that is not the project's: a table of data has an ``apply`` too."""
+    own = {one.name for one in info.lineage()} | {"builtins.object"}
+    bases = [base for one in info.lineage() for base in one.bases]
+    return any(not isinstance(base, k.Class) or base.name not in own for base in bases)
 
 
 @converts(cst.Call, named=("get_submodule",))
