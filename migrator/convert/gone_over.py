@@ -72,7 +72,6 @@ def _sources(ctx: Context, body: cst.CSTNode) -> Iterator[cst.BaseExpression]:
 def is_sequential(ctx: Context, node: cst.CSTNode) -> bool:
     """Whether an expression is a Sequential, or of a class that derives from it."""
     kind = ctx.kind(node)
-    kind = kind.inner if isinstance(kind, k.Optional) else kind
     if not isinstance(kind, k.Module):
         return False
     info = ctx.facts.classes.get(kind.cls)
@@ -148,7 +147,6 @@ def _kept(ctx: Context, info: FunctionInfo) -> set[tuple[str, str]]:
 
 def _note(ctx: Context, found: Handed, node: cst.BaseExpression) -> None:
     kind = ctx.kind(node)
-    kind = kind.inner if isinstance(kind, k.Optional) else kind
     cls = ctx.class_of(kind)
     name = node.attr if isinstance(node, cst.Attribute) else node
     if cls is not None:

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.children import gives_names, is_named, root_of
 from migrator.convert.context import Context, Failure
+from migrator.convert.edits import edited
 from migrator.convert.gone_over import handed
 from migrator.convert.own_modes import with_mode
 from migrator.convert.passes.annotations import layer_class
@@ -331,7 +332,7 @@ def _base(rw: Rewriter, arg: cst.Arg) -> cst.Arg:
             raise Failure(arg.value, *rw.ctx.blocked[arg.value])
         file = module_file("rules.compat.autograd")
         return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "Function")))
-    if name == "torch.nn.ModuleList" and (_edited(rw) or _is_shared(rw.ctx)):
+    if name == "torch.nn.ModuleList" and (edited(rw.ctx) or _is_shared(rw.ctx)):
         file = module_file("rules.compat.containers")
         return syntax.changed(arg, value=cst.Name(rw.ctx.helpers.need(file, "ModuleList")))
     if name == "torch.nn.Sequential" and rw.ctx.class_being_read in handed(rw.ctx).classes:
@@ -399,12 +400,6 @@ def _is_shared(ctx: Context) -> bool:
     """Whether another file reads the class at hand: it may take layers out of one."""
     info, linked = ctx.class_being_read, ctx.facts.linked
     return info is not None and linked is not None and linked.shared(info.name)
-
-
-def _edited(rw: Rewriter) -> bool:
-    from migrator.convert.passes.containers import edited  # which is asked about nodes after this
-
-    return edited(rw.ctx)
 
 
 _TUPLES = frozenset({"collections.namedtuple", "typing.NamedTuple"})

@@ -7,8 +7,10 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert import gone_over as gone_over_layers
 from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
+from migrator.convert.edits import EDITING, edited
 from migrator.convert.gone_over import handed
 from migrator.convert.kept_slices import is_kept, keeps_names
 from migrator.convert.rewriter import Rewriter, converts
@@ -27,17 +29,12 @@ NAMES = {
 _ITERATING = frozenset(
     "enumerate len zip reversed list iter tuple map filter any all sorted set".split()
 )
-EDITING = ("insert", "pop", "__delitem__")
 LIST_METHODS = frozenset("append extend insert pop".split())
 
 
 def is_sequential(rw: Rewriter, node: cst.CSTNode) -> bool:
     """Whether an expression is a Sequential, or an instance of an own subclass of it."""
-    kind = rw.ctx.kind(node)
-    if not isinstance(kind, k.Module):
-        return False
-    info = rw.ctx.facts.classes.get(kind.cls)
-    return (info.torch_base if info is not None else kind.cls) == "torch.nn.Sequential"
+    return gone_over_layers.is_sequential(rw.ctx, node)
 
 
 @converts(cst.Call, called=NAMES)
@@ -291,34 +288,6 @@ def _check_numbered(rw: Rewriter, node: cst.CSTNode, owner: cst.BaseExpression) 
 
 def _helper(rw: Rewriter, name: str) -> cst.Name:
     return cst.Name(rw.ctx.helpers.need(module_file("rules.compat.containers"), name))
-
-
-def edited(ctx: Context) -> bool:
-    """Whether the file takes layers out of the middle of lists of them, or puts some there."""
-    if ctx.edits_lists is None:
-        nodes = ctx.source.index.of_type(cst.Call, cst.Del, cst.BinaryOperation)
-        ctx.edits_lists = any(_edits(ctx, node) for node in nodes)
-    return ctx.edits_lists
-
-
-def _edits(ctx: Context, node: cst.Call | cst.Del | cst.BinaryOperation) -> bool:
-    if isinstance(node, cst.BinaryOperation):
-        return isinstance(node.operator, cst.Add) and _is_list(ctx, node.left)
-    if isinstance(node, cst.Del):
-        parts = node.target.elements if isinstance(node.target, cst.Tuple) else [node.target]
-        targets = [one.value if isinstance(one, cst.Element) else one for one in parts]
-        return any(isinstance(t, cst.Subscript) and _is_list(ctx, t.value) for t in targets)
-    func = node.func
-    if not isinstance(func, cst.Attribute) or func.attr.value not in EDITING:
-        return False
-    return _is_list(ctx, func.value)
-
-
-def _is_list(ctx: Context, node: cst.CSTNode) -> bool:
-    kind = ctx.kind(node)
-    info = ctx.class_of(kind)
-    base = info.torch_base if info is not None else getattr(kind, "cls", "")
-    return base in ("torch.nn.ModuleList", "torch.nn.Sequential")
 
 
 def _target(rw: Rewriter, node: cst.Call) -> str:

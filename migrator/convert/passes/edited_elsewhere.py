@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
-from migrator.convert.passes.containers import EDITING, either, last_name
+from migrator.convert.edits import EDITING, edited_parts
+from migrator.convert.passes.containers import either, last_name
 from migrator.convert.rewriter import Failure, Rewriter, converts
 from migrator.infer import kinds as k
 
@@ -22,7 +21,7 @@ def elsewhere(rw: Rewriter, node: cst.Del | cst.BinaryOperation | cst.Call) -> N
     Raises:
       Failure: a function of another file makes the list, which is a plain ``nnx.List`` there.
     """
-    for owner in _edited(node):
+    for owner in edited_parts(node):
         kind = rw.ctx.kind(owner)
         if not isinstance(kind, k.Module) or kind.cls != "torch.nn.ModuleList":
             continue
@@ -30,21 +29,6 @@ def elsewhere(rw: Rewriter, node: cst.Del | cst.BinaryOperation | cst.Call) -> N
             what = f"`{syntax.code(owner)}`, a list of layers that another file makes, is edited in the middle"
             advice = "make a list of its own of them first: nn.ModuleList([*layers])"
             raise Failure(node, "API007", what, advice)
-
-
-def _edited(node: cst.Del | cst.BinaryOperation | cst.Call) -> Iterator[cst.BaseExpression]:
-    if isinstance(node, cst.BinaryOperation):
-        if isinstance(node.operator, cst.Add):
-            yield node.left
-    elif isinstance(node, cst.Call):
-        if isinstance(node.func, cst.Attribute) and node.func.attr.value in EDITING:
-            yield node.func.value
-    else:
-        targets = node.target.elements if isinstance(node.target, cst.Tuple) else [node]
-        for one in targets:
-            target = one.target if isinstance(one, cst.Del) else one.value
-            if isinstance(target, cst.Subscript):
-                yield target.value
 
 
 def _is_made_by_others(ctx: Context, owner: cst.BaseExpression) -> bool:
