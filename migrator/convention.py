@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from migrator.errors import UserError
+from migrator.shape_hints import REQUIRED, Hint, hint
 
 INPUTS, INIT = "get_inputs", "get_init_inputs"
 MAIN = "Model"
@@ -123,7 +124,8 @@ def _method(node: ast.ClassDef | None, name: str) -> ast.FunctionDef | None:
 def missing_inputs(file: Outline, name: str) -> str | None:
     """What to tell a person whose model has arguments that nothing describes; None when it needs none.
 
-    The line shows the table to write, with the parameters of ``forward`` filled in.
+    The line shows the table to write, with the parameters of ``forward`` filled in, in shapes that fit the layers they
+    are given to first where the file shows these.
     """
     node = file.classes.get(name)
     forward = _method(node, "forward")
@@ -132,18 +134,23 @@ def missing_inputs(file: Outline, name: str) -> str | None:
     parameters = _required(forward)
     if forward is not None and not parameters:
         return None
-    tables = ", ".join(_table(parameter) for parameter in parameters) or '{ shape = ["B", 3] }'
+    hints: dict[str, Hint | None] = {}
+    if node is not None:
+        hints = {p.arg: hint(file.classes, file.functions, name, p.arg) for p in parameters}
+    tables = ", ".join(_table(p, hints[p.arg]) for p in parameters) or '{ shape = ["B", 3] }'
     place = os.path.relpath(file.path)
     made = [] if INIT in file.functions else _required(_method(node, "__init__"))
     table = (
-        f"init = {{ kwargs = {{ {', '.join(f'{p.arg} = 8' for p in made)} }} }}, " if made else ""
+        f"init = {{ kwargs = {{ {', '.join(f'{p.arg} = {REQUIRED}' for p in made)} }} }}, "
+        if made
+        else ""
     )
-    flag = f'--init "{", ".join(f"{p.arg}=8" for p in made)}" ' if made else ""
+    flag = f'--init "{", ".join(f"{p.arg}={REQUIRED}" for p in made)}" ' if made else ""
     return (
         f"what does {name} take? {place} has no {INPUTS}(), so write the case in pyproject.toml:"
         f' [[tool.migrate.case]] torch = "{place}:{name}", {table}dims = {{ B = [1, 4] }},'
         f" inputs = [{tables}]; or on the command line: migrate verify {place}:{name}"
-        f" {flag}{' '.join(f'--input {_flag(p)}' for p in parameters) or '--input B,3'}"
+        f" {flag}{' '.join(f'--input {_flag(p, hints[p.arg])}' for p in parameters) or '--input B,3'}"
     )
 
 
@@ -163,18 +170,28 @@ def _is_index(parameter: ast.arg) -> bool:
     return "Long" in annotation or "Int" in annotation or any(w in parameter.arg for w in words)
 
 
-def _table(parameter: ast.arg) -> str:
+def _looks(parameter: ast.arg, shown: Hint | None) -> tuple[Hint, str]:
+    """What an input may look like, and its dtype where that is not the default: by its first layer, or its name."""
+    if shown is not None:
+        return shown, "int64" if shown.below is not None else ""
     if _is_index(parameter):
-        extra = ', dtype = "int64", range = [0, 100]'
-    else:
-        extra = ', dtype = "bool"' if "mask" in parameter.arg else ""
-    return f'{{ name = "{parameter.arg}", shape = ["B", 8]{extra} }}'
+        return Hint((8,), below=100), "int64"
+    return Hint((8,)), "bool" if "mask" in parameter.arg else ""
 
 
-def _flag(parameter: ast.arg) -> str:
-    if _is_index(parameter):
-        return "B,8:int64:0:100"
-    return "B,8:bool" if "mask" in parameter.arg else "B,8"
+def _table(parameter: ast.arg, shown: Hint | None) -> str:
+    looks, dtype = _looks(parameter, shown)
+    extra = f', dtype = "{dtype}"' if dtype else ""
+    extra += f", range = [0, {looks.below}]" if looks.below is not None else ""
+    sizes = ", ".join(map(str, looks.sizes))
+    return f'{{ name = "{parameter.arg}", shape = ["B", {sizes}]{extra} }}'
+
+
+def _flag(parameter: ast.arg, shown: Hint | None) -> str:
+    looks, dtype = _looks(parameter, shown)
+    extra = f":{dtype}" if dtype else ""
+    extra += f":0:{looks.below}" if looks.below is not None else ""
+    return f"B,{','.join(map(str, looks.sizes))}{extra}"
 
 
 # --- constructor arguments ------------------------------------------------------------------------------------

@@ -113,6 +113,8 @@ class Context:
         self.writers: dict[FunctionInfo, bool] = {}
         self.writing: dict[FunctionInfo, bool] = {}
         """Whether a function may write to the memory of one of its arguments."""
+        self.writing_untold: dict[FunctionInfo, bool] = {}
+        """Whether it may do so whatever ``inplace`` says."""
         self.updates: dict[FunctionInfo, frozenset[str]] = {}
         """Names of attributes that a function may write to in place."""
         self.direct_writes: dict[FunctionInfo, frozenset[str]] = {}
@@ -195,7 +197,9 @@ class Context:
         self.foreign_holders: set[str] = set()
         """Those of them that another file makes, or may hand over."""
         self.lost_holders: set[str] = set()
-        """Those of them that only a wide search finds, which other files are not told of."""
+        """Those of them that only a wide search finds."""
+        self.lost_everywhere: set[str] = set()
+        """Names that may stand for a class of the project that writes to its argument whatever it is told."""
         self.any_registered_writes: bool | None = None
         """Whether a layer that is registered under a made up name may write to its argument."""
         self.untracked: list[cst.Call] | None = None

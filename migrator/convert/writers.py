@@ -8,8 +8,10 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax, views
+from migrator.convert.among_others import is_among_others
 from migrator.convert.context import Context
 from migrator.convert.memory import Aliases, aliases
+from migrator.convert.ordered_dicts import is_ordered
 from migrator.convert.passing import passes
 from migrator.convert.sharing import inplace_argument
 from migrator.infer import ClassInfo, FunctionInfo
@@ -146,8 +148,12 @@ def holders(ctx: Context) -> set[str]:
         own = {name for call in _untracked(ctx) for name in _receivers(ctx, call)}
         ctx.holders = _closed(ctx, own) | ctx.foreign_holders | _out_of_lists(ctx)
         # whether a class writes asks what holds such layers
-        lost = {name for node in _lost(ctx) for name in _receivers(ctx, node, wide=True)}
-        ctx.lost_holders = _closed(ctx, lost | own, wide=True) - ctx.holders
+        lost = list(_lost(ctx))
+        always = {name for node, one in lost if one for name in _receivers(ctx, node, wide=True)}
+        ctx.lost_everywhere = _closed(ctx, always | _lost_in_others(ctx), wide=True)
+        names = {name for node, _ in lost for name in _receivers(ctx, node, wide=True)}
+        wide = _closed(ctx, names | own, wide=True) | ctx.lost_everywhere
+        ctx.lost_holders = wide - ctx.holders
         ctx.holders |= ctx.lost_holders
     return ctx.holders
 
@@ -157,39 +163,35 @@ def holders_for_others(ctx: Context) -> set[str]:
     return holders(ctx) - ctx.lost_holders
 
 
-def _lost(ctx: Context) -> Iterator[cst.Name]:
+def lost_for_others(ctx: Context) -> set[str]:
+    """The names of what may be a class of the project that writes to its argument whatever it is told.
+
+    Of those that write where an argument ``inplace`` says so, which whole tables of activations do, others are told
+    by that argument.
+    """
+    holders(ctx)
+    return ctx.lost_everywhere
+
+
+def _lost_in_others(ctx: Context) -> set[str]:
+    linked = ctx.facts.linked
+    return set(linked.lost(ctx.facts.module)) if linked is not None else set()
+
+
+def _lost(ctx: Context) -> Iterator[tuple[cst.Name, bool]]:
     """The file's classes that write to what they are called with, where no kind says that it may be one of them.
 
-    ``{"own": Own, "gelu": nn.GELU}[name]()``: one of torch's and the file's own is any class.
+    ``{"own": Own, "gelu": nn.GELU}[name]()``: one of torch's and the file's own is any class. With whether it writes
+    whatever it is told.
     """
     for node in ctx.source.index.of_type(cst.Name):
         kind = ctx.facts.kinds.get(node)
         own = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
-        forward = own.method("forward") if own is not None and own.settled is None else None
-        if forward is not None and _is_among_others(ctx, node) and writes_argument(ctx, forward):
-            yield node
-
-
-def _is_among_others(ctx: Context, node: cst.CSTNode) -> bool:
-    for around in reversed(ctx.source.index.around(node)):
-        if isinstance(around, (cst.IfExp, cst.BooleanOperation)):
-            kind = ctx.facts.kind(around)
-        elif isinstance(around, (cst.List, cst.Tuple)):
-            kind = k.element(ctx.facts.kind(around))
-        elif isinstance(around, cst.Dict) or _makes_dict(ctx, around):
-            mapping = ctx.facts.kind(around)
-            kind = mapping.value if isinstance(mapping, k.Mapping) else k.UNKNOWN
-        elif isinstance(around, (cst.Element, cst.DictElement, cst.Arg)):
-            continue
-        else:
-            return False
-        if isinstance(kind, k.Unknown) or (k.is_any_class(kind) and not kind.among):  # type: ignore[attr-defined]
-            return True
-    return False
-
-
-def _makes_dict(ctx: Context, node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Call) and ctx.facts.callee(node) == "builtins.dict"
+        forward = own.method("forward") if own is not None else None
+        if forward is not None and is_among_others(ctx, node) and writes_argument(ctx, forward):
+            everywhere = writes_argument(ctx, forward, told=False)
+            if everywhere or forward.settled is None:
+                yield node, everywhere
 
 
 def told(ctx: Context) -> dict[str, int]:
@@ -476,7 +478,7 @@ def _is_handed_on(ctx: Context, call: cst.Call) -> bool:
     around = ctx.source.index.around(call)
     while isinstance(around[-1], _LISTING) or isinstance(ctx.facts.kind(around[-1]), k.Mapping):
         around.pop()  # nn.Sequential(OrderedDict([("act", nn.ReLU(inplace=True))]))
-    if isinstance(around[-1], cst.DictElement) and _is_ordered(ctx, around):
+    if isinstance(around[-1], cst.DictElement) and is_ordered(ctx, around):
         return False
     parent = around[-1]
     if isinstance(parent, cst.Call):
@@ -484,37 +486,6 @@ def _is_handed_on(ctx: Context, call: cst.Call) -> bool:
         grows = isinstance(func, cst.Attribute) and func.attr.value in _GROWING
         return not (grows or isinstance(ctx.facts.kind(parent), k.Module))
     return isinstance(parent, (cst.DictElement, cst.Lambda))
-
-
-def _is_ordered(ctx: Context, around: Sequence[cst.CSTNode]) -> bool:
-    """``nn.Sequential(OrderedDict({"act": nn.ReLU(inplace=True)}))``: the entry of a dict that is nothing else."""
-    match around:
-        case [*_, cst.Call() as whole, cst.Arg(), cst.Call() as made, cst.Arg(), cst.Dict(), _]:
-            ordered = ctx.facts.callee(made) == "collections.OrderedDict"
-            return ordered and ctx.facts.callee(whole) == "torch.nn.Sequential"
-        case [
-            *above,
-            cst.Assign(targets=[cst.AssignTarget(cst.Name(name))]),
-            cst.Call() as made,
-            cst.Arg(),
-            cst.Dict(),
-            _,
-        ] if ctx.facts.callee(made) == "collections.OrderedDict":
-            function = next((one for one in above if isinstance(one, cst.FunctionDef)), None)
-            names = ctx.facts.tree.within(function, cst.Name) if function is not None else []
-            reads = [ctx.facts.tree.around(one) for one in names if one.value == name]
-            return bool(reads) and all(_is_run(ctx, one) for one in reads)
-    return False
-
-
-def _is_run(ctx: Context, around: Sequence[cst.CSTNode]) -> bool:
-    """Whether a name stands in ``ops = …`` or in ``nn.Sequential(ops)``."""
-    match around:
-        case [*_, cst.Call() as call, cst.Arg(star="")]:
-            return ctx.facts.callee(call) == "torch.nn.Sequential" and len(call.args) == 1
-        case [*_, cst.Assign(targets=[_]), cst.AssignTarget()]:
-            return True
-    return False
 
 
 _LISTING = (cst.Arg, cst.Element, cst.List, cst.Tuple)
@@ -527,16 +498,20 @@ def _makes(ctx: Context, call: cst.Call, cls: str) -> bool:
     return any(ctx.facts.qualified_name(node) == cls for node in (first, call.func))
 
 
-def writes_argument(ctx: Context, info: FunctionInfo) -> bool:
-    """Whether a function may write to the memory of one of its arguments."""
+def writes_argument(ctx: Context, info: FunctionInfo, told: bool = True) -> bool:
+    """Whether a function may write to the memory of one of its arguments.
+
+    ``told`` is False for what it does whatever an argument or attribute called ``inplace`` says.
+    """
     if info.settled is not None:
-        return bool(info.settled.mutates)
-    if info not in ctx.writing:
-        ctx.writing[info] = False  # a recursive one writes if another line of it does
+        return bool(info.settled.mutates) and (told or not info.settled.told_to)
+    known = ctx.writing if told else ctx.writing_untold
+    if info not in known:
+        known[info] = False  # a recursive one writes if another line of it does
         if has_writes(ctx, info):
             facts = aliases(ctx, info)
-            ctx.writing[info] = any(_writes(ctx, facts, statement) for statement in facts.before)
-    return ctx.writing[info]
+            known[info] = any(_writes(ctx, facts, statement, told) for statement in facts.before)
+    return known[info]
 
 
 def has_writes(ctx: Context, info: FunctionInfo) -> bool:
@@ -545,15 +520,27 @@ def has_writes(ctx: Context, info: FunctionInfo) -> bool:
     return any(target_of(ctx, node) is not None for node in nodes)
 
 
-def _writes(ctx: Context, facts: Aliases, statement: cst.CSTNode) -> bool:
+def _writes(ctx: Context, facts: Aliases, statement: cst.CSTNode, told: bool) -> bool:
     state = facts.before[statement]
     for node in writing(ctx, statement):
-        written = target_of(ctx, node)
-        if written is not None and any(
-            one.startswith("param:") for one in facts.memory(written, state)
-        ):
+        written = target_of(ctx, node, told)
+        if written is None or (not told and _is_told_to(ctx, node)):
+            continue
+        if any(one.startswith("param:") for one in facts.memory(written, state)):
             return True
     return False
+
+
+def _is_told_to(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether something is done where ``inplace`` says so: ``x.mul_(y) if self.inplace else …``, ``F.relu(x, inplace)``."""
+    asked: list[cst.CSTNode] = [node] if isinstance(node, cst.Call) else []
+    for around in reversed(ctx.source.index.around(node)):
+        if isinstance(around, cst.FunctionDef):
+            break
+        if isinstance(around, (cst.If, cst.IfExp)):
+            asked.append(around.test)
+    names = (name for one in asked for name in ctx.source.index.within(one, cst.Name))
+    return any(name.value in ("inplace", "in_place") for name in names)
 
 
 WRITING = (cst.AugAssign, cst.Assign, cst.Call)
@@ -567,8 +554,8 @@ def writing(ctx: Context, statement: cst.CSTNode) -> Sequence[Any]:
     return ctx.facts.tree.within(statement, *WRITING)
 
 
-def target_of(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
-    """What a node writes to in place."""
+def target_of(ctx: Context, node: cst.CSTNode, told: bool = True) -> cst.BaseExpression | None:
+    """What a node writes to in place; ``told`` as for ``writes_argument``."""
     if isinstance(node, cst.AugAssign):
         plain = k.scalar_type(ctx.kind(node.target)) is not None
         return None if plain else views.written_base(node.target, ctx.is_module)
@@ -587,7 +574,7 @@ def target_of(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
     kind = ctx.kind(node.func)
     own = ctx.facts.classes.get(kind.cls) if isinstance(kind, k.Module) else None
     info = own.method("forward") if own is not None else ctx.facts.names.get(called)
-    writes = writes_argument(ctx, info) if info is not None else may_write(ctx, kind, node.func)
+    writes = may_write(ctx, kind, node.func) if info is None else writes_argument(ctx, info, told)
     if node.args and (writes or inplace_argument(called, node) is not None):
         return node.args[0].value
     return None

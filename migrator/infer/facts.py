@@ -43,6 +43,9 @@ class Linked(Protocol):
         And of the functions that do so where an argument ``inplace`` says so, with its place.
         """
 
+    def lost(self, importer: str) -> frozenset[str]:
+        """The names in a file of what may be, in another, a class that writes to its argument whatever it is told."""
+
     def emptied(self, module: str) -> frozenset[str]:
         """The names of attributes that other files than this may take something out of, or replace."""
 
@@ -127,6 +130,8 @@ class SettledFunction:
     """It gives a row for each of what it is given first (``migrator.convert.by_row``)."""
     goes_over: frozenset[str] = frozenset()
     """Parameters, and ``self.x``, whose items it takes (``migrator.convert.gone_over``)."""
+    told_to: bool = False
+    """What it writes to its arguments it writes where one called ``inplace`` says so, or an attribute."""
 
 
 @dataclass(frozen=True)

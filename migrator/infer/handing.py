@@ -7,6 +7,7 @@ may overwrite its input. Followed by the names of functions and classes:
     Block.act_layer            a parameter
     Block.**                   the arguments that ``**kwargs`` hands on
     :relu                      a name at the top of a file
+    ::relu                     an attribute of what may be another file, ``acts.relu``
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from migrator.python_tree import below, children
 
 SOURCE = "!"
 """Stands for a layer, class or function that is made to work in place."""
+TOLD = "?"
+"""Stands for what may be True, which tells ``def make(name, inplace=False)`` to make something that works in place."""
 _FLAG = {
     **dict.fromkeys("ReLU ReLU6 SiLU SELU Mish Hardswish Hardsigmoid".split(), 0),
     **dict.fromkeys("LeakyReLU ELU CELU AlphaDropout FeatureAlphaDropout".split(), 1),
@@ -40,6 +43,8 @@ def handed(tree: ast.Module) -> list[tuple[str, str]]:
     while waiting:
         node = waiting.pop()
         owner = _Class(node) if isinstance(node, ast.ClassDef) else None
+        if owner is not None and owner.writes:
+            found.add((SOURCE, f":{owner.name}"))
         for child in children(node):
             if isinstance(child, _Function):
                 scope = owner.scope(child) if owner is not None else _Scope(child, child, None)
@@ -66,19 +71,8 @@ def parameters(
     anywhere: dict[str, set[str]] = {}
     for place in [*after, *(one for several in after.values() for one in several)]:
         anywhere.setdefault(place.partition("/")[2], set()).add(place)
-    found, waiting = {SOURCE}, [SOURCE]
-    while waiting:
-        place = waiting.pop()
-        new = set(after.get(place, ()))
-        file, _, rest = place.partition("/")
-        if not file:  # it is not known which of those that are called so
-            new |= anywhere.get(rest, set())
-        name, _, slot = place.partition("@")
-        if slot and not slot.isdigit():  # what ``**kwargs`` takes up is handed on under its name
-            new |= {f"{other[:-3]}@{slot}" for other in after.get(f"{name}.**", ())}
-        new -= found
-        found |= new
-        waiting.extend(new)
+    told = {place for place in _reached({TOLD}, after, anywhere) if place.endswith(".inplace")}
+    found = _reached({SOURCE} | told, after, anywhere)
     own: dict[str, set[str]] = {file: set() for file in files}
     for place in found:
         file, _, rest = place.partition("/")
@@ -88,9 +82,31 @@ def parameters(
     return {file: frozenset(places) for file, places in own.items()}
 
 
+def _reached(
+    found: set[str], after: Mapping[str, set[str]], anywhere: Mapping[str, set[str]]
+) -> set[str]:
+    """These places, and those that values come to from there."""
+    waiting = list(found)
+    while waiting:
+        place = waiting.pop()
+        new = set(after.get(place, ()))
+        file, _, rest = place.partition("/")
+        if not file:  # it is not known which of those that are called so
+            new |= anywhere.get(rest, set())
+        if rest.startswith(":"):
+            new |= anywhere.get(f":{rest}", set())
+        name, _, slot = place.partition("@")
+        if slot and not slot.isdigit():  # what ``**kwargs`` takes up is handed on under its name
+            new |= {f"{other[:-3]}@{slot}" for other in after.get(f"{name}.**", ())}
+        new -= found
+        found |= new
+        waiting.extend(new)
+    return found
+
+
 def _meant(file: str, place: str, resolve: Callable[[str, str], tuple[str, str]]) -> list[str]:
     """A place with the file that its name is defined in."""
-    if place == SOURCE:
+    if place in (SOURCE, TOLD):
         return [place]
     name = place.lstrip(":").partition("@")[0].partition(".")[0]
     home, there = resolve(file, name)
@@ -104,6 +120,11 @@ class _Class:
         self.name = node.name
         self.bases = [word(base) for base in node.bases]
         self.scopes = {id(m): _Scope(m, m, self) for m in node.body if isinstance(m, _Function)}
+
+    @cached_property
+    def writes(self) -> bool:
+        """Whether its forward pass writes to an argument, by that name and whatever ``inplace`` says."""
+        return any(s.name == "forward" and _writes_argument(s) for s in self.scopes.values())
 
     def scope(self, method: _Function) -> _Scope:
         """That of a method."""
@@ -145,6 +166,15 @@ class _Scope:
         self.named = [*self.params, *(a.arg for a in arguments.kwonlyargs)]
 
     @cached_property
+    def off(self) -> frozenset[str]:
+        """``inplace``, where it is a parameter of a function that is off by default and is bound to nothing else."""
+        if self.function is None or self.owner is not None or "inplace" in self.assigned:
+            return frozenset()
+        pairs = _defaults(self.function.args)
+        off = [one for p, one in pairs if p.arg == "inplace" and isinstance(one, ast.Constant)]
+        return frozenset({"inplace"} if any(one.value in (False, None) for one in off) else ())
+
+    @cached_property
     def own(self) -> list[ast.AST]:
         """The nodes of this function, or of the top of the file, without those of functions in it."""
         return below(self.node, (ast.FunctionDef, ast.AsyncFunctionDef))
@@ -165,6 +195,8 @@ class _Scope:
         for node in self.own:
             if isinstance(node, ast.Call):
                 yield from self._call(node)
+            elif isinstance(node, ast.Return) and self.owner is None:
+                yield from ((one, f":{self.name}") for one in self.begins(node.value))
             elif self.function is None and isinstance(node, ast.Assign):
                 for target in node.targets:
                     if isinstance(target, ast.Name):
@@ -177,16 +209,7 @@ class _Scope:
             yield f"{self.name}@{i}", f"{self.name}.{name}"
         for name in self.named:
             yield f"{self.name}@{name}", f"{self.name}.{name}"
-        arguments = self.function.args
-        pairs = [
-            *zip(
-                reversed([*arguments.posonlyargs, *arguments.args]),
-                reversed(arguments.defaults),
-                strict=False,
-            ),
-            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-        ]
-        for parameter, default in pairs:
+        for parameter, default in _defaults(self.function.args):
             if default is not None:
                 yield from ((one, f"{self.name}.{parameter.arg}") for one in self.begins(default))
 
@@ -196,6 +219,8 @@ class _Scope:
         for callee in callees:
             for i, item in enumerate(node.args):
                 yield from ((one, f"{callee}@{i}") for one in self.begins(item))
+                if _is_true(item) or word(item) == "inplace":
+                    yield TOLD, f"{callee}@{i}"
             for keyword in node.keywords:
                 if keyword.arg is not None:
                     values = self.begins(keyword.value)
@@ -240,7 +265,7 @@ class _Scope:
                 return {SOURCE}
             if isinstance(node.value, ast.Name) and node.value.id == "self":
                 return self._kept(node.attr, depth)
-            return {f":{node.attr}"}
+            return {f"::{node.attr}"}
         if isinstance(node, ast.Call):
             return self._made(node, depth)
         if isinstance(node, ast.Lambda):
@@ -283,7 +308,8 @@ class _Scope:
             told.append(node.args[_FLAG[name]])
         functional = isinstance(node.func, ast.Attribute) and word(node.func.value) in _FUNCTIONAL
         if any(not _is_false(one) for one in told) and not functional:
-            return {SOURCE}
+            off = [one for one in told if isinstance(one, ast.Name) and one.id in self.off]
+            return {f"{self.name}.inplace"} if off == told else {SOURCE}
         if name == "Sequential":
             one = node.args[0] if node.args else None
             if isinstance(one, ast.Call) and word(one.func) == "OrderedDict" and one.args:
@@ -297,7 +323,42 @@ class _Scope:
             return set[str]().union(*(self.begins(one, depth + 1) for one in values))
         if name == "partial":
             return self.begins(node.args[0] if node.args else None, depth + 1)
-        return self.begins(node.func, depth + 1) if isinstance(node.func, ast.Name) else set()
+        func = node.func
+        if isinstance(func, ast.Attribute):  # acts.get_act(name)
+            named = isinstance(func.value, ast.Name) and func.value.id != "self"
+        else:
+            named = isinstance(func, (ast.Name, ast.Subscript))  # Own(), ACTS[name]()
+        return self.begins(func, depth + 1) if named else set()
+
+
+def _writes_argument(scope: _Scope) -> bool:
+    """Whether a method writes to a parameter that still is what it was called with."""
+    told = [
+        set(map(id, ast.walk(node)))
+        for node in scope.own
+        if isinstance(node, (ast.If, ast.IfExp)) and "inplace" in ast.dump(node.test)
+    ]
+    bound: dict[str, int] = {}
+    for name, values in scope.assigned.items():
+        bound[name] = min(one.lineno for one in values)
+    for node in scope.own:
+        written: ast.AST | None = None
+        if isinstance(node, ast.AugAssign):
+            written = node.target
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            written = node.targets[0]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            written = node.func.value if name.endswith("_") and not name.endswith("__") else None
+        while isinstance(written, ast.Subscript):
+            written = written.value
+        if not isinstance(written, ast.Name) or written.id not in scope.params:
+            continue
+        if written.lineno <= bound.get(written.id, written.lineno) and not any(
+            id(node) in one for one in told
+        ):
+            return True
+    return False
 
 
 def _writes(node: ast.AST) -> bool:
@@ -305,12 +366,23 @@ def _writes(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = word(node.func)
+    functional = isinstance(node.func, ast.Attribute) and word(node.func.value) in _FUNCTIONAL
     told = any(k.arg == "inplace" and not _is_false(k.value) for k in node.keywords)
-    return told or (name.endswith("_") and not name.endswith("__"))
+    return (told and functional) or (name.endswith("_") and not name.endswith("__"))
+
+
+def _defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
+    every = [*arguments.posonlyargs, *arguments.args]
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [*zip(reversed(every), reversed(arguments.defaults), strict=False), *named]
 
 
 def _is_false(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
+
+
+def _is_true(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 def word(node: ast.AST) -> str:

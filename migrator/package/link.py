@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from migrator.infer import Facts
@@ -109,22 +109,37 @@ class Link:
         """
         found: set[str] = set()
         asking: dict[str, int] = {}
-        scan = self.table.scans[importer]
-        named = [(name, self.table.imported(importer, one)) for name, one in scan.imports()]
-        named += [pair for star in scan.stars for pair in self.star_names(importer, star)]
-        for name, meant in named:
-            read = meant is not None and meant.module in self.table.needs(importer)
-            there, told = self._held(meant.module if meant is not None and read else "")
-            if meant is not None and meant.kind == "module":
+        for name, meant in self._read_from(importer):
+            there, told = self._held(meant.module)
+            if meant.kind == "module":
                 found |= there
                 asking |= told
-            elif meant is not None and meant.name in there:
+            elif meant.name in there:
                 found.add(name)
-            elif meant is not None and meant.name in told:
+            elif meant.name in told:
                 asking[name] = told[meant.name]
         for base in bases:
             found |= self._held(self._home(base) or "")[0]
         return frozenset(found), asking
+
+    def lost(self, importer: str) -> frozenset[str]:
+        """The names in a file of what may be, in another, a class that writes to its argument whatever it is told."""
+        found: set[str] = set()
+        for name, meant in self._read_from(importer):
+            if meant.module in self.table.scans and meant.module not in self.together:
+                there = self.summary(meant.module)["lost"]
+                whole = meant.kind == "module"
+                found.update(there if whole else {name} if meant.name in there else ())
+        return frozenset(found)
+
+    def _read_from(self, importer: str) -> Iterator[tuple[str, Symbol]]:
+        """The names that a file imports, and what each means in the files that it reads."""
+        scan = self.table.scans[importer]
+        named = [(name, self.table.imported(importer, one)) for name, one in scan.imports()]
+        named += [pair for star in scan.stars for pair in self.star_names(importer, star)]
+        for name, meant in named:
+            if meant is not None and meant.module in self.table.needs(importer):
+                yield name, meant
 
     def _held(self, module: str) -> tuple[frozenset[str], dict[str, int]]:
         if module not in self.table.scans or module in self.together:

@@ -23,7 +23,7 @@ from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import loose_heads, tied_heads
 from migrator.convert.returned import returned_arguments, returns_state
 from migrator.convert.updates import updates
-from migrator.convert.writers import holders_for_others, told
+from migrator.convert.writers import holders_for_others, lost_for_others, told, writes_argument
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.evidence import reads_training
@@ -142,6 +142,7 @@ class ForeignFunction(FunctionInfo):
             frozenset(data["asks"]),
             data["by_row"],
             frozenset(data["goes_over"]),
+            data["told_to"],
         )
         self.dirty = False
 
@@ -212,6 +213,7 @@ def summarize(ctx: Context, module: str) -> Data:
         "env": env,
         "holders": sorted(holders_for_others(ctx) - set(told(ctx))),
         "told": told(ctx),
+        "lost": sorted(lost_for_others(ctx)),
         "classes": {c.name: _class(ctx, c) for c in classes},
         "functions": {i.name: _function(ctx, i) for i in own},
     }
@@ -269,6 +271,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "asks": sorted(asked_of_self(ctx.facts, info)),
         "by_row": is_by_row(ctx, info),
         "goes_over": sorted(goes_over(ctx, info)),
+        "told_to": info in ctx.mutated and not writes_argument(ctx, info, told=False),
     }
 
 

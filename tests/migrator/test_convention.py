@@ -331,3 +331,72 @@ def test_a_constructor_that_seeds_torch_draws_all_the_same(here: Path) -> None:
     )
     result = migrate("verify", "net.py", "--examples", "2")
     assert result.exit_code == 0, result.output
+
+
+LAYERS = """
+import torch
+from collections import OrderedDict
+from torch import nn
+
+
+def conv(ins, outs, k=3):
+    return nn.Conv2d(ins, outs, k)
+
+
+class Unit(nn.Sequential):
+    def __init__(self, ins, outs):
+        super().__init__(nn.Conv1d(ins, outs, 1), nn.ReLU())
+
+
+class Stem(nn.Module):
+    def __init__(self, width, ins=5):
+        super().__init__()
+        self.ins = ins * 2
+        self.conv = conv(self.ins, width)
+
+    def forward(self, image, scale=None):
+        return self.conv(image)
+
+
+class Net(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        MADE
+
+    def embed(self, x):
+        return self.layer(x)
+
+    def forward(self, x):
+        return LINE
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "line", "flag"),
+    [
+        ("self.layer = nn.Conv2d(3, width, 3)", "self.layer(x)", "B,3,32,32"),
+        ("self.layer = nn.Linear(width * 3, 2)", "self.embed(x)", "B,12"),
+        ("self.layer = nn.Sequential(nn.Conv3d(1, 2, 3))", "self.layer(x)", "B,1,8,16,16"),
+        (
+            'self.layer = nn.Sequential(OrderedDict([("a", nn.GRU(7, 2))]))',
+            "self.layer(x)",
+            "B,8,7",
+        ),
+        ("self.layer = nn.Embedding(30, 2)", "self.layer(x)", "B,8:int64:0:30"),
+        ("self.layer = Stem(width, ins=3)", "self.layer(x)", "B,6,32,32"),
+        ("self.layer = Stem(width)", "self.layer(x)", "B,10,32,32"),
+        ("self.layer = Unit(6, width)", "self.layer(x)", "B,6,32"),
+        (
+            "parts = [nn.Linear(9, 2)]\n        self.layer = nn.Sequential(*parts)",
+            "self.layer(x)",
+            "B,9",
+        ),
+        ("self.layer = None", "self.layer(x)", "B,8"),
+        ("self.layer = nn.Linear(3, 2)", "self.layer(x * 2)", "B,8"),
+    ],
+)
+def test_the_shape_that_is_offered_fits_the_first_layer(
+    here: Path, made: str, line: str, flag: str
+) -> None:
+    (here / "net.py").write_text(LAYERS.replace("MADE", made).replace("LINE", line))
+    assert f"migrate verify net.py:Net --input {flag}\n" in migrate("verify", "net.py").stderr
