@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrator.config import Case, Config, Reference, target_file
@@ -53,16 +54,62 @@ def _attribute(case: Case, target: str, code: UserCode, config: Config) -> Any:
     value: Any = module
     for part in name.split("."):
         if not hasattr(value, part):
-            public = [n for n, v in vars(module).items() if inspect.isclass(v) or callable(v)]
-            public.sort(key=lambda n: getattr(vars(module)[n], "__module__", "") != module.__name__)
-            near = get_close_matches(name, public, 3) or [
-                n for n in public if not n.startswith("_")
-            ]
+            near = _callables(module, name)
             raise MissingError(
-                f"case {case.name}: {where} has no {name!r}; it has {', '.join(near[:6]) or 'no class'}"
+                f"case {case.name}: {_shown(where)} has no {name!r}; it has {', '.join(near) or 'no class'}"
             )
         value = getattr(value, part)
     return value
+
+
+def _shown(target: str) -> str:
+    """A target as a person would write it where they are."""
+    where, colon, name = target.partition(":")
+    path = Path(where)
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        where = path.relative_to(Path.cwd()).as_posix()
+    return f"{where}{colon}{name}"
+
+
+def _callables(module: Any, name: str = "") -> list[str]:
+    """The names of what a file defines that can be called, those like ``name`` alone where there are some."""
+    public = [n for n, v in vars(module).items() if callable(v)]
+    public.sort(key=lambda n: getattr(vars(module)[n], "__module__", "") != module.__name__)
+    return get_close_matches(name, public, 3) or [n for n in public if not n.startswith("_")][:6]
+
+
+def _factory(case: Case, target: str, code: UserCode, config: Config) -> Any:
+    """What makes the module of a case.
+
+    Raises:
+      UserError: no such file or name, or nothing that can be called.
+    """
+    found = _attribute(case, target, code, config)
+    if not callable(found):
+        where, _, name = target.partition(":")
+        there = _callables(code.load(target_file(target, config))) if where.endswith(".py") else []
+        what = "a module" if inspect.ismodule(found) else f"of type {type(found).__name__}"
+        has = f"; {_shown(where)} has {', '.join(there)}" if there else ""
+        raise UserError(f"case {case.name}: {name!r} is {what}, not a class or function{has}")
+    return found
+
+
+def _wanting(factory: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """What to add to ``--init``, where a constructor has arguments that it is not given."""
+    try:
+        signature = inspect.signature(factory)
+        given = signature.bind_partial(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return ""
+    positional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    wanting = [
+        name
+        for name, one in signature.parameters.items()
+        if name not in given and one.default is one.empty and one.kind not in positional
+    ]
+    if not wanting:
+        return ""
+    return f'; give it with --init "{", ".join(f"{name}=…" for name in wanting)}"'
 
 
 def _resolved(value: Any, lookup: Callable[[str], Any]) -> Any:
@@ -101,12 +148,14 @@ def build_torch(case: Case, config: Config, code: UserCode, again: int = 0) -> A
 
     from numerics.recipes import kept_seed, seeded
 
-    factory = _attribute(case, case.torch, code, config)
+    factory = _factory(case, case.torch, code, config)
     own = case.torch.partition(":")[0]
 
     def lookup(target: str) -> Any:
         return _attribute(case, target if ":" in target else f"{own}:{target}", code, config)
 
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
     try:
         with code.active(), seeded(case.seed + again), kept_seed() if again else nullcontext():
             args, kwargs = _arguments(case, factory, code, config, lookup)
@@ -115,10 +164,13 @@ def build_torch(case: Case, config: Config, code: UserCode, again: int = 0) -> A
         raise
     except Exception as error:
         where = describe(error, target_file(case.torch, config))
-        raise UserError(f"case {case.name}: {case.torch} cannot be built: {where}") from error
+        hint = _wanting(factory, args, kwargs) if isinstance(error, TypeError) else ""
+        raise UserError(
+            f"case {case.name}: {_shown(case.torch)} cannot be built: {where}{hint}"
+        ) from error
     if not isinstance(module, torch.nn.Module):
         raise UserError(
-            f"case {case.name}: {case.torch} gives a {type(module).__name__}, not a torch.nn.Module"
+            f"case {case.name}: {_shown(case.torch)} gives a {type(module).__name__}, not a torch.nn.Module"
         )
     return module
 
@@ -176,9 +228,9 @@ def build_flax(case: Case, config: Config) -> Any:
         raise PortError(str(error)) from error
     except Exception as error:
         where = describe(error, target_file(target, config))
-        raise PortError(f"{target} cannot be built: {where}") from error
+        raise PortError(f"{_shown(target)} cannot be built: {where}") from error
     if not isinstance(module, nnx.Module):
-        raise PortError(f"{target} gives a {type(module).__name__}, not an nnx.Module")
+        raise PortError(f"{_shown(target)} gives a {type(module).__name__}, not an nnx.Module")
     return module
 
 

@@ -400,3 +400,24 @@ def test_the_shape_that_is_offered_fits_the_first_layer(
 ) -> None:
     (here / "net.py").write_text(LAYERS.replace("MADE", made).replace("LINE", line))
     assert f"migrate verify net.py:Net --input {flag}\n" in migrate("verify", "net.py").stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("net.py:nn", "'nn' is a module, not a class or function; net.py has "),
+        ("net.py:WIDTH", "'WIDTH' is of type int, not a class or function; net.py has "),
+        ("net.py:Nett", "net.py has no 'Nett'; it has Net"),
+        ("net.py:Part", "net.py:Part cannot be built: TypeError: Part.__init__() missing 1"),
+        ("net.py:Part", '; give it with --init "width=…"'),
+    ],
+)
+def test_what_cannot_be_built_is_told_with_what_to_write(
+    here: Path, target: str, words: str
+) -> None:
+    part = "\nWIDTH = 3\n\n\nclass Part(Net):\n    def __init__(self, width):\n        super().__init__()\n"
+    text = LAYERS.replace("MADE", "pass").replace("LINE", "x") + part
+    (here / "net.py").write_text(text)
+    result = migrate("verify", target, "--input", "B,3")
+    assert result.exit_code == 2
+    assert words in result.stderr
