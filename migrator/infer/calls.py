@@ -33,6 +33,7 @@ from migrator.infer.python import (
     partial_result,
     widen,
 )
+from migrator.infer.repeated import given_layers
 from migrator.infer.signatures import Args, moves_new_parameter, of_integers, signature_fits
 from migrator.infer.starred import hand_on
 from migrator.infer.static import parses_version
@@ -562,7 +563,7 @@ class Calls(ModuleMethods):
                     info.dirty = True
         if info.settled is None and info.owner is not None and syntax.is_left_open(info.node):
             return k.UNKNOWN  # what a class that derives from its own says there
-        return info.returns if info.returns is not None else k.UNKNOWN
+        return given_layers(self.facts, info, args) or info.returns or k.UNKNOWN
 
     def call_from_outside(
         self, info: FunctionInfo, args: Args, bound: k.Kind, place: cst.CSTNode

@@ -132,6 +132,8 @@ class SettledFunction:
     """Parameters, and ``self.x``, whose items it takes (``migrator.convert.gone_over``)."""
     told_to: bool = False
     """What it writes to its arguments it writes where one called ``inplace`` says so, or an attribute."""
+    repeats: tuple[str, ...] = ()
+    """A container, and the parameters that make all that it gives in it (``migrator.infer.repeated``)."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from migrator.infer.evidence import reads_training
 from migrator.infer.facts import SettledClass, SettledFunction
 from migrator.infer.reached import asked_of_self
 from migrator.infer.recomputing import only_trained
+from migrator.infer.repeated import repeated
 from migrator.infer.wrapping import hands_keywords
 
 Data = dict[str, Any]
@@ -143,6 +144,7 @@ class ForeignFunction(FunctionInfo):
             data["by_row"],
             frozenset(data["goes_over"]),
             data["told_to"],
+            tuple(data["repeats"]),
         )
         self.dirty = False
 
@@ -271,6 +273,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "asks": sorted(asked_of_self(ctx.facts, info)),
         "by_row": is_by_row(ctx, info),
         "goes_over": sorted(goes_over(ctx, info)),
+        "repeats": repeated(ctx.facts, info),
         "told_to": info in ctx.mutated and not writes_argument(ctx, info, told=False),
     }
 
