@@ -200,6 +200,12 @@ class Context:
         """Those of them that only a wide search finds."""
         self.lost_everywhere: set[str] = set()
         """Names that may stand for a class of the project that writes to its argument whatever it is told."""
+        self.fronts: dict[Any, list[cst.Call] | None] = {}
+        """Class and attribute → the layers that work in place at the front of the Sequential that it is."""
+        self.at_fronts: list[cst.Call] | None = None
+        """Those of them whose input is read again."""
+        self.wrapped: set[cst.CSTNode] = set()
+        """Layers that are being converted to be wrapped."""
         self.any_registered_writes: bool | None = None
         """Whether a layer that is registered under a made up name may write to its argument."""
         self.untracked: list[cst.Call] | None = None

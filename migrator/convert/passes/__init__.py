@@ -72,6 +72,7 @@ ORDER = (
     "quotients",
     "initializers",
     "lost_writes",
+    "front_in_place",
     "functions",
     "spread_layers",
     "edited_elsewhere",

@@ -16,6 +16,7 @@ from migrator.convert.own_gradient import check_own_gradient
 from migrator.convert.passes import tying
 from migrator.convert.passes.annotations import layer_class
 from migrator.convert.passes.containers import NAMES
+from migrator.convert.passes.front_in_place import run_before
 from migrator.convert.passes.zero_dims import names_half
 from migrator.convert.rewriter import Rewriter, Starting, converts
 from migrator.convert.signature import never, plain_class
@@ -187,7 +188,8 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
                 if failure.rule == "MUT003":
                     raise  # who calls this function reads what it was handed
                 if not _rectified_before(rw, node, kind):
-                    written = _written_before(rw, node, kind)
+                    owner = rw.ctx.frame.info.owner if rw.ctx.frame is not None else None
+                    written = run_before(rw, node, owner) or _written_before(rw, node, kind)
                     if written is None:
                         raise
                     return written
