@@ -14,6 +14,7 @@ import libcst as cst
 
 from migrator import syntax, views
 from migrator.convert.context import Context, Failure
+from migrator.convert.handed_on import is_handed_on, reaches_others
 from migrator.convert.later_reads import may_be_tensors, sees_no_values
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.never_asked import is_never_asked
@@ -157,8 +158,8 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
                 f"`{target.value}` may be a tensor: writing it in place also changes `{other.value}`, which is read later",
                 f"write `{target.value} = {target.value} …` if `{other.value}` is to stay as it is",
             )
-    info = innermost(ctx)
-    reached = forward_reaches(ctx, info)  # else often a width: `n *= ratio`
+    info = innermost(ctx)  # where no forward pass may run it, often a width: `n *= ratio`
+    reached = forward_reaches(ctx, info) or reaches_others(ctx, info)
     for one in sorted(memory):
         by_name = one.startswith("attr:getattr(self,") and not ctx.in_init  # perhaps a buffer
         if not reached and not by_name:
@@ -278,28 +279,6 @@ def state_of(ctx: Context, name: cst.Name) -> str | None:
 
 def innermost(ctx: Context) -> FunctionInfo:
     return ctx.frames[-1].info
-
-
-def is_handed_on(ctx: Context, info: FunctionInfo) -> bool:
-    """Whether a function is handed on, other than to ``Module.apply``: whoever gets it may call it."""
-    tree = ctx.facts.tree
-    for node in (*tree.of_type(cst.Name), *tree.of_type(cst.Attribute)):
-        kind = ctx.facts.kind(node)
-        if isinstance(kind, k.Unknown) and syntax.code(node).rpartition(".")[2] == info.short:
-            if any(isinstance(one, cst.Lambda) for one in tree.around(node)):
-                return True  # a lambda that nobody was seen to call
-        if not isinstance(kind, k.Function) or ctx.facts.names.get(kind.name) is not info:
-            continue
-        around = tree.around(node)
-        if isinstance(around[-1], cst.Arg):
-            call = around[-2]
-            func = call.func if isinstance(call, cst.Call) else None
-            if isinstance(func, cst.Attribute) and func.attr.value == "apply":
-                continue
-        elif isinstance(around[-1], (cst.Call, cst.FunctionDef, cst.Attribute)):
-            continue
-        return True
-    return False
 
 
 _HOLDERS = (k.Tensor, k.Unknown, k.Optional, k.Sequence, k.Tuple, k.Mapping)

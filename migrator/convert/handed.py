@@ -27,10 +27,18 @@ def check_written(ctx: Context, node: cst.Call, info: FunctionInfo) -> None:
     if info.settled is None:
         return
     for name, item in bound_arguments(node, info):
-        if name in info.settled.mutates and not taken_back(ctx, node, info, item):
+        if name not in info.settled.mutates or _is_a_width(ctx, info, name, item):
+            continue
+        if not taken_back(ctx, node, info, item):
             _check_write(ctx, node, info, name, item.value)
     if info.settled.mutates and any(item.star for item in node.args):
         raise _changes(node, info, sorted(info.settled.mutates)[0], "what a starred argument holds")
+
+
+def _is_a_width(ctx: Context, info: FunctionInfo, name: str, item: cst.Arg) -> bool:
+    """Whether ``width = doubled(width)`` stands where a model is built, and nothing says that it is of tensors: ``n *= 2``."""
+    unknown = isinstance(info.params.get(name), k.Unknown)
+    return unknown and ctx.in_init and isinstance(ctx.kind(item.value), k.Unknown)
 
 
 def _changes(node: cst.CSTNode, info: FunctionInfo, param: str, what: str) -> Failure:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.alias import bound_arguments, is_handed_on, root_name, statement_of
+from migrator.convert.alias import bound_arguments, root_name, statement_of
 from migrator.convert.context import Context
+from migrator.convert.handed_on import is_handed_on
 from migrator.convert.memory import aliases
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k

@@ -7,8 +7,8 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.alias import is_handed_on
 from migrator.convert.context import Context, Failure
+from migrator.convert.handed_on import is_handed_on
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.facts import FunctionInfo
