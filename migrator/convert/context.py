@@ -200,6 +200,8 @@ class Context:
         """Those of them that only a wide search finds."""
         self.lost_everywhere: set[str] = set()
         """Names that may stand for a class of the project that writes to its argument whatever it is told."""
+        self.touched: frozenset[str] | None = None
+        """Names of attributes of which something may be written in place."""
         self.fronts: dict[Any, list[cst.Call] | None] = {}
         """Class and attribute → the layers that work in place at the front of the Sequential that it is."""
         self.at_fronts: list[cst.Call] | None = None

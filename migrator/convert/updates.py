@@ -46,14 +46,14 @@ def _anything(ctx: Context) -> frozenset[str]:
 
 
 def _tensors(ctx: Context) -> frozenset[str]:
-    """The names of attributes that are tensors in some class."""
+    """The names of attributes that are tensors in some class, or may be."""
     if ctx.tensor_names is not None:
         return ctx.tensor_names
     found: set[str] = set()
     for info in ctx.facts.classes.values():
         for name, kind in info.attributes.items():
             inner = kind.inner if isinstance(kind, k.Optional) else kind
-            if isinstance(inner, k.Tensor):
+            if isinstance(inner, (k.Tensor, k.Unknown, k.NumberOrTensor)):
                 found.add(name)
         found |= info.state or frozenset()
     ctx.tensor_names = frozenset(found)

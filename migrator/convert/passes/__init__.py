@@ -72,6 +72,7 @@ ORDER = (
     "quotients",
     "initializers",
     "lost_writes",
+    "kept_by_objects",
     "front_in_place",
     "functions",
     "spread_layers",

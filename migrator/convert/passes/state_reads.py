@@ -13,10 +13,12 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.memory import Aliases, aliases
+from migrator.convert.returned import returns_state
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.sharing import VIEWS
 from migrator.convert.updates import may_be_written, updated_by, written_names
 from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
 
 
 @converts(cst.Call)
@@ -60,9 +62,31 @@ def evaluated(statement: cst.CSTNode) -> list[cst.CSTNode]:
 def _state_read(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     """The names of attributes that a function reads and that something in the project may write to in place."""
     if info not in ctx.state_read:
-        read = ctx.facts.tree.within(info.node.body, cst.Attribute)
-        ctx.state_read[info] = may_be_written(ctx, {n.attr.value for n in read})
+        read = {n.attr.value for n in ctx.facts.tree.within(info.node.body, cst.Attribute)}
+        ctx.state_read[info] = may_be_written(ctx, read | _given_by_calls(ctx, info))
     return ctx.state_read[info]
+
+
+def _given_by_calls(ctx: Context, info: FunctionInfo) -> set[str]:
+    """The names of attributes that calls in a function may give: ``t = self.counter(x)``, where that is its ``total``."""
+    found: set[str] = set()
+    for call in ctx.facts.tree.within(info.node.body, cst.Call):
+        called = _called(ctx, call)
+        if called is None or called.owner is None:
+            continue
+        kept = called.owner.attributes.keys() & written_names(ctx)
+        if not kept <= found and returns_state(ctx, called):
+            found |= kept
+    return found
+
+
+def _called(ctx: Context, call: cst.Call) -> FunctionInfo | None:
+    """The method that a call runs, of a class of the project."""
+    kind = ctx.kind(call.func)
+    if isinstance(kind, k.Module):
+        own = ctx.facts.classes.get(kind.cls)
+        return own.method("forward") if own is not None else None
+    return ctx.facts.names.get(ctx.facts.callee(call) or "")
 
 
 def _names(memory: frozenset[str]) -> frozenset[str]:
