@@ -14,7 +14,7 @@ import libcst as cst
 
 from migrator import syntax, views
 from migrator.convert.context import Context, Failure
-from migrator.convert.handed_on import is_handed_on, reaches_others
+from migrator.convert.handed_on import is_handed_on, may_run
 from migrator.convert.later_reads import may_be_tensors, sees_no_values
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.never_asked import is_never_asked
@@ -134,8 +134,6 @@ def check_temporary(ctx: Context, node: cst.CSTNode, target: cst.CSTNode) -> Non
 
 def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
     """``y += 1`` of what may be a tensor: a Failure when a tensor whose memory it may share is read later."""
-    from migrator.convert.passes.freezing import forward_reaches
-
     if ctx.frame is None or not ctx.statements:
         return
     facts, statement = aliases(ctx, innermost(ctx)), ctx.statements[-1].node
@@ -159,7 +157,7 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
                 f"write `{target.value} = {target.value} …` if `{other.value}` is to stay as it is",
             )
     info = innermost(ctx)  # where no forward pass may run it, often a width: `n *= ratio`
-    reached = forward_reaches(ctx, info) or reaches_others(ctx, info)
+    reached = may_run(ctx, info)
     for one in sorted(memory):
         by_name = one.startswith("attr:getattr(self,") and not ctx.in_init  # perhaps a buffer
         if not reached and not by_name:

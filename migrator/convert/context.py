@@ -200,6 +200,10 @@ class Context:
         """Those of them that only a wide search finds."""
         self.lost_everywhere: set[str] = set()
         """Names that may stand for a class of the project that writes to its argument whatever it is told."""
+        self.values: tuple[set[FunctionInfo], set[str]] | None = None
+        """The functions that stand somewhere as values, and names in lambdas that may be theirs."""
+        self.asked_by_others: set[FunctionInfo] | None = None
+        """The functions that another file or who gets them as values may run."""
         self.touched: frozenset[str] | None = None
         """Names of attributes of which something may be written in place."""
         self.fronts: dict[Any, list[cst.Call] | None] = {}

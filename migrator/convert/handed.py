@@ -5,10 +5,17 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.alias import bound_arguments, reads_in, rebound, taken_back
+from migrator.convert.alias import (
+    Write,
+    bound_arguments,
+    check_calls,
+    reads_in,
+    rebound,
+    taken_back,
+)
 from migrator.convert.context import Context, Failure
 from migrator.convert.memory import aliases
-from migrator.convert.parts import OVERLAP, TWICE, shared, whole
+from migrator.convert.parts import OVERLAP, TWICE, is_part, shared, whole
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -76,7 +83,11 @@ def _check_write(
         if kind == "attr":
             raise _changes(node, info, param, f"`{name}`")
         if kind == "param":
-            note_mutation(ctx, frame.info, name)
+            try:
+                check_calls(ctx, Write(node, name, frame.info, False, is_part(one)))
+            except Failure:
+                note_mutation(ctx, frame.info, name)  # who calls it in another file is told too
+                raise
 
 
 def note_mutation(ctx: Context, info: FunctionInfo, param: str) -> None:

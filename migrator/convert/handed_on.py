@@ -1,4 +1,4 @@
-"""Functions that are values: who gets them may call them with anything."""
+"""Functions that are values, and what others than the forward pass may call."""
 
 from __future__ import annotations
 
@@ -12,27 +12,58 @@ from migrator.infer import kinds as k
 
 def is_handed_on(ctx: Context, info: FunctionInfo) -> bool:
     """Whether a function is handed on, other than to ``Module.apply``: whoever gets it may call it."""
+    if ctx.values is None:
+        ctx.values = _values(ctx)
+    functions, names = ctx.values
+    return info in functions or info.short in names
+
+
+def _values(ctx: Context) -> tuple[set[FunctionInfo], set[str]]:
+    """The functions that stand somewhere as values, and names in lambdas that nobody was seen to call."""
     tree = ctx.facts.tree
+    functions, names = set[FunctionInfo](), set[str]()
     for node in (*tree.of_type(cst.Name), *tree.of_type(cst.Attribute)):
-        kind = ctx.facts.kind(node)
-        if isinstance(kind, k.Unknown) and syntax.code(node).rpartition(".")[2] == info.short:
+        kind = ctx.facts.kinds.get(node, k.UNKNOWN)
+        if isinstance(kind, k.Unknown):
             if any(isinstance(one, cst.Lambda) for one in tree.around(node)):
-                return True  # a lambda that nobody was seen to call
-        if not isinstance(kind, k.Function) or ctx.facts.names.get(kind.name) is not info:
-            continue
-        around = tree.around(node)
-        if isinstance(around[-1], cst.Arg):
-            call = around[-2]
-            func = call.func if isinstance(call, cst.Call) else None
-            if isinstance(func, cst.Attribute) and func.attr.value == "apply":
-                continue
-        elif isinstance(around[-1], (cst.Call, cst.FunctionDef, cst.Attribute)):
-            continue
-        return True
-    return False
+                names.add(syntax.code(node).rpartition(".")[2])
+        elif isinstance(kind, k.Function) and stands_as_value(ctx, node):
+            info = ctx.facts.names.get(kind.name)
+            if info is not None:
+                functions.add(info)
+    return functions, names
+
+
+def stands_as_value(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether a function is named for what gets it to call: not called here, and not handed to ``Module.apply``."""
+    around = ctx.source.index.around(node)
+    if isinstance(around[-1], cst.Arg):
+        call = around[-2]
+        func = call.func if isinstance(call, cst.Call) else None
+        return not (isinstance(func, cst.Attribute) and func.attr.value == "apply")
+    return not isinstance(around[-1], (cst.Call, cst.FunctionDef, cst.Attribute))
 
 
 def reaches_others(ctx: Context, info: FunctionInfo) -> bool:
-    """Whether others than the calls that are seen may call a function: another file reads it, or it is handed on."""
-    linked = ctx.facts.linked
-    return (linked is not None and linked.shared(info.name)) or is_handed_on(ctx, info)
+    """Whether others than the forward passes of the file may run a function: another file, or who gets it as a value."""
+    if ctx.asked_by_others is None:
+        linked = ctx.facts.linked
+        queue = [
+            one
+            for one in ctx.facts.functions.values()
+            if (linked is not None and linked.shared(one.name)) or is_handed_on(ctx, one)
+        ]
+        ctx.asked_by_others = set()
+        while queue:
+            one = queue.pop()
+            if one not in ctx.asked_by_others:
+                ctx.asked_by_others.add(one)
+                queue.extend(c for c in one.calls if isinstance(c, FunctionInfo))
+    return info in ctx.asked_by_others and not ctx.plan.builds_time(info)
+
+
+def may_run(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function may be run on tensors, for all that the file shows: by a forward pass, or by others."""
+    from migrator.convert.passes.freezing import forward_reaches
+
+    return forward_reaches(ctx, info) or reaches_others(ctx, info)

@@ -422,7 +422,9 @@ class Aliases:
             return self.memory(node.left, state) | self.memory(node.right, state)
         if isinstance(node, (cst.Tuple, cst.List, cst.Dict, cst.Set)):
             return self._new("box") | together([self.memory(e.value, state) for e in node.elements])
-        if isinstance(node, (cst.NamedExpr, cst.Await)):
+        if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Plus):
+            return self._new()
+        if isinstance(node, (cst.NamedExpr, cst.Await, cst.UnaryOperation)):  # +x is x itself
             value = node.value if isinstance(node, cst.NamedExpr) else node.expression
             return self.memory(value, state)
         if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)):
@@ -432,11 +434,8 @@ class Aliases:
                 clause = clause.inner_for_in  # type: ignore[assignment]
             element = node.value if isinstance(node, cst.DictComp) else node.elt
             memory = self.memory(element, inner)
-            each = any(
-                inner[name] is not state.get(name)
-                for name in syntax.names(element)
-                if name in inner
-            )
+            names = inner.keys() & syntax.names(element).keys()
+            each = any(inner[name] is not state.get(name) for name in names)
             again = (
                 frozenset() if each or not shared(memory, all_memory(state)) else frozenset({TWICE})
             )

@@ -9,16 +9,15 @@ import libcst as cst
 
 from migrator import syntax, views
 from migrator.convert.among_others import is_among_others
+from migrator.convert.begins import begins_in_place
 from migrator.convert.context import Context
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.ordered_dicts import is_ordered
 from migrator.convert.passing import passes
 from migrator.convert.sharing import inplace_argument
-from migrator.infer import ClassInfo, FunctionInfo
+from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
-from migrator.infer.first import is_rest
 from migrator.infer.python import PARTIAL
-from migrator.infer.starred import layers_of
 
 
 def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None) -> bool:
@@ -33,6 +32,8 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
             run = ctx.kind(func.value)
             if isinstance(run, k.Module) and run.cls not in ctx.facts.classes:
                 return may_write(ctx, run, func.value)
+        if isinstance(func, cst.IfExp):  # (self.act if self.training else torch.tanh)(x)
+            return any(_part_writes(ctx, one) for one in (func.body, func.orelse))
         if not _is_nameless(kind):
             return False
         looked_up = _is_looked_up(func) or _is_never_given(ctx, func)
@@ -48,7 +49,7 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
     if k.in_place(kind) is not False:
         return True
     for one in (kind, *kind.among):
-        if _inside(ctx, one) or _begins_in_place(ctx, ctx.facts.classes.get(one.cls)):
+        if _inside(ctx, one) or begins_in_place(ctx, ctx.facts.classes.get(one.cls), _inside):
             return True
     if kind.cls in ("torch.nn.Module", "torch.nn.Sequential"):
         return _last_name(func) in holders(ctx)
@@ -59,6 +60,15 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
         if not _made_here(ctx, kind, func):
             return True  # another file may have made it, or named its class
     return any(_makes(ctx, call, kind.cls) for call in _untracked(ctx))
+
+
+def _part_writes(ctx: Context, func: cst.BaseExpression) -> bool:
+    forward = _run(ctx, ctx.kind(func))
+    return (
+        writes_argument(ctx, forward)
+        if forward is not None
+        else may_write(ctx, ctx.kind(func), func)
+    )
 
 
 def _is_perhaps_another(ctx: Context, func: cst.BaseExpression | None) -> bool:
@@ -186,8 +196,11 @@ def _lost(ctx: Context) -> Iterator[tuple[cst.Name, bool]]:
     """
     for node in ctx.source.index.of_type(cst.Name):
         kind = ctx.facts.kinds.get(node)
-        own = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
-        forward = own.method("forward") if own is not None else None
+        if isinstance(kind, k.Module) and k.in_place(kind) is True:
+            if is_among_others(ctx, node):
+                yield node, True
+            continue
+        forward = _run(ctx, kind)
         if forward is not None and is_among_others(ctx, node) and writes_argument(ctx, forward):
             everywhere = writes_argument(ctx, forward, told=False)
             if everywhere or forward.settled is None:
@@ -395,52 +408,6 @@ _HANDING_ON = (
 )
 
 
-def _begins_in_place(ctx: Context, info: ClassInfo | None) -> bool:
-    """Whether a Sequential of the file may begin with a layer that overwrites its input."""
-    if info is None or info.torch_base != "torch.nn.Sequential" or info.method("forward"):
-        return False
-    init = info.method("__init__")
-    made: list[k.Module] = []
-    for node in ctx.source.index.within(init.node.body, cst.Call) if init is not None else ():
-        name = getattr(node.func, "attr", node.func)
-        if isinstance(name, cst.Name) and name.value in _HANDING and node.args:
-            if init is not None and node.args[0].star == "*":
-                if is_rest(init, node.args[0].value):  # super().__init__(*layers)
-                    if any(_hands_on_in_place(ctx, init, call) for call in init.call_sites):
-                        return True
-                    if init.begins.keys() >= init.call_sites.keys():
-                        return False
-                elif _mentions_rest(init, node.args[0].value):  # *reversed(layers)
-                    return k.in_place(layers_of(init)) is not False
-            first = ctx.kind(node.args[-1 if name.value == "add_module" else 0].value)
-            if isinstance(first, k.Module):
-                return k.in_place(first) is not False
-        kind = ctx.kind(node)
-        if isinstance(kind, k.Module):
-            made.append(kind)
-    return bool(made) and k.in_place(made[0]) is not False
-
-
-_HANDING = ("__init__", "add_module", "append")
-
-
-def _hands_on_in_place(ctx: Context, init: FunctionInfo, call: cst.CSTNode | None) -> bool:
-    """Whether what a call hands to ``*layers`` may begin with a layer that overwrites its input."""
-    if init.begins.get(call, False) is not False:
-        return True
-    if not isinstance(call, cst.Call) or any(one.star for one in call.args):
-        return False
-    given = [one.value for one in call.args if one.keyword is None]
-    layers = given[len(init.node.params.params) - 1 :]
-    children = tuple((str(i), ctx.facts.kind(one)) for i, one in enumerate(layers))
-    return bool(children) and _inside(ctx, k.Module("torch.nn.Sequential", args=children))
-
-
-def _mentions_rest(init: FunctionInfo, node: cst.CSTNode) -> bool:
-    star = init.node.params.star_arg
-    return isinstance(star, cst.Param) and star.name.value in syntax.names(node)
-
-
 def _inside(ctx: Context, kind: k.Module) -> bool:
     """Whether a Sequential may hand its input to a child that writes to it."""
     if kind.cls != "torch.nn.Sequential":
@@ -534,6 +501,16 @@ def _writes(ctx: Context, facts: Aliases, statement: cst.CSTNode, told: bool) ->
         if any(one.startswith("param:") for one in facts.memory(written, state)):
             return True
     return False
+
+
+def _run(ctx: Context, kind: k.Kind | None) -> FunctionInfo | None:
+    """What a call of an instance runs: of a class that is named, of a module or of another object."""
+    if isinstance(kind, k.Other):
+        own = ctx.facts.classes.get(kind.type)
+        return own.method("__call__") if own is not None else None
+    name = kind.name if isinstance(kind, k.Class) else getattr(kind, "cls", "")
+    own = ctx.facts.classes.get(name) if name else None
+    return own.method("forward") if own is not None else None
 
 
 def _is_told_to(ctx: Context, node: cst.CSTNode) -> bool:

@@ -274,8 +274,18 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "by_row": is_by_row(ctx, info),
         "goes_over": sorted(goes_over(ctx, info)),
         "repeats": repeated(ctx.facts, info),
-        "told_to": info in ctx.mutated and not writes_argument(ctx, info, told=False),
+        "told_to": info in ctx.mutated and _is_told_to(ctx, info),
     }
+
+
+def _is_told_to(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a function writes to its arguments only where one called ``inplace`` says so, which is off by default."""
+    asked = info.owner.method("__init__") if info.short == "forward" and info.owner else info
+    params = asked.node.params if asked is not None else None
+    several = (*params.params, *params.kwonly_params) if params is not None else ()
+    defaults = [one.default for one in several if one.name.value in ("inplace", "in_place")]
+    off = [isinstance(one, cst.Name) and one.value in ("False", "None") for one in defaults]
+    return bool(off) and all(off) and not writes_argument(ctx, info, told=False)
 
 
 def _signature(info: FunctionInfo) -> str:

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context, Failure
+from migrator.convert.handed_on import stands_as_value
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -21,12 +22,27 @@ _HANDING = (cst.Arg, cst.Return, cst.BooleanOperation, cst.IfExp, cst.Assign, cs
 @converts(cst.Name, cst.Attribute, kinds=(k.Function,))
 def handed_on(rw: Rewriter, node: cst.Name | cst.Attribute) -> Any:
     """``named_apply(init_weights, model)`` → ``named_apply(functools.partial(init_weights, rngs=rngs), model)``."""
+    _check_writes(rw.ctx, node)
     rngs = _generator(rw.ctx, node)
     if rngs is None or not isinstance(rw.ctx.source.index.around(node)[-1], _HANDING):
         return None
     rw.ctx.helpers.use("functools")
     call = cst.Call(syntax.parse("functools.partial"), [cst.Arg(node)])
     return syntax.add_keyword(call, "rngs", rngs)
+
+
+def _check_writes(ctx: Context, node: cst.Name | cst.Attribute) -> None:
+    """Raise a Failure for another file's function that writes to its argument, where it is handed on as a value."""
+    kind = ctx.facts.kind(node)
+    info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is None or info.settled is None or not info.settled.mutates or info.settled.told_to:
+        return
+    if stands_as_value(ctx, node):
+        param = sorted(info.settled.mutates)[0]
+        what = (
+            f"{info.short}() changes its argument `{param}` in place, and is handed on as a value"
+        )
+        raise Failure(node, "MUT003", what, "work on a copy there, or call it by its name")
 
 
 @converts(cst.Call, called=("functools.partial",))

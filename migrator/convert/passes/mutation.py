@@ -17,6 +17,7 @@ from migrator.convert.alias import (
 )
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
+from migrator.convert.handed_on import may_run
 from migrator.convert.own_gradient import adds, check_own_gradient, with_constant
 from migrator.convert.passes import targets, unknown_items
 from migrator.convert.passes.bounded_writes import fills, within_bounds
@@ -497,13 +498,11 @@ def _began_as_number(rw: Rewriter, target: cst.BaseExpression) -> bool:
 
 def _may_hold_tensor(rw: Rewriter, target: cst.Subscript) -> bool:
     """Whether an item of a list or dict may be a tensor: ``cfg["width"] *= 2`` while a model is built is none."""
-    from migrator.convert.passes.freezing import forward_reaches
-
     ctx, kind = rw.ctx, rw.ctx.kind(target)
     index = target.slice[0].slice
     named = isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString)
     if named and not isinstance(kind, k.Tensor) and ctx.frame is not None:
-        return forward_reaches(ctx, ctx.frame.info)
+        return may_run(ctx, ctx.frame.info)
     return k.scalar_type(kind) is None
 
 
