@@ -47,6 +47,28 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
     raise _failure(node)
 
 
+@converts(cst.Assign, targets=(cst.Tuple, cst.List), values=(cst.Tuple, cst.List))
+def kept_together(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.go, self.back = self.back, self.go``: names of methods that change places."""
+    owner, places = rw.ctx.owner, [one.target for one in node.targets]
+    if owner is None or owner.torch_base is None or not isinstance(node.value, _SEQUENCES):
+        return
+    if not any(isinstance(one, cst.Attribute) for place in places for one in syntax.walk(place)):
+        return
+    for place in places:
+        targets: list[cst.BaseExpression] = [place]
+        if isinstance(place, _SEQUENCES) and len(place.elements) == len(node.value.elements):
+            targets = [one.value for one in place.elements]
+        values = [one.value for one in node.value.elements]
+        for number, value in enumerate(values):
+            to = targets[number] if len(targets) == len(values) else place
+            if not isinstance(to, cst.Name) and _holds(rw.ctx, value):
+                raise _failure(node)
+
+
+_SEQUENCES = (cst.Tuple, cst.List)
+
+
 @converts(cst.Assign, targets=(cst.Name,), values=(cst.Dict,))
 def table(rw: Rewriter, node: cst.Assign) -> Any:
     """``table = {"a": self._a, "b": self._b}`` of which one is kept by its name."""
