@@ -351,7 +351,7 @@ class Calls(ModuleMethods):
         if name.startswith("numpy."):
             return numpy_result(name, args)
         if name.startswith(("str.", "list.", "dict.", "tuple.", "size.", "int.", "float.")):
-            return self._python_method(name, callee.bound)
+            return self._python_method(name, callee.bound, args)
         return k.UNKNOWN
 
     def _call_lambda(self, name: str, args: Args) -> k.Kind:
