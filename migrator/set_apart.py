@@ -16,9 +16,11 @@ import libcst as cst
 from migrator import syntax
 from migrator.assignments import BINDING, bound, bound_by, with_functions
 
+_NAME = r"[A-Za-z_][\w.]*[ \t]*"
 _SEVERAL = re.compile(
-    r"^[ \t]*[(\[]?[^#\n=]*\.\w+[^#\n=]*,[^#=]*=[^=]|,[^#\n=]*\.\w+[)\]]?[ \t]*=[^=]", re.M
+    rf"^[ \t]*(?:[(\[]?[ \t]*{_NAME},|[(\[][ \t]*{_NAME}[)\]][ \t]*=|{_NAME}=[ \t]*{_NAME}=)", re.M
 )
+"""How a line begins that may set several attributes."""
 _SEQUENCES = (cst.Tuple, cst.List)
 _TELLING = frozenset("forward requires_grad training weight bias".split())
 """Attributes by which a module is another one."""
@@ -32,11 +34,13 @@ def set_apart(tree: cst.Module, text: str) -> cst.Module:
     computed = "property" in text or "__setattr__" in text or "__getattr__" in text
     own = frozenset(re.findall(r"\bdef (\w+)", text))
 
+    if not any(_is_more(_pairs(line), own) for line in _lines_of(tree)):
+        return tree
+
     def visit(function: cst.FunctionDef) -> cst.FunctionDef:
         found = {
             line: pairs
-            for line in syntax.walk(function.body)
-            if isinstance(line, cst.SimpleStatementLine)
+            for line in _lines_of(function.body)
             if (pairs := _pairs(line))
             and _is_more(pairs, own)
             and _in_turn(function, pairs, computed)
@@ -46,14 +50,32 @@ def set_apart(tree: cst.Module, text: str) -> cst.Module:
     return with_functions(tree, visit)
 
 
+def _lines_of(node: Any) -> Iterator[cst.SimpleStatementLine]:
+    """The lines of a file or suite, and of the suites in it; expressions, which hold none, are not looked into."""
+    for one in getattr(node, "body", ()):
+        if isinstance(one, cst.SimpleStatementLine):
+            yield one
+            continue
+        parts = [getattr(one, name, None) for name in ("body", "orelse", "finalbody")]
+        parts += [*getattr(one, "handlers", ()), *getattr(one, "cases", ())]
+        while parts:
+            part = parts.pop(0)
+            if isinstance(part, cst.IndentedBlock):
+                yield from _lines_of(part)
+            elif part is not None and not isinstance(part, cst.SimpleStatementSuite):
+                parts += [getattr(part, "body", None), getattr(part, "orelse", None)]
+
+
 _Pairs = list[tuple[cst.BaseExpression, cst.BaseExpression]]
 
 
 def _pairs(line: cst.SimpleStatementLine) -> _Pairs:
     """The targets with what each of them gets."""
     only = line.body[0] if len(line.body) == 1 else None
-    if not isinstance(only, cst.Assign) or len(only.targets) != 1:
+    if not isinstance(only, cst.Assign):
         return []
+    if len(only.targets) > 1:  # self.a.bias = self.b.bias = None
+        return [(one.target, only.value) for one in only.targets] if _is_constant(only) else []
     target, value = only.targets[0].target, only.value
     if not isinstance(target, _SEQUENCES) or not isinstance(value, _SEQUENCES):
         return []
@@ -66,6 +88,13 @@ def _pairs(line: cst.SimpleStatementLine) -> _Pairs:
         return []
     values = [one.value for one in value.elements]
     return list(zip([one.value for one in target.elements], values, strict=True))
+
+
+def _is_constant(line: cst.Assign) -> bool:
+    """Whether an assignment gives several names and attributes None, or whether something is."""
+    value = line.value
+    known = isinstance(value, cst.Name) and value.value in ("None", "True", "False")
+    return known and all(isinstance(o.target, cst.Name | cst.Attribute) for o in line.targets)
 
 
 def _is_more(pairs: _Pairs, own: frozenset[str]) -> bool:

@@ -22,6 +22,9 @@ class M(nn.Module):
     def plain(self, x):
         return self.fc(x)
 
+    def chosen(self):
+        return self.doubled, 2
+
     def doubled(self, x):
         return self.fc(x) * 2
 
@@ -45,6 +48,8 @@ def _net(lines: str, result: str = "self.fc(x) + self.other(x)") -> str:
         ("self.fc.bias, self.n = None, 2", "self.fc(x) * self.n"),
         ("self.fc.weight.requires_grad, self.n = False, 2", "self.fc(x) * self.n"),
         ("self.fc.weight, self.fc.bias = self.other.weight, self.other.bias", "self.fc(x)"),
+        ("self.fc.bias = self.other.bias = None", "self.fc(x) + self.other(x)"),
+        ("self.fc.bias.requires_grad = self.n = False", "self.fc(x) + self.n"),
         ("self.go, act = self.plain, nn.ReLU()\nself.act = act", "self.act(self.go(x))"),
     ],
 )
@@ -62,6 +67,9 @@ def test_each_is_read_by_itself(lines: str, result: str) -> None:
         "self.n, (self.forward, self.m) = 2, (torch.sin, 3)",
         "[self.forward] = [torch.sin]",
         "self.n = self.forward, self.m = torch.sin, 2",
+        "self.__dict__['forward'] = torch.sin",
+        "object.__setattr__(self, 'forward', torch.sin)",
+        "super().__setattr__('forward', torch.sin)",
     ],
 )
 def test_a_forward_that_is_replaced_among_others(lines: str) -> None:
@@ -75,6 +83,7 @@ def test_a_forward_that_is_replaced_among_others(lines: str) -> None:
         ("self.plain, self.doubled = self.doubled, self.plain", "API001"),
         ("self.n, self.go = n, self.plain\nself.m = self\nself.k, self.go = 1, self.plain", ""),
         ("def make():\n    return self.n\nself.n, self.fc.bias = 2, make()", "API005"),
+        ("def make():\n    return 1\nself.go, self.n = self.chosen()", "API001"),
         ("made = (None, 2)\nself.fc.bias, self.n = made", "API005"),
         ("made = (False, 2)\nself.fc.weight.requires_grad, self.n = made", "API005"),
     ],

@@ -47,13 +47,19 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
     raise _failure(node)
 
 
-@converts(cst.Assign, targets=(cst.Tuple, cst.List), values=(cst.Tuple, cst.List))
+@converts(cst.Assign, targets=(cst.Tuple, cst.List))
 def kept_together(rw: Rewriter, node: cst.Assign) -> None:
-    """``self.go, self.back = self.back, self.go``: names of methods that change places."""
+    """``self.go, self.back = self.back, self.go``, ``self.go, self.n = self.chosen()``: methods among other values."""
     owner, places = rw.ctx.owner, [one.target for one in node.targets]
-    if owner is None or owner.torch_base is None or not isinstance(node.value, _SEQUENCES):
+    if owner is None or owner.torch_base is None:
         return
     if not any(isinstance(one, cst.Attribute) for place in places for one in syntax.walk(place)):
+        return
+    if isinstance(node.value, cst.Call):
+        getter = _method(rw.ctx, node.value.func)
+        if getter is not None and any(_holds(rw.ctx, v) for v in _returned(rw.ctx, getter)):
+            raise _failure(node)
+    if not isinstance(node.value, _SEQUENCES):
         return
     for place in places:
         targets: list[cst.BaseExpression] = [place]

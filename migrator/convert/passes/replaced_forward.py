@@ -48,6 +48,29 @@ def among_others(rw: Rewriter, node: cst.Assign) -> None:
             raise Failure(node, "API005", what, "give it an assignment of its own")
 
 
+@converts(cst.Assign, targets=(cst.Subscript,))
+def in_its_dict(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.__dict__["forward"] = fast``."""
+    for item in node.targets:
+        target = item.target
+        if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Attribute):
+            held, key = target.value, target.slice[0].slice
+            if held.attr.value == "__dict__" and isinstance(key, cst.Index):
+                if _is_forward(key.value) and may_be_called(rw, held.value):
+                    raise replaced(target)
+
+
+@converts(cst.Call, named=("__setattr__",))
+def by_its_name(rw: Rewriter, node: cst.Call) -> None:
+    """``object.__setattr__(self, "forward", fast)``, ``super().__setattr__("forward", fast)``."""
+    if len(node.args) >= 2 and any(_is_forward(arg.value) for arg in node.args[:-1]):
+        raise replaced(node)
+
+
+def _is_forward(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.SimpleString) and node.evaluated_value == "forward"
+
+
 _SWITCHES = frozenset({"requires_grad", "training"})
 
 
