@@ -500,7 +500,11 @@ def layers_of(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
 
 def has_layers(rw: Rewriter, node: cst.BaseExpression) -> bool:
     """Whether what is gone over is a Sequential, or a module of which only a run tells: a child of some name."""
-    if is_sequential(rw, node) or k.is_any_module(rw.ctx.kind(node)):
+    if is_sequential(rw, node):
+        return True
+    if isinstance(node, cst.Attribute):
+        return False  # what has a name of its own is looked for where it gets it
+    if k.is_any_module(rw.ctx.kind(node)):
         return True
     frame = rw.ctx.frame
     if not isinstance(node, cst.Name) or frame is None or node.value in frame.info.params:
