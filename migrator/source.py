@@ -31,6 +31,7 @@ from migrator.pretrained import as_built
 from migrator.roundabout import straightened
 from migrator.row_views import by_place
 from migrator.run_ends import counted
+from migrator.set_apart import set_apart
 from migrator.size_numbers import as_numbers
 from migrator.tree import Tree
 from migrator.wrappers import written_out
@@ -110,7 +111,7 @@ class Source:
         try:
             with trusted_parser:
                 self._parsed = split(cst.parse_module(text))
-                tree = straightened(spelled_out(self._parsed, text), text)
+                tree = straightened(spelled_out(set_apart(self._parsed, text), text), text)
                 tree = in_variables(written_out(assigned(tree, text), text), text)
                 tree = called_apart(counted(by_place(tree, text), text), text)
                 tree = without_guards(by_parameter(tree, text), text)

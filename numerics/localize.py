@@ -78,6 +78,8 @@ class TorchCalls:
         """Record every call of a submodule (the module itself is ``""``)."""
         with ExitStack() as stack:
             for path, part in module.named_modules():
+                if isinstance(part, torch.jit.ScriptModule):
+                    continue  # it takes no hooks
                 before = part.register_forward_pre_hook(self._before(path), with_kwargs=True)
                 after = part.register_forward_hook(self._after, with_kwargs=True)
                 stack.callback(before.remove)

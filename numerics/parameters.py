@@ -97,7 +97,8 @@ def grows(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any
                 largest[0] = max(largest[0], peak) if math.isfinite(peak) else math.inf
 
     for part in module.modules():
-        part.register_forward_hook(look)
+        if not isinstance(part, torch.jit.ScriptModule):  # which takes no hooks
+            part.register_forward_hook(look)
     with torch.no_grad(), torch.random.fork_rng():
         try:
             module(*args, **kwargs)

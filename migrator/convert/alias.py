@@ -14,6 +14,7 @@ import libcst as cst
 
 from migrator import syntax, views
 from migrator.convert.context import Context, Failure
+from migrator.convert.first_round import begins_anew
 from migrator.convert.handed_on import is_handed_on, may_run
 from migrator.convert.later_reads import may_be_tensors, sees_no_values
 from migrator.convert.memory import Aliases, aliases
@@ -546,6 +547,8 @@ def check_in_place_layer(ctx: Context, node: cst.Call) -> None:
     if name is None:
         if isinstance(node.args[0].value, cst.Call):  # which may hand on what it is handed
             check_temporary(ctx, node, node.args[0].value)
+        return
+    if begins_anew(ctx, node):
         return
     check_mutation(ctx, node, name)
     frame = ctx.frame

@@ -127,7 +127,12 @@ def _values(ctx: Context, init: FunctionInfo, name: str) -> list[cst.BaseExpress
     for node in ctx.facts.tree.within(init.node.body, cst.Name):
         if node.value != name:
             continue
-        match ctx.facts.tree.around(node):
+        around = ctx.facts.tree.around(node)
+        if isinstance(around[-1], cst.Element | cst.StarredElement):
+            bound = (getattr(one, "target", None) for one in around)
+            if any(one is not None and one in around for one in bound):
+                return None  # ``layers, n = [], 1``
+        match around:
             case [*_, cst.Assign(targets=[_]) as assign, cst.AssignTarget()]:
                 found.append(assign.value)
             case [*_, cst.AugAssign(operator=cst.AddAssign()) as adding] if node is adding.target:

@@ -56,6 +56,18 @@ class Sized:
     broadcast: bool
 
 
+@dataclass(eq=False)
+class Places:
+    """Where something of known values is not zero.
+
+    Attributes:
+      apart: the places along each axis are asked for, not those of each element.
+    """
+
+    mask: cst.BaseExpression
+    apart: bool
+
+
 @dataclass
 class KnownMasks:
     """The masks of a file, by node."""
@@ -63,6 +75,7 @@ class KnownMasks:
     masks: dict[cst.CSTNode, Known] = field(default_factory=dict)
     lines: dict[cst.CSTNode, list[Known]] = field(default_factory=dict)
     sized: dict[cst.CSTNode, Sized] = field(default_factory=dict)
+    places: dict[cst.CSTNode, Places] = field(default_factory=dict)
 
 
 def known_masks(ctx: Context) -> KnownMasks:
@@ -75,11 +88,53 @@ def known_masks(ctx: Context) -> KnownMasks:
             if failure[0] in ("DYN001", "DYN005") and ctx.source.index.has(node)
         }
         chosen = {node: one for node in flagged if (one := _selection(ctx, node)) is not None}
+        told = {node: places for node in flagged if (places := _places(ctx, node)) is not None}
         masks = [mask for _, mask, _ in chosen.values()]
+        masks += [places.mask for places in told.values()]
+        for node, places in told.items():
+            _settle_places(ctx, node, places, masks, flagged[node], ctx.known_masks)
         for node, selection in chosen.items():
             _settle(ctx, node, selection, masks, flagged[node], ctx.known_masks)
     found: KnownMasks = ctx.known_masks
     return found
+
+
+def _places(ctx: Context, node: cst.CSTNode) -> Places | None:
+    """The parts of ``adj.nonzero()``, ``torch.where(adj > 0)``."""
+    if not isinstance(node, cst.Call) or any(arg.star for arg in node.args):
+        return None
+    name, given = ctx.facts.callee(node), [a.value for a in node.args if a.keyword is None]
+    options = {a.keyword.value: a.value for a in node.args if a.keyword is not None}
+    if name in ("Tensor.nonzero", "Tensor.argwhere") and isinstance(node.func, cst.Attribute):
+        given.insert(0, node.func.value)
+    elif name not in ("torch.nonzero", "torch.argwhere", "torch.where"):
+        return None
+    apart = options.pop("as_tuple", cst.Name("True" if name == "torch.where" else "False"))
+    if len(given) != 1 or options or not isinstance(apart, cst.Name):
+        return None
+    return Places(given[0], apart.value == "True") if apart.value in ("True", "False") else None
+
+
+def _settle_places(
+    ctx: Context,
+    node: cst.CSTNode,
+    places: Places,
+    masks: Sequence[cst.BaseExpression],
+    failure: tuple[str, str, str],
+    found: KnownMasks,
+) -> None:
+    """Have numpy look for the places, where it knows the values."""
+    if not isinstance(ctx.kind(places.mask), k.Tensor):
+        return
+    lines = _Lines(ctx, found, masks).leading_to(places.mask)
+    if lines is None:
+        return
+    known = Known(failure)
+    found.masks[places.mask] = known
+    found.places[node] = places
+    for line in lines:
+        found.lines.setdefault(line, []).append(known)
+    del ctx.blocked[node]
 
 
 _Selection = tuple[cst.BaseExpression, cst.BaseExpression, bool]

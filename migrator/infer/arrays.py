@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import libcst as cst
+
 from migrator.infer import kinds as k
 from migrator.infer.signatures import Args
+from migrator.tree import Tree
 
 _ALWAYS = frozenset("permutation multivariate_normal dirichlet multinomial".split())
 _INTEGERS = {"randint": 2, "random_integers": 2, "binomial": 2, "poisson": 1, "geometric": 1}
@@ -16,6 +19,16 @@ _FLOATS = {
     "triangular": 3,
 }
 """Draws of floats, by the number of their parameters before ``size``."""
+
+
+_TORCH = frozenset("torch th nn F self cls".split())
+"""How a function may come by tensors, its arguments and what it calls aside."""
+
+
+def is_of_numpy(tree: Tree, function: cst.FunctionDef) -> bool:
+    """Whether a function computes with numpy and names nothing of torch: its arrays are numpy's, unless it is told."""
+    names = {node.value for node in tree.within(function.body, cst.Name)}
+    return not names.isdisjoint(("np", "numpy")) and names.isdisjoint(_TORCH)
 
 
 def numpy_result(name: str, args: Args) -> k.Kind:

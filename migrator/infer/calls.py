@@ -22,6 +22,7 @@ from migrator.infer.distributions import is_transform, result
 from migrator.infer.einops import einops_result
 from migrator.infer.evidence import adds, applies, other_receiver, tensor_call
 from migrator.infer.facts import ClassInfo, FunctionInfo
+from migrator.infer.inverses import is_of_no_tensor
 from migrator.infer.items import is_of_items
 from migrator.infer.module_methods import ModuleMethods, drops_layers
 from migrator.infer.python import (
@@ -126,7 +127,8 @@ class Calls(ModuleMethods):
         if unknown and self.function is not None and isinstance(node.func, cst.Attribute):
             self.function.builds |= initialises(self.facts, node.func.attr.value)
         other = other_receiver(node)
-        if other is not None and isinstance(self.facts.kind(other), k.Unknown):
+        of_another = other is not None and isinstance(self.facts.kind(other), k.Unknown)
+        if of_another or is_of_no_tensor(self.facts, self.function, node):
             callee = self.facts.kinds[node.func] = k.UNKNOWN
         self._learn(node, callee)
         if args and parses_version(self.facts, node, args[0][1]):
@@ -349,7 +351,7 @@ class Calls(ModuleMethods):
         if name.startswith("numpy."):
             return numpy_result(name, args)
         if name.startswith(("str.", "list.", "dict.", "tuple.", "size.", "int.", "float.")):
-            return self._python_method(name, callee.bound)
+            return self._python_method(name, callee.bound, args)
         return k.UNKNOWN
 
     def _call_lambda(self, name: str, args: Args) -> k.Kind:

@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.infer import kinds as k
+from migrator.infer.arrays import is_of_numpy
 from migrator.infer.facts import Facts
 from migrator.infer.symbols import takes_nothing, tensor_attribute, tensor_method, tensor_only
 from migrator.tree import Tree
@@ -172,6 +173,7 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
     copies: list[cst.Assign] = []
     numbered = _numbered(tree, function)
     ends = dict(_converted(tree, function))
+    host = is_of_numpy(tree, function)
 
     def note(node: cst.CSTNode, use: str) -> None:
         if type(node) is cst.Name and not (
@@ -218,11 +220,11 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
         elif kind is cst.Subscript:
             index = node.slice[0].slice
             if len(node.slice) > 1:
-                note(node.value, "tensor")
+                note(node.value, "indexed" if host else "tensor")
             elif isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString):
                 note(node.value, "container")
             elif isinstance(index, cst.Index) and isinstance(index.value, cst.Ellipsis):
-                note(node.value, "tensor")
+                note(node.value, "indexed" if host else "tensor")
             else:
                 note(node.value, "indexed")
             if _is_first_or_second(node):

@@ -10,6 +10,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts, FunctionInfo
+from migrator.infer.unbound import is_unbound_at_first
 
 Args = tuple[tuple[str, Any], ...]
 
@@ -239,7 +240,8 @@ class Beginnings:
         self.keyed: dict[int, str] = {}
         """What the keys begin with under which a dict that was empty gets its entries, by the line that puts one."""
         handed = kept or self.name in syntax.parameters(function.node)
-        before = _UNCLEAR if handed else frozenset[Entries]({()})
+        empty = () if is_unbound_at_first(function, self.name) else ((),)  # no list: Python raises
+        before = _UNCLEAR if handed else frozenset[Entries](empty)
         states, _ = self._block(function.node.body, before, stop=True)
         if kept and changed(facts, self.name, function):
             states = _UNCLEAR

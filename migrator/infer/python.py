@@ -224,7 +224,7 @@ class Python(Attributes):
         return not any({info, other} <= set(one.lineage()) for one in classes)
 
     @staticmethod
-    def _python_method(name: str, bound: k.Kind | None) -> k.Kind:
+    def _python_method(name: str, bound: k.Kind | None, args: Args) -> k.Kind:
         short = name.rpartition(".")[2]
         if name.startswith("str."):
             return (
@@ -242,7 +242,8 @@ class Python(Attributes):
             if short == "keys":
                 return k.Sequence(k.element(bound), "iter")
             if short in ("get", "pop"):
-                return bound.value
+                other = args[1][1] if len(args) == 2 else k.NONE
+                return bound.value if other == k.NONE else k.join(bound.value, other)
         if short == "pop" and bound is not None:
             return k.element(bound)
         if short == "copy" and bound is not None:

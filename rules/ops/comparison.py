@@ -79,14 +79,14 @@ def ge(input, other) -> Tensor["bool"]:
 
 
 @op("torch.equal", "Tensor.equal", example={"torch.equal(x, y)": "jnp.array_equal(x, y)"})
-def equal(input, other) -> Bool:
-    """Whether two tensors have the same shape and elements."""
+def equal(input, other) -> Tensor["bool"]:
+    """Whether two tensors have the same shape and elements: in JAX an array, which a program is not to branch on."""
     return jnp.array_equal(input, other)
 
 
 @op("torch.allclose", "Tensor.allclose", example={"torch.allclose(x, y)": "jnp.allclose(x, y)"})
-def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> Bool:
-    """Whether all elements are close."""
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> Tensor["bool"]:
+    """Whether all elements are close: in JAX an array."""
     return jnp.allclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.convert.tools import X, body, both, convert, rules_of
+from tests.convert.tools import X, body, both, check, convert, rules_of
 
 QUESTIONS = [
     ("x.device != self.w.device", False),
@@ -105,3 +105,24 @@ def f(logits, mask=None):
     )
     assert result.complete
     assert ".device" not in result.code
+
+
+FLIPPED = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        names = ("sin", "cos")
+        last = x.size(1) - 1
+        back = getattr(torch.arange(last, -1, -1), ("cpu", "cuda")[x.is_cuda])().long()
+        return self.fc(x[:, back])
+"""
+
+
+def test_a_device_by_its_name_is_where_the_values_are_anyway() -> None:
+    check(FLIPPED)
+    assert "API001" in rules_of(FLIPPED.replace('("cpu", "cuda")[x.is_cuda]', "names[x.is_cuda]"))
+    other = FLIPPED.replace('("cpu", "cuda")[x.is_cuda]', '("cpu", "abs")[len(names) - 1]')
+    assert "API001" in rules_of(other)

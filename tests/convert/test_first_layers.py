@@ -197,3 +197,37 @@ def test_a_checkpointed_layer_in_a_comprehension() -> None:
     assert "MUT002" in rules_of(
         _made(lines, "sum([checkpoint(self.net, x) for _ in range(2)])", "a * 2")
     )
+
+
+CHOSEN = """if times == 2:
+    layers = [{0}]
+elif times == 3:
+    layers = [nn.Linear(4, 4), nn.ReLU()]
+for _ in range(times):
+    layers.append(nn.Linear(4, 4))
+layers.append(nn.ReLU(inplace=True))"""
+
+
+def test_a_list_that_every_way_to_its_use_makes() -> None:
+    """Without an ``else`` the name means nothing: Python raises before the list is used."""
+    check(_net(CHOSEN.format(LINEAR)))
+    assert "MUT002" in rules_of(_net(CHOSEN.format(IN_PLACE)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "for layers in ([], []):\n    pass",
+        "layers, n = [], 1",
+        "(layers := [])",
+        "with open(times) as layers:\n    pass",
+        "try:\n    layers = []\nexcept OSError:\n    pass",
+    ],
+)
+def test_a_list_that_something_else_may_make(line: str) -> None:
+    body = "\n".join("    " + part for part in line.splitlines())
+    source = f"if times:\n    layers = [nn.Linear(4, 4)]\nelse:\n{body}\n"
+    code = _net(source + "layers.append(nn.ReLU(inplace=True))")
+    if "MUT002" not in rules_of(code):  # either way is run as it is
+        check(code)
+        check(code, 0)

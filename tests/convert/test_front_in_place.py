@@ -88,3 +88,34 @@ def test_what_is_read_again_is_what_the_first_layers_have_made_of_it(made: str, 
 def test_what_is_not_known_stays_a_finding(made: str, lines: str) -> None:
     found = rules_of(_source(made.replace("; ", "\n        "), lines))
     assert found[:1] in (["MUT001"], ["MUT002"])
+
+
+BOUND = """
+class M(nn.Module):
+    def __init__(self, times=2):
+        super().__init__()
+        if times:
+            layers = [nn.Linear(4, 4)]
+        else:
+            {line}
+        layers.append(nn.ReLU(inplace=True))
+        self.net = nn.Sequential(*layers)
+
+    def forward(self, x):
+        x = x * 1.5
+        return self.net(x) + x
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "layers, n = [], 1",
+        "n, (layers, m) = 1, ([], 2)",
+        "[layers] = [[]]",
+        "for layers, n in [([], 1)]:\n                pass",
+    ],
+)
+def test_a_list_that_is_made_among_other_things(line: str) -> None:
+    """It may be empty, and what is appended stands at the front."""
+    assert "MUT002" in rules_of(BOUND.format(line=line))

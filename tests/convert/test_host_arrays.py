@@ -288,3 +288,52 @@ def test_what_a_hint_of_numpy_says_is_numpys() -> None:
             np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(theirs["channels"](image).numpy(), ours["channels"](image))
     assert "jnp.asarray(image.transpose(2, 0, 1))" in code
+
+
+HELPERS = """
+import numpy as np
+
+
+def clipped(boxes, shape):
+    boxes[:, 0::4] = np.maximum(np.minimum(boxes[:, 0::4], shape[1] - 1), 0)
+    boxes[:, 1::4] += 2
+    return boxes
+
+
+def overlaps(a, b):
+    low = np.maximum(a[:, None, :2], b[:, :2])
+    high = np.minimum(a[:, None, 2:4], b[..., 2:])
+    return np.prod(high - low, axis=2) * (low < high).all(axis=2)
+
+
+def suppressed(found, threshold):
+    left, order, kept = found[:, 0], found[:, 4].argsort()[::-1], []
+    while order.size > 0:
+        kept.append(int(order[0]))
+        distance = np.abs(left[order[0]] - left[order[1:]])
+        order = order[np.where(distance > threshold)[0] + 1]
+    return kept
+"""
+
+
+def test_functions_that_name_nothing_of_torch_work_on_arrays_of_numpy() -> None:
+    theirs, ours, _ = loaded(HELPERS)
+    boxes = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32)
+    both = boxes.copy(), boxes.copy()
+    for name, args in (
+        ("clipped", ((3, 4),)),
+        ("overlaps", (boxes[:3, :4],)),
+        ("suppressed", (1.0,)),
+    ):
+        made = [one[name](given, *args) for one, given in zip((theirs, ours), both, strict=True)]
+        np.testing.assert_array_equal(*made)
+    np.testing.assert_array_equal(*both)
+
+
+def test_they_are_told_where_they_are_handed_tensors() -> None:
+    code = (
+        HELPERS
+        + "\n\nclass M(nn.Module):\n    def forward(self, x):\n        return overlaps(x, x)\n"
+    )
+    assert "TRC007" in rules_of(code)
+    assert "TRC007" in rules_of(HELPERS.replace("(a, b)", "(a: torch.Tensor, b: torch.Tensor)"))

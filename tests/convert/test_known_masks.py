@@ -27,6 +27,16 @@ LINES = {
     "as many as a shape says": "x = x.view(n, n); m = x > -0.3; return x[m].view(n, n - 1)",
     "as many, by a method": "m = x > -0.3; return x.masked_select(m).reshape(n, n - 1)",
     "as many of both": "m = x[:, :1] > -0.5; return x.masked_select(m).view((n - 1, n))",
+    "the places off the diagonal": (
+        "i = (torch.ones(n, n) - torch.eye(n)).nonzero().t(); i = i[0] * n + i[1]; return x.view(-1)[i]"
+    ),
+    "places along each axis": (
+        "a = torch.ones(n, n) - torch.eye(n); i, j = torch.where(a > 0);"
+        "p, q = a.triu().nonzero(as_tuple=True); return torch.cat([x[i] - x[j], x[p] * x[q]])"
+    ),
+    "places by other names": (
+        "m = torch.arange(n) > 1; return x[torch.nonzero(m).squeeze(1)] * x[torch.argwhere(m)[:, 0]]"
+    ),
     "as many of all rows": "m = torch.eye(n).bool(); return x[None].masked_select(~m).view(n * (n - 1))",
 }
 
@@ -85,3 +95,17 @@ def test_masks_keep_their_dtype_when_they_are_moved() -> None:
     for one in [*moved, "m.expand(4, -1)", "m.unbind(0)[0]", "torch.stack([m[0], m[1]])"]:
         text = f"def f(x: torch.Tensor):\n    m = x > 0\n    k = {one}\n    return x.flatten()[k]\n"
         assert "DYN001" in rules_of(text), one
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "return (x > 0).nonzero()",
+        "m = torch.eye(n) * x; return torch.where(m > 0)",
+        "m = torch.eye(n); m[0, 1] = x[0, 0]; return m.nonzero()",
+        "m = torch.eye(n); return m.nonzero(), m",
+        "m = torch.arange(n) * 0.1 <= 0.3; return torch.where(m)[0]",
+    ],
+)
+def test_places_that_numpy_cannot_tell(lines: str) -> None:
+    assert "DYN005" in rules_of(under(HEAD, lines))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from tests.convert.tools import X, both, convert, loaded, rules_of
+from tests.convert.tools import X, both, check, convert, loaded, rules_of
 
 WALK = (
     "def f(model, other):\n    for p, q in zip(model.parameters(), other.parameters()):\n        "
@@ -238,3 +238,40 @@ def test_copies_that_are_registered_have_the_shapes_of_torch(line: str) -> None:
 )
 def test_what_is_made_of_a_walk_lies_as_the_parameters_do(lines: str) -> None:
     assert "API006" in rules_of(VALUES.replace("LINES", lines))
+
+
+CHOSEN = """
+class M(nn.Module):
+    def __init__(self, n=4, kind="batch"):
+        super().__init__()
+        {line}
+        self.norm = made(n)
+        for name, param in self.named_parameters():
+            bound = 1.0 / param.size(-1)
+            nn.init.constant_(param, bound)
+
+    def forward(self, x):
+        return self.norm(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "by_axes"),
+    [
+        ('made = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}.get(kind, None)', False),
+        ('made = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}[kind]', False),
+        ('made = {"batch": nn.BatchNorm1d, "fc": nn.LazyLinear}[kind]', True),
+        ('made = {"batch": nn.BatchNorm1d, "fc": lambda n: nn.Linear(n, n)}[kind]', True),
+        ('made = {"batch": nn.BatchNorm1d}.get(kind, nn.LazyLinear)', True),
+        ('made = {"batch": nn.BatchNorm1d}["batch"]\n        made = kind or made', True),
+        (
+            'table = {"batch": nn.BatchNorm1d}\n        table["fc"] = nn.LazyLinear\n        made = table[kind]',
+            True,
+        ),
+    ],
+)
+def test_layers_of_a_table_are_known_to_be_no_linear_ones(line: str, by_axes: bool) -> None:
+    source = CHOSEN.format(line=line)
+    assert ("API006" in rules_of(source)) == by_axes
+    if not by_axes:
+        check(source)

@@ -58,3 +58,19 @@ def test_a_deep_network_is_equal_and_a_wrong_one_is_not() -> None:
         migrator.load_state_dict(flax, model.state_dict())
         assert migrator.verify(model, flax, spec, settings=settings).ok == (eps == "1e-5")
     assert np.isfinite(model(torch.ones(2, 16)).detach().numpy()).all()
+
+
+class Scripted(torch.jit.ScriptModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(4)
+
+    @torch.jit.script_method
+    def forward(self, x):
+        return self.norm(x)
+
+
+def test_modules_that_take_no_hooks_are_run() -> None:
+    """A ScriptModule within a module refuses them."""
+    x = (torch.randn(3, 4),)
+    assert not grows(torch.nn.Sequential(Scripted(), torch.nn.BatchNorm1d(4)), x, {})

@@ -495,7 +495,34 @@ def layers_of(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
             return spread.value  # the slice itself
         return cst.Attribute(syntax.fitted(_ATTRIBUTE, "value", made), cst.Name("layers"))
     made = rw.visit(node)
-    return made
+    return _items(rw, made) if has_layers(rw, node) else made
+
+
+def has_layers(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """Whether what is gone over is a Sequential, or a module of which only a run tells: a child of some name."""
+    if is_sequential(rw, node):
+        return True
+    if isinstance(node, cst.Attribute):
+        return False  # what has a name of its own is looked for where it gets it
+    if k.is_any_module(rw.ctx.kind(node)):
+        return True
+    frame = rw.ctx.frame
+    if not isinstance(node, cst.Name) or frame is None or node.value in frame.info.params:
+        return _is_some_child(rw, node)
+    values = [
+        line.value
+        for line in rw.ctx.facts.tree.within(frame.info.node.body, cst.Assign)
+        if any(node.value in syntax.names(one.target) for one in line.targets)
+    ]
+    return bool(values) and all(_is_some_child(rw, one) for one in values)
+
+
+def _is_some_child(rw: Rewriter, node: cst.BaseExpression) -> bool:
+    """``getattr(self, name)``, which ``self._modules[name]`` is read as."""
+    if not isinstance(node, cst.Call) or rw.ctx.facts.callee(node) != "builtins.getattr":
+        return False
+    unknown = isinstance(rw.ctx.kind(node), k.Unknown)
+    return unknown and isinstance(rw.ctx.kind(node.args[0].value), k.Module)
 
 
 _ATTRIBUTE = cst.Attribute(cst.Name("x"), cst.Name("layers"))
@@ -521,7 +548,7 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
     if listed is not None:
         return listed
     builtin = node.func.value if isinstance(node.func, cst.Name) else ""
-    if builtin in _ITERATING and any(is_sequential(rw, a.value) for a in node.args):
+    if builtin in _ITERATING and any(has_layers(rw, a.value) for a in node.args):
         return gone_over(rw, node, 0 if builtin in ("map", "filter") else None)
     if isinstance(node.func, cst.Attribute) and is_sequential(rw, node.func.value):
         method = node.func.attr.value

@@ -47,6 +47,34 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
     raise _failure(node)
 
 
+@converts(cst.Assign, targets=(cst.Tuple, cst.List))
+def kept_together(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.go, self.back = self.back, self.go``, ``self.go, self.n = self.chosen()``: methods among other values."""
+    owner, places = rw.ctx.owner, [one.target for one in node.targets]
+    if owner is None or owner.torch_base is None:
+        return
+    if not any(isinstance(one, cst.Attribute) for place in places for one in syntax.walk(place)):
+        return
+    if isinstance(node.value, cst.Call):
+        getter = _method(rw.ctx, node.value.func)
+        if getter is not None and any(_holds(rw.ctx, v) for v in _returned(rw.ctx, getter)):
+            raise _failure(node)
+    if not isinstance(node.value, _SEQUENCES):
+        return
+    for place in places:
+        targets: list[cst.BaseExpression] = [place]
+        if isinstance(place, _SEQUENCES) and len(place.elements) == len(node.value.elements):
+            targets = [one.value for one in place.elements]
+        values = [one.value for one in node.value.elements]
+        for number, value in enumerate(values):
+            to = targets[number] if len(targets) == len(values) else place
+            if not isinstance(to, cst.Name) and _holds(rw.ctx, value):
+                raise _failure(node)
+
+
+_SEQUENCES = (cst.Tuple, cst.List)
+
+
 @converts(cst.Assign, targets=(cst.Name,), values=(cst.Dict,))
 def table(rw: Rewriter, node: cst.Assign) -> Any:
     """``table = {"a": self._a, "b": self._b}`` of which one is kept by its name."""

@@ -73,6 +73,21 @@ def sized(rw: Rewriter, node: cst.Subscript | cst.Call) -> Any:
     return syntax.substitute(syntax.parse(template), places)
 
 
+@converts(cst.Call, when=lambda ctx: bool(known_masks(ctx).places))
+def places(rw: Rewriter, node: cst.Call) -> Any:
+    """``(torch.ones(n, n) - torch.eye(n)).nonzero()`` → ``jnp.asarray(np.argwhere(np.ones((n, n)) - np.eye(n)))``."""
+    found = known_masks(rw.ctx).places.get(node)
+    if found is None:
+        return None
+    mask = known_index(rw, found.mask)
+    assert mask is not None, "settled before"
+    rw.ctx.helpers.use("jnp")
+    template = "jnp.asarray(np.argwhere(__mask__))"
+    if found.apart:
+        template = "tuple(jnp.asarray(axis) for axis in np.nonzero(__mask__))"
+    return syntax.substitute(syntax.parse(template), {"__mask__": mask})
+
+
 def _times(a: cst.BaseExpression, b: cst.BaseExpression) -> cst.BaseExpression:
     return syntax.substitute(syntax.parse("__a__ * __b__"), {"__a__": a, "__b__": b})
 

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.checkpoints import always_built, callee, checkpoint_read
 from migrator.convert.context import Context, Failure
+from migrator.convert.handed_state import loads_state, saves_state
 from migrator.convert.passes.freezing import forward_reaches, in_forward
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -346,7 +347,12 @@ def checkpoint_reader(rw: Rewriter, node: cst.FunctionDef) -> Any:
     """A function that loads a torch checkpoint or translates its keys, where that cannot be converted."""
     ctx = rw.ctx
     info = ctx.facts.functions.get(node)
-    if info is None or not _reads_checkpoint(rw, info):
+    if info is None:
+        return None
+    if saves_state(ctx, info):
+        advice = advice_for("torch.save")
+        return or_raising(rw, node, info, "writes a torch checkpoint", advice, raising(_WRITES))
+    if not _reads_checkpoint(rw, info) and not loads_state(ctx, info):
         return None
     return or_raising(rw, node, info, "reads a torch checkpoint", WEIGHTS, raising())
 

@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.passes.containers import NAMES, is_sequential, layers_of
+from migrator.convert.passes.containers import NAMES, has_layers, layers_of
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
@@ -99,6 +99,6 @@ _PARENTS = frozenset({"torch.nn.Module", *NAMES})
 @converts(cst.For)
 def loop(rw: Rewriter, node: cst.For) -> Any:
     """``for layer in self.net:``."""
-    if not is_sequential(rw, node.iter):
+    if not has_layers(rw, node.iter):
         return None
     return syntax.changed(node, iter=layers_of(rw, node.iter), body=rw.block(node.body))

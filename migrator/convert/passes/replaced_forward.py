@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
@@ -27,6 +29,65 @@ def forwardreplaced(rw: Rewriter, node: cst.Assign) -> Any:
         if isinstance(target, cst.Attribute) and target.attr.value == "forward":
             if may_be_called(rw, target.value):
                 raise replaced(target)
+
+
+@converts(cst.Assign, targets=(cst.Tuple, cst.List))
+def among_others(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.forward, self.back = self.back, self.forward``: what is set with others is not told by itself.
+
+    Where one after the other gives the same, the file is read so.
+    """
+    places = [one.target for one in node.targets if isinstance(one.target, cst.Tuple | cst.List)]
+    for target in (one for place in places for one in _leaves(place)):
+        if not isinstance(target, cst.Attribute):
+            continue
+        if target.attr.value == "forward" and may_be_called(rw, target.value):
+            raise replaced(target)
+        if target.attr.value in _SWITCHES or _is_of_layer(rw, target):
+            what = f"`{syntax.code(target)}` is set together with others"
+            raise Failure(node, "API005", what, "give it an assignment of its own")
+
+
+@converts(cst.Assign, targets=(cst.Subscript,))
+def in_its_dict(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.__dict__["forward"] = fast``."""
+    for item in node.targets:
+        target = item.target
+        if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Attribute):
+            held, key = target.value, target.slice[0].slice
+            if held.attr.value == "__dict__" and isinstance(key, cst.Index):
+                if _is_forward(key.value) and may_be_called(rw, held.value):
+                    raise replaced(target)
+
+
+@converts(cst.Call, named=("__setattr__",))
+def by_its_name(rw: Rewriter, node: cst.Call) -> None:
+    """``object.__setattr__(self, "forward", fast)``, ``super().__setattr__("forward", fast)``."""
+    if len(node.args) >= 2 and any(_is_forward(arg.value) for arg in node.args[:-1]):
+        raise replaced(node)
+
+
+def _is_forward(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.SimpleString) and node.evaluated_value == "forward"
+
+
+_SWITCHES = frozenset({"requires_grad", "training"})
+
+
+def _leaves(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    if isinstance(target, cst.Tuple | cst.List):
+        for one in target.elements:
+            yield from _leaves(one.value)
+    else:
+        yield target
+
+
+def _is_of_layer(rw: Rewriter, target: cst.Attribute) -> bool:
+    """``self.fc.bias``: a weight of one of torch's layers."""
+    kind = rw.ctx.kind(target.value)
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
+    of_torch = isinstance(kind, k.Module) and kind.cls.startswith("torch.nn.")
+    return of_torch and target.attr.value in ("weight", "bias")
 
 
 def may_be_called(rw: Rewriter, node: cst.BaseExpression) -> bool:

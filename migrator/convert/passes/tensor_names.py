@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import Facts
 from migrator.infer import kinds as k
 from rules.torch_names import table
 
@@ -40,7 +41,8 @@ def _attribute(rw: Rewriter, node: cst.Call) -> cst.Attribute | None:
     owner, told = (arg.value for arg in node.args)
     if not isinstance(facts.kind(owner), k.Tensor):
         return None
-    name = facts.kind(told)
+    moves = _moves(facts, told)
+    name = k.Const("cpu") if moves else facts.kind(told)
     if not isinstance(name, k.Const) or not str(name.value).isidentifier():
         text = " ".join(syntax.code(node).split())
         what = f"a method or attribute of a tensor is computed: {text}"
@@ -50,8 +52,17 @@ def _attribute(rw: Rewriter, node: cst.Call) -> cst.Attribute | None:
         base = syntax.parenthesized(owner)
     found = cst.Attribute(base, cst.Name(str(name.value)))
     facts.kinds[base] = facts.kind(owner)
-    facts.kinds[found] = facts.kind(node)
+    facts.kinds[found] = k.Function("Tensor.cpu", facts.kind(owner)) if moves else facts.kind(node)
     return found
+
+
+def _moves(facts: Facts, node: cst.BaseExpression) -> bool:
+    """``("cpu", "cuda")[x.is_cuda]``: either way the values stay what they are."""
+    choice = node.value if isinstance(node, cst.Subscript) else None
+    if not isinstance(choice, cst.Tuple | cst.List) or not choice.elements:
+        return False
+    names = [facts.kind(one.value) for one in choice.elements]
+    return all(isinstance(one, k.Const) and one.value in ("cpu", "cuda") for one in names)
 
 
 @converts(cst.Call, when=lambda ctx: "hasattr" in ctx.words)

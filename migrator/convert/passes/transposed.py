@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrator import syntax, views
+from migrator.assignments import BINDING, bound_by
 from migrator.convert.context import Context, Failure
 from migrator.convert.laid_out import is_laid_out
 from migrator.infer import ClassInfo, FunctionInfo
@@ -162,11 +163,53 @@ def _children(ctx: Context, info: ClassInfo) -> Iterator[k.Kind]:
         if isinstance(made, k.Module) and made.cls not in CONTAINERS:
             yield made
         elif isinstance(made, k.Unknown) and ctx.facts.callee(call) is None:
-            yield made
+            yield from _chosen(ctx, info, name) or [made]
         elif isinstance(name, cst.Attribute) and ctx.is_self(name.value):
             held = info.attributes.get(name.attr.value)
             if held is not None and not isinstance(held, (k.Module, k.Function)):
-                yield held
+                if not _is_made_of_chosen(ctx, info, name.attr.value):
+                    yield held
+
+
+def _chosen(ctx: Context, info: ClassInfo, name: cst.BaseExpression) -> list[k.Kind]:
+    """The layers that ``norm = {"batch": nn.BatchNorm1d, …}.get(kind)`` may make; none where that is not told."""
+    if not isinstance(name, cst.Name):
+        return []
+    found: list[k.Kind] = []
+    for one in ctx.facts.tree.within(info.node.body, *BINDING):
+        if name.value not in syntax.names(bound_by(one)):
+            continue
+        line = ctx.facts.tree.parent(one) if isinstance(one, cst.AssignTarget) else None
+        value = line.value if isinstance(line, cst.Assign) else None
+        table: cst.CSTNode | None = None
+        if isinstance(value, cst.Subscript):
+            table = value.value
+        elif isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+            asks = value.func.attr.value == "get" and all(
+                ctx.facts.kind(a.value) == k.NONE for a in value.args[1:]
+            )
+            table = value.func.value if asks else None
+        kind = ctx.facts.kind(table) if isinstance(table, cst.Dict) else None
+        entries = kind.items if isinstance(kind, k.Mapping) else ()
+        classes = [entry for _, entry in entries if isinstance(entry, k.Class) and entry.name]
+        written = table.elements if isinstance(table, cst.Dict) else ()
+        if not classes or len(classes) != len(written):
+            return []
+        found += [k.Module(entry.name) for entry in classes]
+    return found
+
+
+def _is_made_of_chosen(ctx: Context, info: ClassInfo, attribute: str) -> bool:
+    """Whether an attribute is nothing but such a layer, which is met where it is made."""
+    values = [
+        line.value
+        for line in ctx.facts.tree.within(info.node.body, cst.Assign)
+        for one in line.targets
+        if isinstance(one.target, cst.Attribute) and one.target.attr.value == attribute
+    ]
+    return bool(values) and all(
+        isinstance(one, cst.Call) and bool(_chosen(ctx, info, one.func)) for one in values
+    )
 
 
 def _walked(ctx: Context, body: cst.CSTNode) -> dict[str, bool]:
