@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrator.config import Case, Config, Reference, target_file
-from migrator.convention import init_call, is_plain
+from migrator.convention import GROUPS, init_call, is_plain
 from migrator.errors import UserError
 from migrator.usercode import UserCode, describe
 
@@ -276,12 +276,14 @@ def _port_arguments(
 def spec_of(case: Case, config: Config, code: UserCode) -> InputSpec:
     """The inputs of a case, with its hook loaded; one that takes no arguments gets its values varied.
 
+    Of a hook that makes the arguments of several calls, each example is one of these.
+
     Raises:
       UserError: no such hook; calling it raises one too, with what it raised.
     """
     if case.hook is None:
         return case.inputs
-    from numerics.recipes import as_hook
+    from numerics.recipes import as_hook, one_of
 
     function = _attribute(case, case.hook, code, config)
     takes = [
@@ -289,7 +291,8 @@ def spec_of(case: Case, config: Config, code: UserCode) -> InputSpec:
         for p in inspect.signature(function).parameters.values()
         if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
     ]
-    hook = function if takes else as_hook(function)
+    groups = case.hook.rpartition(":")[2] in GROUPS
+    hook = function if takes else as_hook(one_of(function) if groups else function)
 
     def make(*given: Any) -> Any:
         try:

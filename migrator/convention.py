@@ -15,6 +15,8 @@ from migrator.errors import UserError
 from migrator.shape_hints import REQUIRED, Hint, hint
 
 INPUTS, INIT = "get_inputs", "get_init_inputs"
+GROUPS = ("get_input_groups", "get_inputs_dyn_list")
+"""Functions that make the arguments of several calls, each what ``get_inputs`` would return: a list of lists."""
 MAIN = "Model"
 """The class such a file is about, where it has one of this name."""
 
@@ -28,9 +30,9 @@ class Outline:
     functions: Mapping[str, ast.FunctionDef]
 
     @property
-    def has_inputs(self) -> bool:
-        """Whether the file makes its own inputs."""
-        return INPUTS in self.functions
+    def inputs(self) -> str | None:
+        """The function of the file that makes its inputs; None where it has none."""
+        return next((name for name in (INPUTS, *GROUPS) if name in self.functions), None)
 
 
 def outline(path: Path) -> Outline:

@@ -13,11 +13,13 @@ import torch
 from click.testing import CliRunner, Result
 
 from migrator import quick
+from migrator.building import spec_of
 from migrator.cli import main
 from migrator.config import load_config
 from migrator.convention import init_call, main_class, outline
 from migrator.errors import UserError
 from migrator.quick import selection
+from migrator.usercode import UserCode
 from migrator.verifying import verify_cases
 from numerics import verify
 from numerics.inputs import PROFILES
@@ -79,6 +81,54 @@ def test_a_file_with_get_inputs_needs_no_configuration(here: Path) -> None:
     result = migrate("verify", "net.py", "--examples", "3")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("Net  equal")
+
+
+GROUPED = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x, size, y=None):
+        pooled = nn.functional.adaptive_avg_pool1d(x, size)
+        return pooled if y is None else pooled * y
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "def get_inputs_dyn_list():\n"
+        "    return [[torch.randn(2, 3, 8), 4], [torch.randn(1, 2, 6), 3, torch.rand(2, 3)]]\n",
+        "def get_input_groups():\n"
+        "    groups = []\n"
+        "    for n in (6, 8):\n"
+        "        groups.append([torch.randn(2, 3, n), 4])\n"
+        "    return groups\n",
+    ],
+)
+def test_functions_that_make_the_inputs_of_several_calls(here: Path, made: str) -> None:
+    (here / "grouped.py").write_text(GROUPED + "\n" + made)
+    result = migrate("verify", "grouped.py", "--examples", "6")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Model  equal")
+
+
+def test_each_group_of_inputs_is_tried(here: Path) -> None:
+    made = "def get_input_groups():\n    return [[torch.ones(2), 1], [torch.ones(3), 2]]\n"
+    (here / "grouped.py").write_text(GROUPED + made)
+    with selection(None, ["grouped.py"], None, port=False) as (settings, names):
+        case = next(c for c in settings.cases if c.name == names[0])
+        spec = spec_of(case, settings, UserCode(settings.root, here))
+        assert spec.hook is not None
+        calls = [spec.hook(np.random.default_rng(seed), {}, "normal") for seed in range(12)]
+    assert {(one[0].shape, one[1]) for one in calls} == {((2,), 1), ((3,), 2)}
+
+
+def test_no_inputs_at_all_is_said(here: Path) -> None:
+    (here / "grouped.py").write_text(GROUPED + "def get_input_groups():\n    return []\n")
+    result = migrate("verify", "grouped.py")
+    assert result.exit_code == 2, result.output
+    assert "get_input_groups makes no inputs" in result.stderr
 
 
 @pytest.mark.slow
