@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner, Result
+from flax import nnx
 
-from migrator import quick
+from migrator import convert_source, quick
 from migrator.building import spec_of
 from migrator.cli import main
 from migrator.config import load_config
@@ -122,6 +123,25 @@ def test_each_group_of_inputs_is_tried(here: Path) -> None:
         assert spec.hook is not None
         calls = [spec.hook(np.random.default_rng(seed), {}, "normal") for seed in range(12)]
     assert {(one[0].shape, one[1]) for one in calls} == {((2,), 1), ((3,), 2)}
+
+
+def test_what_makes_inputs_runs_outside_of_what_jax_traces() -> None:
+    made = """
+def _lengths(n):
+    return [int(torch.randint(2, 5, (1,))[0]) for _ in range(n)]
+
+def get_inputs():
+    ends = torch.tensor(_lengths(3)).cumsum(0)
+    x = torch.randn(ends[-1].item(), 4)
+    if x.mean() > 9:
+        x = x[: int(ends[0])]
+    return [x, 2]
+"""
+    result = convert_source(GROUPED + made)
+    assert result.complete, result.findings
+    found: dict[str, Any] = {}
+    exec(result.code, found)
+    assert found["get_inputs"](rngs=nnx.Rngs(0))[0].shape[1] == 4
 
 
 def test_no_inputs_at_all_is_said(here: Path) -> None:
