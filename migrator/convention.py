@@ -32,7 +32,10 @@ class Outline:
     @property
     def inputs(self) -> str | None:
         """The function of the file that makes its inputs; None where it has none."""
-        return next((name for name in (INPUTS, *GROUPS) if name in self.functions), None)
+        names = [name for name in (INPUTS, *GROUPS) if name in self.functions]
+        if names[:1] == [INPUTS] and len(names) > 1 and _required(self.functions[INPUTS], 0):
+            return names[1]  # ``get_inputs(case)`` is what the groups are made by
+        return names[0] if names else None
 
 
 def outline(path: Path) -> Outline:
@@ -156,12 +159,12 @@ def missing_inputs(file: Outline, name: str) -> str | None:
     )
 
 
-def _required(method: ast.FunctionDef | None) -> list[ast.arg]:
+def _required(method: ast.FunctionDef | None, skipped: int = 1) -> list[ast.arg]:
     """The parameters without a default, less ``self``."""
     if method is None:
         return []
     arguments = [*method.args.posonlyargs, *method.args.args]
-    positional = arguments[1 : len(arguments) - len(method.args.defaults)]
+    positional = arguments[skipped : len(arguments) - len(method.args.defaults)]
     pairs = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
     return positional + [argument for argument, default in pairs if default is None]
 
@@ -216,6 +219,15 @@ def init_call(factory: Callable[..., Any], given: Any) -> tuple[tuple[Any, ...],
         if _binds(factory, args, kwargs):
             return args, kwargs
     return tuple(given), {}
+
+
+def init_of_each(factory: Callable[..., Any], given: Any) -> list[Any] | None:
+    """The constructor's arguments for each group of inputs, where ``get_init_inputs`` lists these; else None."""
+    if not isinstance(given, list | tuple) or not given:
+        return None
+    if not all(isinstance(one, list | tuple) for one in given) or _binds(factory, given, {}):
+        return None
+    return list(given)
 
 
 def _binds(factory: Callable[..., Any], args: Any, kwargs: Any) -> bool:

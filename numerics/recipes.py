@@ -62,11 +62,13 @@ def as_hook(function: Callable[[], Any]) -> Hook:
     return hook
 
 
-def one_of(function: Callable[[], Any]) -> Callable[[], Any]:
+def one_of(
+    function: Callable[[], Any], wanted: Callable[[int], bool] = lambda index: True
+) -> Callable[[], Any]:
     """One of the calls whose arguments ``function()`` makes a list of, by Python's generator."""
 
     def made() -> Any:
-        groups = list(function())
+        groups = [group for index, group in enumerate(function()) if wanted(index)]
         if not groups:
             raise SpecError("it returns no arguments at all")
         return random.choice(groups)

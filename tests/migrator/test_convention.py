@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from flax import nnx
 
 from migrator import convert_source, quick
-from migrator.building import spec_of
+from migrator.building import build_torch, spec_of
 from migrator.cli import main
 from migrator.config import load_config
 from migrator.convention import init_call, main_class, outline
@@ -142,6 +142,52 @@ def get_inputs():
     found: dict[str, Any] = {}
     exec(result.code, found)
     assert found["get_inputs"](rngs=nnx.Rngs(0))[0].shape[1] == 4
+
+
+BUILT = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, times):
+        super().__init__()
+        self.times = times
+
+    def forward(self, x):
+        return x * self.times
+
+def get_inputs(case, device=None):
+    return [torch.ones(case)]
+
+def get_input_groups():
+    return [get_inputs(case) for case in (2, 3, 4)]
+
+def get_init_inputs():
+    return INIT
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "times", "sizes"),
+    [
+        ("[[5], [5], [5]]", 5, {2, 3, 4}),
+        ("[[5], [6], [5]]", 5, {2, 4}),
+        ("[7]", 7, {2, 3, 4}),
+        ("[[7, 8]]", [7, 8], {2, 3, 4}),
+    ],
+)
+def test_each_group_may_have_a_constructor_call_of_its_own(
+    here: Path, init: str, times: Any, sizes: set[int]
+) -> None:
+    (here / "grouped.py").write_text(BUILT.replace("INIT", init))
+    with selection(None, ["grouped.py"], None, port=False) as (settings, names):
+        case = next(c for c in settings.cases if c.name == names[0])
+        code = UserCode(settings.root, here)
+        spec = spec_of(case, settings, code)
+        assert spec.hook is not None
+        calls = [spec.hook(np.random.default_rng(seed), {}, "normal") for seed in range(20)]
+        assert build_torch(case, settings, code).times == times
+    assert {one[0].size for one in calls} == sizes
 
 
 def test_no_inputs_at_all_is_said(here: Path) -> None:
