@@ -333,6 +333,7 @@ def places(
     parents: Sequence[cst.CSTNode],
     is_tensor: Callable[[cst.BaseExpression], bool],
     callee: Callable[[cst.Call], str | None],
+    wide: bool = True,
 ) -> bool:
     """Whether ``int(i)`` says where: ``x[:, int(i) + 1]``, ``torch.roll(x, -int(i), -1)``; an array does as well there.
 
@@ -340,14 +341,17 @@ def places(
 
     Args:
       parents: the nodes around ``node``, the file first.
+      wide: whether ``int(i) + 1`` is a number of the array's dtype too: one of eight bits may not have it.
     """
     inner: cst.CSTNode = node
     above = list(parents)
     if len(above) > 1 and isinstance(above[-1], cst.Arg) and _makes_whole(above[-2], callee):
         inner, above = above[-2], above[:-2]  # ``int(i.item())``
     if above and isinstance(above[-1], cst.Assign):
-        return _told_by_name(inner, above, is_tensor, callee)
+        return _told_by_name(inner, above, is_tensor, callee, wide)
     while above and isinstance(outer := above[-1], (cst.UnaryOperation, cst.BinaryOperation)):
+        if not wide:
+            return False
         if isinstance(outer, cst.BinaryOperation):
             other = outer.right if outer.left is inner else outer.left
             if not isinstance(outer.operator, _ARITHMETIC[:3]) or not isinstance(
@@ -381,6 +385,7 @@ def _told_by_name(
     above: Sequence[cst.CSTNode],
     is_tensor: Callable[[cst.BaseExpression], bool],
     callee: Callable[[cst.Call], str | None],
+    wide: bool,
 ) -> bool:
     """``i = n.item()`` of a name that is bound once, with ``x[i]`` and the like wherever it is read."""
     target = above[-1].targets[0].target  # type: ignore[attr-defined]
@@ -402,7 +407,7 @@ def _told_by_name(
             if isinstance(around[-1], cst.Arg) and around[-1].keyword is one:
                 continue
             reads += 1
-            if not places(one, around, is_tensor, callee):
+            if not places(one, around, is_tensor, callee, wide):
                 return False
         pending += [(child, [*around, one]) for child in children(one)]
     return reads > 0

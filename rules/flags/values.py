@@ -465,7 +465,8 @@ def number(node: Any, ctx: FlagContext) -> Advice | str | None:
     whole = name == "builtins.int" or (
         name == "Tensor.item" and ctx.is_tensor(x) and ctx.dtype(x) in ("int", None)
     )
-    if whole and places(node, ctx.parents, ctx.is_tensor, ctx.callee):
+    wide = name == "builtins.int" or ctx.dtype(x) == "int"
+    if whole and places(node, ctx.parents, ctx.is_tensor, ctx.callee, wide):
         return None
     if only_computed_with(node, ctx.parents, ctx.kind, ctx.callee):
         return None

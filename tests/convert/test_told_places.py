@@ -33,6 +33,7 @@ def _source(lines: str, kind: str = "torch.LongTensor") -> str:
         "i = places[0].item(); return x[i] + self.table[i, 1:].sum()",
         "i = int(places[1]); return x[:, i] * self.table[i + 1, 0]",
         "i = int(places[0].item()); x = x.clone(); x[i] += 1.0; x[i, 1:] = 2.0; return x",
+        "i = places.long()[0].item(); return x[i - 1] * self.table[-i]",
         "out = torch.zeros(2, 3)"
         "\n        for n in range(2):"
         "\n            i = places[n].item()"
@@ -73,3 +74,7 @@ def _numpy(value: object) -> object:
 )
 def test_any_other_use_asks_for_the_number(lines: str) -> None:
     assert {"DYN003", "DYN004"} & set(rules_of(_source(lines)))
+
+
+def test_a_number_of_eight_bits_would_overflow() -> None:
+    assert "DYN004" in rules_of(_source("i = places[0].item(); return x[i - 1]", "torch.Tensor"))

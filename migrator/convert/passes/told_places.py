@@ -31,7 +31,8 @@ def place(rw: Rewriter, node: cst.Call) -> Any:
     def is_tensor(other: cst.BaseExpression) -> bool:
         return isinstance(facts.kind(other), k.Tensor)
 
-    if not places(node, rw.ctx.source.index.around(node), is_tensor, facts.callee):
+    wide = name == "builtins.int" or kind.dtype == "int"
+    if not places(node, rw.ctx.source.index.around(node), is_tensor, facts.callee, wide):
         return None
     template = without_axes(rw.ctx, kind, proved=name == "Tensor.item")
     template += "" if kind.dtype == "int" or name == "Tensor.item" else ".astype(int)"
