@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from migrator.config import Case, Config, Reference, target_file
-from migrator.convention import init_call, is_plain
+from migrator.convention import GROUPS, init_call, init_of_each, is_plain
 from migrator.errors import UserError
 from migrator.usercode import UserCode, describe
 
@@ -135,7 +135,20 @@ def _arguments(
         return _resolved(case.init_args, lookup), _resolved(dict(case.init_kwargs), lookup)
     make = _attribute(case, case.init_hook, code, config)
     with code.active():
-        return init_call(factory, make())
+        return init_call(factory, _first(case, config, code, make()))
+
+
+def _in_groups(case: Case) -> bool:
+    """Whether the inputs of a case are those of several calls."""
+    return case.hook is not None and case.hook.rpartition(":")[2] in GROUPS
+
+
+def _first(case: Case, config: Config, code: UserCode, given: Any) -> Any:
+    """What is said of the first group of inputs, where each has a constructor call of its own."""
+    if not _in_groups(case):
+        return given
+    each = init_of_each(_factory(case, case.torch, code, config), given)
+    return given if each is None else each[0]
 
 
 def build_torch(case: Case, config: Config, code: UserCode, again: int = 0) -> Any:
@@ -270,18 +283,37 @@ def _port_arguments(
     if is_plain(given):
         return given
     make = lookup(case.init_hook.partition(":")[2])
-    return init_call(factory, make(rngs=nnx.Rngs(case.seed)) if _takes_rngs(make) else make())
+    made = make(rngs=nnx.Rngs(case.seed)) if _takes_rngs(make) else make()
+    return init_call(factory, _first(case, config, torch_code, made))
+
+
+def _of_one_module(case: Case, config: Config, code: UserCode) -> Callable[[int], bool]:
+    """Which groups of inputs are for a module that is built as the first one's is."""
+    each: list[Any] | None = None
+    if case.init_hook is not None:
+        factory = _factory(case, case.torch, code, config)
+        with code.active():
+            each = init_of_each(factory, _attribute(case, case.init_hook, code, config)())
+
+    def wanted(index: int) -> bool:
+        if each is None or index == 0:
+            return True
+        return index < len(each) and is_plain(each[index]) and each[index] == each[0]
+
+    return wanted
 
 
 def spec_of(case: Case, config: Config, code: UserCode) -> InputSpec:
     """The inputs of a case, with its hook loaded; one that takes no arguments gets its values varied.
+
+    Of a hook that makes the arguments of several calls, each example is one of these.
 
     Raises:
       UserError: no such hook; calling it raises one too, with what it raised.
     """
     if case.hook is None:
         return case.inputs
-    from numerics.recipes import as_hook
+    from numerics.recipes import as_hook, one_of
 
     function = _attribute(case, case.hook, code, config)
     takes = [
@@ -289,6 +321,8 @@ def spec_of(case: Case, config: Config, code: UserCode) -> InputSpec:
         for p in inspect.signature(function).parameters.values()
         if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
     ]
+    if _in_groups(case) and not takes:
+        function = one_of(function, _of_one_module(case, config, code))
     hook = function if takes else as_hook(function)
 
     def make(*given: Any) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from migrator.convention import INIT, INPUTS, outline
+from migrator.convention import INIT, outline
 from migrator.errors import UserError
 from numerics.spec import (
     DISTRIBUTIONS,
@@ -245,13 +245,13 @@ def _self_described(case: Case, entry: Mapping[str, Any], config: Config) -> Cas
         offered = outline(target_file(case.torch, config))
     except UserError:
         return case  # running it will tell
-    if not offered.has_inputs:
+    if offered.inputs is None:
         return case
     where = case.torch.partition(":")[0]
     makes_init = "init" not in entry and INIT in offered.functions
     return replace(
         case,
-        hook=f"{where}:{INPUTS}",
+        hook=f"{where}:{offered.inputs}",
         init_hook=f"{where}:{INIT}" if makes_init else case.init_hook,
     )
 

@@ -15,6 +15,8 @@ from migrator.errors import UserError
 from migrator.shape_hints import REQUIRED, Hint, hint
 
 INPUTS, INIT = "get_inputs", "get_init_inputs"
+GROUPS = ("get_input_groups", "get_inputs_dyn_list")
+"""Functions that make the arguments of several calls, each what ``get_inputs`` would return: a list of lists."""
 MAIN = "Model"
 """The class such a file is about, where it has one of this name."""
 
@@ -28,9 +30,12 @@ class Outline:
     functions: Mapping[str, ast.FunctionDef]
 
     @property
-    def has_inputs(self) -> bool:
-        """Whether the file makes its own inputs."""
-        return INPUTS in self.functions
+    def inputs(self) -> str | None:
+        """The function of the file that makes its inputs; None where it has none."""
+        names = [name for name in (INPUTS, *GROUPS) if name in self.functions]
+        if names[:1] == [INPUTS] and len(names) > 1 and _required(self.functions[INPUTS], 0):
+            return names[1]  # ``get_inputs(case)`` is what the groups are made by
+        return names[0] if names else None
 
 
 def outline(path: Path) -> Outline:
@@ -154,12 +159,12 @@ def missing_inputs(file: Outline, name: str) -> str | None:
     )
 
 
-def _required(method: ast.FunctionDef | None) -> list[ast.arg]:
+def _required(method: ast.FunctionDef | None, skipped: int = 1) -> list[ast.arg]:
     """The parameters without a default, less ``self``."""
     if method is None:
         return []
     arguments = [*method.args.posonlyargs, *method.args.args]
-    positional = arguments[1 : len(arguments) - len(method.args.defaults)]
+    positional = arguments[skipped : len(arguments) - len(method.args.defaults)]
     pairs = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
     return positional + [argument for argument, default in pairs if default is None]
 
@@ -214,6 +219,15 @@ def init_call(factory: Callable[..., Any], given: Any) -> tuple[tuple[Any, ...],
         if _binds(factory, args, kwargs):
             return args, kwargs
     return tuple(given), {}
+
+
+def init_of_each(factory: Callable[..., Any], given: Any) -> list[Any] | None:
+    """The constructor's arguments for each group of inputs, where ``get_init_inputs`` lists these; else None."""
+    if not isinstance(given, list | tuple) or not given:
+        return None
+    if not all(isinstance(one, list | tuple) for one in given) or _binds(factory, given, {}):
+        return None
+    return list(given)
 
 
 def _binds(factory: Callable[..., Any], args: Any, kwargs: Any) -> bool:

@@ -16,7 +16,15 @@ from typing import Any
 from migrator.building import PortError, build_flax, require, target_file
 from migrator.changed import reach
 from migrator.config import Case, Config, load_config, parse_case
-from migrator.convention import INIT, INPUTS, MAIN, main_class, missing_inputs, outline
+from migrator.convention import (
+    GROUPS,
+    INIT,
+    INPUTS,
+    MAIN,
+    main_class,
+    missing_inputs,
+    outline,
+)
 from migrator.errors import UserError
 from migrator.findings import Finding
 from migrator.folders import imports_itself
@@ -211,7 +219,7 @@ def _cases(
         found = False
         for file in (file.path for file in discover([place])):
             try:
-                if outline(file).has_inputs:
+                if outline(file).inputs is not None:
                     found = True
                     yield from _cases(settings, str(file), directory, flags)
             except UserError as error:  # the other files are verified all the same
@@ -264,8 +272,8 @@ def _file_case(
     inputs: Any = [parse_input(text) for text in flags.get("inputs") or ()]
     dims = _dims(inputs, flags.get("dims") or ())
     init: Any = parse_init(flags.get("init") or "")
-    if not inputs and offered.has_inputs:
-        inputs = f"{path}:{INPUTS}"
+    if not inputs and offered.inputs is not None:
+        inputs = f"{path}:{offered.inputs}"
     elif not inputs and (message := missing_inputs(offered, name)) is not None:
         raise UserError(message)
     if not flags.get("init") and INIT in offered.functions:
@@ -325,8 +333,16 @@ def _converted(source: Path, name: str, directory: Path) -> tuple[Path, tuple[st
     text = read_text(source)
     there = defined(text) or []
     if not conversion.complete and name in there:
-        part = shaken(text, [name, *({INIT} & set(there))])
+        alone = [name, *({INIT} & set(there))]
+        # what makes the inputs tells what they are: it is left out where it alone does not convert
+        makers = [one for one in (INPUTS, *GROUPS) if one in there]
+        part = shaken(text, [*alone, *makers])
         conversion = convert({source: part})
+        if not conversion.complete and makers:
+            needed = shaken(text, alone)
+            used = {i for i, line in enumerate(needed.splitlines(), 1) if line.strip()}
+            if all(f.path == str(source) and f.line not in used for f in _left(conversion)):
+                part, conversion = needed, convert({source: needed})
         if (around := len(_left(whole)) - len(_left(conversion))) > 0:
             outside.append(f"{around} place{'s' * (around > 1)} of its file outside it")
         lines = {finding.line for finding in _left(conversion) if finding.path == str(source)}

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import torch
 
-from numerics.spec import FLOATS
+from numerics.spec import FLOATS, SpecError
 from numerics.tree import mapped
 
 Hook = Callable[[np.random.Generator, Mapping[str, int], str], Any]
@@ -60,6 +60,20 @@ def as_hook(function: Callable[[], Any]) -> Hook:
         return mapped(lambda value: vary(value, profile, rng), as_numpy(made))
 
     return hook
+
+
+def one_of(
+    function: Callable[[], Any], wanted: Callable[[int], bool] = lambda index: True
+) -> Callable[[], Any]:
+    """One of the calls whose arguments ``function()`` makes a list of, by Python's generator."""
+
+    def made() -> Any:
+        groups = [group for index, group in enumerate(function()) if wanted(index)]
+        if not groups:
+            raise SpecError("it returns no arguments at all")
+        return random.choice(groups)
+
+    return made
 
 
 def as_numpy(value: Any) -> Any:

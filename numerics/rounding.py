@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
@@ -199,6 +200,10 @@ _FUSED = ("native_", "_scaled_dot_product", "rnn", "lstm", "gru", "_softmax", "l
 """Many operations in one, by a part of their names."""
 
 
+_CASTS = {"_to_copy": 0, "copy": 1, "copy_": 1}
+"""Operations that may turn floats into integers, and the place of the floats."""
+_DIFFERENCES = frozenset({"_softmax_backward_data", "_log_softmax_backward_data"})
+"""What is left of numbers that cancel: theirs is the rounding."""
 _AMONG_EQUALS = {"topk": 2, "kthvalue": 2, "median": 1, "nanmedian": 1, "mode": 1, "sort": 1}
 """Operations that may return the index of any of several equal values, and the place of ``dim`` in the arguments."""
 
@@ -209,7 +214,8 @@ class RoundingNoise(TorchDispatchMode):
     What comes out differs from the plain run by as much as another correct implementation in the same
     precision may (Monte Carlo arithmetic). A sum moves by an ulp of the root of the sum of its squared terms,
     since any order of adding is correct, and one of equal terms by what adding them in their order loses. Whole numbers
-    stay, since counts and masks are exact, and so do infinities. Where torch's documentation leaves open which of several equal values is meant, or which comes first,
+    stay, since counts and masks are exact, and so do infinities. A float that is no number of the integer type it is
+    turned into becomes any of them. Where torch's documentation leaves open which of several equal values is meant, or which comes first,
     another is.
     """
 
@@ -223,6 +229,8 @@ class RoundingNoise(TorchDispatchMode):
     ) -> Any:
         kwargs = kwargs or {}
         name = func.overloadpacket.__name__
+        if name in _CASTS:
+            return self._cast(func, name, args, kwargs)
         if name in _AMONG_EQUALS and not kwargs.get("stable"):
             return self._among_equals(func, _AMONG_EQUALS[name], args, kwargs)
         if (
@@ -244,8 +252,43 @@ class RoundingNoise(TorchDispatchMode):
         if name in _NORMALISATIONS:
             self._move_mean(name, args, result)
         if any(word in name for word in _FUSED):
-            return tree_map(self._moved, result, tree_map(_with_spread, result))
+            unit = tree_map(_with_spread, result)
+            if name in _DIFFERENCES:
+                lost = _subtracted(name, *args[:3])
+                return self._moved(
+                    result, torch.where(result == 0, lost, unit + lost), counts=False
+                )
+            return tree_map(self._moved, result, unit)
         return tree_map(self._moved, result)
+
+    def __enter__(self) -> Any:
+        """The attention of torch is made of its parts, as another implementation's is: one operation hides what they lose."""
+        self._parts = sdpa_kernel(SDPBackend.MATH)
+        self._parts.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        super().__exit__(*exc)
+        self._parts.__exit__(*exc)
+
+    def _cast(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A conversion of dtype: floats that the integer type does not have become any integers."""
+        source = args[_CASTS[name]]
+        result = func(*args, **kwargs)
+        if (
+            not isinstance(source, torch.Tensor)
+            or not source.is_floating_point()
+            or result.is_floating_point()
+            or result.is_complex()
+            or result.dtype == torch.bool
+        ):
+            return result
+        limits = torch.iinfo(result.dtype)
+        wide = source.detach().double().expand(result.shape).trunc()
+        beyond = ~((wide >= limits.min) & (wide <= limits.max))
+        if beyond.any():
+            result[beyond] = (limits.min, limits.max, 0)[self._seed % 3]
+        return result
 
     def _among_equals(self, func: Any, place: int, args: tuple[Any, ...], kwargs: Any) -> Any:
         """The operation with the values along ``dim`` in another order, its indices in the old one."""
@@ -281,8 +324,10 @@ class RoundingNoise(TorchDispatchMode):
             weight = weight.reshape(-1, *(1,) * (out.ndim - 2))
         out.sub_(shift if weight is None else shift * weight)
 
-    def _moved(self, value: Any, unit: Any = None) -> Any:
-        """Move ``value`` in place by up to an ulp of ``unit``, equal numbers alike (a symmetry must not break)."""
+    def _moved(self, value: Any, unit: Any = None, *, counts: bool = True) -> Any:
+        """Move ``value`` in place by up to an ulp of ``unit``, equal numbers alike (a symmetry must not break).
+
+        Whole numbers stay where they may be counts."""
         if not isinstance(value, torch.Tensor) or value.dtype not in _MANTISSA:
             return value
         if value.numel() == 0 or _overlaps(value) or value._is_zerotensor():
@@ -296,7 +341,9 @@ class RoundingNoise(TorchDispatchMode):
             step = step.mul_(unit.float().nan_to_num_(0.0, 0.0, 0.0))
         else:
             step = step.mul_(wide)
-        stays = ((wide.frac() == 0) & (wide.abs() < _WHOLE)) | ~wide.isfinite()
+        stays = ~wide.isfinite()
+        if counts:
+            stays |= (wide.frac() == 0) & (wide.abs() < _WHOLE)
         value.add_(torch.where(stays, 0.0, step).to(value.dtype))
         return value
 
@@ -369,6 +416,14 @@ def _with_spread(value: Any) -> Any:
         return value
     wide = value.float()
     return 4 * wide.abs() + wide.square().mean().sqrt()
+
+
+def _subtracted(name: str, grad: torch.Tensor, output: torch.Tensor, dim: int) -> torch.Tensor:
+    """The size of what a softmax's derivative subtracts: ``y * (g - (y * g).sum())``."""
+    grad, output = grad.float().abs(), output.float()
+    if name == "_softmax_backward_data":
+        return output * (grad + (output * grad).sum(dim, keepdim=True))
+    return grad + output.exp() * grad.sum(dim, keepdim=True)
 
 
 def _overlaps(value: torch.Tensor) -> bool:

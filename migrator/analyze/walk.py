@@ -21,6 +21,7 @@ from migrator.analyze.outliving import (
     is_recomputed,
     outlives,
 )
+from migrator.convention import GROUPS, INIT, INPUTS
 from migrator.infer import ClassInfo, Facts, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.reached import of_forward
@@ -246,6 +247,8 @@ class FlagWalk:
     def _decide(self, info: FunctionInfo) -> bool:
         if info.short in BUILD_TIME or self._plan.builds_time(info):
             return False
+        if info.owner is None and info.short in (INIT, INPUTS, *GROUPS):
+            return False  # they make what a model is called with
         callers = [c for c in info.call_sites.values() if c is not None]
         traced = any(self.is_traced(caller) for caller in callers)
         reached = traced or self._is_read(info)

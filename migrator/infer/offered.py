@@ -1,19 +1,25 @@
-"""What ``get_inputs()`` and ``get_init_inputs()`` of a file say about its ``Model``: they are calls of it."""
+"""What ``get_inputs()`` and ``get_init_inputs()`` of a file say about its ``Model``: they are calls of it.
+
+``get_input_groups()`` and ``get_inputs_dyn_list()`` stand for several calls.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
+from migrator.convention import GROUPS, INIT, INPUTS
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts, FunctionInfo
 from migrator.infer.signatures import Args
 from migrator.infer.statements import Statements
 
-_METHODS = {"get_init_inputs": "__init__", "get_inputs": "forward"}
+_METHODS = {INIT: "__init__", **dict.fromkeys((INPUTS, *GROUPS), "forward")}
 
 
 def call_model(facts: Facts, walker: Statements) -> None:
-    """Note the values that the two functions return as arguments of ``Model(…)`` and of its ``forward``."""
+    """Note the values that these functions return as arguments of ``Model(…)`` and of its ``forward``."""
     model = facts.classes.get(f"{facts.module}.Model")
     if model is None or model.torch_base is None:
         return
@@ -21,10 +27,26 @@ def call_model(facts: Facts, walker: Statements) -> None:
         source = facts.names.get(f"{facts.module}.{name}")
         target = model.method(method)
         returned = _returned(source) if source is not None else None
-        if target is None or returned is None:
+        if target is None or returned is None or source is None:
             continue
-        args = _arguments(facts, returned)
-        walker.call_from_outside(target, args, k.Module(model.name), returned)
+        for one in _groups(facts, source, returned) if name in GROUPS else (returned,):
+            walker.call_from_outside(target, _arguments(facts, one), k.Module(model.name), one)
+
+
+def _groups(
+    facts: Facts, function: FunctionInfo, returned: cst.BaseExpression
+) -> Iterator[cst.BaseExpression]:
+    """The arguments of each call: ``return [[x, y], [z, y]]``, ``groups.append([x, y])`` and ``return groups``."""
+    if isinstance(returned, (cst.List, cst.Tuple)):
+        yield from (e.value for e in returned.elements)
+    elif isinstance(returned, cst.Name):
+        for call in facts.tree.within(function.node.body, cst.Call):
+            func = call.func
+            if not isinstance(func, cst.Attribute) or func.attr.value != "append":
+                continue
+            held = isinstance(func.value, cst.Name) and func.value.value == returned.value
+            if held and len(call.args) == 1:
+                yield call.args[0].value
 
 
 def _returned(function: FunctionInfo) -> cst.BaseExpression | None:

@@ -295,6 +295,10 @@ class Statements(Narrowing):
                     self.bind_target(target.value, k.Sequence(item, "list"))
             elif isinstance(value, k.Module) and value.cls in PARAMETERS:
                 new = k.Tensor(role="param")
+                if isinstance(kind, k.Module):  # a container of parameters in another
+                    new = kind if value.item in (None, k.UNKNOWN) else k.join(value.item, kind)
+                elif isinstance(value.item, k.Module):
+                    new = k.join(value.item, new)
                 self.bind_target(target.value, k.Module(value.cls, new))
             elif isinstance(value, k.Module) and value.cls in CONTAINERS:
                 new = kind if value.item in (None, k.UNKNOWN) else k.join(value.item or kind, kind)

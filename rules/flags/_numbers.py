@@ -140,10 +140,19 @@ def _taken_once(
                 if isinstance(one, cst.Name) and one.value == name:
                     value = node.value
             continue
-        bindings += any(isinstance(one, cst.Name) and one.value == name for one in _below(target))
+        bindings += _binds(target, name)
     if bindings != 1 or not isinstance(value, cst.Call):
         return None
     return value if taken_from(value, callee) is not None else None
+
+
+def _binds(target: cst.CSTNode, name: str) -> bool:
+    """Whether a target binds a name: ``x[i] = …`` binds neither x nor i."""
+    if isinstance(target, (cst.Subscript, cst.Attribute)):
+        return False
+    if isinstance(target, cst.Name):
+        return target.value == name
+    return any(_binds(child, name) for child in children(target))
 
 
 _BINDING = (
@@ -320,19 +329,29 @@ _SHIFTS = {"torch.roll": 1, "Tensor.roll": 0}
 
 
 def places(
-    node: cst.Call,
+    node: cst.BaseExpression,
     parents: Sequence[cst.CSTNode],
     is_tensor: Callable[[cst.BaseExpression], bool],
     callee: Callable[[cst.Call], str | None],
+    wide: bool = True,
 ) -> bool:
     """Whether ``int(i)`` says where: ``x[:, int(i) + 1]``, ``torch.roll(x, -int(i), -1)``; an array does as well there.
 
+    So does a local name that stands for it, and is read in such places alone.
+
     Args:
       parents: the nodes around ``node``, the file first.
+      wide: whether ``int(i) + 1`` is a number of the array's dtype too: one of eight bits may not have it.
     """
     inner: cst.CSTNode = node
     above = list(parents)
+    if len(above) > 1 and isinstance(above[-1], cst.Arg) and _makes_whole(above[-2], callee):
+        inner, above = above[-2], above[:-2]  # ``int(i.item())``
+    if above and isinstance(above[-1], cst.Assign):
+        return _told_by_name(inner, above, is_tensor, callee, wide)
     while above and isinstance(outer := above[-1], (cst.UnaryOperation, cst.BinaryOperation)):
+        if not wide:
+            return False
         if isinstance(outer, cst.BinaryOperation):
             other = outer.right if outer.left is inner else outer.left
             if not isinstance(outer.operator, _ARITHMETIC[:3]) or not isinstance(
@@ -355,6 +374,43 @@ def places(
     if keyword is not None:
         return bool(keyword.value == "shifts")
     return place < len(call.args) and call.args[place] is above[-1]
+
+
+def _makes_whole(call: cst.CSTNode, callee: Callable[[cst.Call], str | None]) -> bool:
+    return isinstance(call, cst.Call) and callee(call) == "builtins.int" and len(call.args) == 1
+
+
+def _told_by_name(
+    node: cst.CSTNode,
+    above: Sequence[cst.CSTNode],
+    is_tensor: Callable[[cst.BaseExpression], bool],
+    callee: Callable[[cst.Call], str | None],
+    wide: bool,
+) -> bool:
+    """``i = n.item()`` of a name that is bound once, with ``x[i]`` and the like wherever it is read."""
+    target = above[-1].targets[0].target  # type: ignore[attr-defined]
+    functions = [i for i, one in enumerate(above) if isinstance(one, cst.FunctionDef)]
+    if not isinstance(target, cst.Name) or not functions:
+        return False
+    function = above[functions[-1]]
+    if _taken_once(target.value, function, callee) is not node:  # type: ignore[arg-type]
+        return False
+    reads = 0
+    pending: list[tuple[cst.CSTNode, list[cst.CSTNode]]] = [
+        (function.body, list(above[: functions[-1] + 1]))  # type: ignore[attr-defined]
+    ]
+    while pending:
+        one, around = pending.pop()
+        if isinstance(one, cst.Name) and one.value == target.value and one is not target:
+            if isinstance(around[-1], cst.Attribute) and around[-1].attr is one:
+                continue
+            if isinstance(around[-1], cst.Arg) and around[-1].keyword is one:
+                continue
+            reads += 1
+            if not places(one, around, is_tensor, callee, wide):
+                return False
+        pending += [(child, [*around, one]) for child in children(one)]
+    return reads > 0
 
 
 def _is_basic(item: cst.Subscript, number: cst.CSTNode) -> bool:

@@ -470,8 +470,9 @@ def _size_argument(node: cst.Call, ctx: FlagContext) -> Advice | None:
     if short not in limits or not name.startswith(("torch.", "Tensor.")):
         return None
     limit = limits[short]
-    positional = [a.value for a in node.args if a.keyword is None and not a.star]
-    for value in positional[:limit]:
+    positional = [a for a in node.args if a.keyword is None and a.star != "**"]
+    for item in positional[:limit]:
+        value = item.value
         parts = (
             [e.value for e in value.elements]
             if isinstance(value, (cst.Tuple, cst.List))
@@ -481,6 +482,7 @@ def _size_argument(node: cst.Call, ctx: FlagContext) -> Advice | None:
             kind = ctx.kind(part)
             # an argument of which nothing is known is taken for a tensor elsewhere; as a size it is a number
             told = getattr(kind, "rank", None) == 0 or ctx.dtype(part) == "int"
+            told |= bool(item.star) and ctx.is_tensor(part)
             if ctx.is_given_tensor(part) and (told or not method):
                 size = ctx.text(part)
                 mask = f"`jnp.arange(n) < {size}`" if short == "arange" else "a mask"

@@ -461,8 +461,12 @@ def number(node: Any, ctx: FlagContext) -> Advice | str | None:
         return None
     if x is None or not ctx.in_forward or _in_check(ctx):
         return None
-    whole = name == "builtins.int" or (name == "Tensor.item" and ctx.dtype(x) == "int")
-    if whole and places(node, ctx.parents, ctx.is_tensor, ctx.callee):
+    # torch takes nothing but whole numbers where it is told a place, so that a dtype that is not known is one of them
+    whole = name == "builtins.int" or (
+        name == "Tensor.item" and ctx.is_tensor(x) and ctx.dtype(x) in ("int", None)
+    )
+    wide = name == "builtins.int" or ctx.dtype(x) == "int"
+    if whole and places(node, ctx.parents, ctx.is_tensor, ctx.callee, wide):
         return None
     if only_computed_with(node, ctx.parents, ctx.kind, ctx.callee):
         return None

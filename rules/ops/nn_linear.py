@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+from jax import lax
 
 from rules.registry import op, unsupported
 
@@ -32,15 +33,18 @@ def bilinear(input1, input2, weight, bias=None) -> Tensor["same"]:
 
 @op(
     "torch.nn.functional.grouped_mm",
+    "torch._grouped_mm",
     example={"F.grouped_mm(x, y)": "x @ y"},
 )
-def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None) -> Tensor["same"]:
-    """Batched product of the groups; ragged groups (``offs``) are lax.ragged_dot's business."""
-    if offs is not None:
-        unsupported("ragged groups: use jax.lax.ragged_dot")
+def grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None) -> Tensor["same"]:
+    """Batched product of the groups; the rows of a matrix are in groups that end at ``offs``."""
     if bias is not None or out_dtype is not None:
         unsupported("bias and out_dtype of grouped_mm")
-    return mat_a @ mat_b
+    if offs is None:
+        return mat_a @ mat_b
+    if mat_a.ndim != 2 or mat_b.ndim != 3:
+        unsupported("groups of columns: use jax.lax.ragged_dot_general")
+    return lax.ragged_dot(mat_a, mat_b, jnp.diff(offs, prepend=0))
 
 
 @op("torch.nn.functional.scaled_mm", "torch.nn.functional.scaled_grouped_mm")

@@ -8,7 +8,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import loaded, rules_of
+from tests.convert.tools import check, loaded, rules_of
 
 NET = """
 class Net(nn.Module):
@@ -162,3 +162,39 @@ def test_numbers_in_the_layout_of_torch(line: str) -> None:
 def test_numbers_without_a_layout() -> None:
     lines = "    for p in ema.parameters():\n        p.data.mul_(torch.tensor(0.5)).add_(torch.randn_like(p) * 0, alpha=2)\n"
     assert not rules_of(NET + lines)
+
+
+NESTED = """
+def run(x, params):
+    for w, b in zip(params["weights"], params["biases"]):
+        x = F.relu(F.linear(x, w, b))
+    return F.linear(x, params["last"]["w"])
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.params = nn.ParameterDict()
+        weights, biases = nn.ParameterList(), nn.ParameterList()
+        for _ in range(2):
+            weights.append(nn.Parameter(torch.randn(4, 4)))
+            biases.append(nn.Parameter(torch.randn(4)))
+        self.params["weights"] = weights
+        self.params["biases"] = biases
+        last = nn.ParameterDict()
+        last["w"] = nn.Parameter(torch.randn(2, 4))
+        self.params["last"] = last
+
+    def forward(self, x, fn=run):
+        return fn(x, self.params)
+"""
+
+
+def test_containers_of_parameters_in_one() -> None:
+    check(NESTED)
+
+
+def test_parameters_and_containers_of_them_in_one_are_told() -> None:
+    source = NESTED.replace(
+        'self.params["last"] = last', 'self.params["last"] = nn.Parameter(torch.ones(2))'
+    ).replace('params["last"]["w"]', 'params["last"][None].expand(2, 4)')
+    assert "API005" in rules_of(source)

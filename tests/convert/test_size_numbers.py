@@ -49,6 +49,9 @@ def test_a_number_stands_for_a_tensor_that_is_a_size_again(lines: str) -> None:
         "n = torch.tensor(4); n += y.argmax(); return y.repeat(n, 1)",
         "return y.new_zeros(y.argmax(), 2)",
         "return y[None].expand((y.argmax(), 3, 4))",
+        "return y.repeat(*y.argmax(0)[:2])",
+        "return y[None].expand(*torch.stack([y.argmax(), y.argmin(), y.argmax()]))",
+        "return torch.zeros(*y.argmax(0)) + y[0, 0]",
     ],
 )
 def test_the_value_of_a_tensor_is_no_size(lines: str) -> None:
@@ -59,3 +62,16 @@ def test_what_is_no_size_is_not_looked_at() -> None:
     code = check(_source("n = torch.tensor(y.shape[1]); return y / n.sqrt()"))
     assert "n = jnp.array(y.shape[1])" in code
     check(_source("return y.new_full((3, 4), 2.0) + y.expand(3, 4)"))
+
+
+def test_sizes_that_a_file_hands_to_its_model_as_a_tensor() -> None:
+    source = """
+class Model(nn.Module):
+    def forward(self, x, repeats):
+        return x.repeat(*repeats)
+
+def get_inputs():
+    return [torch.randn(2, 3), TIMES]
+"""
+    assert "DYN003" in rules_of(source.replace("TIMES", "torch.tensor([1, 2])"))
+    assert "DYN003" not in rules_of(source.replace("TIMES", "[1, 2]"))

@@ -102,3 +102,24 @@ class M(nn.Module):
     for ours, theirs in zip(port(jnp.asarray(x.numpy())), module(x), strict=True):
         assert str(ours.dtype) == str(theirs.dtype).removeprefix("torch.")
         np.testing.assert_allclose(ours.astype("float32"), theirs.detach().float(), rtol=0.01)
+
+
+def test_a_number_that_a_module_holds_and_nothing_shows_the_dimensions_of() -> None:
+    source = """
+class M(nn.Module):
+    def __init__(self, part, size):
+        super().__init__()
+        normal = torch.distributions.Normal(0, 1)
+        self.times = normal.icdf(torch.full(size, part, dtype=torch.float32))
+
+    def forward(self, x):
+        x = x.to(torch.float16)
+        return x.std(-1, keepdim=True) * self.times
+"""
+    x = torch.linspace(-1, 1, 12).reshape(3, 4)
+    for size in ((), (4,)):
+        module, port, _ = both(source, 0.7, size)
+        ours, theirs = port(jnp.asarray(x.numpy())), module(x)
+        assert str(ours.dtype) == str(theirs.dtype).removeprefix("torch.")
+        expected = theirs.detach().float().numpy()
+        np.testing.assert_allclose(np.asarray(ours, np.float32), expected, rtol=0.02)

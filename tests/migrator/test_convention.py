@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner, Result
+from flax import nnx
 
-from migrator import quick
+from migrator import convert_source, quick
+from migrator.building import build_torch, spec_of
 from migrator.cli import main
 from migrator.config import load_config
 from migrator.convention import init_call, main_class, outline
 from migrator.errors import UserError
 from migrator.quick import selection
+from migrator.usercode import UserCode
 from migrator.verifying import verify_cases
 from numerics import verify
 from numerics.inputs import PROFILES
@@ -79,6 +82,119 @@ def test_a_file_with_get_inputs_needs_no_configuration(here: Path) -> None:
     result = migrate("verify", "net.py", "--examples", "3")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("Net  equal")
+
+
+GROUPED = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x, size, y=None):
+        pooled = nn.functional.adaptive_avg_pool1d(x, size)
+        return pooled if y is None else pooled * y
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "def get_inputs_dyn_list():\n"
+        "    return [[torch.randn(2, 3, 8), 4], [torch.randn(1, 2, 6), 3, torch.rand(2, 3)]]\n",
+        "def get_input_groups():\n"
+        "    groups = []\n"
+        "    for n in (6, 8):\n"
+        "        groups.append([torch.randn(2, 3, n), 4])\n"
+        "    return groups\n",
+    ],
+)
+def test_functions_that_make_the_inputs_of_several_calls(here: Path, made: str) -> None:
+    (here / "grouped.py").write_text(GROUPED + "\n" + made)
+    result = migrate("verify", "grouped.py", "--examples", "6")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Model  equal")
+
+
+def test_each_group_of_inputs_is_tried(here: Path) -> None:
+    made = "def get_input_groups():\n    return [[torch.ones(2), 1], [torch.ones(3), 2]]\n"
+    (here / "grouped.py").write_text(GROUPED + made)
+    with selection(None, ["grouped.py"], None, port=False) as (settings, names):
+        case = next(c for c in settings.cases if c.name == names[0])
+        spec = spec_of(case, settings, UserCode(settings.root, here))
+        assert spec.hook is not None
+        calls = [spec.hook(np.random.default_rng(seed), {}, "normal") for seed in range(12)]
+    assert {(one[0].shape, one[1]) for one in calls} == {((2,), 1), ((3,), 2)}
+
+
+def test_what_makes_inputs_runs_outside_of_what_jax_traces() -> None:
+    made = """
+def _lengths(n):
+    return [int(torch.randint(2, 5, (1,))[0]) for _ in range(n)]
+
+def get_inputs():
+    ends = torch.tensor(_lengths(3)).cumsum(0)
+    x = torch.randn(ends[-1].item(), 4)
+    if x.mean() > 9:
+        x = x[: int(ends[0])]
+    return [x, 2]
+"""
+    result = convert_source(GROUPED + made)
+    assert result.complete, result.findings
+    found: dict[str, Any] = {}
+    exec(result.code, found)
+    assert found["get_inputs"](rngs=nnx.Rngs(0))[0].shape[1] == 4
+
+
+BUILT = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, times):
+        super().__init__()
+        self.times = times
+
+    def forward(self, x):
+        return x * self.times
+
+def get_inputs(case, device=None):
+    return [torch.ones(case)]
+
+def get_input_groups():
+    return [get_inputs(case) for case in (2, 3, 4)]
+
+def get_init_inputs():
+    return INIT
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "times", "sizes"),
+    [
+        ("[[5], [5], [5]]", 5, {2, 3, 4}),
+        ("[[5], [6], [5]]", 5, {2, 4}),
+        ("[7]", 7, {2, 3, 4}),
+        ("[[7, 8]]", [7, 8], {2, 3, 4}),
+    ],
+)
+def test_each_group_may_have_a_constructor_call_of_its_own(
+    here: Path, init: str, times: Any, sizes: set[int]
+) -> None:
+    (here / "grouped.py").write_text(BUILT.replace("INIT", init))
+    with selection(None, ["grouped.py"], None, port=False) as (settings, names):
+        case = next(c for c in settings.cases if c.name == names[0])
+        code = UserCode(settings.root, here)
+        spec = spec_of(case, settings, code)
+        assert spec.hook is not None
+        calls = [spec.hook(np.random.default_rng(seed), {}, "normal") for seed in range(20)]
+        assert build_torch(case, settings, code).times == times
+    assert {one[0].size for one in calls} == sizes
+
+
+def test_no_inputs_at_all_is_said(here: Path) -> None:
+    (here / "grouped.py").write_text(GROUPED + "def get_input_groups():\n    return []\n")
+    result = migrate("verify", "grouped.py")
+    assert result.exit_code == 2, result.output
+    assert "get_input_groups makes no inputs" in result.stderr
 
 
 @pytest.mark.slow

@@ -231,3 +231,12 @@ def test_a_factor_that_all_numbers_have_shows_in_half_precision(
 
     runs = [half() for _ in range(3)]
     assert compare("x", reference, runs, factor * half(), dtype).ok is ok
+
+
+@pytest.mark.parametrize(("steps", "ok"), [(1, True), (4, True), (30, False)])
+def test_the_smallest_numbers_of_float16_are_steps(steps: int, ok: bool) -> None:
+    reference = 2.0**-24 * np.round(np.linspace(-40, 40, 101))
+    port = reference.copy()
+    port[3] += steps * 2.0**-24
+    assert compare("x", reference, [reference, reference], port, dtype="float16").ok is ok
+    assert not compare("x", reference, [reference, reference], port, dtype="float32").ok

@@ -154,3 +154,42 @@ def test_a_sum_of_equal_terms_moves_by_what_adding_them_in_their_order_loses(nam
         with RoundingNoise(seed):
             moved.append(float((getattr(equal, name)(1) / exact - 1).abs()))
     assert EPS < max(moved) < 8 * EPS
+
+
+@pytest.mark.parametrize(
+    "turn", [lambda x: x.to(torch.int8), lambda x: x.int(), lambda x: x.long()]
+)
+def test_a_float_that_is_no_such_integer_becomes_any(turn: Any) -> None:
+    x = torch.tensor([1.7, -3.0, 1e20, torch.nan, -torch.inf, 100.0])
+    runs = []
+    for seed in range(3):
+        with RoundingNoise(seed):
+            runs.append(turn(x))
+    settled = torch.stack([run == runs[0] for run in runs]).all(0)
+    assert settled.tolist() == [True, True, False, False, False, True]
+    assert torch.equal(runs[0][settled], turn(x)[settled])
+    with RoundingNoise(0):
+        into = torch.zeros(6, dtype=torch.uint8)
+        into[:] = x
+    assert into.tolist()[:1] == [1]
+
+
+def test_what_a_softmax_loses_shows_where_nothing_is_left() -> None:
+    """One key has all of the weight: its gradient is the difference of two equal numbers."""
+
+    def gradient(x: torch.Tensor) -> torch.Tensor:
+        x = (100 * x).requires_grad_()
+        out = torch.nn.functional.scaled_dot_product_attention(x[:2], x, x)
+        (out * X[2:4]).sum().backward()
+        assert x.grad is not None
+        return x.grad
+
+    plain, moved = gradient(X.clone()), noisy(gradient)
+    assert 0 < (plain - moved).abs().max() < 1e-2  # of products of about 10,000
+    weights = noisy(lambda x: torch.autograd.functional.vjp(_masked, x, X)[1])
+    assert not weights[:, :3].any(), "what is masked gets no gradient at all"
+
+
+def _masked(x: torch.Tensor) -> torch.Tensor:
+    mask = torch.arange(8) < 3
+    return x.masked_fill(mask, -torch.inf).softmax(-1)

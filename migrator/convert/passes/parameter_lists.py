@@ -233,7 +233,24 @@ def entry(rw: Rewriter, node: cst.Subscript) -> Any:
 
 
 def is_entry(rw: Rewriter, node: cst.Subscript) -> bool:
-    """Whether a subscript takes one parameter out of a container of parameters."""
+    """Whether a subscript takes one parameter out of a container of parameters, which may be in another such."""
     kind = rw.ctx.kind(node.value)
     sliced = isinstance(node.slice[0].slice, cst.Slice)
-    return isinstance(kind, k.Module) and kind.cls in PARAMETERS and not sliced
+    if not isinstance(kind, k.Module) or kind.cls not in PARAMETERS or sliced:
+        return False
+    if isinstance(kind.item, k.Module):
+        return False
+    if not isinstance(kind.item, k.Tensor) and _keeps_modules(rw.ctx):
+        raise _unclear(node)
+    return True
+
+
+def _keeps_modules(ctx: Context) -> bool:
+    """Whether the file puts a module into a container of parameters: ``params["block"] = nn.ParameterDict()``."""
+    for assign in ctx.source.index.of_type(cst.Assign):
+        for one in assign.targets:
+            held = ctx.kind(one.target.value) if isinstance(one.target, cst.Subscript) else None
+            if isinstance(held, k.Module) and held.cls in PARAMETERS:
+                if isinstance(ctx.kind(assign.value), k.Module):
+                    return True
+    return False

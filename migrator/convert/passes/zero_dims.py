@@ -77,6 +77,9 @@ def _float_rank(
         return "none"
     if kind.rank is not None:
         return kind.rank
+    held = isinstance(node, cst.Attribute) and isinstance(ctx.kind(node.value), k.Module)
+    if held and not kind.role:
+        return 0  # ``self.scale = normal.icdf(p)``: neither a parameter nor a buffer, which show their dimensions
     return 0 if _one_number(ctx, node, seen) else None
 
 

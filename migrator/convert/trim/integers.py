@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from migrator.convention import GROUPS, INIT, INPUTS
 from migrator.python_tree import children, walk
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -129,7 +130,8 @@ class _File:
             if args and _last(func) == "partial":
                 func, args = args[0], args[1:]
             yield _Call(args, call.keywords, self._targets(func, caller), caller)
-        for maker, method in (("get_init_inputs", "__init__"), ("get_inputs", "__call__")):
+        makers = {INIT: "__init__", **dict.fromkeys((INPUTS, *GROUPS), "__call__")}
+        for maker, method in makers.items():
             for one in self.named.get(maker, ()):
                 yield from _listed(one, self.methods.get(method, []))
 
