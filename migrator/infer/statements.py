@@ -294,11 +294,9 @@ class Statements(Narrowing):
                 if item != value.item:
                     self.bind_target(target.value, k.Sequence(item, "list"))
             elif isinstance(value, k.Module) and value.cls in PARAMETERS:
-                new = k.Tensor(role="param")
-                if isinstance(kind, k.Module):  # a container of parameters in another
-                    new = kind if value.item in (None, k.UNKNOWN) else k.join(value.item, kind)
-                elif isinstance(value.item, k.Module):
-                    new = k.join(value.item, new)
+                new = kind if isinstance(kind, k.Module) else k.Tensor(role="param")
+                if isinstance(kind, k.Module) or isinstance(value.item, k.Module):  # one in another
+                    new = new if value.item in (None, k.UNKNOWN) else k.join(value.item, new)
                 self.bind_target(target.value, k.Module(value.cls, new))
             elif isinstance(value, k.Module) and value.cls in CONTAINERS:
                 new = kind if value.item in (None, k.UNKNOWN) else k.join(value.item or kind, kind)

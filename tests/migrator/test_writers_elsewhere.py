@@ -1,0 +1,171 @@
+"""Functions, layers and objects of another file that write to what they are called with, by whatever way they get there.
+
+Each kind of writer is used in each way, in a package whose model reads the tensor again; it is refused or equal. A few
+pairs are drawn by the day, or by PROGRAMS_SEED; all of them are tried in the sweep.
+"""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import itertools
+import os
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+
+from migrator.usercode import UserCode
+from tests.migrator.test_packages import blocking, convert
+
+WRITERS = {
+    "augmented": "def w(x):\n    x += 1\n    return x",
+    "method": "def w(x):\n    x.mul_(2)\n    return x",
+    "item": "def w(x):\n    x[:, 0] = 0\n    return x",
+    "a view": "def w(x):\n    y = x.view(-1)\n    y += 1\n    return y.sum()",
+    "torch function": "def w(x):\n    return torch.relu_(x)",
+    "inplace": "def w(x):\n    return F.relu(x, inplace=True)",
+    "data": "def w(x):\n    x.data.add_(1)\n    return x * 1",
+    "rows": "def w(x):\n    for i in range(2):\n        x[i] *= 2\n    return x",
+    "inner function": "def w(x):\n    def go(t):\n        t.add_(1)\n    go(x)\n    return x * 2",
+    "a list": "def w(x):\n    xs = [x]\n    xs[0].add_(1)\n    return x * 1",
+    "a dict": "def w(x):\n    d = {'a': x}\n    d['a'] += 1\n    return d['a'] * 1",
+    "another function": "def other(x):\n    x += 1\n\n\ndef w(x):\n    other(x)\n    return x * 2",
+    "another name": "def w(x):\n    y = x\n    y -= 2\n    return y",
+    "squeezed": "def w(x):\n    x = x.squeeze(0)\n    x *= 2\n    return x",
+    "out": "def w(x):\n    torch.add(x, 1, out=x)\n    return x",
+    "first values": "def w(x):\n    nn.init.ones_(x)\n    return x",
+    "told by default": "def w(x, *, inplace=True):\n    return F.relu(x, inplace=inplace)",
+    "decorated": "def deco(f):\n    @functools.wraps(f)\n    def go(x):\n        return f(x)\n    return go\n\n\n"
+    "@deco\ndef w(x):\n    x += 1\n    return x",
+    "partial": "def by(x, k):\n    x *= k\n    return x\n\n\nw = functools.partial(by, k=3.0)",
+    "lambda": "w = lambda x: x.add_(1)",
+    "static method": "class T:\n    @staticmethod\n    def go(x):\n        x += 1\n        return x\n\n\nw = T.go",
+    "not at all": "def w(x):\n    return x * 2",
+}
+LAYERS = {
+    "own layer": "class W(nn.Module):\n    def forward(self, x):\n        x += 1\n        return x\n\n\nw = W()",
+    "layer of torch": "w = nn.ReLU(inplace=True)",
+    "layers in a row": "w = nn.Sequential(nn.ReLU(True), nn.Tanh())",
+}
+USES = {
+    "its name": ("from .fns import w", "pass", "w(x)"),
+    "another name": ("from .fns import w as g", "pass", "g(x)"),
+    "its file": ("from . import fns", "pass", "fns.w(x)"),
+    "a star": ("from .fns import *", "pass", "w(x)"),
+    "a dict": ("from .fns import w\nT = {'a': w, 'b': torch.tanh}", "pass", "T['a'](x)"),
+    "a list": ("from .fns import w\nT = [w, torch.tanh]", "pass", "T[0](x)"),
+    "an attribute": ("from .fns import w", "self.f = w", "self.f(x)"),
+    "one of two": ("from .fns import w", "self.f = w if self.k else torch.tanh", "self.f(x)"),
+    "chosen here": ("from .fns import w", "pass", "(w if self.k else torch.tanh)(x)"),
+    "a function": ("from .fns import w\ndef run(f, t):\n    return f(t)", "pass", "run(w, x)"),
+    "a getter": (
+        "from .fns import w\ndef get(n):\n    return w if n else torch.tanh",
+        "self.f = get(1)",
+        "self.f(x)",
+    ),
+    "a wrapper": ("from .fns import w\nfrom .runs import Wrap", "self.f = Wrap(w)", "self.f(x)"),
+    "a residual": ("from .fns import w\nfrom .runs import Res", "self.f = Res(w)", "self.f(x)"),
+    "a getter there": ("from .runs import get", "self.f = get('w')", "self.f(x)"),
+    "a caller there": ("from .runs import call_w", "pass", "call_w(x)"),
+    "a view": ("from .fns import w", "pass", "w(x[:, :])"),
+    "within a call": ("from .fns import w", "pass", "torch.tanh(w(x))"),
+    "a comprehension": ("from .fns import w", "pass", "[f(x) for f in (w,)][0]"),
+}
+FOR_FUNCTIONS = {
+    "partial": ("from .fns import w", "pass", "functools.partial(w)(x)"),
+    "lambda": ("from .fns import w\ng = lambda t: w(t)", "pass", "g(x)"),
+    "map": ("from .fns import w", "pass", "list(map(w, [x]))[0]"),
+    "reduce": ("from .fns import w", "pass", "functools.reduce(lambda a, f: f(a), [w], x)"),
+    "a default": ("from .fns import w\ndef go(t, f=w):\n    return f(t)", "pass", "go(x)"),
+    "a keyword": ("from .fns import w", "pass", "w(x=x)"),
+    "a starred list": ("from .fns import w", "pass", "w(*[x])"),
+}
+HEAD = "import functools\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+RUNS = f"""{HEAD}from .fns import w
+
+
+def get(n):
+    return {{"w": w, "t": torch.tanh}}[n]
+
+
+def call_w(t):
+    return w(t)
+
+
+class Wrap(nn.Module):
+    def __init__(self, f):
+        super().__init__()
+        self.f = f
+
+    def forward(self, t):
+        return self.f(t)
+
+
+class Res(nn.Module):
+    def __init__(self, f):
+        super().__init__()
+        self.f = f
+
+    def forward(self, t):
+        return t + self.f(t)
+"""
+NET = f"""{HEAD}IMPORT
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.k = True
+        INIT
+
+    def forward(self, x):
+        x = x - 1
+        y = USE
+        return x + y
+"""
+EVERY = [
+    *itertools.product(WRITERS.items(), (USES | FOR_FUNCTIONS).items()),
+    *itertools.product(LAYERS.items(), USES.items()),
+]
+_PLAIN = ("w(x)", "g(x)", "fns.w(x)", "T['a'](x)", "call_w(x)", "w(x[:, :])", "torch.tanh(w(x))")
+SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
+X = torch.linspace(-1, 2, 8).reshape(2, 4)
+
+
+def _check(root: Path, writer: str, use: tuple[str, str, str]) -> None:
+    """Convert, and compare where nothing is told."""
+    imported, init, call = use
+    net = NET.replace("IMPORT", imported).replace("INIT", init).replace("USE", call)
+    files = {"fns.py": f"{HEAD}\n\n{writer}\n", "net.py": net}
+    if "runs" in imported:
+        files["runs.py"] = RUNS
+    found = convert(root, files)
+    if blocking(found):
+        assert writer != WRITERS["not at all"] or call not in _PLAIN
+        return
+    theirs = UserCode(root / "src").load(root / "src/pkg/net.py").Net().eval()
+    made = UserCode(root / "out").load(root / "out/pkg/net.py").Net
+    ours = (
+        made(rngs=nnx.Rngs(0)) if "rngs" in inspect.signature(made.__init__).parameters else made()
+    )
+    with torch.no_grad():
+        want = theirs(X.clone()).numpy()
+    np.testing.assert_allclose(ours(X.numpy()), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_a_pair_of_the_day(tmp_path: Path, number: int) -> None:
+    (_, writer), (_, use) = random.Random(SEED).sample(EVERY, 24)[number]
+    _check(tmp_path, writer, use)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", [*WRITERS, *LAYERS])
+def test_every_pair(tmp_path: Path, name: str) -> None:
+    for number, ((one, writer), (_, use)) in enumerate(EVERY):
+        if one == name:
+            _check(tmp_path / str(number), writer, use)
