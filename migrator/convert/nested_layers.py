@@ -20,6 +20,14 @@ def becomes_function(name: str) -> bool:
     return bool(rules) and all(r.returns.strip("'\"") in ("", "Callable") for r in rules)
 
 
+def is_layer(kind: k.Kind) -> bool:
+    """Whether a value is a module in the output, or may be one: a layer of torch's that is no plain function there."""
+    if not isinstance(kind, k.Module):
+        return False
+    several = kind.among if kind.cls == "torch.nn.Module" and kind.among else (kind,)
+    return not all(becomes_function(one.cls) for one in several)
+
+
 def nests_layers(ctx: Context, owner: ClassInfo, name: str) -> bool:
     """Whether layers stand within a container of ``self.name``: ``self.nets["a"]["b"] = nn.Linear(2, 2)``.
 

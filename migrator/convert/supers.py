@@ -68,3 +68,23 @@ def past(rw: Rewriter, node: cst.Expr, call: cst.Call, skipped: ClassInfo) -> An
     if takes_rngs(ctx, parents[0]):
         made = syntax.add_keyword(made, "rngs", ctx.rngs(node))
     return syntax.changed(node, value=made)
+
+
+def builds_first(ctx: Context, line: list[ClassInfo], where: cst.CSTNode) -> ClassInfo | None:
+    """The plain class whose constructor comes first in a line of classes, if it builds layers.
+
+    Raises:
+      Failure: it is of another file, and hands no generator on to a constructor behind it that needs one.
+    """
+    first = next((one for one in line if "__init__" in one.methods), None)
+    if first is None or first.torch_base is not None:
+        return None
+    if ctx.plan.how(first.methods["__init__"]) != "param":
+        return None
+    behind = line[line.index(first) + 1 :] if first.settled is not None else []
+    for one in behind:
+        if one.torch_base is not None and one not in first.lineage() and takes_rngs(ctx, one):
+            what = f"the constructor of {first.short} takes the generator, and hands none on to that of {one.short}"
+            advice = f"call both by name: {first.short}.__init__(self, …)"
+            raise Failure(where, "API005", what, advice)
+    return first

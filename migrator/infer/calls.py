@@ -122,7 +122,7 @@ class Calls(ModuleMethods):
             if proven or self._casts(node) or self._is_computed_with(node):
                 callee = k.Function(f"Tensor.{node.func.attr.value}", k.TENSOR)
                 self.facts.kinds[node.func] = callee
-        if isinstance(callee, k.Unknown) and applies(self.facts, node):
+        if isinstance(callee, k.Unknown) and applies(self.facts, self.function, node):
             callee = self.facts.kinds[node.func] = k.Function("Module.apply", k.Module())
         if unknown and self.function is not None and isinstance(node.func, cst.Attribute):
             self.function.builds |= initialises(self.facts, node.func.attr.value)

@@ -10,7 +10,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.arrays import is_of_numpy
-from migrator.infer.facts import Facts
+from migrator.infer.facts import Facts, FunctionInfo
 from migrator.infer.symbols import takes_nothing, tensor_attribute, tensor_method, tensor_only
 from migrator.tree import Tree
 
@@ -586,11 +586,13 @@ def adds(facts: Facts, node: cst.Call) -> bool | None:
     return None if any(one.short == "add" for one in facts.names.values()) else True
 
 
-def applies(facts: Facts, node: cst.Call) -> bool:
+def applies(facts: Facts, asking: FunctionInfo | None, node: cst.Call) -> bool:
     """``net.apply(init)`` of something unknown: a module's, where a function of the program is handed over that returns nothing."""
     func, args = node.func, node.args
     if not isinstance(func, cst.Attribute) or func.attr.value != "apply" or len(args) != 1:
         return False
     kind = facts.kind(args[0].value)
     info = facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is not None and info.returns is None and asking is not None:
+        info.callers.add(asking)  # which is looked at again once that is known
     return info is not None and info.returns == k.NONE

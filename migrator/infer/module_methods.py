@@ -121,6 +121,9 @@ class ModuleMethods(Construction):
                     if isinstance(value, k.Unknown):
                         left_out = is_left_out(self.facts, self.function, node.args[1].value)
                         value = k.Optional(k.TENSOR) if left_out else k.TENSOR
+                    none = value == k.NONE or isinstance(value, k.Optional)
+                    if none and name == "register_buffer" and _is_saved(args):
+                        self.owner.statics[f"<none:{key.value}>"] = k.BOOL
                     if isinstance(value, k.Tensor):
                         value = replace(value, role=role)
                     elif isinstance(value, k.Optional) and isinstance(value.inner, k.Tensor):
@@ -137,6 +140,12 @@ class ModuleMethods(Construction):
                     self.bind_target(func.value, grown(receiver, args[1][1], new))
                 return k.NONE
         return None
+
+
+def _is_saved(args: Args) -> bool:
+    """Whether ``register_buffer`` is not told to leave the buffer out of the state_dict."""
+    given = dict(args[2:]).get("persistent", args[2][1] if len(args) > 2 else k.Const(True))
+    return given == k.Const(True)
 
 
 def is_left_out(facts: Facts, function: FunctionInfo | None, node: cst.BaseExpression) -> bool:

@@ -53,15 +53,25 @@ def _by_name(facts: Facts, function: FunctionInfo, derived: _Derived) -> Iterato
 
 
 def asked_of_self(facts: Facts, function: FunctionInfo) -> frozenset[str]:
-    """The names of the methods that a method calls of its own object."""
+    """The names of the methods that a method calls of its own object; with COMPUTED where it gets one by such a name."""
     if function.settled is not None:
         return function.settled.asks
     first = next(iter(function.node.params.params), None)
     if first is None or function.owner is None:
         return frozenset()
-    calls = facts.tree.within(function.node, cst.Call)
-    return frozenset(
-        call.func.attr.value
-        for call in calls
-        if isinstance(call.func, cst.Attribute) and call.func.value.deep_equals(first.name)
-    )
+    found = set()
+    for call in facts.tree.within(function.node, cst.Call):
+        if isinstance(call.func, cst.Attribute) and call.func.value.deep_equals(first.name):
+            found.add(call.func.attr.value)
+        elif (
+            isinstance(call.func, cst.Name) and call.func.value == "getattr" and len(call.args) > 1
+        ):
+            name = call.args[1].value
+            if call.args[0].value.deep_equals(first.name):
+                text = name.evaluated_value if isinstance(name, cst.SimpleString) else None
+                found.add(text if isinstance(text, str) else COMPUTED)
+    return frozenset(found)
+
+
+COMPUTED = "*"
+"""What stands for a name that is computed: ``getattr(self, name)``."""

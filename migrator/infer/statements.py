@@ -385,7 +385,10 @@ class Statements(Narrowing):
         kind = widen(kind)
         if known is not None and name in info.declared:
             known = k.in_role_of(known, kind)
-        if info.state and name in info.state and isinstance(kind, k.Tensor) and not kind.role:
+        state = (bool(info.state) and name in info.state) or any(  # type: ignore[operator]
+            f"<none:{name}>" in one.statics for one in info.lineage()
+        )
+        if state and isinstance(kind, k.Tensor) and not kind.role:
             kind = k.Tensor(kind.rank, kind.dtype, "buffer")
         if known is None or (isinstance(known, k.Unknown)):
             info.attributes[name] = kind

@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.children import REGISTERING
 from migrator.convert.context import Context, Failure
+from migrator.convert.passes.applying import is_apply
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
@@ -80,6 +81,10 @@ def of_plain(rw: Rewriter, node: cst.Call) -> None:
     info = rw.ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
     if info is None or info.method(func.attr.value) is not None or _has_others(info):
         return
+    if is_apply(rw.ctx, node) and not any(
+        "apply" in c.methods for c in rw.ctx.facts.classes.values()
+    ):
+        return  # a loop over the modules of what derives from it
     if all(func.attr.value not in one.attributes for one in info.lineage()):
         what = f"{func.attr.value}() of what is not known to be a module here"
         raise Failure(node, "API005", what, "derive the class from nn.Module")

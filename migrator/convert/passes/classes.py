@@ -17,6 +17,7 @@ from migrator.convert.passes.first_kept import with_declarations
 from migrator.convert.passes.foreign import NEUTRAL, lives_on_torch
 from migrator.convert.passes.layer_classes import as_torch, constructor, mixed_in, needs_signature
 from migrator.convert.passes.making_functions import check_decorator
+from migrator.convert.passes.plain_bases import check_plain_bases, with_data_of_bases
 from migrator.convert.passes.redrawing import replaced_reset
 from migrator.convert.returned_data import is_returned_data, registered
 from migrator.convert.rewriter import Rewriter, converts
@@ -55,6 +56,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
     _check_mixed_in(ctx, info)
     _check_behind(ctx, info)
     _check_hidden(ctx, info)
+    check_plain_bases(ctx, info)
     _check_dataclass(ctx, info)
     ctx.class_being_read = info
     named = [base for base in node.bases if not _is_protocol(ctx, info, base)]
@@ -78,7 +80,7 @@ def class_def(rw: Rewriter, node: cst.ClassDef) -> Any:
         body = _with_call(ctx, info, body)
     if info.torch_base is not None:
         body = with_mode(rw, info, _with_constructor(rw, info, body))
-        body = with_declarations(rw, info, body)
+        body = with_data_of_bases(rw, info, with_declarations(rw, info, body))
     body = written if body is block else body
     if is_returned_data(ctx, info):
         decorators = registered(ctx, decorators)

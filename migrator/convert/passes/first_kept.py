@@ -175,12 +175,12 @@ def with_declarations(rw: Rewriter, info: ClassInfo, body: cst.BaseSuite) -> cst
     if not names or not isinstance(body, cst.IndentedBlock):
         return body
     ctx.helpers.use("nnx")
-    lines = [_declaration(ctx, name) for name in names]
+    lines = [declaration(ctx, name) for name in names]
     after = 1 if body.body and syntax.is_docstring(body.body[0]) else 0
     return syntax.changed(body, body=[*body.body[:after], *lines, *body.body[after:]])
 
 
-def _declaration(ctx: Context, name: str) -> cst.BaseStatement:
+def declaration(ctx: Context, name: str) -> cst.BaseStatement:
     """An attribute of the class as data; without a value where ``hasattr(self, "mean")`` may ask whether it is there."""
     if f'"{name}"' in ctx.source.text or f"'{name}'" in ctx.source.text:
         return syntax.statement(f"{name}: nnx.Data\n")

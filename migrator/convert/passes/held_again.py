@@ -8,8 +8,9 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.containing import plainly_kept
+from migrator.convert.containing import inner, plainly_kept
 from migrator.convert.context import Context
+from migrator.convert.nested_layers import is_layer
 from migrator.convert.passes import targets
 from migrator.convert.passes.assigned_modules import plain_list
 from migrator.convert.passes.given_again import goes_on
@@ -39,9 +40,13 @@ def listed(rw: Rewriter, node: cst.Assign) -> Any:
 
 def _listed(rw: Rewriter, node: cst.Assign) -> Any:
     ctx, target = rw.ctx, node.targets[0].target
-    if len(node.targets) != 1 or not isinstance(target, cst.Attribute) or not ctx.in_init:
+    if len(node.targets) != 1 or not isinstance(target, cst.Attribute):
         return None
-    if ctx.owner is None or ctx.owner.torch_base is None or not ctx.is_self(target.value):
+    if ctx.owner is None or not ctx.is_self(target.value):
+        return None
+    if ctx.owner.torch_base is None:
+        return _of_plain(rw, node)
+    if not ctx.in_init:
         return None
     value = node.value
     if isinstance(value, (cst.List, cst.Tuple)) and value.elements:
@@ -64,6 +69,24 @@ def _listed(rw: Rewriter, node: cst.Assign) -> Any:
     name = ctx.helpers.need(module_file("rules.compat.containers"), "Unregistered")
     call = syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(syntax.unparenthesized(made))])
     return syntax.changed(node, value=call)
+
+
+def _of_plain(rw: Rewriter, node: cst.Assign) -> Any:
+    """The same in a plain class that makes layers, which may be those of a module that derives from it."""
+    ctx, value = rw.ctx, node.value
+    if ctx.frame is None or ctx.plan.how(ctx.frame.info) is None:
+        return None
+    if isinstance(value, (cst.List, cst.Tuple)):
+        parts = [element.value for element in value.elements]
+    else:
+        parts = [value.elt] if isinstance(value, cst.ListComp) else []
+    if not parts or not all(
+        _is_computed(ctx, one) or isinstance(ctx.facts.kind(one), k.Module) for one in parts
+    ):
+        return None
+    if not all(_is_computed(ctx, one) or _is_own(ctx, one) for one in parts):
+        return None
+    return _as_unregistered(rw, node)
 
 
 def _are_tables(ctx: Context, value: cst.IfExp) -> bool:
@@ -122,6 +145,8 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
         return _as_unregistered(rw, node)
     parts = list(_parts(ctx, node.value))
     if parts == [node.value]:
+        if isinstance(node.value, cst.Name) and _are_layers(ctx.facts.kind(node.value)):
+            raise plainly_kept(node)
         return None
     layers = [
         p for p in parts if isinstance(ctx.facts.kind(p), k.Module) and not is_function(rw, p)
@@ -174,6 +199,15 @@ def _parts(ctx: Context, node: cst.BaseExpression) -> Iterator[cst.BaseExpressio
             yield from _parts(ctx, arg.value)
     else:
         yield node
+
+
+def _are_layers(kind: k.Kind) -> bool:
+    """Whether a tuple or dict holds layers that are none of its module's, for all that is seen."""
+    if not isinstance(kind, (k.Tuple, k.Mapping, k.Sequence)) or _is_list_of_layers(kind):
+        return False
+    if isinstance(kind, k.Sequence) and kind.type != "tuple":
+        return False
+    return any(map(is_layer, inner(kind)))
 
 
 def _is_list_of_layers(kind: k.Kind) -> bool:

@@ -26,7 +26,7 @@ from migrator.convert.passes.module_walks import WALKS, walk_of
 from migrator.convert.passes.redrawing import is_torchs, replaced_reset, reset_layer
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.signature import plain_class
-from migrator.convert.supers import handed_on, leaves_out, left_out, past
+from migrator.convert.supers import builds_first, handed_on, leaves_out, left_out, past
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.construction import passes_on
@@ -75,6 +75,10 @@ def _super_init(rw: Rewriter, node: cst.Expr) -> Any:
     if leaves_out(ctx, parents):
         raise left_out(call, parents)
     func = syntax.parse("super().__init__")
+    plain = builds_first(ctx, ctx.facts.after(call.func, owner), call)
+    if plain is not None and not parents and owner.torch_base == "torch.nn.Module":
+        made = syntax.changed(call, func=func, args=[rw.visit(a) for a in call.args])
+        return syntax.changed(node, value=syntax.add_keyword(made, "rngs", ctx.rngs(node)))
     if not call.args and ends_at_module(owner):
         return []
     if not parents:

@@ -1,0 +1,99 @@
+"""Layers that a forward pass makes: their weights are drawn then, by torch and by JAX from different numbers.
+
+What is carried over from torch comes too early for them, so that no two runs can be compared; and a layer that is kept
+changes what the model consists of while it is traced.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from migrator.convert.containing import levels
+from migrator.convert.context import Context, Failure
+from migrator.convert.passes.freezing import forward_reaches
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo, FunctionInfo
+from migrator.infer import kinds as k
+
+DRAWN = frozenset(
+    f"torch.nn.{name}"
+    for name in (
+        "Linear Bilinear Embedding EmbeddingBag Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d "
+        "RNN LSTM GRU RNNCell LSTMCell GRUCell MultiheadAttention Transformer TransformerEncoder TransformerDecoder "
+        "TransformerEncoderLayer TransformerDecoderLayer"
+    ).split()
+)
+"""Layers of torch whose constructors draw weights."""
+_WRITING = frozenset(
+    "weight bias weights data load_state_dict copy_ parameters named_parameters init deepcopy".split()
+)
+"""What a function names that gives the layers it makes weights of its own."""
+
+
+@converts(cst.Call, of=(k.Class, k.Function))
+def drawn_in_forward(rw: Rewriter, node: cst.Call) -> None:
+    """``self.proj = nn.Linear(x.shape[1], 4)`` in ``forward``, or in what it calls.
+
+    Raises:
+      Failure: the layer is one whose weights are drawn, and nothing here writes them.
+    """
+    ctx = rw.ctx
+    frame = ctx.frame
+    if frame is None:
+        return
+    made = _made(ctx, node)
+    if not made:
+        return
+    info: FunctionInfo | None = frame.info
+    while info is not None and not forward_reaches(ctx, info):
+        info = info.outer
+    if info is None or _WRITING & _words(ctx, info):
+        return
+    what = f"the forward pass makes {made}, whose weights are drawn then"
+    raise Failure(node, "API003", what, "make it in the constructor")
+
+
+def _words(ctx: Context, info: FunctionInfo) -> set[str]:
+    """The names that a function reads, those of attributes too."""
+    found = ctx.facts.tree.within(info.node, cst.Attribute, cst.Name)
+    return {one.attr.value if isinstance(one, cst.Attribute) else one.value for one in found}
+
+
+def _made(ctx: Context, node: cst.Call) -> str:
+    """What a call makes of which the weights are drawn: the name of a layer, or what a function of another file does."""
+    kind = ctx.facts.kind(node.func)
+    if isinstance(kind, k.Class):
+        return (
+            f"a {kind.name.rpartition('.')[2]}" if _draws(ctx, k.Module(kind.name), set()) else ""
+        )
+    info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    if info is None or not info.builds or info.short == "__init__":
+        return ""
+    if info.settled is None and not ctx.plan.builds_time(info):
+        return ""  # which is told there
+    keeps = info.owner is not None and info.owner.torch_base is not None and info.returns == k.NONE
+    drawn = info.returns is not None and _draws(ctx, info.returns, set())
+    return f"layers in {info.short}()" if keeps or drawn else ""
+
+
+def _draws(ctx: Context, kind: k.Kind, seen: set[str]) -> bool:
+    """Whether layers whose weights are drawn are in a value of a kind."""
+    for one in levels(kind):
+        if not isinstance(one, k.Module):
+            continue
+        parts = [part for _, part in one.args if isinstance(part, k.Kind)]
+        parts += [one.item] if isinstance(one.item, k.Kind) else []
+        if one.cls in DRAWN or any(_draws(ctx, part, seen) for part in [*parts, *one.among]):
+            return True
+        info = ctx.facts.classes.get(one.cls)
+        if info is not None and info.name not in seen:
+            seen.add(info.name)
+            if info.torch_base in DRAWN or _keeps_drawn(ctx, info, seen):
+                return True
+    return False
+
+
+def _keeps_drawn(ctx: Context, info: ClassInfo, seen: set[str]) -> bool:
+    kept = (kind for one in info.lineage() for kind in one.attributes.values())
+    init = info.method("__init__")
+    return (init is not None and init.draws) or any(_draws(ctx, kind, seen) for kind in kept)

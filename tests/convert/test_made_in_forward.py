@@ -1,0 +1,73 @@
+"""Layers with drawn weights that a forward pass makes: no weights are carried over to them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.convert.tools import check, rules_of
+
+MODEL = """
+{head}
+
+
+class Part(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.more = None
+
+    def make(self, n):
+        {made}
+
+    def forward(self, x):
+        {forward}
+        return self.first(x)
+"""
+KEEPS = "if self.more is None:\n            self.more = {}\n        x = self.more(x)"
+
+
+@pytest.mark.parametrize(
+    ("head", "made", "forward"),
+    [
+        ("", "pass", KEEPS.format("nn.Linear(x.shape[1], 4)")),
+        ("", "pass", KEEPS.format("Part(4)")),
+        ("", "pass", KEEPS.format("nn.Sequential(nn.Linear(4, 4), nn.ReLU())")),
+        ("", "self.more = nn.Linear(n, n)", "self.make(4)\n        x = self.more(x)"),
+        ("", "return nn.Linear(n, n)", "x = self.make(4)(x)"),
+        ("def make(n):\n    return nn.Linear(n, n)", "pass", KEEPS.format("make(4)")),
+        (
+            "def make(m, n):\n    m.more = nn.Linear(n, n)",
+            "pass",
+            "make(self, 4)\n        x = self.more(x)",
+        ),
+    ],
+)
+def test_drawn_weights(head: str, made: str, forward: str) -> None:
+    assert "API003" in rules_of(MODEL.format(head=head, made=made, forward=forward))
+
+
+@pytest.mark.parametrize(
+    ("head", "made", "forward"),
+    [
+        ("", "return nn.ReLU()", "x = self.make(4)(x)"),
+        ("", "pass", "x = nn.LayerNorm(4)(x)"),
+        ("def act():\n    return nn.Tanh()", "pass", "x = act()(x)"),
+        ("", "self.more = nn.Linear(n, n)", "x = x * 2"),
+    ],
+)
+def test_what_draws_nothing(head: str, made: str, forward: str) -> None:
+    check(MODEL.format(head=head, made=made, forward=forward))
+
+
+def test_weights_that_are_written() -> None:
+    forward = "conv = nn.Linear(4, 4, bias=False)\n        conv.weight.data = torch.ones(4, 4)\n        x = conv(x)"
+    assert "API003" not in rules_of(MODEL.format(head="", made="pass", forward=forward))

@@ -1,0 +1,222 @@
+"""Plain classes of one file that a module of another derives from, and containers handed from one file to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.migrator.test_package_modules import compare
+from tests.migrator.test_packages import blocking, convert
+
+PLAIN = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+
+class Part:
+    def build(self, given=True):
+        {build}
+
+    def run(self, x):
+        {run}
+"""
+NET = """
+from torch import nn
+
+from .part import Part
+
+
+class Net(Part, nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.build()
+
+    def forward(self, x):
+        return self.run(x)
+"""
+
+
+def lines(text: str) -> str:
+    return "\n        ".join(text.split("; "))
+
+
+MADE = "self.a = nn.Linear(4, 4); self.b = nn.Linear(4, 4); "
+KEPT = [
+    (MADE + "self.pair = (self.a, self.b)", "return self.pair[1](self.pair[0](x))"),
+    (
+        "for i in range(2):;     setattr(self, f'l{i}', nn.Linear(4, 4) if i else nn.Identity()); "
+        "self.seq = [getattr(self, f'l{i}') for i in range(2)]",
+        "for m in self.seq:;     x = m(x); return x",
+    ),
+    (
+        MADE + "self.c = None; if given:;     self.c = nn.Linear(4, 4)",
+        "return self.c(self.b(self.a(x))) if self.c is not None else x",
+    ),
+    (
+        MADE + "self.t = None",
+        "if self.t is None:;     self.t = torch.ones(4); return self.b(self.a(x)) + self.t",
+    ),
+    (MADE + "self.t = [torch.ones(4), torch.zeros(4)]", "return self.b(self.a(x)) + self.t[0]"),
+    (
+        MADE + "self.t = {'a': torch.ones(4), 'b': (torch.zeros(4),)}",
+        "return self.b(self.a(x)) + self.t['a'] * self.t['b'][0]",
+    ),
+    (
+        MADE + "self.act = None; if given:;     self.act = nn.ReLU()",
+        "return self.act(self.b(self.a(x))) if self.act else x",
+    ),
+    (MADE + "self.apply(self.reset)", "return self.b(self.a(x))"),
+]
+RESET = """
+
+    def reset(self, m):
+        if isinstance(m, nn.Linear):
+            nn.init.constant_(m.weight, 0.1)
+"""
+
+
+@pytest.mark.parametrize(("build", "run"), KEPT)
+def test_what_a_plain_base_keeps(build: str, run: str, tmp_path: Path) -> None:
+    text = PLAIN.format(build=lines(build), run=lines(run)) + RESET
+    compare(tmp_path, {"part.py": text, "net.py": NET})
+
+
+def test_a_table_of_layers_is_told(tmp_path: Path) -> None:
+    text = PLAIN.format(build=lines(MADE + "self.t = {'a': self.a}"), run="return self.t['a'](x)")
+    assert any(
+        "API008" in one for one in blocking(convert(tmp_path, {"part.py": text, "net.py": NET}))
+    )
+
+
+ROOT = """
+from torch import nn
+
+
+class Root(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return {run}(self.fc(x))
+"""
+DRAWS = """
+import torch
+
+
+class Part:
+    def run(self, x):
+        return x + torch.rand_like(x)
+"""
+HEIR = "from .root import Root\nfrom .part import Part\n\n\nclass Net(Part, Root):\n    pass\n"
+
+
+@pytest.mark.parametrize("run", ["self.run", "getattr(self, 'r' + 'un')", "getattr(self, 'run')"])
+def test_a_method_that_another_base_calls_without_a_generator(run: str, tmp_path: Path) -> None:
+    files = {"root.py": ROOT.format(run=run), "part.py": DRAWS, "net.py": HEIR}
+    assert any("API003" in one for one in blocking(convert(tmp_path, files)))
+    still = DRAWS.replace("torch.rand_like(x)", "x")
+    compare(tmp_path / "still", {**files, "part.py": still})
+
+
+BEGINS = """
+from torch import nn
+
+
+class Part:
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fc = nn.Linear(4, 4)
+"""
+OWN = """
+from torch import nn
+
+from .part import Part
+from .root import Root
+
+
+class Net(Part, {base}):
+    {init}
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+INIT = "def __init__(self):\n        super().__init__()\n        self.more = nn.Linear(4, 4)"
+
+
+def test_a_constructor_of_a_plain_base(tmp_path: Path) -> None:
+    files = {"root.py": ROOT.format(run="self.fc"), "part.py": BEGINS}
+    compare(tmp_path, {**files, "net.py": OWN.format(base="nn.Module", init=INIT)})
+
+
+@pytest.mark.parametrize("init", [INIT, "pass"])
+def test_one_before_a_constructor_that_needs_the_generator_too(init: str, tmp_path: Path) -> None:
+    files = {"root.py": ROOT.format(run="self.fc"), "part.py": BEGINS}
+    files["net.py"] = OWN.format(base="Root", init=init)
+    assert any("API005" in one for one in blocking(convert(tmp_path, files)))
+
+
+RUNNER = """
+from torch import nn
+
+
+class Runner(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = {kept}
+
+    def forward(self, x):
+        for m in self.layers:
+            x = m(x)
+        return x
+"""
+HANDS = """
+import torch
+from torch import nn
+
+from .runner import Runner
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l0 = nn.Linear(4, 4)
+        self.l1 = nn.Linear(4, 4)
+        self.run = Runner({given})
+
+    def forward(self, x):
+        return self.run(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "[self.l0, self.l1]",
+        "(self.l0, self.l1)",
+        "{'a': self.l0}",
+        "[getattr(self, f'l{i}') for i in range(2)]",
+        "[nn.Linear(4, 4) for _ in range(2)]",
+        "[torch.ones(4)]",
+    ],
+)
+def test_what_another_file_keeps_as_it_is(given: str, tmp_path: Path) -> None:
+    files = {"runner.py": RUNNER.format(kept="layers"), "net.py": HANDS.format(given=given)}
+    assert any("API008" in one for one in blocking(convert(tmp_path, files)))
+
+
+@pytest.mark.parametrize(
+    ("kept", "given"),
+    [
+        ("layers", "nn.ModuleList([self.l0, self.l1])"),
+        ("nn.ModuleList(layers)", "[self.l0, self.l1]"),
+        ("nn.Sequential(*layers)", "[nn.Linear(4, 4) for _ in range(2)]"),
+        ("layers", "[torch.tanh, torch.sin]"),
+        ("layers", "[nn.ReLU(), nn.Tanh()]"),
+    ],
+)
+def test_what_another_file_may_keep(kept: str, given: str, tmp_path: Path) -> None:
+    files = {"runner.py": RUNNER.format(kept=kept), "net.py": HANDS.format(given=given)}
+    compare(tmp_path, files)
