@@ -116,7 +116,8 @@ class Definitions(Statements):
         return k.Class(public)
 
     def do_ClassDef(self, node: cst.ClassDef) -> None:
-        name = f"{self.module}.{node.name.value}"
+        within = self.owner if self._is_in_body() else None
+        name = f"{within.name if within is not None else self.module}.{node.name.value}"
         for decorator in node.decorators:
             self.eval(decorator.decorator)
         info = self.facts.classes.get(name)
@@ -147,8 +148,17 @@ class Definitions(Statements):
             info.state = written_attributes(self.facts.tree, node)
         self._class_body(info, node)
 
+    def _is_in_body(self) -> bool:
+        """Whether what is walked stands in the body of a class, and in no method of it."""
+        return self.function is None or self.function.owner is not self.owner
+
     def _shared(self, name: str) -> bool:
-        return self.facts.linked is not None and self.facts.linked.shared(name)
+        """Whether another file reads a definition, or the class in whose body it stands."""
+        if self.facts.linked is None:
+            return False
+        outer = name.rpartition(".")[0]
+        within = outer in self.facts.classes and self._shared(outer)
+        return within or self.facts.linked.shared(name)
 
     def _class_body(self, info: ClassInfo, node: cst.ClassDef) -> None:
         saved, outer = dict(self.env), self.owner

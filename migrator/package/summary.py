@@ -210,7 +210,10 @@ def summarize(ctx: Context, module: str) -> Data:
         if "." not in name and not isinstance(kind, k.Unknown)
     }
     own = [i for i in facts.functions.values() if i.owner is None and i.outer is None]
-    classes = [c for c in facts.classes.values() if c.settled is None and _home(c.name) == module]
+    own_classes = [c for c in facts.classes.values() if c.settled is None]
+    classes = [c for c in own_classes if _home(c.name) == module]
+    for one in classes:  # and those in the bodies of others: ``Outer.Inner``
+        classes += [c for c in own_classes if _home(c.name) == one.name]
     return {
         "env": env,
         "holders": sorted(holders_for_others(ctx) - set(told(ctx))),

@@ -220,3 +220,87 @@ def test_what_another_file_keeps_as_it_is(given: str, tmp_path: Path) -> None:
 def test_what_another_file_may_keep(kept: str, given: str, tmp_path: Path) -> None:
     files = {"runner.py": RUNNER.format(kept=kept), "net.py": HANDS.format(given=given)}
     compare(tmp_path, files)
+
+
+NESTED = """
+from torch import nn
+
+
+class Space:
+    class Inner(nn.Module):
+        def __init__(self, dim):
+            super().__init__()
+            self.fc = nn.Linear(dim, dim)
+
+        def forward(self, x):
+            return self.fc(x)
+
+
+class Other:
+    class Inner:
+        dim = 4
+"""
+USES = """
+from torch import nn
+
+from .spaces import Other, Space
+
+
+class Own(Space.Inner):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Space.Inner(Other.Inner.dim)
+        self.b = Own(4)
+
+    def forward(self, x):
+        return self.b(self.a(x))
+"""
+
+
+def test_classes_in_the_body_of_one_of_another_file(tmp_path: Path) -> None:
+    compare(tmp_path, {"spaces.py": NESTED, "net.py": USES})
+
+
+WRAPS = """
+from torch import nn
+
+
+class Wrap(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.inner, name)
+
+    def forward(self, x):
+        return self.inner(x)
+"""
+ASKS = """
+from torch import nn
+
+from .wraps import Wrap
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = Wrap(nn.Linear(4, 4))
+
+    def forward(self, x):
+        return self.fc(x) * self.fc.{name}.sum()
+"""
+
+
+def test_what_a_wrapper_looks_up_in_a_layer(tmp_path: Path) -> None:
+    found = convert(tmp_path, {"wraps.py": WRAPS, "net.py": ASKS.format(name="weight")})
+    assert any("API005" in one for one in blocking(found))
+    compare(tmp_path / "bias", {"wraps.py": WRAPS, "net.py": ASKS.format(name="bias")})

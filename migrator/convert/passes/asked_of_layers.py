@@ -60,6 +60,33 @@ def attribute_or(rw: Rewriter, node: cst.Call) -> Any:
     return rw.visit(_attribute(ctx, node))
 
 
+def _spells(ctx: Context) -> bool:
+    return not _SPELLED.isdisjoint(ctx.words)
+
+
+@converts(cst.Attribute, when=_spells)
+def through_a_wrapper(rw: Rewriter, node: cst.Attribute) -> None:
+    """``self.wrapped.weight`` of a class that looks up in ``__getattr__`` what it has not.
+
+    Raises:
+      Failure: what it looks in may be a layer of torch's, which has that under another name in Flax.
+    """
+    name = node.attr.value
+    info = rw.ctx.class_of(rw.ctx.kind(node.value)) if name in _SPELLED else None
+    if info is None or info.method("__getattr__") is None or rw.ctx.is_self(node.value):
+        return
+    if info.attribute(name) is None and info.method(name) is None:
+        what = f"{info.short} looks `{name}` up in another object, perhaps a layer that has it by another name in Flax"
+        raise Failure(node, "API005", what, "ask that object itself")
+
+
+_SPELLED: frozenset[str] = frozenset(
+    "weight running_mean running_var num_batches_tracked in_channels out_channels num_features normalized_shape "
+    "num_embeddings embedding_dim stride eps".split()
+)
+"""What layers of torch call otherwise than those of Flax."""
+
+
 def _known(ctx: Context, node: cst.Call) -> bool | None:
     """Whether a layer has what is asked for; None where the output has to be asked."""
     name = _name(ctx, node)
