@@ -72,8 +72,14 @@ def through_a_wrapper(rw: Rewriter, node: cst.Attribute) -> None:
       Failure: what it looks in may be a layer of torch's, which has that under another name in Flax.
     """
     name = node.attr.value
-    info = rw.ctx.class_of(rw.ctx.kind(node.value)) if name in _SPELLED else None
-    if info is None or info.method("__getattr__") is None or rw.ctx.is_self(node.value):
+    if name not in _SPELLED or rw.ctx.is_self(node.value):
+        return
+    kind = rw.ctx.kind(node.value)
+    info = rw.ctx.class_of(kind)
+    if isinstance(kind, k.Unknown):  # one of them perhaps
+        every = rw.ctx.facts.classes.values()
+        info = next((c for c in every if c.torch_base and "__getattr__" in c.methods), None)
+    if info is None or info.method("__getattr__") is None:
         return
     if info.attribute(name) is None and info.method(name) is None:
         what = f"{info.short} looks `{name}` up in another object, perhaps a layer that has it by another name in Flax"

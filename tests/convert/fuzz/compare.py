@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,6 +16,7 @@ import torch
 from flax import nnx
 
 import migrator
+from migrator.project import convert_path
 from tests.convert.tools import HEADER
 
 NARROWED = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
@@ -48,7 +52,7 @@ def outcome(make: Callable[[int], Program], seed: int) -> str:
     program = make(seed)
     source = HEADER + program.source
     try:
-        state, wanted, after, slopes = _of_torch(program, source, seed)
+        wanted = _of_torch(program, _executed(source, "theirs"), seed)
     except (
         Exception
     ):  # what is put together at random may be no program: of how many, the tests ask
@@ -57,17 +61,55 @@ def outcome(make: Callable[[int], Program], seed: int) -> str:
     if not result.complete:
         return "finding"
     try:
-        _check(program, result.code, seed, state, wanted, after, slopes)
+        _check(program, _executed(result.code, "ours"), seed, *wanted)
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         return f"{told}\nprogram {seed}\n{source}\n--- converted\n{result.code}"
     return "equal"
 
 
-def _of_torch(program: Program, source: str, seed: int) -> tuple[Any, ...]:
+def _executed(source: str, name: str) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": name}
+    exec(compile(source, name, "exec"), names)
+    return names
+
+
+def outcome_of_package(program: Program, files: dict[str, str], seed: int, folder: Path) -> str:
+    """The same of a program in several files, of which ``main`` has the model."""
+    torch.manual_seed(seed)
+    (folder / "src/pkg").mkdir(parents=True)
+    for name, text in files.items():
+        (folder / f"src/pkg/{name}.py").write_text(text)
+    try:
+        theirs = _imported(folder / "src", "pkg")
+        wanted = _of_torch(program, theirs, seed)
+    except Exception:
+        return "torch"
+    found = convert_path([folder / "src/pkg"], folder / "out/pkg", force=True, jobs=1)
+    if any(one.blocks for one in found.findings):
+        return "finding"
+    try:
+        _check(program, _imported(folder / "out", "pkg"), seed, *wanted)
+    except Exception as error:
+        shown = [f"# {one.name}\n{one.read_text()}" for one in sorted(folder.glob("*/pkg/*.py"))]
+        return f"{type(error).__name__}: {error}\nprogram {seed}\n" + "\n".join(shown)
+    return "equal"
+
+
+def _imported(folder: Path, package: str) -> dict[str, Any]:
+    """What ``main`` of a package defines; the package is forgotten again."""
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+    try:
+        return dict(vars(importlib.import_module(f"{package}.main")))
+    finally:
+        sys.path.remove(str(folder))
+        for name in [n for n in sys.modules if n == package or n.startswith(f"{package}.")]:
+            del sys.modules[name]
+
+
+def _of_torch(program: Program, names: dict[str, Any], seed: int) -> tuple[Any, ...]:
     """The state that torch's model starts with, what each call gives, the state then, and the gradients."""
-    names: dict[str, Any] = {"__name__": "theirs"}
-    exec(compile(source, "theirs", "exec"), names)
     model = eval(program.made, names)
     random = torch.Generator().manual_seed(seed)
     given: dict[Any, torch.Tensor] = {}
@@ -114,15 +156,13 @@ def _loss(result: Any, library: Any) -> Any:
 
 def _check(
     program: Program,
-    code: str,
+    names: dict[str, Any],
     seed: int,
     state: dict[str, torch.Tensor],
     wanted: list[list[Any]],
     after: dict[str, torch.Tensor],
     slopes: dict[str, torch.Tensor | None] | None,
 ) -> None:
-    names: dict[str, Any] = {"__name__": "ours"}
-    exec(compile(code, "ours", "exec"), names)
     comma = "" if program.made.endswith("()") else ", "
     port = eval(f"{program.made[:-1]}{comma}rngs=nnx.Rngs(0))", {**names, "nnx": nnx})
     assert set(migrator.to_state_dict(port)) == set(state)
