@@ -25,7 +25,7 @@ def of_forward(facts: Facts) -> set[FunctionInfo]:
     queue = [
         info.methods["forward"]
         for info in facts.classes.values()
-        if info.torch_base and "forward" in info.methods
+        if "forward" in info.methods and (info.torch_base or _is_mixed_in(info))
     ]
     while queue:
         one = queue.pop()
@@ -34,6 +34,16 @@ def of_forward(facts: Facts) -> set[FunctionInfo]:
             queue.extend(c for c in one.calls if isinstance(c, FunctionInfo))
             queue.extend(_by_name(facts, one, derived))
     return seen
+
+
+def _is_mixed_in(info: ClassInfo) -> bool:
+    """Whether a plain class has a ``forward`` that modules of other files may inherit."""
+    own = info.methods
+    return (
+        not info.gradient
+        and "__call__" not in own
+        and "staticmethod" not in own["forward"].decorators
+    )
 
 
 def _by_name(facts: Facts, function: FunctionInfo, derived: _Derived) -> Iterator[FunctionInfo]:

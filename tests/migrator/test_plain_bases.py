@@ -304,3 +304,72 @@ def test_what_a_wrapper_looks_up_in_a_layer(tmp_path: Path) -> None:
     found = convert(tmp_path, {"wraps.py": WRAPS, "net.py": ASKS.format(name="weight")})
     assert any("API005" in one for one in blocking(found))
     compare(tmp_path / "bias", {"wraps.py": WRAPS, "net.py": ASKS.format(name="bias")})
+
+
+ADDS = """
+def add_to(t, other):
+    t += other
+
+
+def both(t, other):
+    t += other
+    return t
+
+
+def widths(n, by):
+    n += by
+    return [n, n]
+"""
+CALLS = """
+from torch import nn
+
+from .adds import add_to, both, widths
+
+
+class Net(nn.Module):
+    def __init__(self, layers=None):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        n = 3
+        wide = widths(n, 1)
+        self.n = n + wide[0]
+
+    def forward(self, x):
+        y = self.fc(x)
+        z = [y][int(self.n) - 7]{copied}
+        {line}
+        return z * y
+"""
+PLAIN_FORWARD = """
+from .adds import add_to
+
+
+class Part:
+    def forward(self, x):
+        y = self.fc(x)
+        z = y + 0
+        add_to(z, x)
+        return z * y
+"""
+
+
+@pytest.mark.parametrize("line", ["add_to(z, x)", "w = both(z, x)"])
+def test_what_a_function_of_another_file_may_write_to(line: str, tmp_path: Path) -> None:
+    files = {"adds.py": ADDS, "net.py": CALLS.format(line=line, copied=".foo()")}
+    assert any("MUT003" in one for one in blocking(convert(tmp_path, files)))
+
+
+def test_what_it_writes_to_is_taken_back(tmp_path: Path) -> None:
+    compare(
+        tmp_path,
+        {"adds.py": ADDS, "net.py": CALLS.format(line="z = both(z, x)", copied=" + 0")},
+    )
+
+
+def test_a_plain_class_with_a_forward_pass_calls_it(tmp_path: Path) -> None:
+    net = "from torch import nn\n\nfrom .part import Part\n\n\nclass Net(Part, nn.Module):\n"
+    net += (
+        "    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(4, 4)\n"
+    )
+    files = {"adds.py": ADDS, "part.py": PLAIN_FORWARD, "net.py": net}
+    assert any("MUT003" in one for one in blocking(convert(tmp_path, files)))
