@@ -191,6 +191,7 @@ class ForeignClass(ClassInfo):
             frozenset(data["loose"]),
             data["named"],
             frozenset(data["host_arrays"]),
+            dict(self.attributes),
         )
 
     @property

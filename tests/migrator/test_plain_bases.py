@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.convert.tools import check, rules_of
 from tests.migrator.test_package_modules import compare
 from tests.migrator.test_packages import blocking, convert
 
@@ -373,3 +374,73 @@ def test_a_plain_class_with_a_forward_pass_calls_it(tmp_path: Path) -> None:
     )
     files = {"adds.py": ADDS, "part.py": PLAIN_FORWARD, "net.py": net}
     assert any("MUT003" in one for one in blocking(convert(tmp_path, files)))
+
+
+LEFT_OPEN = """
+from torch import nn
+
+
+class Part(nn.Module):
+    def __init__(self, act=nn.ReLU, head=None):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.act = act()
+        self.first = nn.ReLU()
+        self.head = head
+        self.scale = 1.0
+
+    def forward(self, x):
+        x = self.act(self.first(self.fc(x)))
+        x = x if self.head is None else self.head(x)
+        return x * self.scale
+"""
+GIVES = """
+import torch
+from torch import nn
+
+from .part import Part
+
+
+class Own(Part):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.PReLU()
+        self.scale = nn.Parameter(torch.tensor(2.0))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Part(nn.Tanh, nn.Linear(4, 4))
+        self.b = Part()
+        self.b.head = nn.Linear(4, 4, bias=False)
+        self.b.act = nn.PReLU()
+        self.c = Own()
+
+    def forward(self, x):
+        return self.c(self.b(self.a(x)))
+"""
+
+
+def test_layers_in_the_place_of_what_another_file_puts_there(tmp_path: Path) -> None:
+    compare(tmp_path, {"part.py": LEFT_OPEN, "net.py": GIVES})
+
+
+OPTIONS = RUNNER.format(kept="layers").replace("layers)", "*, layers=(), **options)")
+OPTIONS = OPTIONS.replace("self.layers =", "self.options = options\n        self.layers =")
+
+
+@pytest.mark.parametrize("given", ["norm=nn.LayerNorm(4)", "bias=torch.ones(4)"])
+def test_layers_that_are_kept_in_a_dict_of_options(given: str, tmp_path: Path) -> None:
+    files = {"runner.py": OPTIONS, "net.py": HANDS.format(given=given)}
+    assert any("API008" in one for one in blocking(convert(tmp_path, files)))
+
+
+def test_what_classes_of_one_file_keep_and_are_given() -> None:
+    head = LEFT_OPEN.replace("from torch import nn", "")
+    body = GIVES.replace("from .part import Part", "").replace("class Net", "class M")
+    check(head + "\n".join(body.splitlines()[4:]))
+    kept = RUNNER.format(kept="layers").replace("layers)", "layers=())")
+    uses = HANDS.format(given="(nn.PReLU(),)").replace("class Net", "class M")
+    uses = uses.replace("from .runner import Runner", "")
+    assert "API008" in rules_of(kept + uses)

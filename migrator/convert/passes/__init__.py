@@ -27,6 +27,7 @@ ORDER = (
     "layers_by_table",
     "declared_later",
     "buffers_of_none",
+    "after_foreign",
     "records",
     "lightning",
     "static_functions",

@@ -1,4 +1,4 @@
-"""Lists, tuples and dicts of layers or arrays that are handed to a module of another file, which keeps them as they are."""
+"""Lists, tuples and dicts of layers or arrays that are handed to a module, which keeps them as they are."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 
 
-def _follows(ctx: Context) -> bool:
-    return ctx.facts.linked is not None
-
-
-@converts(cst.Call, when=_follows)
+@converts(cst.Call)
 def kept_by_a_module(rw: Rewriter, node: cst.Call) -> None:
     """``Runner([self.a, self.b])`` of another file's ``self.layers = layers``, where nothing is known of ``layers``.
 
@@ -28,7 +24,7 @@ def kept_by_a_module(rw: Rewriter, node: cst.Call) -> None:
     _check(rw.ctx, node)
 
 
-@converts(cst.Expr, named=("__init__",), values=(cst.Call,), when=_follows)
+@converts(cst.Expr, named=("__init__",), values=(cst.Call,))
 def kept_by_a_base(rw: Rewriter, node: cst.Expr) -> None:
     """``super().__init__([nn.Linear(4, 4)])``, which is converted as a whole line."""
     if isinstance(node.value, cst.Call):
@@ -37,15 +33,49 @@ def kept_by_a_base(rw: Rewriter, node: cst.Expr) -> None:
 
 def _check(ctx: Context, node: cst.Call) -> None:
     info = _called(ctx, node) if node.args else None
-    if info is None or info.settled is None or not info.settled.stored or info.owner is None:
+    if info is None or info.owner is None:
         return
+    stored = info.settled.stored if info.settled is not None else _stored(ctx, info)
+    if not stored:
+        return
+    _check_keywords(node, info, ctx, {parameter for parameter, _ in stored})
     for name, item in bound_arguments(node, info):
-        for parameter, attribute in info.settled.stored:
+        for parameter, attribute in stored:
             if parameter != name or not _holds(ctx, item.value, info.owner.attribute(attribute)):
                 continue
-            what = f"{info.owner.short} of another file keeps `{syntax.code(item.value)}` as it is, and it holds layers or arrays"
+            where = " of another file" if info.settled is not None else ""
+            what = f"{info.owner.short}{where} keeps `{syntax.code(item.value)}` as it is, and it holds layers or arrays"
             advice = "let it make an nn.ModuleList of the layers, or say with a type hint what it is handed"
             raise Failure(item, "API008", what, advice)
+
+
+def _stored(ctx: Context, info: FunctionInfo) -> set[tuple[str, str]]:
+    """``self.layers = layers`` in a constructor of this file, where nothing more is known of what it is handed."""
+    params = info.node.params
+    names = {one.name.value for one in (*params.params, *params.kwonly_params)}
+    names |= {params.star_kwarg.name.value} if params.star_kwarg is not None else set()
+    found = set()
+    for line in ctx.facts.tree.within(info.node.body, cst.Assign):
+        target = line.targets[0].target
+        if isinstance(line.value, cst.Name) and line.value.value in names:
+            if isinstance(target, cst.Attribute) and ctx.is_self(target.value):
+                found.add((line.value.value, target.attr.value))
+    return found
+
+
+def _check_keywords(node: cst.Call, info: FunctionInfo, ctx: Context, stored: set[str]) -> None:
+    """``Net(norm=nn.LayerNorm(4))`` of ``def __init__(self, **options)``, which keeps the options."""
+    taken = info.node.params.star_kwarg
+    if taken is None or taken.name.value not in stored:
+        return
+    params = info.node.params
+    named = {one.name.value for one in (*params.params, *params.kwonly_params)}
+    for item in node.args:
+        if item.keyword is not None and item.keyword.value not in named:
+            kind = ctx.facts.kind(item.value)
+            if isinstance(kind, k.Tensor) or is_layer(kind):
+                what = f"`{item.keyword.value}` is a layer or an array, and the constructor keeps it in a dict"
+                raise Failure(item, "API008", what, "give it a parameter of its own there")
 
 
 def _called(ctx: Context, call: cst.Call) -> FunctionInfo | None:
