@@ -295,7 +295,7 @@ class Statements(Narrowing):
                     self.bind_target(target.value, k.Sequence(item, "list"))
             elif isinstance(value, k.Module) and value.cls in PARAMETERS:
                 new = kind if isinstance(kind, k.Module) else k.Tensor(role="param")
-                if isinstance(kind, k.Module) or isinstance(value.item, k.Module):  # one in another
+                if isinstance(new, k.Module) or isinstance(value.item, k.Module):  # one in another
                     new = new if value.item in (None, k.UNKNOWN) else k.join(value.item, new)
                 self.bind_target(target.value, k.Module(value.cls, new))
             elif isinstance(value, k.Module) and value.cls in CONTAINERS:
@@ -385,10 +385,8 @@ class Statements(Narrowing):
         kind = widen(kind)
         if known is not None and name in info.declared:
             known = k.in_role_of(known, kind)
-        state = (bool(info.state) and name in info.state) or any(  # type: ignore[operator]
-            f"<none:{name}>" in one.statics for one in info.lineage()
-        )
-        if state and isinstance(kind, k.Tensor) and not kind.role:
+        none = any(f"<none:{name}>" in one.statics for one in info.lineage())
+        if isinstance(kind, k.Tensor) and not kind.role and (none or name in (info.state or ())):
             kind = k.Tensor(kind.rank, kind.dtype, "buffer")
         if known is None or (isinstance(known, k.Unknown)):
             info.attributes[name] = kind
