@@ -329,6 +329,11 @@ class ClassInfo:
 
     readers: set[FunctionInfo] = field(default_factory=set)
 
+    def is_state(self, name: str) -> bool:
+        """Whether an attribute is registered as a buffer, be it that it begins as None."""
+        none = any(f"<none:{name}>" in one.statics for one in self.lineage())
+        return none or name in (self.state or ())
+
     def lineage(self) -> list[ClassInfo]:
         """The class and its own bases, nearest first."""
         found = [self]

@@ -385,8 +385,7 @@ class Statements(Narrowing):
         kind = widen(kind)
         if known is not None and name in info.declared:
             known = k.in_role_of(known, kind)
-        none = any(f"<none:{name}>" in one.statics for one in info.lineage())
-        if isinstance(kind, k.Tensor) and not kind.role and (none or name in (info.state or ())):
+        if isinstance(kind, k.Tensor) and not kind.role and info.is_state(name):
             kind = k.Tensor(kind.rank, kind.dtype, "buffer")
         if known is None or (isinstance(known, k.Unknown)):
             info.attributes[name] = kind

@@ -35,10 +35,16 @@ def _check_writes(ctx: Context, node: cst.Name | cst.Attribute) -> None:
     """Raise a Failure for another file's function that writes to its argument, where it is handed on as a value."""
     kind = ctx.facts.kind(node)
     info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
-    if info is None or info.settled is None or not info.settled.mutates or info.settled.told_to:
+    if info is None or info.settled is None or info.settled.told_to:
         return
-    if stands_as_value(ctx, node):
-        param = sorted(info.settled.mutates)[0]
+    given = syntax.parameters(info.node)
+    written = [
+        name
+        for name in sorted(info.settled.mutates)
+        if name not in given or given[name].default is None or info.params.get(name) != k.UNKNOWN
+    ]  # who gets it as a value gives it what it works on: an option of which nothing is known is often a number
+    if written and stands_as_value(ctx, node):
+        param = written[0]
         what = (
             f"{info.short}() changes its argument `{param}` in place, and is handed on as a value"
         )
