@@ -351,7 +351,7 @@ def _check_callers(ctx: Context, write: Write) -> None:
             continue
         if any(leaves_default(info, one, call) for one in options):
             continue  # it is not written there
-        for name, item in bound_arguments(call, info):
+        for name, item in bound_arguments(_run_by(ctx, call), info):
             if name != param or not isinstance(ctx.kind(item.value), _HOLDERS):
                 continue
             if caller is None:
@@ -360,6 +360,13 @@ def _check_callers(ctx: Context, write: Write) -> None:
                 continue
             if not taken_back(ctx, call, info, item):
                 _check_call(ctx, write, caller, call, item, param in returned)
+
+
+def _run_by(ctx: Context, call: cst.Call) -> cst.Call:
+    """``self.block(x)`` of ``checkpoint(self.block, x)``, as far as its arguments go."""
+    if ctx.facts.callee(call) != "torch.utils.checkpoint.checkpoint" or not call.args:
+        return call
+    return syntax.with_args(call, [one for one in call.args[1:] if one.keyword is None])
 
 
 def _gives_nothing(ctx: Context, info: FunctionInfo, write: Write) -> bool:
@@ -400,7 +407,7 @@ def _check_call(
         if root_name(item.value) is not None:
             raise seen
         return
-    if any(isinstance(one, _REPEATED) for one in _between(ctx, statement, call)):
+    if runs_often(ctx, statement, call):
         raise seen  # each round gets what the one before wrote
     state = facts.before[statement]
     memory = facts.memory(item.value, state)
@@ -429,6 +436,11 @@ def _check_call(
 
 _REPEATED = (cst.BaseComp, cst.Lambda)
 """What may run many times within one statement."""
+
+
+def runs_often(ctx: Context, statement: cst.CSTNode, call: cst.CSTNode) -> bool:
+    """Whether a call stands in a comprehension or a lambda of a statement, which may run it many times."""
+    return any(isinstance(one, _REPEATED) for one in _between(ctx, statement, call))
 
 
 def _between(ctx: Context, outer: cst.CSTNode, inner: cst.CSTNode) -> list[cst.CSTNode]:

@@ -21,6 +21,9 @@ def begins_in_place(ctx: Context, info: ClassInfo | None, inside: Inside) -> boo
 
     ``inside`` says it of the kind of one that is made in one place.
     """
+    for one in info.lineage() if info is not None and info.method("forward") is None else ():
+        if one.settled is not None and one.settled.begins_in_place:
+            return True
     if info is None or info.torch_base != "torch.nn.Sequential" or info.method("forward"):
         return False
     init = info.method("__init__")

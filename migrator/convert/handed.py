@@ -11,6 +11,7 @@ from migrator.convert.alias import (
     check_calls,
     reads_in,
     rebound,
+    runs_often,
     taken_back,
 )
 from migrator.convert.context import Context, Failure
@@ -61,6 +62,8 @@ def _check_write(
     ctx: Context, node: cst.Call, info: FunctionInfo, param: str, value: cst.BaseExpression
 ) -> None:
     """The memory that the function writes to must not be read any more, nor belong to somebody else."""
+    from migrator.convert.passes.freezing import forward_reaches
+
     frame = ctx.frame
     if frame is None or not ctx.statements:
         raise _changes(node, info, param, "the value")
@@ -69,6 +72,10 @@ def _check_write(
     state = facts.before.get(statement)
     if state is None:
         raise _changes(node, info, param, "the value")
+    if k.scalar_type(ctx.kind(value)) is None and runs_often(ctx, statement, node):
+        told = ctx.kind(value) != k.UNKNOWN or info.params.get(param) != k.UNKNOWN
+        if told or forward_reaches(ctx, frame.info):
+            raise _changes(node, info, param, f"`{syntax.code(value)}`")
     memory = facts.memory(value, state)
     later = facts.read_after(statement) - rebound(statement)
     inside = syntax.names(node)

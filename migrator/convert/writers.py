@@ -15,8 +15,9 @@ from migrator.convert.memory import Aliases, aliases
 from migrator.convert.ordered_dicts import is_ordered
 from migrator.convert.passing import passes
 from migrator.convert.sharing import inplace_argument
-from migrator.infer import FunctionInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.first import Beginnings
 from migrator.infer.python import PARTIAL
 
 
@@ -156,6 +157,7 @@ def holders(ctx: Context) -> set[str]:
     if ctx.holders is None:
         ctx.foreign_holders = _closed(ctx, _of_other_files(ctx))
         own = {name for call in _untracked(ctx) for name in _receivers(ctx, call)}
+        own |= {name for call in _begun(ctx) for name in _receivers(ctx, call, wide=True)}
         ctx.holders = _closed(ctx, own) | ctx.foreign_holders | _out_of_lists(ctx)
         # whether a class writes asks what holds such layers
         lost = list(_lost(ctx))
@@ -196,12 +198,13 @@ def _lost(ctx: Context) -> Iterator[tuple[cst.Name, bool]]:
     """
     for node in ctx.source.index.of_type(cst.Name):
         kind = ctx.facts.kinds.get(node)
-        if isinstance(kind, k.Module) and k.in_place(kind) is True:
-            if is_among_others(ctx, node):
-                yield node, True
+        own = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+        forward, layer = _run(ctx, kind), isinstance(kind, k.Module) and k.in_place(kind) is True
+        if not (layer or own or forward) or not is_among_others(ctx, node):
             continue
-        forward = _run(ctx, kind)
-        if forward is not None and is_among_others(ctx, node) and writes_argument(ctx, forward):
+        if layer or (forward is None and may_begin_in_place(ctx, own)):  # type: ignore[arg-type]
+            yield node, True
+        elif forward is not None and writes_argument(ctx, forward):
             everywhere = writes_argument(ctx, forward, told=False)
             if everywhere or forward.settled is None:
                 yield node, everywhere
@@ -408,6 +411,12 @@ _HANDING_ON = (
 )
 
 
+def may_begin_in_place(ctx: Context, info: ClassInfo) -> bool:
+    """Whether a Sequential of the file, with a constructor of its own, may overwrite what it is called with."""
+    bases = [one for one in info.lineage() if one.method("__init__") is not None]
+    return any(begins_in_place(ctx, one, _inside) for one in (info, *bases))
+
+
 def _inside(ctx: Context, kind: k.Module) -> bool:
     """Whether a Sequential may hand its input to a child that writes to it."""
     if kind.cls != "torch.nn.Sequential":
@@ -501,6 +510,33 @@ def _writes(ctx: Context, facts: Aliases, statement: cst.CSTNode, told: bool) ->
         if any(one.startswith("param:") for one in facts.memory(written, state)):
             return True
     return False
+
+
+def _begun(ctx: Context) -> Iterator[cst.Call]:
+    """``nn.Sequential(*layers)`` of a list that may begin with a layer of the project that writes to its argument."""
+    for call in ctx.source.index.of_type(cst.Call):
+        if ctx.facts.callee(call) != "torch.nn.Sequential" or len(call.args) != 1:
+            continue
+        given, kind = call.args[0], ctx.facts.kind(call)
+        item = kind.item if isinstance(kind, k.Module) else None
+        several = item.among if isinstance(item, k.Module) else ()
+        if given.star != "*" or not any(_kind_writes(ctx, one) for one in several):
+            continue
+        around = ctx.source.index.around(call)
+        node = next((n for n in reversed(around) if isinstance(n, cst.FunctionDef)), None)
+        info = ctx.facts.functions.get(node) if node is not None else None
+        if info is None or not isinstance(given.value, cst.Name):
+            yield call
+            continue
+        firsts = Beginnings(ctx.facts, info, given.value, call).found
+        if any(one is None or _kind_writes(ctx, ctx.facts.kind(one)) for one in firsts):
+            yield call
+
+
+def _kind_writes(ctx: Context, kind: k.Kind) -> bool:
+    """Whether what is of a class of the project may write to what it is called with."""
+    run = _run(ctx, kind)
+    return run is not None and writes_argument(ctx, run)
 
 
 def _run(ctx: Context, kind: k.Kind | None) -> FunctionInfo | None:

@@ -150,6 +150,8 @@ class SettledClass:
     """Of a class derived from Sequential: its children have names."""
     host_arrays: frozenset[str] = frozenset()
     """Attributes that are numpy arrays and no data of the module."""
+    begins_in_place: bool = False
+    """Of a class derived from Sequential: its first layer may overwrite what it is called with."""
     given: dict[str, k.Kind] = field(default_factory=dict, compare=False)
     """What its own file gives its attributes, whatever others put there."""
 

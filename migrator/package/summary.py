@@ -23,7 +23,13 @@ from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import loose_heads, tied_heads
 from migrator.convert.returned import returned_arguments, returns_state
 from migrator.convert.updates import updates
-from migrator.convert.writers import holders_for_others, lost_for_others, told, writes_argument
+from migrator.convert.writers import (
+    holders_for_others,
+    lost_for_others,
+    may_begin_in_place,
+    told,
+    writes_argument,
+)
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.evidence import reads_training
@@ -191,6 +197,7 @@ class ForeignClass(ClassInfo):
             frozenset(data["loose"]),
             data["named"],
             frozenset(data["host_arrays"]),
+            data["begins_in_place"],
             dict(self.attributes),
         )
 
@@ -245,6 +252,7 @@ def _class(ctx: Context, info: ClassInfo) -> Data:
         "stores": ctx.plan.stores(info),
         "constructor": info.torch_base is not None and needs_constructor(ctx, info),
         "named": is_named(ctx, info),
+        "begins_in_place": may_begin_in_place(ctx, info),
         "loose": sorted(loose_heads(ctx, info)) if info.torch_base else [],
         "tied": [[head, syntax.code(weight)] for head, weight in sorted(tied.items())],
     }

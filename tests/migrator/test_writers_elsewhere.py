@@ -84,17 +84,148 @@ FOR_FUNCTIONS = {
     "a keyword": ("from .fns import w", "pass", "w(x=x)"),
     "a starred list": ("from .fns import w", "pass", "w(*[x])"),
 }
+CLASSES = {
+    "augmented": "class W(nn.Module):\n    def forward(self, x):\n        x += 1\n        return x",
+    "method": "class W(nn.Module):\n    def forward(self, x):\n        return x.mul_(2)",
+    "a layer": "class W(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.act = nn.ReLU(inplace=True)\n\n    def forward(self, x):\n        return self.act(x)",
+    "a Sequential": "class W(nn.Sequential):\n    def __init__(self):\n"
+    "        super().__init__(nn.ReLU(inplace=True), nn.Tanh())",
+    "a derived layer": "class W(nn.ReLU):\n    def __init__(self):\n        super().__init__(inplace=True)",
+    "a method of a base": "class B(nn.Module):\n    def go(self, x):\n        x[:, 0] = 0\n        return x\n\n\n"
+    "class W(B):\n    def forward(self, x):\n        return self.go(x)",
+    "an option": "class W(nn.Module):\n    def __init__(self, inplace=True):\n        super().__init__()\n"
+    "        self.inplace = inplace\n\n    def forward(self, x):\n        return F.relu(x, inplace=self.inplace)",
+    "layers in a row": "class W(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.seq = nn.Sequential(nn.Identity(), nn.ReLU(True))\n\n    def forward(self, x):\n"
+    "        return self.seq(x) * 2",
+    "a view": "class W(nn.Module):\n    def forward(self, x):\n        y = x.view(-1)\n        y.clamp_(0, 1)\n"
+    "        return x * 2",
+    "a loop over layers": "class W(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.layers = nn.ModuleList([nn.ReLU(True), nn.Tanh()])\n\n    def forward(self, x):\n"
+    "        for layer in self.layers:\n            x = layer(x)\n        return x",
+    "a part": "class Inner(nn.Module):\n    def forward(self, x):\n        x.sub_(1)\n        return x\n\n\n"
+    "class W(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.inner = Inner()\n\n"
+    "    def forward(self, x):\n        return self.inner(x) * 2",
+    "not at all": "class W(nn.Module):\n    def forward(self, x):\n        return x * 2",
+}
+OF_CLASSES = {
+    "an attribute": ("from .fns import W", "self.f = W()", "self.f(x)"),
+    "its file": ("from . import fns", "self.f = fns.W()", "self.f(x)"),
+    "a list": ("from .fns import W", "self.f = nn.ModuleList([W(), nn.Tanh()])", "self.f[0](x)"),
+    "a dict": ("from .fns import W", "self.f = nn.ModuleDict({'a': W()})", "self.f['a'](x)"),
+    "a Sequential": ("from .fns import W", "self.f = nn.Sequential(W(), nn.Tanh())", "self.f(x)"),
+    "a list for a Sequential": (
+        "from .fns import W",
+        "layers = []; layers.append(W()); layers.append(nn.Tanh()); self.f = nn.Sequential(*layers)",
+        "self.f(x)",
+    ),
+    "behind another": (
+        "from .fns import W",
+        "self.f = nn.Sequential(nn.Identity(), W())",
+        "self.f(x)",
+    ),
+    "a table": ("from .fns import W\nT = {'a': W, 'b': nn.Tanh}", "self.f = T['a']()", "self.f(x)"),
+    "a list of classes": ("from .fns import W\nT = [W, nn.Tanh]", "self.f = T[0]()", "self.f(x)"),
+    "a function there": ("from .runs import make", "self.f = make('w')", "self.f(x)"),
+    "a getter there": ("from .runs import get_class", "self.f = get_class('w')()", "self.f(x)"),
+    "derived": ("from .fns import W\nclass S(W):\n    pass", "self.f = S()", "self.f(x)"),
+    "a wrapper": ("from .fns import W\nfrom .runs import Wrap", "self.f = Wrap(W())", "self.f(x)"),
+    "a residual": ("from .fns import W\nfrom .runs import Res", "self.f = Res(W())", "self.f(x)"),
+    "an argument": (
+        "from .fns import W\nfrom .runs import Block",
+        "self.f = Block(W)",
+        "self.f(x)",
+    ),
+    "a default": ("from .runs import BlockW", "self.f = BlockW()", "self.f(x)"),
+    "an argument here": (
+        "from .fns import W\nclass Own(nn.Module):\n    def __init__(self, act=nn.Tanh):\n        super().__init__()\n"
+        "        self.act = act()\n\n    def forward(self, x):\n        return x + self.act(x)",
+        "self.f = Own(W)",
+        "self.f(x)",
+    ),
+    "one of two": ("from .fns import W", "self.f = W() if self.k else nn.Tanh()", "self.f(x)"),
+    "one of two classes": (
+        "from .fns import W",
+        "self.f = (W if self.k else nn.Tanh)()",
+        "self.f(x)",
+    ),
+    "a name": ("from .fns import W", "setattr(self, 'f', W())", "self.f(x)"),
+    "a function here": (
+        "from .fns import W\ndef call(m, t):\n    return m(t)",
+        "self.f = W()",
+        "call(self.f, x)",
+    ),
+    "a caller there": (
+        "from .fns import W\nfrom .runs import call",
+        "self.f = W()",
+        "call(self.f, x)",
+    ),
+    "made there and then": ("from .fns import W", "pass", "W()(x)"),
+    "a checkpoint": (
+        "from .fns import W\nfrom torch.utils.checkpoint import checkpoint",
+        "self.f = W()",
+        "checkpoint(self.f, x, use_reentrant=False)",
+    ),
+    "a zip": (
+        "from .fns import W",
+        "self.f = nn.ModuleList([W()])",
+        "[m(t) for m, t in zip(self.f, [x])][0]",
+    ),
+}
+OF_MODULES = {
+    "its base": (
+        "from .fns import W\nclass S(W):\n    def forward(self, x):\n        return super().forward(x)",
+        "self.f = S()",
+        "self.f(x)",
+    ),
+    "by its method": ("from .fns import W", "self.f = W()", "self.f.forward(x)"),
+    "by its operator": ("from .fns import W", "self.f = W()", "self.f.__call__(x)"),
+}
 HEAD = "import functools\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
-RUNS = f"""{HEAD}from .fns import w
-
+OF_FUNCTIONS_THERE = """
 
 def get(n):
-    return {{"w": w, "t": torch.tanh}}[n]
+    return {"w": w, "t": torch.tanh}[n]
 
 
 def call_w(t):
     return w(t)
+"""
+OF_CLASSES_THERE = """
 
+def make(n):
+    if n == "w":
+        return W()
+    return nn.Tanh()
+
+
+def get_class(n):
+    return {"w": W, "t": nn.Tanh}[n]
+
+
+def call(m, t):
+    return m(t)
+
+
+class Block(nn.Module):
+    def __init__(self, act=nn.Tanh):
+        super().__init__()
+        self.act = act()
+
+    def forward(self, t):
+        return t + self.act(t)
+
+
+class BlockW(nn.Module):
+    def __init__(self, act=W):
+        super().__init__()
+        self.act = act()
+
+    def forward(self, t):
+        return t + self.act(t)
+"""
+RUNS = """
 
 class Wrap(nn.Module):
     def __init__(self, f):
@@ -130,6 +261,12 @@ class Net(nn.Module):
 EVERY = [
     *itertools.product(WRITERS.items(), (USES | FOR_FUNCTIONS).items()),
     *itertools.product(LAYERS.items(), USES.items()),
+    *itertools.product(CLASSES.items(), OF_CLASSES.items()),
+    *(
+        (writer, use)
+        for writer, use in itertools.product(CLASSES.items(), OF_MODULES.items())
+        if writer[0] != "a Sequential"
+    ),
 ]
 _PLAIN = ("w(x)", "g(x)", "fns.w(x)", "T['a'](x)", "call_w(x)", "w(x[:, :])", "torch.tanh(w(x))")
 SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
@@ -139,13 +276,18 @@ X = torch.linspace(-1, 2, 8).reshape(2, 4)
 def _check(root: Path, writer: str, use: tuple[str, str, str]) -> None:
     """Convert, and compare where nothing is told."""
     imported, init, call = use
-    net = NET.replace("IMPORT", imported).replace("INIT", init).replace("USE", call)
+    net = NET.replace("IMPORT", imported).replace("USE", call)
+    net = net.replace("INIT", init.replace("; ", "\n        "))
     files = {"fns.py": f"{HEAD}\n\n{writer}\n", "net.py": net}
     if "runs" in imported:
-        files["runs.py"] = RUNS
+        classes = "class W(" in writer
+        own = OF_CLASSES_THERE if classes else OF_FUNCTIONS_THERE
+        files["runs.py"] = f"{HEAD}from .fns import {'W' if classes else 'w'}\n{own}{RUNS}"
     found = convert(root, files)
     if blocking(found):
-        assert writer != WRITERS["not at all"] or call not in _PLAIN
+        harmless = writer == WRITERS["not at all"] and call in _PLAIN
+        assert not harmless
+        assert writer != CLASSES["not at all"]
         return
     theirs = UserCode(root / "src").load(root / "src/pkg/net.py").Net().eval()
     made = UserCode(root / "out").load(root / "out/pkg/net.py").Net
@@ -164,8 +306,8 @@ def test_a_pair_of_the_day(tmp_path: Path, number: int) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", [*WRITERS, *LAYERS])
-def test_every_pair(tmp_path: Path, name: str) -> None:
-    for number, ((one, writer), (_, use)) in enumerate(EVERY):
-        if one == name:
+@pytest.mark.parametrize("writer", [*WRITERS.values(), *LAYERS.values(), *CLASSES.values()])
+def test_every_pair(tmp_path: Path, writer: str) -> None:
+    for number, ((_, one), (_, use)) in enumerate(EVERY):
+        if one == writer:
             _check(tmp_path / str(number), writer, use)

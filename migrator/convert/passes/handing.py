@@ -9,6 +9,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context, Failure
+from migrator.convert.handed import check_written
 from migrator.convert.handed_on import stands_as_value
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
@@ -62,6 +63,23 @@ def partial_of_drawing(rw: Rewriter, node: cst.Call) -> Any:
         return None
     args = [node.args[0], *(rw.visit(a) for a in node.args[1:])]
     return syntax.add_keyword(syntax.with_args(node, args), "rngs", rngs)
+
+
+@converts(cst.Call, when=lambda ctx: ctx.facts.linked is not None)
+def run_of_another(rw: Rewriter, node: cst.Call) -> None:
+    """Raise a Failure where ``super().forward(x)``, ``self.act.__call__(x)`` writes to what is read again."""
+    func = node.func
+    if not isinstance(func, cst.Attribute):
+        return
+    found: FunctionInfo | None = None
+    if syntax.is_super(func.value) and rw.ctx.owner is not None:
+        methods = (one.method(func.attr.value) for one in rw.ctx.owner.parents)
+        found = next((one for one in methods if one is not None), None)
+    elif func.attr.value == "__call__":
+        own = rw.ctx.class_of(rw.ctx.kind(func.value))
+        found = own.method("forward") if own is not None else None
+    if found is not None:
+        check_written(rw.ctx, node, found)
 
 
 _MAPS = ("builtins.map", "itertools.starmap")
