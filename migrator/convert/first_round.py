@@ -93,11 +93,17 @@ def _first_is_new(ctx: Context, owner: ClassInfo, layers: cst.Attribute, call: c
     if is_replaced(ctx, {layers.attr.value, ""}) or _is_set_elsewhere(ctx, owner, layers):
         return False
     firsts = Beginnings(ctx.facts, init, layers, call).found
-    kinds = [ctx.facts.kind(one) if one is not None else k.UNKNOWN for one in firsts]
-    return bool(kinds) and all(
-        isinstance(one, k.Module) and one.cls.startswith("torch.nn.") and not passes(ctx, one)
-        for one in kinds
-    )
+    return bool(firsts) and all(one is not None and _makes_new(ctx, one) for one in firsts)
+
+
+def _makes_new(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a layer neither hands on what it is called with nor writes to it."""
+    from migrator.convert.writers import may_write
+
+    kind = ctx.facts.kind(node)
+    if not isinstance(kind, k.Module) or not kind.cls.startswith("torch.nn."):
+        return False
+    return not passes(ctx, kind) and not may_write(ctx, kind, node)
 
 
 def _is_set_elsewhere(ctx: Context, owner: ClassInfo, layers: cst.Attribute) -> bool:

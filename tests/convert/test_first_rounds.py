@@ -7,6 +7,9 @@ import pytest
 from tests.convert.tools import check, rules_of
 
 NET = """
+import functools
+
+
 class M(nn.Module):
     def __init__(self, act="relu", times=2):
         super().__init__()
@@ -54,6 +57,7 @@ def test_what_works_in_place_gets_what_another_made(loop: str, act: str) -> None
         "self.body.append(nn.Identity())",
         "self.body.append(nn.Dropout(0.5))",
         "self.body.append(nn.ReLU(inplace=True))",
+        "make = functools.partial(nn.ReLU, inplace=True)\n        self.body.append(make())",
         "if times > 2:\n            self.body.append(nn.Linear(4, 4))",
         "self.body.append(nn.Linear(4, 4) if times else nn.Identity())",
         "for _ in range(times):\n            self.body.append(nn.Linear(4, 4))",
