@@ -34,8 +34,19 @@ def kept_by_object(rw: Rewriter, node: cst.Call) -> None:
         return
     touched = _touched(ctx)
     for value, attributes in _kept(ctx, own, node) if touched else ():
-        if attributes & touched:
+        if attributes & touched and _may_hold_tensor(ctx.kind(value)):
             _check(ctx, node, value)
+
+
+def _may_hold_tensor(kind: k.Kind) -> bool:
+    """Whether a value may be a tensor, or have one in it; what another object keeps is told where that is made."""
+    if isinstance(kind, k.Mapping):
+        return _may_hold_tensor(kind.value)
+    if isinstance(kind, k.Sequence):
+        return _may_hold_tensor(kind.item)
+    if isinstance(kind, k.Tuple):
+        return any(map(_may_hold_tensor, kind.items))
+    return isinstance(kind, (k.Tensor, k.Unknown, k.NumberOrTensor, k.Optional))
 
 
 def _kept(
