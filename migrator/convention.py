@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from migrator.errors import UserError
-from migrator.shape_hints import REQUIRED, Hint, hint
+from migrator.shape_hints import REQUIRED, Hint, hint, method_of
 
 INPUTS, INIT = "get_inputs", "get_init_inputs"
 GROUPS = ("get_input_groups", "get_inputs_dyn_list")
@@ -71,7 +71,7 @@ def main_class(file: Outline) -> str:
     models = [
         name
         for name, node in file.classes.items()
-        if _method(node, "forward") is not None and not _is_function(node)
+        if method_of(node, "forward") is not None and not _is_function(node)
     ]
     used = {
         name
@@ -117,12 +117,6 @@ def _names(node: ast.AST) -> Iterator[str]:
     return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
-def _method(node: ast.ClassDef | None, name: str) -> ast.FunctionDef | None:
-    body = [] if node is None else node.body
-    found = (n for n in body if isinstance(n, ast.FunctionDef) and n.name == name)
-    return next(found, None)
-
-
 # --- a model without inputs ---------------------------------------------------------------------------------
 
 
@@ -133,7 +127,7 @@ def missing_inputs(file: Outline, name: str) -> str | None:
     are given to first where the file shows these.
     """
     node = file.classes.get(name)
-    forward = _method(node, "forward")
+    forward = method_of(node, "forward")
     if forward is None and name not in file.functions:
         return None  # inherited, or no such name: running it will tell
     parameters = _required(forward)
@@ -144,7 +138,7 @@ def missing_inputs(file: Outline, name: str) -> str | None:
         hints = {p.arg: hint(file.classes, file.functions, name, p.arg) for p in parameters}
     tables = ", ".join(_table(p, hints[p.arg]) for p in parameters) or '{ shape = ["B", 3] }'
     place = os.path.relpath(file.path)
-    made = [] if INIT in file.functions else _required(_method(node, "__init__"))
+    made = [] if INIT in file.functions else _required(method_of(node, "__init__"))
     table = (
         f"init = {{ kwargs = {{ {', '.join(f'{p.arg} = {REQUIRED}' for p in made)} }} }}, "
         if made

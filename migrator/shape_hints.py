@@ -64,7 +64,7 @@ def hint(
       parameter: of its ``forward``.
     """
     node = classes[name]
-    made = _Made(node, _values(_method(node, "__init__"), None))
+    made = _Made(node, _values(method_of(node, "__init__"), None))
     return _Search(classes, functions).of_method(made, "forward", parameter, 0)
 
 
@@ -75,7 +75,7 @@ class _Search:
 
     def of_method(self, made: _Made, method: str, parameter: str, depth: int) -> Hint | None:
         """By the first call of a layer or method of the object that is given the parameter."""
-        function = _method(made.node, method)
+        function = method_of(made.node, method)
         if function is None or depth > _DEEPEST:
             return None
         calls = [one for one in ast.walk(function) if isinstance(one, ast.Call) and one.args]
@@ -87,7 +87,7 @@ class _Search:
             if not _is_of_self(func):
                 continue
             assert isinstance(func, ast.Attribute)
-            own = _method(made.node, func.attr)
+            own = method_of(made.node, func.attr)
             if own is not None and len(own.args.args) > 1:
                 found = self.of_method(made, func.attr, own.args.args[1].arg, depth + 1)
             else:
@@ -110,8 +110,8 @@ class _Search:
             return self.of_layer(_Made(made.node, values), _returned(function), depth + 1)
         if name in self.classes:
             node = self.classes[name]
-            forward = _method(node, "forward")
-            init = _method(node, "__init__")
+            forward = method_of(node, "forward")
+            init = method_of(node, "__init__")
             inner = _Made(node, _values(init, layer, made))
             if forward is None:  # class ConvBNReLU(nn.Sequential)
                 return self.of_layer(inner, _handed_to_base(init), depth + 1)
@@ -133,7 +133,7 @@ def _first(node: ast.expr | None, made: _Made) -> ast.expr | None:
     if isinstance(node, ast.Call) and _name(node.func) == "OrderedDict" and node.args:
         node = node.args[0]
     if isinstance(node, ast.Starred) and isinstance(node.value, ast.Name):  # layers = [...]
-        node = _assigned(_method(made.node, "__init__"), node.value.id)
+        node = _assigned(method_of(made.node, "__init__"), node.value.id)
     while isinstance(node, (ast.List, ast.Tuple, ast.Starred)):
         if isinstance(node, ast.Starred):
             node = node.value
@@ -225,7 +225,7 @@ def _name(node: ast.AST) -> str:
 
 def _kept(node: ast.ClassDef, name: str) -> ast.expr | None:
     """What the constructor of a class assigns to an attribute."""
-    return _assigned(_method(node, "__init__"), name)
+    return _assigned(method_of(node, "__init__"), name)
 
 
 def _assigned(function: ast.FunctionDef | None, name: str) -> ast.expr | None:
@@ -238,6 +238,9 @@ def _assigned(function: ast.FunctionDef | None, name: str) -> ast.expr | None:
     return None
 
 
-def _method(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
-    body = (one for one in node.body if isinstance(one, ast.FunctionDef))
+def method_of(node: ast.ClassDef | None, name: str) -> ast.FunctionDef | None:
+    """A method of a class by its name; None where it has none."""
+    body = (
+        one for one in (node.body if node is not None else ()) if isinstance(one, ast.FunctionDef)
+    )
     return next((one for one in body if one.name == name), None)
