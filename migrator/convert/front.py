@@ -49,7 +49,7 @@ def _of_attribute(ctx: Context, owner: ClassInfo, name: str) -> list[cst.Call] |
     kind = ctx.facts.kind(made)
     if not isinstance(kind, k.Module) or kind.cls != "torch.nn.Sequential":
         return None
-    if ctx.facts.callee(made) != "torch.nn.Sequential" or any(a.keyword for a in made.args):
+    if not _is_sequential(ctx, made) or any(a.keyword for a in made.args):
         return None
     fronts = _Fronts(ctx, init).of_arguments(made)
     return _marked(ctx, init, fronts) if fronts else None
@@ -141,8 +141,10 @@ def _values(ctx: Context, init: FunctionInfo, name: str) -> list[cst.BaseExpress
                 continue  # of something else
             case [*_, cst.Attribute(attr=cst.Name("append" | "extend"))]:
                 continue
-            case [*_, cst.BinaryOperation()] | [*_, cst.Arg()] | [*_, cst.Element()]:
+            case [*_, cst.BinaryOperation()] | [*_, cst.Element()]:
                 continue
+            case [*_, cst.Call() as call, cst.Arg()] if _is_sequential(ctx, call):
+                continue  # another function may put something in front
             case [*_, cst.StarredElement()]:
                 continue
             case _:
@@ -151,6 +153,10 @@ def _values(ctx: Context, init: FunctionInfo, name: str) -> list[cst.BaseExpress
 
 
 _NOTHING = cst.Call(cst.Name("_"))
+
+
+def _is_sequential(ctx: Context, call: cst.Call) -> bool:
+    return ctx.facts.callee(call) == "torch.nn.Sequential"
 
 
 class _Fronts:

@@ -12,11 +12,11 @@ What such a function of another file gives is known from what a call hands it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
-from migrator import syntax
+from migrator.assignments import BINDING, bound, bound_by
 from migrator.infer import kinds as k
 from migrator.infer.facts import Facts, FunctionInfo
 
@@ -40,19 +40,17 @@ def repeated(facts: Facts, info: FunctionInfo) -> tuple[str, ...]:
     made = _of_name(facts, info, given) if isinstance(given, cst.Name) else _items(given)
     if made is None:
         return ()
-    bound = {n for one in tree.within(info.node.body, cst.AssignTarget) for n in _names(one.target)}
-    bound |= {n for one in tree.within(info.node.body, cst.For) for n in _names(one.target)}
+    binding = (
+        one for one in tree.within(info.node.body, *BINDING) if not isinstance(one, cst.Param)
+    )
+    names = {name for one in binding for name in bound(bound_by(one))}
     found: set[str] = set()
     for item in made:
         func = item.func if isinstance(item, cst.Call) else None
-        if not isinstance(func, cst.Name) or func.value not in info.params or func.value in bound:
+        if not isinstance(func, cst.Name) or func.value not in info.params or func.value in names:
             return ()
         found.add(func.value)
     return (container, *sorted(found)) if found else ()
-
-
-def _names(node: cst.CSTNode) -> Iterator[str]:
-    yield from syntax.names(node)
 
 
 def _items(node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
@@ -98,7 +96,8 @@ def given_layers(
     if info.settled is None or not info.settled.repeats:
         return None
     container, *makers = info.settled.repeats
-    order = [p.name.value for p in info.node.params.params]
+    params = info.node.params
+    order = [p.name.value for p in (*params.posonly_params, *params.params)]
     handed: dict[str, k.Kind] = {}
     for i, (keyword, kind) in enumerate(args):
         if keyword == "*":

@@ -15,6 +15,9 @@ class M(nn.Module):
         norm = nn.LayerNorm(4)
         MADE
 
+    def prepare(self, layers):
+        layers.insert(0, nn.Identity())
+
     def forward(self, x):
         x = x * 3
         LINES
@@ -71,6 +74,10 @@ def test_what_is_read_again_is_what_the_first_layers_have_made_of_it(made: str, 
         # one that draws, and one that works in place where it is told to
         ("self.model = nn.Sequential(nn.Dropout(0.5, inplace=True), conv)", LINES["added"]),
         ("self.model = nn.Sequential(nn.ELU(inplace=dropout), conv)", LINES["added"]),
+        (
+            "layers = [act, conv]; self.prepare(layers); self.model = nn.Sequential(*layers)",
+            LINES["added"],
+        ),
         # another Sequential, or other layers in it later
         ("self.model = nn.Sequential(act, conv); self.model = nn.Sequential(act)", LINES["added"]),
         ("self.model = nn.Sequential(act, conv); self.model.append(norm)", LINES["added"]),

@@ -35,6 +35,10 @@ def with_act(block, n):
     return nn.Sequential(*layers)
 
 
+def of_each(block, blocks):
+    return nn.Sequential(*[block() for block in blocks])
+
+
 def renewed(block, n):
     block = functools.partial(nn.ReLU, inplace=True) if n == 1 else block
     return nn.Sequential(*[block() for _ in range(n)])
@@ -42,7 +46,7 @@ def renewed(block, n):
 NET = """
 import functools
 from torch import nn
-from .util import make_layer, make_list, renewed, with_act
+from .util import make_layer, make_list, of_each, renewed, with_act
 
 
 class Block(nn.Module):
@@ -101,6 +105,7 @@ def test_layers_of_one_class(tmp_path: Path, made: str, run: str) -> None:
     "made",
     [
         "with_act(Block, 2)",
+        "of_each(Block, [functools.partial(nn.ReLU, inplace=True)])",
         "renewed(Block, 2)",
         "make_layer(functools.partial(nn.ReLU, inplace=True), 2)",
     ],
