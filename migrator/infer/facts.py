@@ -89,6 +89,10 @@ class Linked(Protocol):
         """Whether some file puts classes into tables by decorators, or looks them up by dotted names."""
 
     @property
+    def derived(self) -> frozenset[tuple[str, str]]:
+        """Layers of torch and the project's classes that derive from them, by their last names."""
+
+    @property
     def handed_on(self) -> frozenset[str]:
         """Qualified names of definitions that some file hands on as values."""
 

@@ -50,6 +50,7 @@ class Link:
         self.traverses = table.traverses
         self.hands_makers = table.hands_makers
         self.keeps_makers = table.keeps_makers
+        self.derived = table.derived
         self._heads: dict[tuple[str, str], list[Symbol]] = {}
         self.envs: dict[str, Mapping[str, k.Kind]] = {}
         """The names of the files of the component itself, as far as they are known."""

@@ -260,6 +260,7 @@ class _Schedule:
                     table.traverses,
                     table.hands_makers,
                     table.keeps_makers,
+                    sorted(table.derived),
                     table.emptied_digest,
                     [sorted(table.in_place(m)) for m in group],
                     [sorted(table.asked(m) & {"*", *table.scans[m].bindings}) for m in group],

@@ -7,12 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import Any
 
 from migrator.infer.emptied import emptied, replaced
 from migrator.infer.facts import asks_for_modules, hands_makers, keeps_makers
 from migrator.infer.handing import handed
 from migrator.python_tree import walk
+from rules.torch_names import table
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _UNCALLED = re.compile(r"[^\W\d]\w*+(?!\()")
@@ -47,6 +49,7 @@ class Scan:
       emptied: names of attributes that the file may take something out of, or give to objects of other files.
       handed: what works in place and is handed over (``migrator.infer.handing``).
       values: identifiers that stand somewhere without a call bracket: handed on, not only called.
+      derived: pairs of the last name of a class's base and the class's own name, where that may be a layer of torch's.
       literals: names of the top that are a number or a text written out and nothing else, and its type.
     """
 
@@ -64,6 +67,7 @@ class Scan:
     keeps_makers: bool = False
     emptied: list[str] = field(default_factory=list)
     handed: list[list[str]] = field(default_factory=list)
+    derived: list[list[str]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -108,6 +112,7 @@ def scan(text: str) -> Scan:
     found.literals = _literals(tree, found)
     found.handed = [list(pair) for pair in handed(tree)]
     nodes = walk(tree)
+    found.derived = _derived(nodes)
     found.emptied = sorted(emptied(nodes) | replaced(tree, nodes))
     found.traverses = asks_for_modules(text)
     found.hands_makers = hands_makers(text)
@@ -130,6 +135,24 @@ def _statements(body: Iterable[ast.stmt], found: Scan, top: bool) -> None:
                 _statements(getattr(node, name, ()), found, top)
             for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
                 _statements(part.body, found, top)
+
+
+def _derived(nodes: Iterable[ast.AST]) -> list[list[str]]:
+    """``["Linear", "LoRALinear"]`` of ``class LoRALinear(nn.Linear)``."""
+    found = {
+        (base.attr if isinstance(base, ast.Attribute) else base.id, node.name)
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+        if isinstance(base, (ast.Attribute, ast.Name))
+    }
+    return sorted([base, name] for base, name in found if base in _layers())
+
+
+@cache
+def _layers() -> frozenset[str]:
+    """Layers of torch that a class may derive from, without what every class of modules derives from."""
+    return frozenset(name.partition(".")[0] for name in table()["layer"]) - {"Module"}
 
 
 def _literals(tree: ast.Module, found: Scan) -> dict[str, str]:

@@ -351,6 +351,11 @@ class Table:
         """Whether a file of the project puts classes into tables by decorators, or looks them up by dotted names."""
         return any(scan.keeps_makers for scan in self.scans.values())
 
+    @cached_property
+    def derived(self) -> frozenset[tuple[str, str]]:
+        """Layers of torch and the classes of the project that derive from them, by their last names."""
+        return frozenset((a, b) for scan in self.scans.values() for a, b in scan.derived)
+
     def components(self) -> list[tuple[str, ...]]:
         """The files in the order in which they can be read: what imports one another stands together."""
         return self._parts

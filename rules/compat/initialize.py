@@ -65,11 +65,13 @@ _FUNCTIONS = {
     "softplus": "Softplus",
     "soft_sign": "Softsign",
     "softmax": "Softmax",
+    "softmin": "Softmin",
     "log_softmax": "LogSoftmax",
     "hard_tanh": "Hardtanh",
     "hard_swish": "Hardswish",
     "hard_silu": "Hardswish",
     "flatten": "Flatten",
+    "unflatten": "Unflatten",
     "hardtanh": "Hardtanh",
     "tanhshrink": "Tanhshrink",
     "softshrink": "Softshrink",
@@ -77,22 +79,72 @@ _FUNCTIONS = {
     "threshold": "Threshold",
     "glu": "GLU",
     "hard_sigmoid": "Hardsigmoid",
+    "fold": "Fold",
+    "unfold": "Unfold",
+    "pixel_shuffle": "PixelShuffle",
+    "pixel_unshuffle": "PixelUnshuffle",
+    "channel_shuffle": "ChannelShuffle",
+    "interpolate_nearest": "Upsample",
+    "interpolate_linear": "Upsample",
+    "interpolate_cubic": "Upsample",
+    "local_response_norm": "LocalResponseNorm",
+    "cosine_similarity": "CosineSimilarity",
+    "pairwise_distance": "PairwiseDistance",
+    "cross_entropy": "CrossEntropyLoss",
+    "nll_loss": "NLLLoss",
+    "mse_loss": "MSELoss",
+    "l1_loss": "L1Loss",
+    "smooth_l1_loss": "SmoothL1Loss",
+    "huber_loss": "HuberLoss",
+    "kl_div": "KLDivLoss",
+    "ctc_loss": "CTCLoss",
+    "binary_cross_entropy": "BCELoss",
+    "binary_cross_entropy_with_logits": "BCEWithLogitsLoss",
+    **{f"avg_pool{n}d": f"AvgPool{n}d" for n in (1, 2, 3)},
+    **{f"max_pool{n}d": f"MaxPool{n}d" for n in (1, 2, 3)},
+    **{f"adaptive_avg_pool{n}d": f"AdaptiveAvgPool{n}d" for n in (1, 2, 3)},
+    **{f"adaptive_max_pool{n}d": f"AdaptiveMaxPool{n}d" for n in (1, 2, 3)},
 }
+_OF_RANK = {
+    "ceil_max_pool": "MaxPool",
+    "max_pool_with_indices": "MaxPool",
+    "max_unpool": "MaxUnpool",
+    "lp_pool": "LPPool",
+}
+"""Functions whose first argument is the number of dimensions."""
+_PADDING = {"circular": "Circular", "reflect": "Reflection", "replicate": "Replication"}
 
 
 def class_name(module):
-    """What the class of a module is called in torch."""
+    """What the class of a module is called in torch; of anything else what it is called."""
     name = type(module).__name__
     if name == "Stateless":
         module = module.function
     elif isinstance(module, nnx.Module) or not callable(module):
         return _CLASSES.get(name, name.removeprefix("Padded"))
-    function = getattr(module, "func", module)
-    if getattr(function, "__name__", "") not in _FUNCTIONS:
+    name = _of_function(module)
+    if not name:
         raise TypeError(
             f"a layer that is a function has no class, and torch's is not known: {module}"
         )
-    return _FUNCTIONS[function.__name__]
+    return name
+
+
+def _of_function(layer):
+    function = getattr(layer, "func", layer)
+    args, given = getattr(layer, "args", ()), getattr(layer, "keywords", None) or {}
+    name = getattr(function, "__name__", "")
+    if name in _OF_RANK:
+        return f"{_OF_RANK[name]}{args[0]}d"
+    if name == "mean" and given.get("keepdims"):  # over all places
+        axis = given["axis"]
+        return f"AdaptiveAvgPool{len(axis) if isinstance(axis, tuple) else 1}d"
+    if name == "pad_sides":
+        filled = "Constant" if "value" in given else "Zero"
+        return f"{_PADDING.get(given.get('mode'), filled)}Pad{given['rank']}d"
+    if name == "softmax" and given.get("axis") == -3:
+        return "Softmax2d"
+    return _FUNCTIONS.get(name, "")
 
 
 def initialize(module, name, init, dtype=False):

@@ -6,6 +6,7 @@ import copy
 
 import jax.numpy as jnp
 from flax import nnx
+from jax import lax
 
 _TORCH_NAMES = {"kernel": "weight", "scale": "weight", "embedding": "weight"}
 _NO_CHILD = (type, nnx.Variable, nnx.Rngs, nnx.RngStream)
@@ -118,6 +119,22 @@ def deepcopy(value):
     """
     made = copy.deepcopy(value)
     _order_as(value, made, set())
+    return made
+
+
+def is_torchs(module):
+    """Whether the class of a module is one that stands for a layer of torch's, and none that a program derives."""
+    file = type(module).__module__
+    return file.startswith("flax.") or file.rpartition(".")[2] == __name__.rpartition(".")[2]
+
+
+def detached_copy(module):
+    """``copy.deepcopy`` of a module that is run: its parameters are new leaves, and the original gets no gradient."""
+    made = deepcopy(module)
+    if isinstance(made, nnx.Pytree):
+        for _, part in nnx.iter_graph(made):
+            if isinstance(part, nnx.Variable):
+                part.set_value(lax.stop_gradient(part.get_value()))
     return made
 
 

@@ -15,6 +15,7 @@ from migrator.convert.expand import make_tuple
 from migrator.convert.helpers import LAYER_CLASS
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.infer.python import class_of_object
 from rules import definitions
 from rules.definitions import module_file
 
@@ -66,6 +67,10 @@ def derived_test(rw: Rewriter, node: cst.Call) -> Any:
 
     if not _is_name(node.func, "issubclass") or len(node.args) != 2:
         return None
+    tested = class_of_object(node.args[0].value)
+    if tested is not None:  # ``issubclass(type(m), nn.Conv2d)``
+        args = [cst.Arg(tested), node.args[1]]
+        return rw.visit(syntax.with_args(cst.Call(cst.Name("isinstance")), args))
     wanted = public_classes(rw, node.args[1].value)
     nodes = [e.value for e in wanted.elements] if isinstance(wanted, cst.Tuple) else [wanted]
     names = [rw.ctx.facts.qualified_name(one) or "" for one in nodes]

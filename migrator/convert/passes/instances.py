@@ -11,6 +11,13 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.passes import targets
+from migrator.convert.passes.class_values import (
+    check_classes,
+    check_stateless,
+    holds_layers,
+    is_derived_elsewhere,
+    spelled_out,
+)
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.stateless_layers import asked_of_functions
 from migrator.infer import ClassInfo
@@ -34,10 +41,16 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
     if rw.ctx.facts.qualified_name(node.args[1].value) == "torch.nn.Identity":
         return _is_identity(rw, node)
     _check_module_test(rw, node)
-    if _is_chosen(rw, node.args[1].value) and _may_be_layer(rw.ctx.kind(node.args[0].value)):
+    written = _written_out(rw, node.args[1].value)
+    if (
+        written is node.args[1].value
+        and _is_chosen(rw, written)
+        and _may_be_layer(rw.ctx.kind(node.args[0].value))
+    ):
+        check_stateless(rw.ctx, node, written)
         helper = rw.ctx.helpers.need(module_file("rules.compat.factories"), "made_by")
         return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
-    classes = public_classes(rw, _written_out(rw, node.args[1].value))
+    classes = public_classes(rw, written)
     without_state = asked_of_functions(rw, node, classes)
     if without_state is not None:
         return without_state
@@ -52,6 +65,8 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
 
 def _is_chosen(rw: Rewriter, node: cst.BaseExpression) -> bool:
     """Whether what is asked for is a value of which nothing is known: a class of torch's, which may be a function here."""
+    if holds_layers(rw.ctx, node):
+        return True
     kind = rw.ctx.kind(node)
     if not isinstance(kind, k.Unknown) and kind != k.NAMELESS and not k.is_any_class(kind):
         return False
@@ -87,6 +102,8 @@ def exact_test(rw: Rewriter, node: cst.Comparison) -> Any:
     Raises:
       Failure: what is asked for is not written there.
     """
+    given = node
+    node = spelled_out(rw.ctx, node)
     only = node.comparisons[0]
     written = _written_out(rw, only.comparator)
     if written is not only.comparator:
@@ -95,7 +112,8 @@ def exact_test(rw: Rewriter, node: cst.Comparison) -> Any:
     asked = exact_class_test(node)
     if asked is None:
         if class_of_object(node.left) is not None:
-            _check_table(rw, node, node.comparisons[0].comparator)
+            _check_table(rw, given, node.comparisons[0].comparator)
+        check_classes(rw.ctx, given)
         return None
     tested, classes, positive = asked
     names = [rw.ctx.facts.qualified_name(c) or "" for c in classes]
@@ -104,17 +122,24 @@ def exact_test(rw: Rewriter, node: cst.Comparison) -> Any:
         return _is_tensor(rw, node, tested, [*zip(names, classes, strict=True)])
     if not any(definitions.layers(name) for name in names):
         for one in classes:
-            _check_table(rw, node, one)
+            _check_table(rw, given, one)
+        check_classes(rw.ctx, given)
         return None
     if "torch.nn.Linear" in names and _has_attention(rw):
         raise Failure(
-            node,
+            given,
             "API011",
             "the output projection of torch's attention is a linear layer of another class",
             "decide by a flag instead",
         )
     wanted = classes[0] if len(classes) == 1 else make_tuple(list(classes))
     test = _isinstance(rw, tested, wanted)
+    if is_derived_elsewhere(rw.ctx, names, _deriving(rw, set(names))):
+        made = rw.ctx.helpers.need(module_file("rules.compat.named"), "is_torchs")
+        exact = syntax.with_args(cst.Call(cst.Name(made)), [cst.Arg(rw.visit(tested))])
+        both = cst.BooleanOperation(test, cst.And(), exact)
+        test = syntax.changed(both, lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+        return test if positive else cst.UnaryOperation(cst.Not(), test)
     others = [cst.Name(info.name.rpartition(".")[2]) for info in _deriving(rw, set(names))]
     if others:
         other = others[0] if len(others) == 1 else make_tuple(others)
@@ -214,7 +239,7 @@ def class_as_key(rw: Rewriter, node: cst.Call | cst.Subscript) -> Any:
 def _check_table(rw: Rewriter, node: cst.BaseExpression, table: cst.BaseExpression) -> None:
     """A class that is looked for in a container of torch's classes that is written elsewhere."""
     wanted = _last(table) if isinstance(table, (cst.Name, cst.Attribute)) else ""
-    for names, value in _bound(rw):
+    for names, value in [([""], table)] if isinstance(table, cst.Dict) else _bound(rw):
         if wanted and wanted not in names:
             continue
         if isinstance(value, cst.Call) and len(value.args) == 1:  # frozenset([nn.Linear])
@@ -253,7 +278,8 @@ def _last(node: cst.BaseExpression) -> str:
 
 def _is_identity(rw: Rewriter, node: cst.Call) -> cst.Call:
     """``isinstance(m, nn.Identity)``: all of these are one function in the output, but for classes that derive from it."""
-    if any(info.torch_base == "torch.nn.Identity" for info in rw.ctx.facts.classes.values()):
+    derived = [i for i in rw.ctx.facts.classes.values() if i.torch_base == "torch.nn.Identity"]
+    if derived or is_derived_elsewhere(rw.ctx, ["torch.nn.Identity"], []):
         raise Failure(
             node,
             "API011",

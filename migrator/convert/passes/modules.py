@@ -339,20 +339,6 @@ def _initialised(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     return syntax.add_keyword(made, "rngs", ctx.rngs(node))
 
 
-@converts(cst.Call, called=("copy.deepcopy",))
-def copied(rw: Rewriter, node: cst.Call) -> Any:
-    """``copy.deepcopy(net)`` in a program that walks over parts of modules, whose order Flax's copy has not got."""
-    if rw.ctx.facts.callee(node) != "copy.deepcopy" or len(node.args) != 1:
-        return None
-    kind, text = rw.ctx.kind(node.args[0].value), rw.ctx.source.text
-    if not isinstance(kind, (k.Module, k.Unknown, k.Sequence)):
-        return None
-    if not rw.ctx.traverses and not any(word in text for word in ("parameters(", "children(")):
-        return None
-    name = rw.ctx.helpers.need(module_file("rules.compat.named"), "deepcopy")
-    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.args[0].value))])
-
-
 @converts(cst.Subscript)
 def item_of_object(rw: Rewriter, node: cst.Subscript) -> Any:
     """``ACTIVATIONS[name]`` where the class of the table builds a layer: brackets cannot hand on ``rngs``."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
-from migrator.convert.exact import is_exact
 from migrator.convert.passes import targets
 from migrator.convert.passes.unregistered import made_by_heirs
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
-from rules.torch_names import has
 
 
 @converts(cst.Attribute, named=("weight",))
@@ -88,13 +85,39 @@ def _reads(ctx: Context, node: cst.BaseExpression) -> bool:
         target = parent.targets[0].target
         if isinstance(target, cst.Subscript):
             return True  # into another tensor
-        names = ctx.facts.tree.within(ctx.frame.info.node.body, cst.Name) if ctx.frame else ()
-        return isinstance(target, cst.Name) and all(
-            _reads(ctx, one) for one in names if one.value == target.value and one is not target
-        )
+        return isinstance(target, cst.Name) and _is_only_read(ctx, target)
     if isinstance(parent, cst.Return):
         return not ctx.in_init
-    return isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation))
+    if isinstance(parent, cst.Element):
+        return _is_read_in(ctx, node, above)
+    if isinstance(parent, cst.IfExp) and parent.test is not node:
+        return _reads(ctx, parent)
+    if isinstance(parent, cst.Comparison):
+        return not _is_asked_for_none(parent)
+    return isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation, cst.ComparisonTarget))
+
+
+def _is_read_in(ctx: Context, node: cst.BaseExpression, display: cst.CSTNode | None) -> bool:
+    """``torch.cat([m.weight, m.bias])``, ``w, b = m.weight, m.bias`` whose names are read only."""
+    if not isinstance(display, (cst.List, cst.Tuple)):
+        return False
+    parent = ctx.facts.tree.around(display)[-1]
+    if not isinstance(parent, cst.Assign):
+        return _reads(ctx, display)
+    target = parent.targets[0].target
+    if len(parent.targets) > 1 or not isinstance(target, (cst.Tuple, cst.List)):
+        return False
+    pairs = zip(target.elements, display.elements, strict=False)
+    found = [one.value for one, given in pairs if given.value is node]
+    return len(target.elements) == len(display.elements) and all(
+        isinstance(one, cst.Name) and _is_only_read(ctx, one) for one in found
+    )
+
+
+def _is_only_read(ctx: Context, name: cst.Name) -> bool:
+    """Whether a function reads what a local name holds, wherever else the name stands."""
+    names = ctx.facts.tree.within(ctx.frame.info.node.body, cst.Name) if ctx.frame else ()
+    return all(_reads(ctx, one) for one in names if one.value == name.value and one is not name)
 
 
 _MAKING = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"})
@@ -133,7 +156,11 @@ def data_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
         if not is_of_argument(ctx, weight) or not _reads(ctx, node):
             return None
     made = rw.visit(held)
-    return made if isinstance(made, cst.Call) else targets.dereferenced(made)
+    value = made if isinstance(made, cst.Call) else targets.dereferenced(made)
+    if ctx.in_init or not _reads(ctx, node):
+        return value
+    ctx.helpers.use("lax")
+    return syntax.with_args(cst.Call(syntax.parse("lax.stop_gradient")), [cst.Arg(value)])
 
 
 _WALKING = frozenset("apply modules named_modules children named_children".split())
@@ -165,32 +192,3 @@ def _is_asked_for_its_shape(rw: Rewriter, node: cst.Attribute) -> bool:
         return False
     parent = rw.ctx.facts.tree.around(node)[-1]
     return isinstance(parent, cst.Attribute) and parent.attr.value in ("shape", "dtype")
-
-
-_OTHERWISE = re.compile(
-    r"""["'](?:Embeddi\w*|Module(?:List|Dict)|Sequential|LayerNorm|RMSNorm|Conv[123]d|Identity|Flatten|"""
-    r"""[RSPGC]?R?e?(?:LU|ELU)6?|LeakyReLU|SiLU|Mish|Tanh|Sigmoid|Soft\w+|Hard\w+|LogS\w+|Tanhshrink)["']"""
-)
-"""A text that may be the name of a class of torch, which may be called otherwise in the output."""
-
-
-@converts(cst.Attribute, named=("__name__",))
-def name_of_class(rw: Rewriter, node: cst.Attribute) -> Any:
-    """``m.__class__.__name__ == "Embedding"``, ``type(m).__name__``: Flax calls that class Embed."""
-    ctx, held = rw.ctx, node.value
-    if node.attr.value != "__name__":
-        return None
-    if isinstance(held, cst.Attribute) and held.attr.value == "__class__":
-        layer = held.value
-    elif isinstance(held, cst.Call) and len(held.args) == 1 and syntax.code(held.func) == "type":
-        layer = held.args[0].value
-    else:
-        return None
-    kind = ctx.kind(layer)
-    torchs = isinstance(kind, k.Module) and bool(has(kind.cls.partition("|")[0], "forward"))
-    if torchs and is_exact(ctx, layer):
-        return cst.SimpleString(f'"{kind.cls.rpartition(".")[2]}"')  # type: ignore[attr-defined]
-    if not (torchs or k.is_any_module(kind)) or not _OTHERWISE.search(ctx.source.text):
-        return None
-    helper = ctx.helpers.need(module_file("rules.compat.initialize"), "class_name")
-    return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(layer))])

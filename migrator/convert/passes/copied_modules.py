@@ -1,0 +1,62 @@
+"""``copy.deepcopy(net)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.context import Context
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from rules.definitions import module_file
+
+
+@converts(cst.Call, called=("copy.deepcopy",))
+def copied(rw: Rewriter, node: cst.Call) -> Any:
+    """A copy that a function runs itself, or one in a program that walks over parts of modules.
+
+    What torch computes with a copy leaves the original no gradient, and Flax's copy has not got the order of the parts.
+    """
+    ctx = rw.ctx
+    if ctx.facts.callee(node) != "copy.deepcopy" or len(node.args) != 1:
+        return None
+    kind, text = ctx.kind(node.args[0].value), ctx.source.text
+    if not isinstance(kind, (k.Module, k.Unknown, k.Sequence)):
+        return None
+    if not ctx.in_init and _is_run(ctx, node):
+        helper = "detached_copy"
+    elif ctx.traverses or any(word in text for word in ("parameters(", "children(")):
+        helper = "deepcopy"
+    else:
+        return None
+    name = ctx.helpers.need(module_file("rules.compat.named"), helper)
+    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.args[0].value))])
+
+
+def _is_run(ctx: Context, node: cst.Call) -> bool:
+    """``copy.deepcopy(m)(x)``, or a function gives the copy a name and calls that, an item or a method of it."""
+    if ctx.frame is None or not ctx.facts.tree.has(node):
+        return False
+    above, parent = [None, *ctx.facts.tree.around(node)][-2:]
+    if isinstance(parent, cst.Call):
+        return parent.func is node
+    if isinstance(parent, cst.Attribute):
+        return isinstance(above, cst.Call) and above.func is parent
+    if not isinstance(parent, (cst.Assign, cst.AnnAssign, cst.NamedExpr)):
+        return False
+    targets = (
+        [t.target for t in parent.targets] if isinstance(parent, cst.Assign) else [parent.target]
+    )
+    names = {one.value for one in targets if isinstance(one, cst.Name)}
+    return any(
+        isinstance(root := _root(call.func), cst.Name) and root.value in names
+        for call in ctx.facts.tree.within(ctx.frame.info.node, cst.Call)
+    )
+
+
+def _root(node: cst.BaseExpression) -> cst.BaseExpression:
+    while isinstance(node, (cst.Attribute, cst.Subscript)):
+        node = node.value
+    return node

@@ -1,0 +1,49 @@
+"""``hasattr(m, "inplace")``, ``getattr(m, "p", 0)`` of something unknown: what layers of torch have, and Flax's have not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import libcst as cst
+
+from migrator.convert.context import Failure
+from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import kinds as k
+from migrator.source import dotted
+
+_LOST = frozenset(
+    "forward reset_parameters inplace p negative_slope kernel_size stride padding dilation reduction padding_idx "
+    "num_embeddings embedding_dim normalized_shape scale_factor output_size elementwise_affine affine".split()
+)
+_SETTINGS = re.compile(r"(?i)arg|cfg|conf|opt|param|setting|spec|meta")
+"""What names of settings hold."""
+
+
+@converts(cst.Call, called=("builtins.hasattr", "builtins.getattr"))
+def asked_for_lost(rw: Rewriter, node: cst.Call) -> Any:
+    """A question whose answer would be another one in silence.
+
+    Raises:
+      Failure: it may be asked of a layer of torch's that is a function in the output, or has not got that.
+    """
+    ctx = rw.ctx
+    asks = ctx.facts.callee(node)
+    if asks not in ("builtins.hasattr", "builtins.getattr") or ctx.frame is None:
+        return
+    if len(node.args) != (2 if asks == "builtins.hasattr" else 3):
+        return
+    owner, name = node.args[0].value, node.args[1].value
+    if not isinstance(name, cst.SimpleString) or name.evaluated_value not in _LOST:
+        return
+    kind = ctx.kind(owner)
+    if not isinstance(kind, k.Unknown) and not k.is_unknown_module(kind):
+        return
+    if _SETTINGS.search(dotted(owner) or ""):
+        return
+    raise Failure(
+        node,
+        "API011",
+        f"layers of torch have `{name.evaluated_value}`, and what they become may not: the answer would change",
+        "ask for the classes that are meant by isinstance",
+    )
