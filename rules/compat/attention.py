@@ -33,7 +33,8 @@ class MultiheadAttention(nnx.Module):
     ):
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
-        self.dropout = nnx.Dropout(dropout, rngs=rngs)
+        self.dropout = dropout
+        self._dropping = nnx.Dropout(dropout, rngs=rngs)
         uniform = nnx.initializers.xavier_uniform(in_axis=1, out_axis=0)
         normal = nnx.initializers.normal(embed_dim**-0.5)
         sizes = {"q": embed_dim, "k": kdim or embed_dim, "v": vdim or embed_dim}
@@ -89,7 +90,7 @@ class MultiheadAttention(nnx.Module):
             scores = mask_scores(scores, key_padding_mask[:, None, None, :])
         # A row that may attend nowhere gives NaN with need_weights and 0 without, as in torch.
         weights = jax.nn.softmax(scores, where=None if need_weights else scores > -jnp.inf)
-        weights = self.dropout(weights)
+        weights = self._dropping(weights)
         output = jnp.einsum("nhls,nshd->nlhd", weights, v).reshape(query.shape)
         output = self.out_proj(output)
         if not self.batch_first:

@@ -46,8 +46,8 @@ def named_layers(module):
     for name, value in vars(module).items() if isinstance(module, nnx.Pytree) else ():
         if name.startswith("_pytree__") or isinstance(value, _NO_CHILD):
             continue
-        if type(value).__name__ == "Unregistered":
-            continue  # its modules are children under other names
+        if type(value).__name__ == "Unregistered" or name == "_dropping":
+            continue  # its modules are children under other names; torch's attention has no child that drops out
         if isinstance(value, nnx.Pytree) or callable(value):
             yield name, value
 

@@ -71,7 +71,8 @@ class RNNBase(nnx.Module):
     ):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.batch_first, self.bidirectional, self.proj_size = batch_first, bidirectional, proj_size
-        self.dropout = nnx.Dropout(dropout, rngs=rngs)
+        self.bias, self.dropout = bias, dropout
+        self._dropping = nnx.Dropout(dropout, rngs=rngs)
         out_size, bound, rows = (
             proj_size or hidden_size,
             hidden_size**-0.5,
@@ -109,7 +110,7 @@ class RNNBase(nnx.Module):
         valid = None if lengths is None else (jnp.arange(len(x))[:, None] < lengths)[..., None]
         finals = []
         for layer in range(self.num_layers):
-            x = self.dropout(x) if layer else x
+            x = self._dropping(x) if layer else x
             outputs = []
             for suffix in self.suffixes(layer):
                 start = tuple(h[len(finals)] for h in state)
@@ -190,7 +191,7 @@ class RNNCellBase(nnx.Module):
     step = staticmethod(rnn_step)
 
     def __init__(self, input_size, hidden_size, bias=True, dtype=None, *, rngs: nnx.Rngs):
-        self.input_size, self.hidden_size = input_size, hidden_size
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows, bound = self.gates * hidden_size, hidden_size**-0.5
 
         def parameter(*shape):

@@ -87,7 +87,8 @@ class RNNBase(nnx.Module):
     ):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.batch_first, self.bidirectional, self.proj_size = batch_first, bidirectional, 0
-        self.dropout = nnx.Dropout(dropout, rngs=rngs)
+        self.bias, self.dropout = True, dropout
+        self._dropping = nnx.Dropout(dropout, rngs=rngs)
         out_size, bound, rows = hidden_size, hidden_size**-0.5, self.gates * hidden_size
         for layer in range(num_layers):
             in_size = out_size * (1 + bidirectional) if layer else input_size
@@ -120,7 +121,7 @@ class RNNBase(nnx.Module):
         valid = None if lengths is None else (jnp.arange(len(x))[:, None] < lengths)[..., None]
         finals = []
         for layer in range(self.num_layers):
-            x = self.dropout(x) if layer else x
+            x = self._dropping(x) if layer else x
             outputs = []
             for suffix in self.suffixes(layer):
                 start = tuple(h[len(finals)] for h in state)

@@ -169,3 +169,19 @@ def dispatched(rw: Rewriter, node: cst.Call | cst.Decorator) -> None:
         if definitions.layers(rw.ctx.facts.qualified_name(arg.value) or ""):
             what = "functions are registered for a layer of torch's, which has another class in the output"
             raise Failure(node, "API011", what, "write isinstance tests, one for each class")
+
+
+@converts(cst.Attribute, named=("__module__",))
+def file_of_class(rw: Rewriter, node: cst.Attribute) -> None:
+    """``m.__module__.startswith("torch")``.
+
+    Raises:
+      Failure: it is asked of what may be a layer of torch's, whose class stands elsewhere in the output.
+    """
+    if node.attr.value != "__module__" or "torch" not in "".join(_TEXT.findall(rw.ctx.source.text)):
+        return
+    held = class_of_object(node.value)
+    kind = rw.ctx.kind(held if held is not None else node.value)
+    if _may_be_module(kind) and _decides(rw.ctx, node):
+        what = "it is asked where a class is defined, and layers of torch have other classes in the output"
+        raise Failure(node, "API011", what, "write isinstance tests, one for each class")

@@ -71,7 +71,9 @@ def check_classes(ctx: Context, node: cst.Comparison) -> None:
       Failure: the comparison would have another answer, as the output has other classes.
     """
     sides = [node.left, *(one.comparator for one in node.comparisons)]
-    if not any(_names_layers(ctx, side) or _is_class_of_layer(ctx, side) for side in sides):
+    both = all(class_of_object(side) is not None for side in sides)
+    of_layer = both and any(_is_class_of_layer(ctx, side) for side in sides)
+    if not of_layer and not any(_names_layers(ctx, side) for side in sides):
         return
     if any(_asks_for_class(ctx, side) for side in sides):
         raise Failure(
@@ -99,7 +101,7 @@ def _is_class_of_layer(ctx: Context, node: cst.BaseExpression) -> bool:
     """``type(self.act)`` of a layer of torch's that is known."""
     held = class_of_object(node)
     kind = ctx.kind(held) if held is not None else k.UNKNOWN
-    return isinstance(kind, k.Module) and bool(definitions.layers(kind.cls.partition("|")[0]))
+    return isinstance(kind, k.Module) and kind.cls.startswith("torch.nn.")
 
 
 def _asks_for_class(ctx: Context, node: cst.BaseExpression) -> bool:
@@ -132,7 +134,7 @@ def check_of_object(ctx: Context, node: cst.CSTNode, classes: cst.BaseExpression
     """
     held = class_of_object(classes)
     kind = ctx.kind(held) if held is not None else k.UNKNOWN
-    if isinstance(kind, k.Module) and definitions.layers(kind.cls.partition("|")[0]):
+    if isinstance(kind, k.Module) and kind.cls.startswith("torch.nn."):
         what = "the class of one layer is asked of another, and torch's layers have other classes in the output"
         raise Failure(node, "API011", what, "name the class that is meant")
 
@@ -144,7 +146,8 @@ def check_stateless(ctx: Context, node: cst.CSTNode, classes: cst.BaseExpression
       Failure: it goes over such classes.
     """
     wanted = (dotted(_held(classes)) or "").rpartition(".")[2]
-    for value in _values(ctx, wanted, 3) if wanted else ():
+    values = [*_values(ctx, wanted, 3), *_handed(ctx, wanted)] if wanted else []
+    for value in values:
         for one in _inside(value):
             name = ctx.facts.qualified_name(one) or ""
             if _is_layer(ctx, one) and all(
@@ -152,6 +155,16 @@ def check_stateless(ctx: Context, node: cst.CSTNode, classes: cst.BaseExpression
             ):
                 what = f"{name} is a plain function in the output, which isinstance cannot tell"
                 raise Failure(node, "API011", what, "write isinstance tests, one for each class")
+
+
+def _handed(ctx: Context, name: str) -> Iterator[cst.BaseExpression]:
+    """What calls of the file hand to the function that takes an argument of this name."""
+    info = ctx.frame.info if ctx.frame is not None else None
+    if info is None or name not in info.params:
+        return
+    for call in ctx.source.index.of_type(cst.Call):
+        if (dotted(call.func) or "").rpartition(".")[2] == info.short:
+            yield from (arg.value for arg in call.args)
 
 
 def _held(node: cst.BaseExpression) -> cst.BaseExpression:

@@ -12,7 +12,9 @@ from migrator.convert.context import Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.passes import targets
 from migrator.convert.passes.class_values import (
+    as_tuple,
     check_classes,
+    check_of_object,
     check_stateless,
     holds_layers,
     is_derived_elsewhere,
@@ -41,7 +43,8 @@ def instance_test(rw: Rewriter, node: cst.Call) -> Any:
     if rw.ctx.facts.qualified_name(node.args[1].value) == "torch.nn.Identity":
         return _is_identity(rw, node)
     _check_module_test(rw, node)
-    written = _written_out(rw, node.args[1].value)
+    written = _written_out(rw, as_tuple(rw.ctx, node.args[1].value))
+    check_of_object(rw.ctx, node, written)
     if (
         written is node.args[1].value
         and _is_chosen(rw, written)
