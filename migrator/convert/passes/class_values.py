@@ -145,8 +145,11 @@ def check_stateless(ctx: Context, node: cst.CSTNode, classes: cst.BaseExpression
     Raises:
       Failure: it goes over such classes.
     """
-    wanted = (dotted(_held(classes)) or "").rpartition(".")[2]
-    values = [*_values(ctx, wanted, 3), *_handed(ctx, wanted)] if wanted else []
+    values: list[cst.BaseExpression] = []
+    for part in _inside(classes):
+        values.append(part)
+        if wanted := (dotted(part) or "").rpartition(".")[2]:
+            values += [*_values(ctx, wanted, 3), *_handed(ctx, wanted)]
     for value in values:
         for one in _inside(value):
             name = ctx.facts.qualified_name(one) or ""
@@ -167,11 +170,6 @@ def _handed(ctx: Context, name: str) -> Iterator[cst.BaseExpression]:
             yield from (arg.value for arg in call.args)
 
 
-def _held(node: cst.BaseExpression) -> cst.BaseExpression:
-    """``KINDS`` of ``tuple(KINDS)``."""
-    return node.args[0].value if isinstance(node, cst.Call) and len(node.args) == 1 else node
-
-
 def is_derived_elsewhere(ctx: Context, names: Iterable[str], here: Collection[ClassInfo]) -> bool:
     """Whether another file of the project derives a class from one of these layers, which this file may be handed."""
     if ctx.facts.linked is None:
@@ -184,7 +182,10 @@ def is_derived_elsewhere(ctx: Context, names: Iterable[str], here: Collection[Cl
 def holds_layers(ctx: Context, node: cst.BaseExpression) -> bool:
     """Whether a name, an attribute or ``tuple(KINDS)`` holds classes of torch's layers that the file has put there."""
     if isinstance(node, cst.Call):
-        return len(node.args) == 1 and holds_layers(ctx, _held(node))
+        parts = [*_inside(node)]
+        return not any(part is node for part in parts) and any(
+            _is_layer(ctx, part) or holds_layers(ctx, part) for part in parts
+        )
     if not isinstance(node, (cst.Name, cst.Attribute)) or _is_layer(ctx, node):
         return False
     kind = ctx.kind(node)
