@@ -374,11 +374,15 @@ def helper_call(
     unread = _unread(rule)
     made: list[cst.Arg] = []
     positional = [p.name for p in rule.params if p.mode == "positional"]
+    several = next((p.name for p in rule.params if p.mode == "*"), None)
     for i, item in enumerate(args):
         if item.keyword in ("*", "**"):
             made.append(cst.Arg(item.updated).with_changes(star=item.keyword))
             continue
         keyword = item.keyword
+        if keyword is not None and keyword == several:  # ``size=shape``, which stands for all of ``*size``
+            made.insert(0, syntax.arg(item.updated))
+            continue
         if keyword is not None:
             keyword = spelled(keyword, rule.by_name)
         if keyword in unread:

@@ -250,10 +250,12 @@ def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
             if maker and type(node.func.value) is cst.Name and node.func.value.value in _NUMPY:
                 for item in node.args[:1]:
                     note(item.value, "numpy")
-            if maker in _SIZED and (len(node.args) > 1 or maker in _LAYERS):
-                for item in node.args:
-                    if item.keyword is None and not item.star:
-                        note(item.value, "int")
+            if maker in _SIZED:
+                by_place = [item for item in node.args if item.keyword is None]
+                if len(by_place) > 1 or maker in _LAYERS:  # a single one may be the whole shape
+                    for item in by_place:
+                        if not item.star:
+                            note(item.value, "int")
             if _name_of(node.func) == "from_numpy":
                 for item in node.args[:1]:
                     note(item.value, "ndarray")  # it takes nothing else
