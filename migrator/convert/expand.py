@@ -380,7 +380,9 @@ def helper_call(
             made.append(cst.Arg(item.updated).with_changes(star=item.keyword))
             continue
         keyword = item.keyword
-        if keyword is not None and keyword == several:  # ``size=shape``, which stands for all of ``*size``
+        if (
+            keyword is not None and keyword == several
+        ):  # ``size=shape``, which stands for all of ``*size``
             made.insert(0, syntax.arg(item.updated))
             continue
         if keyword is not None:

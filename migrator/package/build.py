@@ -26,7 +26,7 @@ class Setting:
     """What all components of a run share; it is sent to every worker once.
 
     Attributes:
-      scans, packages: as for ``Table``.
+      scans, packages, aliases: as for ``Table``.
       helpers: module → the module it imports helpers from.
       renamed: top-level packages with another name in the output.
       command: "convert" or "analyze".
@@ -39,6 +39,7 @@ class Setting:
 
     scans: dict[str, Scan]
     packages: frozenset[str]
+    aliases: dict[str, str]
     helpers: dict[str, str]
     renamed: frozenset[str]
     command: str
@@ -128,7 +129,7 @@ class Builder:
         load()
         self.setting = setting
         self.store = Store(Path(setting.store), shared)
-        self.table = Table(setting.scans, setting.packages)
+        self.table = Table(setting.scans, setting.packages, setting.aliases)
         self.handed_on = self.table.handed_on()
         self.read = read_elsewhere(self.table)
 

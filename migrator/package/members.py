@@ -59,6 +59,21 @@ def members(files: Iterable[tuple[Path, Path]]) -> list[Member]:
     return found
 
 
+def other_names(every: Iterable[Member]) -> dict[str, str]:
+    """Further names of modules: ``src.net`` of the package ``net`` in a folder ``src`` without ``__init__.py``.
+
+    Python finds it by either name, as its path holds the folder or what is in it.
+    """
+    found = {}
+    taken = {member.module for member in every}
+    for member in every:
+        parts = [*member.name.parent.parts, *([] if member.package else [member.name.stem])]
+        dotted = ".".join(parts)
+        if dotted.endswith(f".{member.module}") and dotted not in taken:
+            found[dotted] = member.module
+    return found
+
+
 def _module(path: Path, name: Path) -> tuple[list[str], str]:
     """The parts of a file's dotted name, and the name of the outermost package below the named directory."""
     folder = path.resolve().parent
@@ -143,8 +158,21 @@ def helper_plan(every: Sequence[Member], table: Table) -> HelperPlan:
         plan.places[dotted] = folder / f"{name}.py"
         for member in group:
             plan.users[member.module] = dotted
-            plan.source[member.module] = _import(member, home, name)
+            plan.source[member.module] = _import(member, _called(member, home, table), name)
     return plan
+
+
+def _called(member: Member, home: str, table: Table) -> str:
+    """A package as a loose file calls it, which may find it in a folder around it: ``src.net``."""
+    if member.top or not home:
+        return home
+    names = {one.module for _, one in table.scans[member.module].imports() if not one.level}
+    names |= {one.module for one in table.scans[member.module].stars if not one.level}
+    for name in sorted(names & table.aliases.keys()):
+        prefix = name.removesuffix(table.aliases[name])
+        if f"{prefix}{home}" in table.aliases:
+            return f"{prefix}{home}"
+    return home
 
 
 def _import(member: Member, home: str, name: str) -> str:

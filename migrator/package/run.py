@@ -30,7 +30,7 @@ from migrator.package.build import (
     start,
     work,
 )
-from migrator.package.members import HelperPlan, Member, helper_plan
+from migrator.package.members import HelperPlan, Member, helper_plan, other_names
 from migrator.package.scan import Scan, scan
 from migrator.package.table import Table
 from migrator.source import SourceError
@@ -87,7 +87,7 @@ def read_project(
         cached.mkdir(parents=True, exist_ok=True)
         write_json(cached / "outlines.json", {"tool": tool_digest(), "scans": outlines})
     packages = frozenset(member.module for member in every if member.package)
-    table = Table(scans, packages)
+    table = Table(scans, packages, other_names(every))
     return Project(every, texts, table, helper_plan(every, table), keys, unread)
 
 
@@ -131,6 +131,7 @@ def outcomes(
         setting = Setting(
             dict(project.table.scans),
             project.table.packages,
+            project.table.aliases,
             project.plan.source if command == "convert" else {},
             renamed,
             command,

@@ -52,11 +52,11 @@ class Table:
     def _folders(self) -> frozenset[str]:
         """Prefixes of module names that are no files themselves: namespace packages."""
         found = set()
-        for module in self.scans:
+        for module in (*self.scans, *self.aliases):
             while "." in module:
                 module = module.rpartition(".")[0]
                 found.add(module)
-        return frozenset(found - set(self.scans))
+        return frozenset(found - set(self.scans) - set(self.aliases))
 
     def absolute(self, importer: str, module: str, level: int) -> str | None:
         """The dotted name a ``from`` clause means; None when the dots lead out of all packages."""
@@ -71,8 +71,9 @@ class Table:
 
     def _near(self, importer: str, module: str) -> str:
         """An absolute import; a script finds the files beside it first."""
-        if module in self.aliases:
-            return self.aliases[module]
+        known = self._known(module)
+        if known != module:
+            return known
         parent = importer.rpartition(".")[0]
         if parent and parent not in self.scans:
             beside = f"{parent}.{module}"
@@ -86,7 +87,19 @@ class Table:
 
     def own_root(self, name: str) -> bool:
         """Whether a dotted name starts with a top-level name of the project."""
-        return name.partition(".")[0] in self._tops
+        return self._known(name).partition(".")[0] in self._tops
+
+    def _known(self, name: str) -> str:
+        """``net.m.M`` for ``src.net.m.M``."""
+        if self.aliases and name not in self.scans:
+            rest = ""
+            head = name
+            while head:
+                if head in self.aliases:
+                    return self.aliases[head] + rest
+                head, _, last = head.rpartition(".")
+                rest = f".{last}{rest}"
+        return name
 
     @cached_property
     def _tops(self) -> frozenset[str]:
@@ -105,6 +118,7 @@ class Table:
 
     def module(self, name: str) -> Symbol | None:
         """What a dotted name stands for."""
+        name = self._known(name)
         if self.is_module(name):
             return Symbol("module", name)
         parent, _, last = name.rpartition(".")
@@ -124,6 +138,8 @@ class Table:
 
     def resolve(self, module: str, name: str) -> Symbol | None:
         """What ``module.name`` is, through re-exports and stars; None when the module has no such name."""
+        if f"{module}.{name}" in self.aliases:
+            return Symbol("module", self.aliases[f"{module}.{name}"])
         if not self.is_module(module):
             return None if self.own_root(module) else Symbol("outside", f"{module}.{name}")
         key = (module, name)

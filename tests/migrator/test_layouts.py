@@ -1,0 +1,46 @@
+"""How people lay out their files: folders without ``__init__.py``, files beside those that are named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from migrator.project import convert_path
+from tests.migrator.test_packages import blocking
+
+
+def test_a_package_in_a_folder_that_its_users_name(tmp_path: Path) -> None:
+    """``src.net`` where ``src`` has no ``__init__.py``: Python finds it from the folder around."""
+    body = "import torch\nfrom torch import nn\n\n\n"
+    layer = "class Part(nn.Module):\n    def __init__(self, d):\n        super().__init__()\n"
+    layer += "        self.e = nn.Embedding(4, d, padding_idx=0)\n\n    def forward(self, x):\n"
+    layer += "        return x + self.e(torch.tensor([1]))\n"
+    net = "from src.net.sub.parts import Part\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+    net += "        super().__init__()\n        self.fc = nn.Linear(4, 4)\n        self.part = Part(4)\n\n"
+    net += "    def forward(self, x):\n        return self.part(self.fc(x))\n"
+    run = "import src.net.m as m\nimport src.net.sub.parts\nfrom src.net import sub\nfrom src import net\n"
+    run += "import torch\nfrom torch import nn\nfrom src.net.m import Net\n\n\ndef build():\n"
+    run += "    table = nn.Embedding(4, 4, padding_idx=0)\n    return [m.Net(), Net(), src.net.sub.parts.Part(4), "
+    run += "sub.parts.Part(4), net.m.Net(), table]\n"
+    files = {
+        "src/net/__init__.py": "",
+        "src/net/sub/__init__.py": "",
+        "src/net/m.py": body + net,
+        "src/net/sub/parts.py": body + layer,
+        "run.py": run,
+    }
+    for name, text in files.items():
+        path = tmp_path / "here" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    found = convert_path([tmp_path / "here"], tmp_path / "out")
+    assert not blocking(found)
+    command = (
+        "import jax.numpy as jnp, run\nfrom flax import nnx\nmade = run.build(rngs=nnx.Rngs(0))\n"
+    )
+    command += "print([m(jnp.zeros((1, 4))).shape for m in made[:5]])"
+    done = subprocess.run(
+        [sys.executable, "-c", command], cwd=tmp_path / "out", capture_output=True, text=True
+    )
+    assert done.stdout.strip() == str([(1, 4)] * 5), done.stderr
