@@ -14,6 +14,7 @@ from migrator.convert.bindings import imported
 from migrator.convert.checkpoints import HANDLERS, callee, checkpoint_read
 from migrator.convert.expand import failure, is_strided
 from migrator.convert.inline import CallArg, NoConversion, expand
+from migrator.convert.neighbours import left_beside
 from migrator.convert.passes.running_statistics import updated_statistics
 from migrator.infer import Facts
 from migrator.infer import kinds as k
@@ -124,6 +125,11 @@ def unknown_names(source: Source, facts: Facts, taken: Collection[cst.CSTNode]) 
     load_flags()
     seen = set(taken)
     imports = imported(source.index)
+    attributes = source.index.of_type(cst.Attribute)
+    for node in source.index.of_type(cst.Import, cst.ImportFrom):
+        told = left_beside(facts, source.path, node, attributes)
+        if told is not None:
+            yield _found(node, "API004", *told)
     for found in _visit(source.tree, facts, seen):
         # a variable that holds a torch function was reported where it was given its value
         named = found.node.func if isinstance(found.node, cst.Call) else found.node

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from migrator.project import convert_path
+import pytest
+
+from migrator.project import analyze_paths, convert_path
 from tests.migrator.test_packages import blocking
 
 
@@ -44,3 +46,50 @@ def test_a_package_in_a_folder_that_its_users_name(tmp_path: Path) -> None:
         [sys.executable, "-c", command], cwd=tmp_path / "out", capture_output=True, text=True
     )
     assert done.stdout.strip() == str([(1, 4)] * 5), done.stderr
+
+
+PART = """import torch
+from torch import nn
+
+SIZE = 4
+
+
+class Net(nn.Module):
+    def __init__(self, d=SIZE):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+def build(d):
+    return Net(d)
+
+
+def size(n):
+    return n * SIZE
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("from part import Net\n\n\ndef make():\n    return Net(8)\n", "Net"),
+        ("from part import build, size\n\n\ndef make():\n    return build(size(1))\n", "build"),
+        ("import part\n\n\ndef make():\n    return part.build(8)\n", "build"),
+        ("from part import size, SIZE\n\n\ndef make():\n    return size(SIZE)\n", ""),
+        ("import part\n\n\ndef make():\n    return part.size(8)\n", ""),
+    ],
+)
+def test_a_file_beside_that_is_not_named(tmp_path: Path, text: str, named: str) -> None:
+    """What it makes of torch would be left as it is, and called as it was."""
+    (tmp_path / "part.py").write_text(PART, encoding="utf-8")
+    (tmp_path / "use.py").write_text(text, encoding="utf-8")
+    found = convert_path([tmp_path / "use.py"], tmp_path / "out")
+    assert [f.rule for f in found.findings if f.blocks] == (["API004"] if named else [])
+    assert all(named in f.message and "name part.py" in f.advice for f in found.findings)
+    _, told = analyze_paths([tmp_path / "use.py"])
+    assert [f.rule for f in told] == (["API004"] if named else [])
+    both = convert_path([tmp_path / "use.py", tmp_path / "part.py"], tmp_path / "both")
+    assert not blocking(both)

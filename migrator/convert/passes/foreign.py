@@ -8,13 +8,13 @@ something of it is called with a tensor.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import libcst as cst
 
 from migrator.assignments import cases
 from migrator.convert.context import Context, Failure
+from migrator.convert.neighbours import as_well
 from migrator.convert.passes.held import assigned
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
@@ -85,17 +85,8 @@ def foreign_call(rw: Rewriter, node: cst.Call) -> Any:
         node,
         "API004",
         f"{library} {what}, and it is not known here whether it is built on torch",
-        as_well(rw.ctx, library),
+        as_well(rw.ctx.source.path, library),
     )
-
-
-def as_well(ctx: Context, library: str) -> str:
-    """What to do about a library that is not converted: one that is a file or folder beside this one is named with it."""
-    beside = Path(ctx.source.path).parent / library.partition(".")[0]
-    for one in (beside.with_suffix(".py"), beside):
-        if one.exists():
-            return f"convert it as well: name {one.name} beside this file, or convert their folder"
-    return f"convert it as well (`--follow {library}`), or port what is used of it"
 
 
 def _asks_for_tensors(ctx: Context) -> bool:

@@ -13,7 +13,8 @@ import libcst as cst
 from migrator.assignments import cases
 from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context, Failure
-from migrator.convert.passes.foreign import as_well, library_of, outside
+from migrator.convert.neighbours import as_well
+from migrator.convert.passes.foreign import library_of, outside
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -35,7 +36,7 @@ def part_of_a_module(rw: Rewriter, node: cst.Call) -> Any:
                     value,
                     "API004",
                     f"{library} makes a part of a module, and it is not known here whether it is built on torch",
-                    as_well(rw.ctx, library),
+                    as_well(rw.ctx.source.path, library),
                 )
     return None
 

@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Failure
+from migrator.convert.neighbours import left_beside
 from migrator.convert.passes.package_names import package_names
 from migrator.convert.passes.parts_of_timm import from_timm
 from migrator.convert.rewriter import Rewriter, comment, converts
@@ -45,6 +46,7 @@ def plain_import(rw: Rewriter, node: cst.Import) -> Any:
             continue
         if not of_torch(module):
             kept.append(alias)
+    _check_neighbours(rw, node)
     if len(kept) == len(node.names):
         return node
     if not kept:
@@ -83,7 +85,16 @@ def from_import(rw: Rewriter, node: cst.ImportFrom) -> Any:
             raise _foreign(node, module)
         _left_out(rw, node, module)
         return []
+    _check_neighbours(rw, node)
     return node
+
+
+def _check_neighbours(rw: Rewriter, node: cst.Import | cst.ImportFrom) -> None:
+    """Raise a Failure for ``from model import Net`` of a file beside this one that is not converted with it."""
+    index, source = rw.ctx.source.index, rw.ctx.source
+    told = left_beside(rw.ctx.facts, source.path, node, index.of_type(cst.Attribute))
+    if told is not None:
+        raise Failure(node, "API004", *told)
 
 
 def _check_there(rw: Rewriter, node: cst.Import | cst.ImportFrom) -> None:
