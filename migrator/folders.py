@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from functools import cache
@@ -63,3 +64,36 @@ def imports_itself(folder: Path) -> tuple[str, ...]:
             ):
                 names.add((*above, folder.name))
     return min(names, key=len, default=())
+
+
+def imported_folders(named: list[Path]) -> dict[Path, str]:
+    """Of several paths those that keep their folder in the output, since a file among them imports by it: ``models/…``.
+
+    A folder is named itself, or files of it are; a package keeps its name in any case.
+    """
+    if len(named) < 2 or not all(one.exists() for one in named):
+        return {}
+    around = Path(os.path.commonpath([one.resolve().parent for one in named]))
+    folders = {
+        one: (one if one.is_dir() else one.parent).resolve().relative_to(around).as_posix()
+        for one in named
+    }
+    folders = {one: name for one, name in folders.items() if name != "."}
+    if not folders:
+        return {}
+    said: set[str] = set()
+    for one in named:
+        for file in sorted(one.rglob("*.py")) if one.is_dir() else [one]:
+            try:
+                text = file.read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                continue
+            said.update(_DOTTED.findall(text))
+    return {
+        one: name
+        for one, name in folders.items()
+        if any(f"{word}.".startswith(f"{name.replace('/', '.')}.") for word in said)
+    }
+
+
+_DOTTED = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)

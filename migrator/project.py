@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from migrator.errors import UserError
 from migrator.findings import Finding, ordered
-from migrator.folders import Resolved
+from migrator.folders import Resolved, imported_folders
 
 if TYPE_CHECKING:
     from migrator.infer.observed import Observed
@@ -134,7 +134,7 @@ def discover(
     """The Python files meant by files and directories, each once, in a fixed order.
 
     Hidden directories, caches, virtual environments, what ``convert`` wrote and what a .gitignore names are
-    left out. Of several paths a package keeps its name.
+    left out. Of several paths a package keeps its name, and so does a folder that a file imports by it.
 
     Args:
       include, exclude: patterns as in a .gitignore, for files of the directories.
@@ -147,12 +147,13 @@ def discover(
     found: dict[Path, File] = {}
     resolved = Resolved()
     named = [Path(path) for path in paths]
+    kept = imported_folders(named)
     for path in named:
         if path.is_dir():
             names = ((p, p.relative_to(path)) for p in _python_files(path, Ignored(path)))
             # the output takes the place of a directory, but not of a package beside something else
             package = len(named) > 1 and (path / "__init__.py").is_file()
-            base = Path(path.resolve().name if package else "")
+            base = Path(path.resolve().name if package else kept.get(path, ""))
             files = [File(p, base / name) for p, name in names if chosen(name, include, exclude)]
             if not files:
                 raise UserError(f"{path}: a directory with no Python file in it")
@@ -161,7 +162,7 @@ def discover(
         elif path.suffix == ".ipynb":
             raise UserError(f"{path}: a notebook; save its code as a .py file first")
         else:
-            files = [File(path, Path(path.name))]
+            files = [File(path, Path(kept.get(path, ""), path.name))]
         for file in files:
             found.setdefault(resolved(file.path), file)
     return list(found.values())

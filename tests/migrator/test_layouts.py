@@ -93,3 +93,25 @@ def test_a_file_beside_that_is_not_named(tmp_path: Path, text: str, named: str) 
     assert [f.rule for f in told] == (["API004"] if named else [])
     both = convert_path([tmp_path / "use.py", tmp_path / "part.py"], tmp_path / "both")
     assert not blocking(both)
+
+
+@pytest.mark.parametrize("named", ["run.py models", "models/unet.py models/wrap.py run.py"])
+def test_a_folder_that_is_named_beside_a_file_which_imports_by_it(
+    tmp_path: Path, named: str
+) -> None:
+    files = {
+        "models/unet.py": PART,
+        "models/wrap.py": "from models.unet import Net\n\n\ndef wrap():\n    return Net(4)\n",
+        "run.py": "from models.wrap import wrap\n\n\ndef build():\n    return wrap()\n",
+    }
+    for name, text in files.items():
+        (tmp_path / "models").mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = convert_path([tmp_path / one for one in named.split()], tmp_path / "out")
+    assert not blocking(found)
+    command = "import jax.numpy as jnp, run\nfrom flax import nnx\n"
+    command += "print(run.build(rngs=nnx.Rngs(0))(jnp.zeros((1, 4))).shape)"
+    done = subprocess.run(
+        [sys.executable, "-c", command], cwd=tmp_path / "out", capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "(1, 4)", done.stderr
