@@ -225,9 +225,12 @@ def looked_up(
 
 def _given(facts: Facts, function: FunctionInfo, name: str) -> LookedUp | None:
     """What a function gives a name of its own: entries of tables, or functions beside them; None where it is else."""
+    looped = _gone_over(facts, function, name)
+    if looped is not None:
+        return looped
     values = [] if name in function.params else _every(facts, function, name)
     found = LookedUp()
-    tables = 0
+    tables, chosen = 0, False
     for value in [one for several in values for one in _either(several)]:
         entry = looked_up(facts, function, value, False)
         kind = facts.kind(value)
@@ -235,11 +238,52 @@ def _given(facts: Facts, function: FunctionInfo, name: str) -> LookedUp | None:
             tables += 1
             found.entries += entry.entries
             found.anything |= entry.anything
-        elif isinstance(kind, k.Function) and kind.name:
+        elif isinstance(kind, (k.Function, k.Class)) and kind.name:
             found.entries.append(kind)
+            chosen |= isinstance(kind, k.Class)
         else:
             return None
-    return found if tables else None
+    return found if tables or chosen else None
+
+
+def _gone_over(facts: Facts, function: FunctionInfo, name: str) -> LookedUp | None:
+    """``[make() for make in (Block, build_other)]``, ``for name, make in MAKERS.items()``: what is written there."""
+    found = LookedUp()
+    for loop in facts.tree.within(function.node, cst.For, cst.CompFor):
+        if name in syntax.names(loop.target):
+            for value in _written(facts, function, loop.iter):
+                kind = facts.kind(value)
+                if isinstance(kind, (k.Function, k.Class)) and kind.name:
+                    found.entries.append(kind)
+    return found if found.entries else None
+
+
+def _written(
+    facts: Facts, function: FunctionInfo, node: cst.BaseExpression, deep: int = 4
+) -> Iterator[cst.BaseExpression]:
+    """The expressions in a display, also one that a name of the file or a default stands for, or ``.items()`` goes over."""
+    if isinstance(node, cst.Call):
+        if isinstance(node.func, cst.Attribute):
+            yield from _written(facts, function, node.func.value, deep)
+        for arg in node.args:
+            yield from _written(facts, function, arg.value, deep)
+    elif isinstance(node, (cst.Tuple, cst.List, cst.Set)):
+        for one in node.elements:
+            yield from _written(facts, function, one.value, deep)
+    elif isinstance(node, cst.Dict):
+        for item in node.elements:
+            yield from _written(facts, function, item.value, deep)
+    elif isinstance(node, cst.Name) and isinstance(facts.kind(node), (k.Function, k.Class)):
+        yield node
+    elif isinstance(node, cst.Name) and deep:
+        params = function.node.params
+        for param in (*params.params, *params.kwonly_params):
+            if param.name.value == node.value and param.default is not None:
+                yield from _written(facts, function, param.default, deep - 1)
+        for value in (*_every(facts, function, node.value), *_at_top(facts, node.value)):
+            yield from _written(facts, function, value, deep - 1)
+    elif not isinstance(node, cst.Name):
+        yield node
 
 
 def _either(value: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
@@ -259,6 +303,12 @@ def _entries(facts: Facts, function: FunctionInfo, table: cst.BaseExpression) ->
         kind = kind.inner
     if isinstance(kind, k.Mapping) and kind.items:
         return LookedUp([value for _, value in kind.items])
+    if isinstance(table, cst.Name) and isinstance(kind, (k.Tuple, k.Sequence)):
+        kinds = [facts.kind(one) for one in _written(facts, function, table)]
+        makers: list[k.Kind] = [
+            one for one in kinds if isinstance(one, (k.Function, k.Class)) and one.name
+        ]
+        return LookedUp(makers) if makers else None
     if isinstance(table, cst.Call) and _is_named(table, "globals", "vars"):
         named = table.args[0].value if table.args else None
         return LookedUp(anything=True) if named is None or _is_program(facts, named) else None
