@@ -75,7 +75,9 @@ def _callables(module: Any, name: str = "") -> list[str]:
     """The names of what a file defines that can be called, those like ``name`` alone where there are some."""
     public = [n for n, v in vars(module).items() if callable(v)]
     public.sort(key=lambda n: getattr(vars(module)[n], "__module__", "") != module.__name__)
-    return get_close_matches(name, public, 3) or [n for n in public if not n.startswith("_")][:6]
+    shown = [n for n in public if not n.startswith("_")]
+    more = [f"and {len(shown) - 6} more"] if len(shown) > 6 else []
+    return get_close_matches(name, public, 3) or [*shown[:6], *more]
 
 
 def _factory(case: Case, target: str, code: UserCode, config: Config) -> Any:

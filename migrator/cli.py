@@ -238,9 +238,12 @@ def convert(
     Nothing of it is run, unless --observe names a case.
     Status: 0 all converted, 1 parts left and marked, 2 could not run.
     """
+    from migrator.config import configured_output
     from migrator.project import convert_path, default_cache
     from migrator.report import json, progress, text
 
+    if out is None and not (diff or dry_run):
+        out = configured_output()
     if out is None and not (diff or dry_run):
         raise click.UsageError("say where the result goes with -o OUT, or look at it with --diff")
     writes = not (diff or dry_run)
@@ -347,6 +350,7 @@ def verify(
     Imports and runs your code. Status: 0 equal, 1 not equal, 2 could not run.
     """
     from migrator.changed import affected
+    from migrator.errors import UserError
     from migrator.quick import chips, seconds, selection, size
     from migrator.report import (
         json,
@@ -357,7 +361,11 @@ def verify(
         verify_junit,
     )
     from migrator.supervising import verify_each
+    from numerics.lowering import available
 
+    compiled = chips(lower_for)
+    if compiled and not available():
+        raise UserError("--lower-for: libtpu is missing; pip install 'migrator[tpu]'")
     for report_file in filter(None, (junit, html)):
         verification.check_writable(report_file)
     chosen = selection(config, cases, torch, jax=jax, init=init, inputs=inputs, dims=dims)
@@ -373,7 +381,7 @@ def verify(
         options |= {"budget": budget and seconds(budget)}
         options |= {"layers": bool(html), "precision": precision, "train_steps": train_steps}
         options |= {"vmap": vmap, "second_order": second_order, "emulate_tpu": emulate_tpu}
-        options |= {"mesh": mesh, "lower_for": chips(lower_for), "health": health, "ulps": ulps}
+        options |= {"mesh": mesh, "lower_for": compiled, "health": health, "ulps": ulps}
         options |= {"platform": platform, "memory": memory and size(memory) / jobs}
         with verify_each(settings, names, jobs, debug=debug, **options) as found:
             for _ in progress.tracker(quiet)(names, "verify"):

@@ -197,6 +197,16 @@ def load_config(path: Path | None = None) -> Config:
     return _config(document.get("tool", {}).get("migrate", {}), path)
 
 
+def configured_output() -> str | None:
+    """Where ``convert`` writes by the nearest pyproject.toml, which says so by ``output``; None where none does.
+
+    Raises:
+      UserError: as ``load_config``.
+    """
+    config = load_config()
+    return None if config.output is None else str(config.root / config.output)
+
+
 def _config(table: Mapping[str, Any], path: Path) -> Config:
     where = f"{path}: tool.migrate"
     _known(table, _TOOL_KEYS, where)

@@ -69,10 +69,12 @@ def imports_itself(folder: Path) -> tuple[str, ...]:
 def imported_folders(named: list[Path]) -> dict[Path, str]:
     """Of several paths those that keep their folder in the output, since a file among them imports by it: ``models/…``.
 
-    A folder is named itself, or files of it are; a package keeps its name in any case.
+    A folder is named itself, or files of it are; a package keeps its name in any case: the output takes the place of a
+    directory, but not of a package beside something else.
     """
     if len(named) < 2 or not all(one.exists() for one in named):
         return {}
+    packages = {one: one.resolve().name for one in named if (one / "__init__.py").is_file()}
     around = Path(os.path.commonpath([one.resolve().parent for one in named]))
     folders = {
         one: (one if one.is_dir() else one.parent).resolve().relative_to(around).as_posix()
@@ -80,7 +82,7 @@ def imported_folders(named: list[Path]) -> dict[Path, str]:
     }
     folders = {one: name for one, name in folders.items() if name != "."}
     if not folders:
-        return {}
+        return packages
     said: set[str] = set()
     for one in named:
         for file in sorted(one.rglob("*.py")) if one.is_dir() else [one]:
@@ -89,10 +91,11 @@ def imported_folders(named: list[Path]) -> dict[Path, str]:
             except OSError:
                 continue
             said.update(_DOTTED.findall(text))
-    return {
+    return packages | {
         one: name
         for one, name in folders.items()
-        if any(f"{word}.".startswith(f"{name.replace('/', '.')}.") for word in said)
+        if one not in packages
+        and any(f"{word}.".startswith(f"{name.replace('/', '.')}.") for word in said)
     }
 
 

@@ -145,22 +145,25 @@ def discover(
     from migrator.package.ignore import Ignored, chosen
 
     found: dict[Path, File] = {}
-    resolved = Resolved()
-    named = [Path(path) for path in paths]
+    resolved, named = Resolved(), [Path(path) for path in paths]
     kept = imported_folders(named)
     for path in named:
         if path.is_dir():
             names = ((p, p.relative_to(path)) for p in _python_files(path, Ignored(path)))
             # the output takes the place of a directory, but not of a package beside something else
-            package = len(named) > 1 and (path / "__init__.py").is_file()
-            base = Path(path.resolve().name if package else kept.get(path, ""))
-            files = [File(p, base / name) for p, name in names if chosen(name, include, exclude)]
+            package = (path / "__init__.py").is_file() and len(named) > 1
+            base = path.resolve().name if package else kept.get(path, "")
+            files = [
+                File(p, Path(base, name)) for p, name in names if chosen(name, include, exclude)
+            ]
             if not files:
-                raise UserError(f"{path}: a directory with no Python file in it")
+                which = " that --include and --exclude leave" if include or exclude else ""
+                raise UserError(f"{path}: a directory with no Python file in it{which}")
         elif not path.exists():
             raise UserError(f"{path}: no such file")
-        elif path.suffix == ".ipynb":
-            raise UserError(f"{path}: a notebook; save its code as a .py file first")
+        elif path.suffix not in ("", ".py", ".pyw", ".pyi"):
+            what = "a notebook; save its code as a .py file first"
+            raise UserError(f"{path}: {what if path.suffix == '.ipynb' else 'no Python file'}")
         else:
             files = [File(path, Path(kept.get(path, ""), path.name))]
         for file in files:

@@ -71,12 +71,17 @@ def parse_input(text: str) -> dict[str, Any]:
         written.pop()
     if not all(written):
         raise UserError(f"--input {text!r}: a size is missing between two commas")
+    if any(re.fullmatch(r"-\d+", size) for size in written):
+        raise UserError(f"--input {text!r}: a size is a number from 0, or a name such as B")
     sizes = [_number(size) for size in written]
     entry: dict[str, Any] = {"shape": sizes, "dtype": rest[0] if rest else "float32"}
     if len(rest) == 3:
         entry["range"] = [_number(rest[1]), _number(rest[2])]
     elif len(rest) > 1:
         raise UserError(f"--input {text!r}: write SHAPE:DTYPE:LOW:HIGH, such as B,T:int64:0:100")
+    if len(rest) == 1 and re.fullmatch(r"u?int\d+", rest[0]):
+        ends = f"{shape}:{rest[0]}:0:100"
+        raise UserError(f"--input {text!r}: say from where to where its values go, such as {ends}")
     if not str(entry["dtype"]).isalnum():  # ``x:float32[2,8]``: no dtype that is merely misspelt
         raise UserError(f"--input {text!r}: write SHAPE or SHAPE:DTYPE, such as 2,8:float32")
     return entry
@@ -352,6 +357,8 @@ def _converted(source: Path, name: str, directory: Path) -> tuple[Path, tuple[st
                 outside += fewer[1]
                 conversion = convert({source: fewer[0]})
     if not conversion.complete:
+        if not re.search(rf"\b{re.escape(name.partition('.')[0])}\b", text):
+            raise UserError(f"{source} has no {name!r}; it has {', '.join(there) or 'no class'}")
         left = _left(conversion) or conversion.findings
         target = source if len(left) == len(_left(whole)) else f"{source}:{name}"
         raise _Incomplete(

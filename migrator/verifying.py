@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +18,7 @@ from migrator import failures
 from migrator.building import PortError, build_flax, build_torch, require, spec_of, target_file
 from migrator.config import Case, Config, load_config
 from migrator.errors import UserError
+from migrator.unasked import unasked_methods
 from migrator.usercode import UserCode, describe
 
 if TYPE_CHECKING:
@@ -131,6 +134,9 @@ def load_case(
         ]
     inputs = spec_of(case, config, code)
     notes += [f"{left}: does not convert, not compared" for left in case.outside]
+    unasked = unasked_methods(torch_module, port)
+    if unasked:
+        notes.append(f"not compared, as a call of the model does not run it: {', '.join(unasked)}")
     return LoadedCase(torch_module, port, inputs, code, tuple(initial), tuple(notes))
 
 
@@ -306,9 +312,12 @@ def verify_case(case: Case, config: Config, **settings: Any) -> Report:
     from numerics.report import Report
 
     try:
-        if case.problem is None and case.expect == "flagged":
-            return _flagged(case, config)
-        return _verified(case, config, settings)
+        with contextlib.redirect_stdout(
+            sys.stderr
+        ):  # what the user's code prints is no part of a report
+            if case.problem is None and case.expect == "flagged":
+                return _flagged(case, config)
+            return _verified(case, config, settings)
     except UserError as error:
         return Report(name=case.name, verdict="error", notes=[str(error)])
 
