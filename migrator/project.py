@@ -133,8 +133,8 @@ def discover(
 ) -> list[File]:
     """The Python files meant by files and directories, each once, in a fixed order.
 
-    Hidden directories, caches, virtual environments, what ``convert`` wrote and what a .gitignore names are
-    left out. Of several paths a package keeps its name, and so does a folder that a file imports by it.
+    Hidden directories, caches, virtual environments, what ``convert`` wrote and what a .gitignore names are left out.
+    Of several paths a package keeps its name, and so does a folder that a file imports by it.
 
     Args:
       include, exclude: patterns as in a .gitignore, for files of the directories.
@@ -157,7 +157,7 @@ def discover(
                 File(p, Path(base, name)) for p, name in names if chosen(name, include, exclude)
             ]
             if not files:
-                which = " that --include and --exclude leave" if include or exclude else ""
+                which = " that --include and --exclude leave" * bool(include or exclude)
                 raise UserError(f"{path}: a directory with no Python file in it{which}")
         elif not path.exists():
             raise UserError(f"{path}: no such file")
