@@ -64,10 +64,7 @@ class Converted:
 
 @dataclass
 class Conversion:
-    """What became of all files; ``written`` are the outputs that exist now.
-
-    ``helpers`` are modules that several files import from: place below the output directory → source.
-    """
+    """What became of all files; ``written`` are the outputs that exist now, ``helpers`` modules that several import from."""
 
     files: list[Converted] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
