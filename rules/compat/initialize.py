@@ -155,6 +155,11 @@ def initialize(module, name, init, dtype=False):
     stored = next((n for kind, n in _STORED if isinstance(module, kind)), "weight")
     found = getattr(module, stored if name == "weight" else name)
     if not isinstance(found, nnx.Variable):
+        is_property = isinstance(getattr(type(module), name, None), property)
+        if is_property and not hasattr(module, "is_computed"):
+            raise TypeError(
+                f"{name} of {type(module).__name__} is a property: give a value to what it reads"
+            )
         return  # a value computed from other parameters keeps nothing that is written to it
     transposed = isinstance(module, nnx.Linear) and name == "weight"
     value = init(found[...].T).T if transposed else init(found[...])

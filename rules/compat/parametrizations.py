@@ -30,7 +30,7 @@ def computed(cls, attribute, transposed, compute):
         array = compute(layer)
         return array.T if transposed else array
 
-    return type(cls.__name__, (cls,), {attribute: property(value)})
+    return type(cls.__name__, (cls,), {attribute: property(value), "is_computed": True})
 
 
 def replace_parameter(module, name, compute):
