@@ -15,6 +15,7 @@ from migrator import syntax
 from migrator.convert.context import Failure
 from migrator.convert.opening import opened
 from migrator.convert.rewriter import Rewriter
+from migrator.infer import kinds as k
 from migrator.infer.switches import assigned, choice, kept
 
 _PLAIN = (cst.Name, cst.Comparison, cst.UnaryOperation, cst.SimpleString, cst.Integer)
@@ -32,9 +33,25 @@ def _scope(rw: Rewriter, off: bool, conditions: list[cst.BaseExpression]) -> Ite
 
 
 def without(rw: Rewriter, node: cst.With) -> Any:
-    """``with torch.no_grad():``"""
+    """``with torch.no_grad():``
+
+    Raises:
+      Failure: a generator yields from within what is computed without a gradient.
+    """
+    yields = next(iter(rw.ctx.facts.tree.within(node.body, cst.Yield)), None)
+    if yields is not None and yields.value is not None and _computes(rw, yields.value):
+        what = "a generator yields what it computes without a gradient"
+        raise Failure(
+            yields, "API001", what, "give it a name in the block, and yield that behind it"
+        )
     with _scope(rw, True, []):
         return opened(rw, node)
+
+
+def _computes(rw: Rewriter, value: cst.BaseExpression | cst.From) -> bool:
+    """Whether what is yielded is more than a name or a number."""
+    plain = (cst.Name, cst.BaseNumber, cst.SimpleString)
+    return not isinstance(value, plain) or isinstance(rw.ctx.facts.kind(value), k.Module)
 
 
 def tracked(rw: Rewriter, node: cst.With) -> Any:

@@ -133,6 +133,7 @@ ORDER = (
     "parts_of_timm",
     "replaced_forward",
     "names",
+    "data_of_results",
     "numbered_children",
 )
 

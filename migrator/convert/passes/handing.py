@@ -133,6 +133,27 @@ def built_elsewhere(rw: Rewriter, node: cst.Call) -> Any:
     )
 
 
+@converts(cst.Call, of=(k.Class,), when=lambda ctx: ctx.facts.linked is not None)
+def drawing_elsewhere(rw: Rewriter, node: cst.Call) -> None:
+    """``Wrap(layer, noisy)`` of another file's class, whose forward pass calls a function that draws.
+
+    Raises:
+      Failure: nothing there hands it the generator that it takes in the output.
+    """
+    kind = rw.ctx.kind(node.func)
+    info = rw.ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+    if info is None or info.settled is None:
+        return
+    for item in node.args:
+        handed = rw.ctx.facts.kind(item.value)
+        function = rw.ctx.facts.names.get(handed.name) if isinstance(handed, k.Function) else None
+        if not isinstance(function, FunctionInfo) or rw.ctx.plan.how(function) != "param":
+            continue
+        if not rw.ctx.plan.builds_time(function):
+            what = f"`{function.short}` draws random numbers, and `{info.short}` of another file hands it no generator"
+            raise Failure(item, "API003", what, "convert both in one file, or draw in a method")
+
+
 def calls(info: FunctionInfo, name: str, only: bool = False) -> bool:
     """Whether a function calls one of its parameters; with ``only``, whether it does nothing else with it."""
     body = info.node.body

@@ -47,3 +47,25 @@ def asked_for_lost(rw: Rewriter, node: cst.Call) -> Any:
         f"layers of torch have `{name.evaluated_value}`, and what they become may not: the answer would change",
         "ask for the classes that are meant by isinstance",
     )
+
+
+@converts(cst.Attribute, named=("requires_grad", "grad_fn", "is_leaf"))
+def asked_for_history(rw: Rewriter, node: cst.Attribute) -> None:
+    """``y.requires_grad`` of something unknown: nothing but a tensor of torch has it.
+
+    Raises:
+      Failure: it is read, and JAX's arrays have no such attribute.
+    """
+    ctx = rw.ctx
+    if node.attr.value not in ("requires_grad", "grad_fn", "is_leaf") or ctx.frame is None:
+        return
+    if not isinstance(ctx.kind(node.value), k.Unknown) or not isinstance(node.value, cst.Name):
+        return
+    if not ctx.facts.tree.has(node) or isinstance(
+        ctx.facts.tree.around(node)[-1], cst.AssignTarget
+    ):
+        return
+    what = (
+        f"Tensor.{node.attr.value}: autograd state of a tensor: jax.grad differentiates functions"
+    )
+    raise Failure(node, "API002", what, "leave it out, or decide by an argument")

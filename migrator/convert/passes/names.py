@@ -373,26 +373,6 @@ def value_of(
     return syntax.add_keyword(made, "rngs", ctx.rngs(node))
 
 
-@converts(cst.Attribute, named=("data",))
-def data_of_something(rw: Rewriter, node: cst.Attribute) -> Any:
-    """``(preds == labels.data).sum()`` with nothing known of ``labels``: a tensor, or an object with tensors."""
-    ctx = rw.ctx
-    if node.attr.value != "data" or not isinstance(node.value, cst.Name) or ctx.is_self(node.value):
-        return None
-    if not isinstance(ctx.facts.kind(node.value), k.Unknown) or not ctx.facts.tree.has(node):
-        return None
-    parent = ctx.facts.tree.around(node)[-1]
-    if isinstance(parent, cst.Arg):
-        call = ctx.facts.tree.around(node)[-2]
-        callee = ctx.facts.callee(call) if isinstance(call, cst.Call) else None
-        if not (callee or "").startswith(("torch.", "Tensor.")):
-            return None
-    elif not isinstance(parent, (cst.BinaryOperation, cst.Comparison, cst.ComparisonTarget)):
-        return None
-    helper = ctx.helpers.need(module_file("rules.compat.data"), "data_of")
-    return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(node.value))])
-
-
 _GATHERING = ("append", "extend", "add", "appendleft", "put", "insert", "update", "setdefault")
 
 
