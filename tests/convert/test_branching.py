@@ -20,6 +20,8 @@ CONVERTED = {
     "several names": "if (x > 1.5).any():\n        x = x * 2\n        y = x + 1\n    else:\n        y = x - 1\n    return x, y",
     "a local of the branch": "if x.max() < 1:\n        t = x.exp()\n        x = t / (1 + t)\n    return x",
     "an early return": "if x.mean() > 0:\n        return x * 2\n    return x.sqrt().nan_to_num()",
+    "a return before more is done": "if x.sum() > 0:\n        return x\n    y = x + 1\n    return y",
+    "a return in a loop": "for i in range(3):\n        y = x + i\n        if y.sum() > 4:\n            return y\n        y = y * 2\n        z = y - 1\n        return z",
     "returns both ways": "if x.mean() > 0:\n        return x, x.sum()\n    else:\n        return x * 2, x.max()",
     "an expression": "y = x * 2 if x.sum() > 0 else -x\n    return y + 1",
     "and, or, not": "if x.sum() > 0 and not x.max() > 5 or x.min() > 0:\n        x = x + 1\n    return x",
@@ -77,7 +79,12 @@ def test_values_and_gradients(body: str) -> None:
         "if x.sum() > 0:\n        x.add_(1)\n    return x",
         "if x.sum() > 0:\n        x += 1\n    return x",
         "if x.sum() > 0:\n        x[0] = 1\n    return x",
-        "if x.sum() > 0:\n        return x\n    y = x + 1\n    return y",
+        "if x.sum() > 0:\n        return x\n    y = x.t()\n    return y",
+        "if x.sum() > 0:\n        return x\n    y = x + 1\n    y.add_(1)\n    return y",
+        "if x.sum() > 0:\n        return x\n    y = F.dropout(x)\n    return y",
+        "if x.sum() > 0:\n        return x.sum()\n    y = x + 1\n    return 0",
+        "if x.ndim == 3:\n        y = x\n    if x.sum() > 0:\n        return x\n    y = y + 1\n    return x",
+        "g = lambda: y\n    if x.sum() > 0:\n        return x\n    y = x + 1\n    return g()",
         "if x.sum() > 0:\n        return x\n    return x.t()",
         "if x.sum() > 0:\n        return x\n    return None",
         "if x.sum() > 0:\n        x = x * 2\n    elif x.sum() < -1:\n        x = x * 3\n    return x",
@@ -235,3 +242,21 @@ def test_a_draw_that_is_taken_out_in_the_test(p: float) -> None:
     assert "lax.cond" in code
     x = torch.linspace(-1, 1, 6)
     np.testing.assert_array_equal(port(jnp.asarray(x.numpy())), model(x).numpy())
+
+
+def test_a_loss_of_nothing() -> None:
+    """What comes after an early return stands in a function, with the comments above it."""
+    body = (
+        "# none of it\n    if x.abs().sum() == 0:\n        return torch.tensor(0.0, device=x.device)\n\n"
+        "    # with a name that is given again\n    mean = x.sum() / 6\n    x = x - mean\n    loss = (x ** 2).mean()\n    return loss"
+    )
+    theirs, ours, text = loaded(SOURCE.format(body))
+    assert "def otherwise(x):\n        # with a name" in text
+    run = jax.jit(ours["f"])
+    for scale in (0.0, 1.0, -2.0):
+        x = torch.tensor(X * scale, requires_grad=True)
+        want = theirs["f"](x)
+        np.testing.assert_allclose(run(jnp.asarray(X * scale)), want.detach(), rtol=1e-5)
+        found = jax.grad(run)(jnp.asarray(X * scale))
+        gradient = torch.autograd.grad(want, [x])[0] if scale else torch.zeros_like(x)
+        np.testing.assert_allclose(found, gradient.numpy(), rtol=1e-5, atol=1e-6)
