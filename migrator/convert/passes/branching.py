@@ -15,7 +15,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.bound_before import bound_before, read_outside
+from migrator.convert.bound_before import Before, bound_before, read_outside
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.passes.skipping import pure_call
@@ -241,7 +241,9 @@ def _is_one_of_several(ctx: Context, name: cst.Name) -> bool:
     return False
 
 
-def _is_pure(ctx: Context, node: cst.CSTNode, draws: bool = False) -> bool:
+def _is_pure(
+    ctx: Context, node: cst.CSTNode, draws: bool = False, seen: frozenset[str] = frozenset()
+) -> bool:
     """Whether an expression does nothing but compute, and draws nothing unless it may."""
     for one in syntax.walk(node):
         if isinstance(one, _OPAQUE):
@@ -253,11 +255,7 @@ def _is_pure(ctx: Context, node: cst.CSTNode, draws: bool = False) -> bool:
                 continue
             drawn = last in _DRAWS or any(rule.draws for rule in definitions.ops(name))
             kind = ctx.kind(one.func)
-            if (
-                isinstance(kind, k.Module)
-                and kind.cls not in LAYERS_AS_LARGE
-                and not _is_affine(kind)
-            ):
+            if isinstance(kind, k.Module) and not _draws_nothing(ctx, kind, seen):
                 return False
             if drawn or not pure_call(ctx, one, set()):
                 return False
@@ -271,8 +269,22 @@ _DRAWN = frozenset(f"torch.{name}" for name in "rand randn randint bernoulli ran
 _AFFINE = frozenset({"torch.nn.Linear", "torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d"})
 
 
-def _is_affine(kind: k.Module) -> bool:
-    return kind.cls in _AFFINE
+def _draws_nothing(ctx: Context, kind: k.Module, seen: frozenset[str]) -> bool:
+    """Whether a module has no dropout, which would draw where nobody asks for it, nor anything that is not known."""
+    if kind.among:
+        return all(
+            isinstance(one, k.Module) and _draws_nothing(ctx, one, seen) for one in kind.among
+        )
+    if kind.cls == "torch.nn.Sequential":
+        parts = [one for _, one in kind.args]
+        return bool(parts) and all(
+            isinstance(one, k.Module) and _draws_nothing(ctx, one, seen) for one in parts
+        )
+    info = ctx.facts.classes.get(kind.cls)
+    forward = info.method("forward") if info is not None else None
+    if forward is None or kind.cls in seen:
+        return kind.cls in LAYERS_AS_LARGE or kind.cls in _AFFINE
+    return _is_pure(ctx, forward.node.body, seen=seen | {kind.cls})
 
 
 def _returning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> Branch | None:
@@ -315,7 +327,8 @@ def _returning_first(
     inside = {id(n) for line in rest for n in tree.within(line, cst.Name)}
     if any(n.value in new and id(n) not in inside for n in tree.within(info.node, cst.Name)):
         return None  # which may have a value before
-    if before.unclear & {name for name, _ in assigned}:
+    unclear = before.unclear & {name for name, _ in assigned}
+    if unclear or not _writes_own(ctx, info, before, assigned):
         return None
     if any(tree.has(n) and any(tree.holds(line, n) for line in rest) for n in ctx.blocked):
         return None
@@ -351,6 +364,8 @@ def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> B
     read = read_outside(ctx, node, info)
     names = [name for name in bound if name in read]
     before = bound_before(ctx, node, info)
+    if not _writes_own(ctx, info, before, [*then, *other]):
+        return None
     if not names or any(name in before.unclear for name in bound):
         return None
     own = {p.name.value for p in info.node.params.params}
@@ -366,10 +381,28 @@ def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> B
         if not first.types_meet(name, second, before.kinds):
             return None
     branch = Branch(names=names, given=given)
-    if len(then) == 1 and len(other) <= 1 and len(bound) == 1:
+    plain = not any(isinstance(value, cst.AugAssign) for _, value in [*then, *other])
+    if plain and len(then) == 1 and len(other) <= 1 and len(bound) == 1:
         branch.then = _small_of(node.body)
         branch.other = _small_of(node.orelse.body) if other else cst.Name(names[0])  # type: ignore[union-attr]
     return branch
+
+
+_IN_PLACE = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)
+
+
+def _writes_own(
+    ctx: Context, info: FunctionInfo, before: Before, assigned: Sequence[tuple[str, cst.CSTNode]]
+) -> bool:
+    """Whether ``x += y`` is of tensors that a function has made: it keeps their shape and type, or raises in torch."""
+    own = {p.name.value for p in info.node.params.params}
+    return all(
+        name not in own
+        and isinstance(before.kinds.get(name), k.Tensor)
+        and isinstance(ctx.facts.kind(value.target), k.Tensor)
+        for name, value in assigned
+        if isinstance(value, cst.AugAssign)
+    )
 
 
 def _small_of(body: cst.BaseSuite) -> cst.CSTNode:
@@ -380,13 +413,17 @@ def _small_of(body: cst.BaseSuite) -> cst.CSTNode:
 
 def _assignments(
     lines: Sequence[cst.BaseStatement | cst.BaseSmallStatement],
-) -> list[tuple[str, cst.BaseExpression]] | None:
-    """Name and value of each statement, ``x += y`` as a sum; None where there is something else."""
-    found: list[tuple[str, cst.BaseExpression]] = []
+) -> list[tuple[str, cst.BaseExpression | cst.AugAssign]] | None:
+    """Name and value of each statement, ``x += y`` itself for that; None where there is something else."""
+    found: list[tuple[str, cst.BaseExpression | cst.AugAssign]] = []
     for line in lines:
         match line:
             case cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(name))], value)]):
                 found.append((name, value))
+            case cst.SimpleStatementLine([cst.AugAssign(cst.Name(name), operator) as small]):
+                if not isinstance(operator, _IN_PLACE):
+                    return None
+                found.append((name, small))
             case cst.SimpleStatementLine([cst.Pass()]):
                 pass
             case _:
