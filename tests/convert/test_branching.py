@@ -320,3 +320,20 @@ def test_experts_of_which_some_are_not_asked(rows: int) -> None:
 
 def test_experts_that_draw_are_a_finding() -> None:
     assert rules_of(EXPERTS.format(h="self.drop(h)")) == ["DYN002"]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "nn.utils.spectral_norm(nn.Linear(4, 4))",
+        "nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4))",
+    ],
+)
+def test_layers_that_write_when_they_are_asked_are_a_finding(made: str) -> None:
+    source = (
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = {}\n\n"
+        "    def forward(self, x: torch.Tensor):\n        y = torch.zeros_like(x)\n        if x.sum() > 0:\n"
+        "            y += self.fc(x)\n        return y\n"
+    )
+    assert "DYN002" in rules_of(source.format(made))
+    assert not rules_of(source.format("nn.Linear(4, 4)"))

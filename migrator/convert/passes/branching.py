@@ -18,7 +18,7 @@ from migrator import syntax
 from migrator.convert.bound_before import Before, bound_before, read_outside
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import make_tuple
-from migrator.convert.passes.skipping import pure_call
+from migrator.convert.passes.skipping import HOOKS, pure_call
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.same_shapes import LAYERS_AS_LARGE, NUMBER, Shapes, meet
 from migrator.infer import FunctionInfo
@@ -271,19 +271,16 @@ _AFFINE = frozenset({"torch.nn.Linear", "torch.nn.Conv1d", "torch.nn.Conv2d", "t
 
 def _draws_nothing(ctx: Context, kind: k.Module, seen: frozenset[str]) -> bool:
     """Whether a module has no dropout, which would draw where nobody asks for it, nor anything that is not known."""
-    if kind.among:
-        return all(
-            isinstance(one, k.Module) and _draws_nothing(ctx, one, seen) for one in kind.among
-        )
-    if kind.cls == "torch.nn.Sequential":
-        parts = [one for _, one in kind.args]
-        return bool(parts) and all(
-            isinstance(one, k.Module) and _draws_nothing(ctx, one, seen) for one in parts
-        )
+    sequential = kind.cls == "torch.nn.Sequential"
+    parts = [one for _, one in kind.args] if sequential else kind.among
+    if parts or sequential:
+        known = (isinstance(one, k.Module) and _draws_nothing(ctx, one, seen) for one in parts)
+        return bool(parts) and all(known)
     info = ctx.facts.classes.get(kind.cls)
     forward = info.method("forward") if info is not None else None
     if forward is None or kind.cls in seen:
-        return kind.cls in LAYERS_AS_LARGE or kind.cls in _AFFINE
+        affine = kind.cls in _AFFINE and ctx.words.isdisjoint(HOOKS - {"weight_norm"})
+        return affine or kind.cls in LAYERS_AS_LARGE
     return _is_pure(ctx, forward.node.body, seen=seen | {kind.cls})
 
 
