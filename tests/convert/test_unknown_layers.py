@@ -276,6 +276,12 @@ class Other(nn.Module):
         return self.fc(x)
 
 
+class Kept(nn.Module):
+    def __init__(self, w):
+        super().__init__()
+        self.w = w
+
+
 class M(nn.Module):
     def __init__(self, other{default}):
         super().__init__()
@@ -317,6 +323,11 @@ def test_values_of_the_weights_of_what_a_constructor_is_given(line: str, default
         "self.fc.weight.data = other.fc.weight.data",
         "self.all = [other.fc.weight]",
         "start(self.fc, other.fc.weight)",
+        "self.kept = {'w': other.fc.weight}",
+        "w = other.fc.weight\n        self.w = w",
+        "self.register_parameter('w', other.fc.weight)",
+        "self.register_buffer('w', other.fc.weight.data)",
+        "self.kept = Kept(other.fc.weight)",
     ],
 )
 def test_a_weight_of_what_a_constructor_is_given_is_not_kept_itself(line: str) -> None:

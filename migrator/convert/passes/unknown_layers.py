@@ -61,12 +61,15 @@ def _is_kept(ctx: Context, node: cst.Attribute) -> bool:
     if isinstance(parent, cst.Attribute) and parent.attr.value == "data" and parent.value is node:
         node = parent
         above, parent = [None, *ctx.facts.tree.around(node)][-2:]
-    if isinstance(parent, cst.Assign):
-        return isinstance(parent.targets[0].target, cst.Attribute)
     if isinstance(parent, cst.Arg) and isinstance(above, cst.Call):
-        name = ctx.facts.callee(above) or ""
-        return name in _MAKING or ctx.facts.names.get(name) is not None
-    return isinstance(parent, cst.Element)
+        name, func = ctx.facts.callee(above) or "", above.func
+        if isinstance(func, cst.Attribute) and func.attr.value in _KEEPING:
+            return True
+        return name in _MAKING or name in ctx.facts.names or name in ctx.facts.classes
+    return isinstance(parent, (cst.Assign, cst.AnnAssign, cst.Element, cst.DictElement))
+
+
+_KEEPING = frozenset("append insert register_parameter register_buffer".split())
 
 
 def is_of_argument(ctx: Context, node: cst.CSTNode) -> bool:
