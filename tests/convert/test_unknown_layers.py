@@ -117,6 +117,7 @@ class M(nn.Module):
             self.prototypes.weight.copy_(w / w.norm(dim=1, keepdim=True))
         return self.prototypes(x)
 """)
+    torch.manual_seed(0)
     model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
     port.prototypes.kernel[...] = model.prototypes.weight.detach().numpy().T
     x = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
