@@ -29,6 +29,14 @@ _LAYERS = frozenset(
 _SIZED = frozenset({"torch.nn.Linear", "torch.nn.LayerNorm", "torch.nn.RMSNorm"})
 """What takes a last axis of one size only."""
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply)
+_COMPARISONS = (
+    cst.Equal,
+    cst.NotEqual,
+    cst.LessThan,
+    cst.LessThanEqual,
+    cst.GreaterThan,
+    cst.GreaterThanEqual,
+)
 _SHAPES = frozenset({"torch.zeros", "torch.ones"})
 _MOST = 6
 """Calls of forward passes within one another that are looked into."""
@@ -87,6 +95,11 @@ class ByRow:
                     return True
                 raise NotByRow
             if isinstance(node.operator, cst.MatrixMultiply) and left and not right:
+                return True
+        elif isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+            only = node.comparisons[0]
+            plain = isinstance(only.operator, _COMPARISONS) and not self.touches(only.comparator)
+            if plain and self.of(node.left) and self.is_for_each(only.comparator):
                 return True
         elif isinstance(node, cst.Subscript):
             return self._item(node)
@@ -161,7 +174,10 @@ class ByRow:
             raise NotByRow
         func = node.func
         if name.startswith("Tensor.") and isinstance(func, cst.Attribute):
-            return self._method(func, name.removeprefix("Tensor."), given)
+            method = name.removeprefix("Tensor.")
+            if method == "sum" and self._sums_last(node, func.value):
+                return True
+            return self._method(func, method, given)
         if name == "torch.pow" and len(given) == 2 and self.of(given[0]) and is_power(given[1]):
             return True
         by_row = [self.of(one) for one in given]
@@ -194,6 +210,15 @@ class ByRow:
         if method in _METHODS or (method == "pow" and len(given) == 1 and is_power(given[0])):
             return True
         raise NotByRow
+
+    def _sums_last(self, node: cst.Call, rows: cst.BaseExpression) -> bool:
+        """``rows.sum(dim=-1, keepdim=True)`` over an axis of the rows' own."""
+        names = [a.keyword.value if a.keyword is not None else "dim" for a in node.args]
+        if names not in (["dim"], ["dim", "keepdim"]) or not self.of(rows):
+            return False
+        if len(node.args) == 2 and syntax.code(node.args[1].value) not in ("True", "False"):
+            return False
+        return syntax.code(node.args[0].value) == "-1" and self.is_wide(rows)
 
     def _under_one(self, node: cst.BaseExpression, given: list[cst.BaseExpression]) -> bool:
         """``x[None, idx].reshape(-1, width)``: the axis of one goes again; ``x[idx]`` has none to lose.
@@ -345,6 +370,11 @@ class ByRow:
             return node.value in self.wide
         if isinstance(node, cst.BinaryOperation):
             return self.is_wide(node.left) or self.is_wide(node.right)
+        if isinstance(node, cst.Comparison):
+            return self.is_wide(node.left)
+        if isinstance(node, cst.Subscript) and len(node.slice) == 1 and self.axes is not None:
+            whole = self.ctx.kind(node.value)
+            return isinstance(whole, k.Tensor) and (whole.rank or 0) > self.axes
         if isinstance(node, cst.Call):
             name = self.ctx.facts.callee(node) or ""
             if name == "torch.nn.functional.linear":
@@ -359,6 +389,41 @@ class ByRow:
                 within = []
             return any(map(self.is_wide, within))
         return False
+
+
+_SMOOTH = frozenset(
+    "sum float half bfloat16 to type_as unsqueeze squeeze view reshape flatten detach clone contiguous any long int bool "
+    "sigmoid tanh relu softmax".split()
+)
+_PLAIN = (cst.Name, cst.Attribute, cst.Integer, cst.Float, cst.SimpleString)
+
+
+def is_smooth(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether an expression only computes what is finite, and has a finite derivative, for any finite numbers.
+
+    Then it may be reckoned where nothing is selected too, although nobody asks for it there."""
+    if isinstance(node, _PLAIN):
+        return not isinstance(node, cst.Attribute) or is_smooth(ctx, node.value)
+    if isinstance(node, cst.UnaryOperation):
+        return is_smooth(ctx, node.expression)
+    if isinstance(node, cst.BinaryOperation):
+        fits = isinstance(node.operator, (*_OPERATORS, cst.BitAnd, cst.BitOr))
+        return fits and is_smooth(ctx, node.left) and is_smooth(ctx, node.right)
+    if isinstance(node, cst.Comparison):
+        others = [one.comparator for one in node.comparisons]
+        fits = all(isinstance(one.operator, _COMPARISONS) for one in node.comparisons)
+        return (
+            fits and len(others) == 1 and all(is_smooth(ctx, one) for one in (node.left, *others))
+        )
+    if not isinstance(node, cst.Call) or any(a.star for a in node.args):
+        return False
+    prefix, _, last = (ctx.facts.callee(node) or "").rpartition(".")
+    given = [a.value for a in node.args if a.keyword is None or a.keyword.value != "dtype"]
+    if prefix == "Tensor" and isinstance(node.func, cst.Attribute):
+        given.append(node.func.value)
+    elif prefix not in ("torch", "torch.nn.functional"):
+        return False
+    return last in _SMOOTH and all(is_smooth(ctx, one) for one in given)
 
 
 def is_power(node: cst.BaseExpression) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.by_row import ByRow, NotByRow
+from migrator.convert.by_row import ByRow, NotByRow, is_smooth
 from migrator.convert.context import Context
 from migrator.convert.counted import asked_count, counting
 from migrator.infer import kinds as k
@@ -136,8 +136,11 @@ class Region:
         before = self._guard_before(earlier)
         if before is not None:
             self.found.guards.append(before)
-        elif isinstance(within, cst.If) and not earlier and self._asks_any(within):
-            self.found.opened.append(within)
+        elif isinstance(within, cst.If) and self._asks_any(within):
+            names = [_read_only(self.ctx, one) for one in earlier]
+            if None not in names and not syntax.names(self.found.mask).keys() & set(names):
+                self.found.opened.append(within)
+                self.own |= {one for one in names if one}
         self._block(rest, bool(self.found.guards or self.found.opened))
         if not self.found.writes:
             raise NotByRow
@@ -156,7 +159,7 @@ class Region:
                     return None
                 self.own |= between  # which get their meaning in every turn then
                 return one
-            name = _read_only(one)
+            name = _read_only(self.ctx, one)
             if name is None:
                 return None
             between.add(name)
@@ -258,7 +261,8 @@ class Region:
                     return
                 if not guarded:
                     return
-                if not any(isinstance(n, (cst.Call, cst.Await)) for n in syntax.walk(node.value)):
+                called = any(isinstance(n, (cst.Call, cst.Await)) for n in syntax.walk(node.value))
+                if not called or is_smooth(self.ctx, node.value):
                     self.own.add(target.value)
                     return
             if isinstance(target, cst.Tuple) and self.by_row().parts(target, node.value):
@@ -383,8 +387,8 @@ class Places(Region):
         self.go_on(around, suite.body[:position], suite.body[position + 1 :], line)
 
 
-def _read_only(node: cst.BaseStatement) -> str | None:
-    """The name that a line gives to something it reads without a call, if that is all it does."""
+def _read_only(ctx: Context, node: cst.BaseStatement) -> str | None:
+    """The name that a line gives to something it reads without a call, or reckons from any numbers, if that is all."""
     if not isinstance(node, cst.SimpleStatementLine) or len(node.body) != 1:
         return None
     small = node.body[0]
@@ -392,4 +396,6 @@ def _read_only(node: cst.BaseStatement) -> str | None:
         return None
     target = small.targets[0].target
     called = any(isinstance(n, (cst.Call, cst.Await, cst.NamedExpr)) for n in syntax.walk(small))
-    return target.value if isinstance(target, cst.Name) and not called else None
+    if called and not is_smooth(ctx, small.value):
+        return None
+    return target.value if isinstance(target, cst.Name) else None

@@ -41,9 +41,15 @@ class Shapes:
         self.before = before or {}
         self.env: dict[str, tuple[Shape | None, k.Kind]] = {}
 
-    def after(self, assignments: Sequence[tuple[str, cst.BaseExpression]]) -> Shapes:
-        """The names after some assignments."""
+    def after(
+        self, assignments: Sequence[tuple[str, cst.BaseExpression | cst.AugAssign]]
+    ) -> Shapes:
+        """The names after some assignments; ``x += y`` leaves a tensor as large as it was, and of its type."""
         for name, value in assignments:
+            if isinstance(value, cst.AugAssign):
+                kind = self.env[name][1] if name in self.env else self.before.get(name, k.UNKNOWN)
+                self.env[name] = self.named(name), kind
+                continue
             self.env[name] = self.of(value), self.ctx.facts.kind(value)
         return self
 

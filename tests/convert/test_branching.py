@@ -20,6 +20,11 @@ CONVERTED = {
     "several names": "if (x > 1.5).any():\n        x = x * 2\n        y = x + 1\n    else:\n        y = x - 1\n    return x, y",
     "a local of the branch": "if x.max() < 1:\n        t = x.exp()\n        x = t / (1 + t)\n    return x",
     "an early return": "if x.mean() > 0:\n        return x * 2\n    return x.sqrt().nan_to_num()",
+    "a return before more is done": "if x.sum() > 0:\n        return x\n    y = x + 1\n    return y",
+    "in place": "y = x * 0\n    if x.sum() > 0:\n        y += x * 2\n    return y",
+    "in place, after more": "y = x * 1\n    if x.sum() > 0:\n        t = x.mean()\n        y *= t\n        y -= t\n    return y",
+    "in place, of a number": "s = x.sum() * 2\n    if s > 1:\n        s += x.mean()\n    return x * s",
+    "a return in a loop": "for i in range(3):\n        y = x + i\n        if y.sum() > 4:\n            return y\n        y = y * 2\n        z = y - 1\n        return z",
     "returns both ways": "if x.mean() > 0:\n        return x, x.sum()\n    else:\n        return x * 2, x.max()",
     "an expression": "y = x * 2 if x.sum() > 0 else -x\n    return y + 1",
     "and, or, not": "if x.sum() > 0 and not x.max() > 5 or x.min() > 0:\n        x = x + 1\n    return x",
@@ -76,8 +81,17 @@ def test_values_and_gradients(body: str) -> None:
         "if x.sum() > 0:\n        x = x + torch.rand_like(x)\n    return x",
         "if x.sum() > 0:\n        x.add_(1)\n    return x",
         "if x.sum() > 0:\n        x += 1\n    return x",
+        "y = 0\n    if x.sum() > 0:\n        y += x.sum()\n    return y",
+        "y = torch.relu(x)\n    if x.sum() > 0:\n        y //= 2\n    return y",
+        "y = torch.relu(x)\n    if x.sum() > 0:\n        y += F.dropout(x)\n    return y",
+        "y = [x]\n    if x.sum() > 0:\n        y += [x]\n    return y[0]",
         "if x.sum() > 0:\n        x[0] = 1\n    return x",
-        "if x.sum() > 0:\n        return x\n    y = x + 1\n    return y",
+        "if x.sum() > 0:\n        return x\n    y = x.t()\n    return y",
+        "if x.sum() > 0:\n        return x\n    y = x + 1\n    y.add_(1)\n    return y",
+        "if x.sum() > 0:\n        return x\n    y = F.dropout(x)\n    return y",
+        "if x.sum() > 0:\n        return x.sum()\n    y = x + 1\n    return 0",
+        "if x.ndim == 3:\n        y = x\n    if x.sum() > 0:\n        return x\n    y = y + 1\n    return x",
+        "g = lambda: y\n    if x.sum() > 0:\n        return x\n    y = x + 1\n    return g()",
         "if x.sum() > 0:\n        return x\n    return x.t()",
         "if x.sum() > 0:\n        return x\n    return None",
         "if x.sum() > 0:\n        x = x * 2\n    elif x.sum() < -1:\n        x = x * 3\n    return x",
@@ -235,3 +249,91 @@ def test_a_draw_that_is_taken_out_in_the_test(p: float) -> None:
     assert "lax.cond" in code
     x = torch.linspace(-1, 1, 6)
     np.testing.assert_array_equal(port(jnp.asarray(x.numpy())), model(x).numpy())
+
+
+def test_a_loss_of_nothing() -> None:
+    """What comes after an early return stands in a function, with the comments above it."""
+    body = (
+        "# none of it\n    if x.abs().sum() == 0:\n        return torch.tensor(0.0, device=x.device)\n\n"
+        "    # with a name that is given again\n    mean = x.sum() / 6\n    x = x - mean\n    loss = (x ** 2).mean()\n    return loss"
+    )
+    theirs, ours, text = loaded(SOURCE.format(body))
+    assert "def otherwise(x):\n        # with a name" in text
+    run = jax.jit(ours["f"])
+    for scale in (0.0, 1.0, -2.0):
+        x = torch.tensor(X * scale, requires_grad=True)
+        want = theirs["f"](x)
+        np.testing.assert_allclose(run(jnp.asarray(X * scale)), want.detach(), rtol=1e-5)
+        found = jax.grad(run)(jnp.asarray(X * scale))
+        gradient = torch.autograd.grad(want, [x])[0] if scale else torch.zeros_like(x)
+        np.testing.assert_allclose(found, gradient.numpy(), rtol=1e-5, atol=1e-6)
+
+
+EXPERTS = """
+class Expert(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.up = nn.Linear(d, 2 * d)
+        self.down = nn.Linear(2 * d, d)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        h = F.gelu(self.up(x))
+        return self.down({h})
+
+
+class M(nn.Module):
+    def __init__(self, d=4, n=5):
+        super().__init__()
+        self.router = nn.Linear(d, n)
+        self.experts = nn.ModuleList([Expert(d) for _ in range(n)])
+
+    def forward(self, x: torch.Tensor):
+        weights, chosen = torch.topk(self.router(x).softmax(-1), 2, dim=-1)
+        out = torch.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            mask = (chosen == i).any(dim=-1)
+            if mask.any():
+                w = ((chosen == i).float() * weights).sum(dim=-1, keepdim=True)
+                out += w * expert(x)
+        return out
+"""
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+def test_experts_of_which_some_are_not_asked(rows: int) -> None:
+    """What a module computes is left out where nobody asks for it, and so is its gradient."""
+    model, port, code = both(EXPERTS.format(h="h"))
+    assert "lax.cond(mask.any(), then" in code
+    x = torch.randn(rows, 4, generator=torch.Generator().manual_seed(rows))
+    want = model(x)
+    want.square().sum().backward()
+    given = jnp.asarray(x.numpy())
+    got = nnx.jit(lambda m, x: m(x))(port, given)
+    np.testing.assert_allclose(got, want.detach().numpy(), rtol=1e-5, atol=1e-6)
+    grads = nnx.jit(nnx.grad(lambda m, x: jnp.square(m(x)).sum()))(port, given)
+    found = migrator.to_state_dict(grads, like=port)
+    for name, parameter in model.named_parameters():
+        wanted = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        np.testing.assert_allclose(found[name], wanted.numpy(), rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_experts_that_draw_are_a_finding() -> None:
+    assert rules_of(EXPERTS.format(h="self.drop(h)")) == ["DYN002"]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "nn.utils.spectral_norm(nn.Linear(4, 4))",
+        "nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4))",
+    ],
+)
+def test_layers_that_write_when_they_are_asked_are_a_finding(made: str) -> None:
+    source = (
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = {}\n\n"
+        "    def forward(self, x: torch.Tensor):\n        y = torch.zeros_like(x)\n        if x.sum() > 0:\n"
+        "            y += self.fc(x)\n        return y\n"
+    )
+    assert "DYN002" in rules_of(source.format(made))
+    assert not rules_of(source.format("nn.Linear(4, 4)"))

@@ -71,3 +71,36 @@ def test_what_draws_nothing(head: str, made: str, forward: str) -> None:
 def test_weights_that_are_written() -> None:
     forward = "conv = nn.Linear(4, 4, bias=False)\n        conv.weight.data = torch.ones(4, 4)\n        x = conv(x)"
     assert "API003" not in rules_of(MODEL.format(head="", made="pass", forward=forward))
+
+
+@pytest.mark.parametrize("first", ["self.more = None", 'self.register_parameter("more", None)'])
+@pytest.mark.parametrize(
+    ("made", "forward"),
+    [
+        (
+            "pass",
+            "if self.more is None:\n            self.more = nn.Parameter(torch.ones(4))\n        x = x * self.more",
+        ),
+        (
+            "pass",
+            'if self.more is None:\n            self.register_parameter("more", nn.Parameter(torch.ones(4)))\n'
+            "        x = x * self.more",
+        ),
+        (
+            "self.more = nn.Parameter(torch.ones(n))",
+            "if self.more is None:\n            self.make(4)\n        x = x * self.more",
+        ),
+    ],
+)
+def test_parameters_that_the_forward_pass_makes(first: str, made: str, forward: str) -> None:
+    """torch has a gradient for it after the pass that makes it, JAX one for what there was before."""
+    source = MODEL.format(head="", made=made, forward=forward).replace("self.more = None", first)
+    assert "API003" in rules_of(source)
+
+
+def test_parameters_made_before() -> None:
+    """The constructor makes it, by a method that forward() may call again."""
+    source = MODEL.format(
+        head="", made="self.more = nn.Parameter(torch.ones(n))", forward="x = x * self.more"
+    )
+    check(source.replace("self.more = None", "self.make(4)"))

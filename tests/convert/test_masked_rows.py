@@ -98,6 +98,36 @@ h[m] = self.experts[0](h[m])
 h[m] *= self.experts[1](flat[m])
 out = h
 """,
+    "weighed by what is theirs": """
+for i, expert in enumerate(self.experts):
+    m = (chosen == i).any(dim=-1)
+    if m.any():
+        rows = flat[m]
+        y = expert(rows)
+        mine = chosen[m] == i
+        w = (weights[m] * mine.float()).sum(dim=-1, keepdim=True)
+        out[m] += w * y
+""",
+    "weighed one by one": """
+for i in range(self.n):
+    m = (chosen == i).any(dim=-1)
+    w = (weights[m] * (chosen[m] == i)).sum(-1)
+    out[m] += w.unsqueeze(1) * self.experts[i](flat[m])
+""",
+    "weighed before they are taken": """
+for i, expert in enumerate(self.experts):
+    m = (chosen == i).any(dim=-1)
+    if m.any():
+        w = (weights * (chosen == i).float()).sum(-1, keepdim=True)
+        out[m] += w[m] * expert(flat[m])
+""",
+    "sums of two axes": """
+z = x.view(1, -1, 4)
+m = z[..., 0] > 0
+y = z * 0
+y[m] = self.norm(z[m]) * (z[m] * (z[m] < 1)).sum(-1, keepdim=True)
+out = y.view(-1, 4)
+""",
     "nothing that is known": """
 m = ~flat.isnan().any(dim=-1)
 out[m] = self.experts[0](flat[m])
@@ -161,6 +191,12 @@ OTHERWISE = {
     "a softmax that may be over the rows": "out[m] = F.softmax(flat[m][:, 0], dim=-1).unsqueeze(-1) * flat[m]",
     "parts that may be of the rows": "a, b = weights[m, 0].chunk(2, dim=-1)\nout[m] = a",
     "rows of one another": "out[m] = flat[m] @ flat[m].t() @ flat[m]",
+    "a sum over the rows": "out[m] = flat[m] * flat[m][:, 0].sum(-1)",
+    "a sum that may be over the rows": "out[m] = flat[m] * weights[m, 0].sum(-1)",
+    "compared with another tensor of as many rows": "out[m] = flat[m] * (flat[m] > flat[:2])",
+    "steep where none may be": "if m.any():\n    w = flat[:, :1].log()\n    out[m] = w[m] * self.norm(flat[m])",
+    "reckoned only where there are some": "w = flat\nif m.any():\n    w = flat.sum(-1, keepdim=True)\n    out[m] = w[m] * self.norm(flat[m])\nout = out + w",
+    "the mask of those there are": "if m.any():\n    m = (flat.sum(-1, keepdim=True) > 0).any(-1)\n    out[m] = self.norm(flat[m])",
     "another tensor of as many rows": "out[m] = flat[m] * flat[:2]",
     "another mask": "out[~m] = flat[m]",
     "the mask is another": "y = flat[m]\nm = ~m\nout[m] = y",

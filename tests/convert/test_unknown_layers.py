@@ -117,6 +117,7 @@ class M(nn.Module):
             self.prototypes.weight.copy_(w / w.norm(dim=1, keepdim=True))
         return self.prototypes(x)
 """)
+    torch.manual_seed(0)
     model, port = theirs["M"](), ours["M"](rngs=nnx.Rngs(0))
     port.prototypes.kernel[...] = model.prototypes.weight.detach().numpy().T
     x = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
@@ -258,3 +259,83 @@ class M(nn.Module):
 """
     code = check(source)
     assert "initialize(" in code
+
+
+GIVEN = """
+def start(fc, w):
+    fc.weight.data.copy_(w)
+
+
+class Other(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.table = nn.Embedding(4, 4)
+        self.tied = True
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class Kept(nn.Module):
+    def __init__(self, w):
+        super().__init__()
+        self.w = w
+
+
+class M(nn.Module):
+    def __init__(self, other{default}):
+        super().__init__()
+        self.given = other
+        self.fc = nn.Linear(4, 4)
+        {line}
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+
+
+@pytest.mark.parametrize("default", ["", "=None"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.fc.weight.data.copy_(self.given.fc.weight)",
+        "self.fc.weight.data.zero_().add_(other.fc.weight)",
+        "self.fc.weight.data.copy_(0.5 * torch.cat([self.given.fc.weight[:1], other.fc.weight.data[1:]], dim=0))",
+        "self.fc.weight.data.copy_(other.table.weight if other.tied else other.fc.weight)",
+        "w = other.fc.weight\n        self.fc.weight.data.copy_(w)",
+        "with torch.no_grad():\n            self.fc.weight.copy_(torch.stack((other.fc.weight, other.table.weight)).sum(0))",
+    ],
+)
+def test_values_of_the_weights_of_what_a_constructor_is_given(line: str, default: str) -> None:
+    theirs, ours, _ = loaded(GIVEN.format(line=line, default=default))
+    given, port = theirs["Other"](), ours["Other"](rngs=nnx.Rngs(0))
+    migrator.load_state_dict(port, given.state_dict())
+    made = migrator.to_state_dict(ours["M"](port, rngs=nnx.Rngs(1)))
+    np.testing.assert_allclose(made["fc.weight"], theirs["M"](given).fc.weight.detach(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.w = other.fc.weight",
+        "self.w = nn.Parameter(other.fc.weight)",
+        "self.w = nn.Parameter(self.given.fc.weight.data)",
+        "self.fc.weight.data = other.fc.weight.data",
+        "self.all = [other.fc.weight]",
+        "start(self.fc, other.fc.weight)",
+        "self.kept = {'w': other.fc.weight}",
+        "w = other.fc.weight\n        self.w = w",
+        "self.register_parameter('w', other.fc.weight)",
+        "self.register_buffer('w', other.fc.weight.data)",
+        "self.kept = Kept(other.fc.weight)",
+    ],
+)
+def test_a_weight_of_what_a_constructor_is_given_is_not_kept_itself(line: str) -> None:
+    assert rules_of(GIVEN.format(line=line, default="")) == ["API006"]
+
+
+@pytest.mark.parametrize("name", ["args", "model_config"])
+def test_settings_may_keep_a_weight(name: str) -> None:
+    line = f"class S(nn.Module):\n    def __init__(self, {name}):\n        super().__init__()\n"
+    assert not rules_of(f"{line}        self.w = {name}.weight\n")

@@ -10,15 +10,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.bound_before import Before, bound_before, read_outside
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import make_tuple
-from migrator.convert.passes.skipping import pure_call
+from migrator.convert.passes.skipping import HOOKS, pure_call
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.same_shapes import LAYERS_AS_LARGE, NUMBER, Shapes, meet
 from migrator.infer import FunctionInfo
@@ -54,6 +54,7 @@ class Branch:
       given: those names that have a value before, which the branches are handed.
       then, other: the assignment, return or expression that a branch is; None where it has several lines.
       returned: the return that comes after an ``if`` that returns.
+      lines: the assignments and the return that come after an ``if`` that returns, where there are several.
       test: what is asked of a tensor.
       settled: what is asked of Python before that, ``self.training`` of ``self.training and torch.rand(1) < p``.
     """
@@ -64,6 +65,7 @@ class Branch:
     other: cst.CSTNode | None = None
     returns: bool = False
     returned: cst.Return | None = None
+    lines: list[cst.BaseStatement] = field(default_factory=list)
     test: cst.BaseExpression = field(default_factory=lambda: cst.Name("True"))
     settled: cst.BaseExpression | None = None
 
@@ -87,6 +89,7 @@ def branches(ctx: Context) -> dict[cst.CSTNode, Branch]:
                     del ctx.blocked[one]
                 if found.returned is not None:
                     ctx.facts.dead.append(_line_of(ctx, found.returned))
+                ctx.moved.update(found.lines)
     return ctx.branches
 
 
@@ -139,7 +142,7 @@ def _planned(ctx: Context, node: cst.If | cst.IfExp, around: Sequence[Any]) -> B
         return None  # an elif
     if node.orelse is not None and not isinstance(node.orelse, cst.Else):
         return None
-    found = None if settled is not None else _returning(ctx, node, parent)
+    found = None if settled is not None else _returning(ctx, node, info, parent)
     found = found or _assigning(ctx, node, info, parent)
     if found is not None:
         found.test, found.settled = test, settled
@@ -238,7 +241,9 @@ def _is_one_of_several(ctx: Context, name: cst.Name) -> bool:
     return False
 
 
-def _is_pure(ctx: Context, node: cst.CSTNode, draws: bool = False) -> bool:
+def _is_pure(
+    ctx: Context, node: cst.CSTNode, draws: bool = False, seen: frozenset[str] = frozenset()
+) -> bool:
     """Whether an expression does nothing but compute, and draws nothing unless it may."""
     for one in syntax.walk(node):
         if isinstance(one, _OPAQUE):
@@ -250,11 +255,7 @@ def _is_pure(ctx: Context, node: cst.CSTNode, draws: bool = False) -> bool:
                 continue
             drawn = last in _DRAWS or any(rule.draws for rule in definitions.ops(name))
             kind = ctx.kind(one.func)
-            if (
-                isinstance(kind, k.Module)
-                and kind.cls not in LAYERS_AS_LARGE
-                and not _is_affine(kind)
-            ):
+            if isinstance(kind, k.Module) and not _draws_nothing(ctx, kind, seen):
                 return False
             if drawn or not pure_call(ctx, one, set()):
                 return False
@@ -268,11 +269,22 @@ _DRAWN = frozenset(f"torch.{name}" for name in "rand randn randint bernoulli ran
 _AFFINE = frozenset({"torch.nn.Linear", "torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d"})
 
 
-def _is_affine(kind: k.Module) -> bool:
-    return kind.cls in _AFFINE
+def _draws_nothing(ctx: Context, kind: k.Module, seen: frozenset[str]) -> bool:
+    """Whether a module has no dropout, which would draw where nobody asks for it, nor anything that is not known."""
+    sequential = kind.cls == "torch.nn.Sequential"
+    parts = [one for _, one in kind.args] if sequential else kind.among
+    if parts or sequential:
+        known = (isinstance(one, k.Module) and _draws_nothing(ctx, one, seen) for one in parts)
+        return bool(parts) and all(known)
+    info = ctx.facts.classes.get(kind.cls)
+    forward = info.method("forward") if info is not None else None
+    if forward is None or kind.cls in seen:
+        affine = kind.cls in _AFFINE and ctx.words.isdisjoint(HOOKS - {"weight_norm"})
+        return affine or kind.cls in LAYERS_AS_LARGE
+    return _is_pure(ctx, forward.node.body, seen=seen | {kind.cls})
 
 
-def _returning(ctx: Context, node: cst.If, parent: Any) -> Branch | None:
+def _returning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> Branch | None:
     """``if t: return a`` before ``return b``, or with it under ``else``."""
     then = _only_return(node.body)
     if then is None or then.value is None:
@@ -282,7 +294,9 @@ def _returning(ctx: Context, node: cst.If, parent: Any) -> Branch | None:
         last = _only_return(node.orelse.body)
     else:
         rest = list(parent.body[parent.body.index(node) + 1 :]) if hasattr(parent, "body") else []
-        last = _return_of(rest[0]) if len(rest) == 1 else None
+        if len(rest) > 1:
+            return _returning_first(ctx, node, info, then, rest)
+        last = _return_of(rest[0]) if rest else None
     if last is None or last.value is None:
         return None
     shapes = Shapes(ctx)
@@ -290,6 +304,38 @@ def _returning(ctx: Context, node: cst.If, parent: Any) -> Branch | None:
         return None
     after = last if node.orelse is None else None
     return Branch(then=then, other=last, returns=True, returned=after)
+
+
+def _returning_first(
+    ctx: Context,
+    node: cst.If,
+    info: FunctionInfo,
+    then: cst.Return,
+    rest: list[cst.BaseStatement],
+) -> Branch | None:
+    """``if t: return a`` before ``c = b + 1`` and ``return c``."""
+    *lines, end = rest
+    assigned, last = _assignments(lines), _return_of(end)
+    if not assigned or last is None or then.value is None or last.value is None:
+        return None
+    tree, before = ctx.facts.tree, bound_before(ctx, node, info)
+    own = {p.name.value for p in info.node.params.params} | before.names
+    new = {name for name, _ in assigned} - own
+    inside = {id(n) for line in rest for n in tree.within(line, cst.Name)}
+    if any(n.value in new and id(n) not in inside for n in tree.within(info.node, cst.Name)):
+        return None  # which may have a value before
+    unclear = before.unclear & {name for name, _ in assigned}
+    if unclear or not _writes_own(ctx, info, before, assigned):
+        return None
+    if any(tree.has(n) and any(tree.holds(line, n) for line in rest) for n in ctx.blocked):
+        return None
+    if not all(_is_pure(ctx, value) for _, value in assigned):
+        return None
+    first, second = Shapes(ctx, before.kinds), Shapes(ctx, before.kinds).after(assigned)
+    if not _alike(ctx, first, then.value, second, last.value):
+        return None
+    given = [name for name in dict.fromkeys(name for name, _ in assigned) if name in own]
+    return Branch(given=given, then=then, returns=True, lines=rest)
 
 
 def _only_return(body: cst.BaseSuite) -> cst.Return | None:
@@ -305,16 +351,18 @@ def _return_of(line: Any) -> cst.Return | None:
 
 def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> Branch | None:
     """Branches of assignments to names."""
-    then = _assignments(node.body)
-    other = _assignments(node.orelse.body) if node.orelse is not None else []
+    then = _assignments(node.body.body)
+    other = _assignments(node.orelse.body.body) if node.orelse is not None else []
     if not then or other is None:
         return None
     if not all(_is_pure(ctx, value) for _, value in [*then, *other]):
         return None
     bound = list(dict.fromkeys(name for name, _ in [*then, *other]))
-    read = _read_outside(ctx, node, info)
+    read = read_outside(ctx, node, info)
     names = [name for name in bound if name in read]
-    before = _bound_before(ctx, node, info)
+    before = bound_before(ctx, node, info)
+    if not _writes_own(ctx, info, before, [*then, *other]):
+        return None
     if not names or any(name in before.unclear for name in bound):
         return None
     own = {p.name.value for p in info.node.params.params}
@@ -330,24 +378,28 @@ def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> B
         if not first.types_meet(name, second, before.kinds):
             return None
     branch = Branch(names=names, given=given)
-    if len(then) == 1 and len(other) <= 1 and len(bound) == 1:
+    plain = not any(isinstance(value, cst.AugAssign) for _, value in [*then, *other])
+    if plain and len(then) == 1 and len(other) <= 1 and len(bound) == 1:
         branch.then = _small_of(node.body)
         branch.other = _small_of(node.orelse.body) if other else cst.Name(names[0])  # type: ignore[union-attr]
     return branch
 
 
-def _read_outside(ctx: Context, node: cst.If, info: FunctionInfo) -> set[str]:
-    """The names that a function reads elsewhere than in a statement."""
-    tree = ctx.facts.tree
-    inside = {id(n) for n in tree.within(node, cst.Name)}
-    found = set()
-    for name in tree.within(info.node, cst.Name):
-        parent = tree.around(name)[-1]
-        bound = isinstance(parent, cst.Param) and parent.name is name
-        bound |= isinstance(parent, cst.AssignTarget) and parent.target is name
-        if not bound and id(name) not in inside:
-            found.add(name.value)
-    return found
+_IN_PLACE = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)
+
+
+def _writes_own(
+    ctx: Context, info: FunctionInfo, before: Before, assigned: Sequence[tuple[str, cst.CSTNode]]
+) -> bool:
+    """Whether ``x += y`` is of tensors that a function has made: it keeps their shape and type, or raises in torch."""
+    own = {p.name.value for p in info.node.params.params}
+    return all(
+        name not in own
+        and isinstance(before.kinds.get(name), k.Tensor)
+        and isinstance(ctx.facts.kind(value.target), k.Tensor)
+        for name, value in assigned
+        if isinstance(value, cst.AugAssign)
+    )
 
 
 def _small_of(body: cst.BaseSuite) -> cst.CSTNode:
@@ -356,51 +408,23 @@ def _small_of(body: cst.BaseSuite) -> cst.CSTNode:
     return line.body[0]
 
 
-def _assignments(body: cst.BaseSuite) -> list[tuple[str, cst.BaseExpression]] | None:
-    """Name and value of each statement, ``x += y`` as a sum; None where there is something else."""
-    found: list[tuple[str, cst.BaseExpression]] = []
-    for line in body.body:
+def _assignments(
+    lines: Sequence[cst.BaseStatement | cst.BaseSmallStatement],
+) -> list[tuple[str, cst.BaseExpression | cst.AugAssign]] | None:
+    """Name and value of each statement, ``x += y`` itself for that; None where there is something else."""
+    found: list[tuple[str, cst.BaseExpression | cst.AugAssign]] = []
+    for line in lines:
         match line:
             case cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(name))], value)]):
                 found.append((name, value))
+            case cst.SimpleStatementLine([cst.AugAssign(cst.Name(name), operator) as small]):
+                if not isinstance(operator, _IN_PLACE):
+                    return None
+                found.append((name, small))
             case cst.SimpleStatementLine([cst.Pass()]):
                 pass
             case _:
                 return None
-    return found
-
-
-@dataclass
-class _Before:
-    """What is bound before a statement: surely, or perhaps."""
-
-    names: set[str] = field(default_factory=set)
-    kinds: dict[str, k.Kind] = field(default_factory=dict)
-    unclear: set[str] = field(default_factory=set)
-
-
-def _bound_before(ctx: Context, node: cst.CSTNode, info: FunctionInfo) -> _Before:
-    """The names that statements above have surely given a value; a name that something else binds is unclear."""
-    tree, found = ctx.facts.tree, _Before()
-    for inner, outer in pairwise([node, *reversed(tree.around(node))]):
-        if outer is info.node:
-            break
-        for line in outer.body if isinstance(outer, cst.IndentedBlock) else ():
-            if line is inner:
-                break
-            match line:
-                case cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(target)], value)]):
-                    several = isinstance(target, cst.Tuple | cst.List)
-                    for one in [e.value for e in target.elements] if several else [target]:  # type: ignore[attr-defined]
-                        if isinstance(one, cst.Name):
-                            found.names.add(one.value)
-                            found.kinds[one.value] = ctx.facts.kind(one if several else value)
-    for declared in tree.within(info.node.body, cst.Global, cst.Nonlocal):
-        found.unclear |= {item.name.value for item in declared.names}
-    for inside in tree.within(info.node.body, cst.FunctionDef, cst.Lambda):
-        found.unclear |= {
-            n.value for n in tree.within(inside, cst.Name)
-        }  # they must keep their names
     return found
 
 
@@ -443,7 +467,9 @@ def branched(rw: Rewriter, node: cst.If) -> Any:
     found = branches(rw.ctx).get(node)
     if found is None:
         return None
-    if found.then is None:
+    if found.lines:
+        lines = _returns(rw, found)
+    elif found.then is None:
         lines = _functions(rw, node, found)
     else:
         value = _cond(rw, found.test, found)
@@ -507,6 +533,36 @@ def _asked(rw: Rewriter, test: cst.BaseExpression) -> cst.BaseExpression:
     rw.ctx.helpers.use("jnp")
     call = cst.Call(syntax.parse(f"jnp.{name}"))
     return syntax.with_args(call, [cst.Arg(one) for one in sides])
+
+
+def _returns(rw: Rewriter, found: Branch) -> list[cst.BaseStatement]:
+    """What comes after an ``if`` that returns, as a function of the names that it gives other values."""
+    ctx = rw.ctx
+    ctx.helpers.use("lax")
+    assert isinstance(found.then, cst.Return)
+    assert found.then.value is not None
+    asked, params = _asked(rw, found.test), ", ".join(found.given)
+    with ctx.no_hoisting():
+        value = on_one_line(rw.visit(found.then.value))
+    name = ctx.unused("otherwise")
+    made = syntax.statement(f"def {name}({params}):\n    pass\n")
+    assert isinstance(made, cst.FunctionDef)
+    inner = [one for line in found.lines for one in rw.statement(line)]
+    inner[0] = syntax.changed(inner[0], leading_lines=_comments(inner[0]))
+    made = syntax.changed(made, body=cst.IndentedBlock(inner))
+    first = syntax.parse(f"lambda {params}: None" if params else "lambda: None")
+    assert isinstance(first, cst.Lambda)
+    given = [asked, syntax.changed(first, body=value), cst.Name(name), *map(cst.Name, found.given)]
+    call = syntax.with_args(cst.Call(syntax.parse("lax.cond")), [cst.Arg(one) for one in given])
+    return [made, cst.SimpleStatementLine([cst.Return(call)])]
+
+
+def _comments(line: cst.BaseStatement) -> list[cst.EmptyLine]:
+    """What is said above a line, without the empty lines before that."""
+    lines = list(getattr(line, "leading_lines", ()))
+    while lines and lines[0].comment is None:
+        del lines[0]
+    return lines
 
 
 def _functions(rw: Rewriter, node: cst.If, found: Branch) -> list[cst.BaseStatement]:

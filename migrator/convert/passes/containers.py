@@ -11,6 +11,7 @@ from migrator.convert import gone_over as gone_over_layers
 from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
 from migrator.convert.edits import EDITING, edited
+from migrator.convert.given_layers import goes_over_layers
 from migrator.convert.gone_over import handed
 from migrator.convert.kept_slices import is_kept, keeps_names
 from migrator.convert.rewriter import Rewriter, converts
@@ -502,8 +503,8 @@ def has_layers(rw: Rewriter, node: cst.BaseExpression) -> bool:
     """Whether what is gone over is a Sequential, or a module of which only a run tells: a child of some name."""
     if is_sequential(rw, node):
         return True
-    if isinstance(node, cst.Attribute):
-        return False  # what has a name of its own is looked for where it gets it
+    if isinstance(node, cst.Attribute):  # one of the class's own is looked for where it gets it
+        return goes_over_layers(rw.ctx, node)
     if k.is_any_module(rw.ctx.kind(node)):
         return True
     frame = rw.ctx.frame

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.containing import levels
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.freezing import forward_reaches
@@ -51,6 +52,54 @@ def drawn_in_forward(rw: Rewriter, node: cst.Call) -> None:
         return
     what = f"the forward pass makes {made}, whose weights are drawn then"
     raise Failure(node, "API003", what, "make it in the constructor")
+
+
+_PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
+
+
+@converts(cst.Call, called=_PARAMETERS)
+def parameter_in_forward(rw: Rewriter, node: cst.Call) -> None:
+    """``self.scores = nn.Parameter(torch.zeros(n))`` in ``forward``, or in what it calls.
+
+    Raises:
+      Failure: the constructor has not surely made it before: what is asked for its gradient in that very pass has none.
+    """
+    ctx = rw.ctx
+    if ctx.frame is None or not ctx.facts.tree.has(node):
+        return
+    name, owner = _kept_as(ctx, node), ctx.frame.owner
+    if name is None or owner is None or not forward_reaches(ctx, ctx.frame.info):
+        return
+    if any(_surely_makes(one.method("__init__"), name) for one in owner.lineage()):
+        return
+    what = f"the forward pass makes the parameter `{name}`: no checkpoint, optimiser or gradient before it has it"
+    raise Failure(node, "API003", what, "make it in the constructor")
+
+
+def _kept_as(ctx: Context, made: cst.Call) -> str | None:
+    """The attribute of the module that a parameter is kept under, if it is."""
+    above, parent = [None, *ctx.facts.tree.around(made)][-2:]
+    if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
+        target = parent.targets[0].target
+        if isinstance(target, cst.Attribute) and ctx.is_self(target.value):
+            return target.attr.value
+    if isinstance(parent, cst.Arg) and isinstance(above, cst.Call) and len(above.args) == 2:
+        first, func = above.args[0].value, above.func
+        named = isinstance(func, cst.Attribute) and func.attr.value == "register_parameter"
+        if named and isinstance(first, cst.SimpleString):
+            return str(first.evaluated_value)
+    return None
+
+
+def _surely_makes(init: FunctionInfo | None, name: str) -> bool:
+    """Whether a constructor assigns an attribute under no condition something else than None."""
+    for line in init.node.body.body if init is not None else ():
+        for one in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(one, cst.Assign) and syntax.code(one.value) != "None":
+                targets = [t.target for t in one.targets if isinstance(t.target, cst.Attribute)]
+                if any(t.attr.value == name and isinstance(t.value, cst.Name) for t in targets):
+                    return True
+    return False
 
 
 def _words(ctx: Context, info: FunctionInfo) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
 from migrator.convert.passes.unregistered import made_by_heirs
 from migrator.convert.rewriter import Rewriter, converts
@@ -22,6 +22,13 @@ def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     if node.attr.value != "weight":
         return None
     if not _is_asked_for_its_shape(rw, node) and not _is_read_of_argument(ctx, node):
+        if _is_kept(ctx, node):
+            raise Failure(
+                node,
+                "API006",
+                "the weight of a layer of an unknown class is kept itself: Flax may call it otherwise, and lay it out otherwise",
+                "annotate the argument with its class, or keep a copy: `.weight.detach().clone()`",
+            )
         if ctx.frame is None or targets.found_at_run_time(ctx, node) is None:
             return None
         if ctx.in_init and not _is_value(ctx, node):
@@ -39,6 +46,30 @@ def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
 def _is_read_of_argument(ctx: Context, node: cst.Attribute) -> bool:
     """Whether a function reads ``m.weight`` as a value, where nothing says what its argument ``m`` is."""
     return is_of_argument(ctx, node) and ctx.facts.tree.has(node) and _reads(ctx, node)
+
+
+def _is_kept(ctx: Context, node: cst.Attribute) -> bool:
+    """Whether a constructor keeps the parameter of something it is given, or hands it on: ``self.w = other.fc.weight``."""
+    if not ctx.in_init or not ctx.facts.tree.has(node) or not is_of_argument(ctx, node):
+        return False
+    root: cst.BaseExpression = node
+    while isinstance(root, (cst.Attribute, cst.Subscript)):
+        root = root.value
+    if isinstance(root, cst.Name) and root.value.lower().endswith(_OF_SETTINGS):
+        return False
+    above, parent = [None, *ctx.facts.tree.around(node)][-2:]
+    if isinstance(parent, cst.Attribute) and parent.attr.value == "data" and parent.value is node:
+        node = parent
+        above, parent = [None, *ctx.facts.tree.around(node)][-2:]
+    if isinstance(parent, cst.Arg) and isinstance(above, cst.Call):
+        name, func = ctx.facts.callee(above) or "", above.func
+        if isinstance(func, cst.Attribute) and func.attr.value in _KEEPING:
+            return True
+        return name in _MAKING or name in ctx.facts.names or name in ctx.facts.classes
+    return isinstance(parent, (cst.Assign, cst.AnnAssign, cst.Element, cst.DictElement))
+
+
+_KEEPING = frozenset("append insert register_parameter register_buffer".split())
 
 
 def is_of_argument(ctx: Context, node: cst.CSTNode) -> bool:
@@ -63,6 +94,7 @@ def is_of_argument(ctx: Context, node: cst.CSTNode) -> bool:
 
 _SETTINGS = frozenset("args cfg conf config hparams opt options opts params".split())
 """What settings are called, of which ``weight`` may be one."""
+_OF_SETTINGS = ("args", "cfg", "config", "conf", "opt", "options", "params", "settings", "kwargs")
 _OF_PARAMETERS = frozenset("data grad requires_grad requires_grad_ register_hook".split())
 """What is asked of a parameter, and not of its value."""
 
@@ -77,7 +109,9 @@ def _reads(ctx: Context, node: cst.BaseExpression) -> bool:
         return parent.value is node and not written and not isinstance(above, cst.AssignTarget)
     if isinstance(parent, cst.Arg) and isinstance(above, cst.Call):
         name = ctx.facts.callee(above) or ""
-        reads = name.startswith(("torch.", "Tensor.")) and "init." not in name
+        if name.startswith("Tensor."):
+            return name not in _SHARING  # a method writes to what it is asked of alone
+        reads = name.startswith("torch.") and "init." not in name
         return reads and not name.endswith("_") and name not in _MAKING
     if isinstance(parent, cst.Subscript):
         return parent.value is node and not isinstance(above, (cst.AssignTarget, cst.AugAssign))
@@ -120,6 +154,8 @@ def _is_only_read(ctx: Context, name: cst.Name) -> bool:
     return all(_reads(ctx, one) for one in names if one.value == name.value and one is not name)
 
 
+_SHARING = frozenset({"Tensor.set_", "Tensor.register_hook"})
+"""Methods that give a tensor the memory of another."""
 _MAKING = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"})
 
 
