@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -58,3 +59,28 @@ def read_outside(ctx: Context, node: cst.If, info: FunctionInfo) -> set[str]:
         if not bound and id(name) not in inside:
             found.add(name.value)
     return found
+
+
+def writes_own(
+    ctx: Context, info: FunctionInfo, before: Before, assigned: Sequence[tuple[str, cst.CSTNode]]
+) -> bool:
+    """Whether ``x += y`` is of tensors that a function has made: it keeps their shape and type, or raises in torch."""
+    own = {p.name.value for p in info.node.params.params}
+    return all(
+        name not in own
+        and isinstance(before.kinds.get(name), k.Tensor)
+        and isinstance(ctx.facts.kind(value.target), k.Tensor)
+        and not _is_of_module(ctx, info, name, value)
+        for name, value in assigned
+        if isinstance(value, cst.AugAssign)
+    )
+
+
+def _is_of_module(ctx: Context, info: FunctionInfo, name: str, write: cst.AugAssign) -> bool:
+    """Whether a name may stand for memory that a module keeps, which a branch cannot write to."""
+    from migrator.convert.memory import aliases
+
+    state = aliases(ctx, info).before
+    around = reversed(ctx.facts.tree.around(write))
+    memory = next((state[one].get(name, ()) for one in (write, *around) if one in state), None)
+    return memory is None or any(one.startswith("attr:") for one in memory)

@@ -337,3 +337,20 @@ def test_layers_that_write_when_they_are_asked_are_a_finding(made: str) -> None:
     )
     assert "DYN002" in rules_of(source.format(made))
     assert not rules_of(source.format("nn.Linear(4, 4)"))
+
+
+def test_a_write_to_a_buffer_under_a_condition_is_a_finding() -> None:
+    """``h`` is the buffer itself: what is added is there in the next call."""
+    source = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.ones(4))
+
+    def forward(self, x):
+        h = self.b
+        if x.sum() > 0:
+            h += 1
+        return h * x
+"""
+    assert "DYN002" in rules_of(source)

@@ -15,7 +15,7 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.bound_before import Before, bound_before, read_outside
+from migrator.convert.bound_before import bound_before, read_outside, writes_own
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.passes.skipping import HOOKS, pure_call
@@ -325,7 +325,7 @@ def _returning_first(
     if any(n.value in new and id(n) not in inside for n in tree.within(info.node, cst.Name)):
         return None  # which may have a value before
     unclear = before.unclear & {name for name, _ in assigned}
-    if unclear or not _writes_own(ctx, info, before, assigned):
+    if unclear or not writes_own(ctx, info, before, assigned):
         return None
     if any(tree.has(n) and any(tree.holds(line, n) for line in rest) for n in ctx.blocked):
         return None
@@ -361,7 +361,7 @@ def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> B
     read = read_outside(ctx, node, info)
     names = [name for name in bound if name in read]
     before = bound_before(ctx, node, info)
-    if not _writes_own(ctx, info, before, [*then, *other]):
+    if not writes_own(ctx, info, before, [*then, *other]):
         return None
     if not names or any(name in before.unclear for name in bound):
         return None
@@ -386,20 +386,6 @@ def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> B
 
 
 _IN_PLACE = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)
-
-
-def _writes_own(
-    ctx: Context, info: FunctionInfo, before: Before, assigned: Sequence[tuple[str, cst.CSTNode]]
-) -> bool:
-    """Whether ``x += y`` is of tensors that a function has made: it keeps their shape and type, or raises in torch."""
-    own = {p.name.value for p in info.node.params.params}
-    return all(
-        name not in own
-        and isinstance(before.kinds.get(name), k.Tensor)
-        and isinstance(ctx.facts.kind(value.target), k.Tensor)
-        for name, value in assigned
-        if isinstance(value, cst.AugAssign)
-    )
 
 
 def _small_of(body: cst.BaseSuite) -> cst.CSTNode:

@@ -41,11 +41,26 @@ def asked_for_lost(rw: Rewriter, node: cst.Call) -> Any:
         return
     if _SETTINGS.search(dotted(owner) or ""):
         return
+    if name.evaluated_value == "inplace" and _only_sets(rw, node):
+        return  # which changes nothing that is computed
     raise Failure(
         node,
         "API011",
         f"layers of torch have `{name.evaluated_value}`, and what they become may not: the answer would change",
         "ask for the classes that are meant by isinstance",
+    )
+
+
+def _only_sets(rw: Rewriter, node: cst.Call) -> bool:
+    """``if hasattr(m, "inplace"): m.inplace = False``, and nothing else."""
+    tree = rw.ctx.facts.tree
+    parent = tree.around(node)[-1] if tree.has(node) else None
+    if not isinstance(parent, cst.If) or parent.test is not node or parent.orelse is not None:
+        return False
+    lines = [part for line in parent.body.body for part in getattr(line, "body", [line])]
+    targets = [t.target for one in lines if isinstance(one, cst.Assign) for t in one.targets]
+    return len(targets) == len(lines) and all(
+        isinstance(one, cst.Attribute) and one.attr.value == "inplace" for one in targets
     )
 
 
