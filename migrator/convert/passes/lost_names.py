@@ -16,6 +16,10 @@ _LOST = frozenset(
     "forward reset_parameters inplace p negative_slope kernel_size stride padding dilation reduction padding_idx "
     "num_embeddings embedding_dim normalized_shape scale_factor output_size elementwise_affine affine".split()
 )
+_LAYER = re.compile(
+    r"(?i)(?:m|mod|module|layer|l|child|net|model|block|part|submodule|op|drop\w*)\d*$"
+)
+"""What layers are called."""
 _SETTINGS = re.compile(r"(?i)arg|cfg|conf|opt|param|setting|spec|meta")
 """What names of settings hold."""
 
@@ -41,6 +45,9 @@ def asked_for_lost(rw: Rewriter, node: cst.Call) -> Any:
         return
     if _SETTINGS.search(dotted(owner) or ""):
         return
+    if name.evaluated_value == "p" and isinstance(kind, k.Unknown):
+        if not _LAYER.match((dotted(owner) or "").rpartition(".")[2]):
+            return  # many an object has one
     if name.evaluated_value == "inplace" and _only_sets(rw, node):
         return  # which changes nothing that is computed
     raise Failure(
