@@ -332,3 +332,18 @@ class Picks(Pool):
 def test_an_option_that_no_layer_of_another_file_keeps(tmp_path: Path) -> None:
     found = convert(tmp_path, {"pools.py": POOLS, "picks.py": PICKS})
     assert ["`return_indices` of" in one for one in blocking(found)] == [True]
+
+
+def test_a_function_that_draws_handed_to_a_class_of_another_file(tmp_path: Path) -> None:
+    """Its forward pass would call it without a generator."""
+    fns = "import torch\nimport torch.nn.functional as F\n\n\ndef noisy(m, x):\n    return F.dropout(m(x), 0.5)\n\n\n"
+    fns += "def plain(m, x):\n    return m(x) * 2\n"
+    wrap = "from torch import nn\n\n\nclass Wrap(nn.Module):\n    def __init__(self, m, f):\n        super().__init__()\n"
+    wrap += "        self.m = m\n        self.f = f\n\n    def forward(self, x):\n        return self.f(self.m, x)\n"
+    net = "from torch import nn\nfrom .fns import noisy, plain\nfrom .wrap import Wrap\n\n\nclass Net(nn.Module):\n"
+    net += "    def __init__(self):\n        super().__init__()\n        self.m = Wrap(nn.Linear(4, 4), USED)\n\n"
+    net += "    def forward(self, x):\n        return self.m(x)\n"
+    for used, told in (("noisy", ["API003"]), ("plain", [])):
+        files = {"fns.py": fns, "wrap.py": wrap, "net.py": net.replace("USED", used)}
+        found = convert(tmp_path / used, files)
+        assert [f.rule for f in found.findings if f.blocks] == told, used

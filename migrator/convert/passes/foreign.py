@@ -14,7 +14,7 @@ import libcst as cst
 
 from migrator.assignments import cases
 from migrator.convert.context import Context, Failure
-from migrator.convert.neighbours import as_well
+from migrator.convert.neighbours import as_well, left_beside
 from migrator.convert.passes.held import assigned
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import ClassInfo
@@ -226,7 +226,10 @@ def _imported(rw: Rewriter) -> dict[str, str]:
     """The names that imports bring from outside, and the library of each; an import of what needs torch is a finding."""
     linked, here = rw.ctx.facts.linked, rw.ctx.source.module
     found = {}
-    for node in rw.ctx.source.index.of_type(cst.Import, cst.ImportFrom):
+    index, path = rw.ctx.source.index, rw.ctx.source.path
+    for node in index.of_type(cst.Import, cst.ImportFrom):
+        if left_beside(rw.ctx.facts, path, node, index.of_type(cst.Attribute)) is not None:
+            continue
         if isinstance(node, cst.Import):
             brought = [(_bound(one), brought_by(one), one.evaluated_name) for one in node.names]
         elif node.relative or node.module is None:

@@ -151,6 +151,9 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
     layers = [
         p for p in parts if isinstance(ctx.facts.kind(p), k.Module) and not is_function(rw, p)
     ]
+    if not layers and isinstance(target, cst.Attribute):
+        if any(_is_argument(ctx, p) for p in parts) and _is_called(ctx, target.attr.value):
+            raise plainly_kept(node)
     if not layers or _is_list_of_layers(ctx.facts.kind(node.value)):
         return None
     if isinstance(node.value, (cst.List, cst.ListComp)) and isinstance(target, cst.Attribute):
@@ -160,6 +163,36 @@ def _nested(rw: Rewriter, node: cst.Assign, target: cst.CSTNode) -> Any:
     if dicts or not all(_is_own(ctx, part) for part in layers) or isinstance(node.value, cst.Call):
         raise plainly_kept(node)
     return _as_unregistered(rw, node)
+
+
+def _is_argument(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether something is an argument of the constructor of which nothing is known."""
+    params = ctx.frame.info.params if ctx.frame is not None else {}
+    named = isinstance(node, cst.Name) and node.value in params
+    return named and isinstance(ctx.facts.kind(node), k.Unknown)
+
+
+def _is_called(ctx: Context, name: str) -> bool:
+    """Whether the class calls what a container holds with something: ``self.held[0](x)``, ``for f in self.held: f(x)``."""
+    if ctx.owner is None:
+        return False
+
+    def is_it(node: cst.CSTNode) -> bool:
+        return (
+            isinstance(node, cst.Attribute) and node.attr.value == name and ctx.is_self(node.value)
+        )
+
+    loops = ctx.facts.tree.within(ctx.owner.node.body, cst.For, cst.CompFor)
+    names = {n for loop in loops if is_it(loop.iter) for n in syntax.names(loop.target)}
+    for call in ctx.facts.tree.within(ctx.owner.node.body, cst.Call):
+        func = call.func
+        if isinstance(func, cst.Attribute) and func.attr.value in ("forward", "parameters"):
+            func = func.value
+        if isinstance(func, cst.Subscript) and is_it(func.value):
+            return True
+        if isinstance(func, cst.Name) and func.value in names:
+            return True
+    return False
 
 
 def _as_unregistered(rw: Rewriter, node: cst.Assign) -> cst.Assign:
