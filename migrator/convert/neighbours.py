@@ -11,7 +11,8 @@ import libcst as cst
 
 from migrator.infer import Facts
 from migrator.infer.optional import idle
-from migrator.infer.symbols import of_torch
+from migrator.infer.symbols import of_timm, of_torch
+from migrator.infer.without_torch import needs_torch
 from migrator.python_tree import walk
 from migrator.source import dotted
 
@@ -27,7 +28,8 @@ def _needing_torch(path: str, module: str) -> frozenset[str]:
       module: the dotted name that it imports.
     """
     here = Path(path)
-    if not module or here.suffix != ".py":
+    known = of_torch(module) or needs_torch(module) or of_timm(module) is not None
+    if not module or known or here.suffix != ".py":
         return frozenset()
     place = Path(*module.split("."))
     for folder in here.resolve().parents[:_HIGHEST]:
