@@ -66,3 +66,15 @@ def test_an_argument_in_a_plain_list_that_is_called(use: str, told: bool) -> Non
     source = MODULE.replace("__init__(self)", "__init__(self, part)")
     source += f"        self.held = [part]\n\n    def forward(self, x):\n        {use}\n"
     assert rules_of(source) == (["API008"] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("made", "told"), [("nn.Sequential(nn.Linear(3, 3))", True), ("Own()", False)]
+)
+def test_the_mode_of_a_layer_that_is_handed_to_a_function(made: str, told: bool) -> None:
+    """torch's layers keep it otherwise in Flax, or not at all."""
+    source = "class Own(nn.Module):\n    def forward(self, x):\n        return x * 2 if self.training else x\n\n\n"
+    source += "def f(m, x):\n    return m(x) * 2 if m.training else m(x)\n\n"
+    source += MODULE.replace("nn.Linear(3, 3)", made)
+    source += "\n    def forward(self, x):\n        return f(self.fc, x)\n"
+    assert rules_of(source) == (["API010"] if told else [])

@@ -50,6 +50,7 @@ def _flag(rw: Rewriter, node: cst.Attribute) -> cst.BaseExpression:
     return syntax.changed(node, value=rw.visit(node.value), attr=cst.Name("deterministic"))
 
 
+_ANY = "torch.nn.Module"
 _MODULES = frozenset("self model module net network m layer".split())
 """Names of modules, where nothing else tells."""
 
@@ -80,6 +81,9 @@ def _is_handed(rw: Rewriter, node: cst.BaseExpression) -> bool:
     frame = rw.ctx.frame
     if frame is None or not isinstance(node, cst.Name) or node.value not in frame.info.params:
         return False
+    kind = rw.ctx.kind(node)
+    if isinstance(kind, k.Module) and kind.cls.startswith("torch.nn.") and kind.cls != _ANY:
+        return False  # a layer of torch's is handed, which keeps its mode otherwise or not at all
     return any(c.asks_training for c in rw.ctx.facts.classes.values())
 
 
