@@ -557,7 +557,28 @@ def _around(node: cst.CSTNode, ctx: FlagContext) -> str:
                 return "log"
         if isinstance(parent, (cst.If, cst.While, cst.Assert)):
             return "test" if parent.test is inner else ""
+        if isinstance(parent, cst.Assign) and isinstance(parent.targets[0].target, cst.Name):
+            return _uses(parent.targets[0].target.value, ctx)
         if isinstance(parent, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
             return ""
         inner = parent
     return ""
+
+
+def _uses(name: str, ctx: FlagContext) -> str:
+    """What a function does with a number that it gives a name: a size, or what it branches on."""
+    function = next((p for p in reversed(ctx.parents) if isinstance(p, cst.FunctionDef)), None)
+    found = ""
+    for node in walk(function.body) if function is not None else ():
+        if isinstance(node, cst.Call):
+            last = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+            sized = isinstance(last, cst.Name) and last.value in _SHAPES
+            if sized and any(_names(arg.value, name) for arg in node.args):
+                return "shape"
+        elif isinstance(node, (cst.If, cst.While)) and _names(node.test, name):
+            found = "test"
+    return found
+
+
+def _names(node: cst.CSTNode, name: str) -> bool:
+    return any(isinstance(one, cst.Name) and one.value == name for one in walk(node))

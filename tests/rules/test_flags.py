@@ -80,3 +80,20 @@ def test_every_code_that_is_used_is_declared() -> None:
         for path in (Path(__file__).parents[2] / folder).rglob("*.py"):
             used |= set(re.findall(r'"((?:DYN|TRC|MUT|DTY|API)\d{3}|CUDA\d{3})"', path.read_text()))
     assert used == set(FLAGS)
+
+
+@pytest.mark.parametrize(
+    ("use", "told"),
+    [
+        ("out = x.new_zeros(k, 3)", "static"),
+        ("out = x.view(-1, k)", "static"),
+        ("out = x if k == 3 else x * 2\n        if k == 3:\n            out = x", "jnp.where"),
+    ],
+)
+def test_a_number_by_a_name_is_told_of_by_its_use(use: str, told: str) -> None:
+    """``k = int(t.max())`` that is a size cannot stay an array, nor can one that Python branches on."""
+    source = "import torch\nfrom torch import nn\n\n\nclass M(nn.Module):\n    def forward(self, x: torch.Tensor):\n"
+    source += f"        k = int(x.max())\n        {use}\n        return out\n"
+    found = [f for f in convert_source(source).findings if f.rule == "DYN004"]
+    assert found
+    assert told in (found[0].advice or "")
