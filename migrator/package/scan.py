@@ -18,6 +18,7 @@ from rules.torch_names import table
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _UNCALLED = re.compile(r"[^\W\d]\w*+(?!\()")
+_BY_NAME = re.compile(r"""getattr\(\s*([^\W\d]\w*)\s*,\s*["']([^\W\d]\w*)["']""")
 _OTHER_LINES = ("import ", "from ", "class ", "def ", "#", "@")
 _BLOCKS = ("body", "orelse", "finalbody")
 
@@ -267,3 +268,7 @@ def _paths(text: str, bound: set[str]) -> Iterator[str]:
     for match in re.finditer(r"(?<![\w.])([^\W\d]\w*)((?:\.[^\W\d]\w*)+)", text):
         if match[1] in bound:
             yield match[0]
+    if "getattr(" in text:  # ``getattr(layers, "DropPath")`` is read as ``layers.DropPath``
+        for match in _BY_NAME.finditer(text):
+            if match[1] in bound:
+                yield f"{match[1]}.{match[2]}"

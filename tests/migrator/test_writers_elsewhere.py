@@ -52,6 +52,7 @@ LAYERS = {
     "layers in a row": "w = nn.Sequential(nn.ReLU(True), nn.Tanh())",
 }
 USES = {
+    "by its name": ("from . import fns", "pass", "getattr(fns, 'w')(x)"),
     "its name": ("from .fns import w", "pass", "w(x)"),
     "another name": ("from .fns import w as g", "pass", "g(x)"),
     "its file": ("from . import fns", "pass", "fns.w(x)"),
