@@ -24,15 +24,17 @@ from migrator.infer.python import PARTIAL
 def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None) -> bool:
     """Whether a call of a value of this kind, spelled ``func``, may write to its argument.
 
-    Calls of the file's own functions and classes are left out: who calls them is looked up where they write.
-    """
+    Those of the file's own functions and classes are left out: who calls them is looked up where they write."""
     if isinstance(kind, k.Optional):
         kind = kind.inner
     if not isinstance(kind, k.Module):
         if isinstance(func, cst.Attribute) and func.attr.value in ("forward", "__call__"):
             run = ctx.kind(func.value)
-            if isinstance(run, k.Module) and run.cls not in ctx.facts.classes:
+            info = ctx.facts.classes.get(run.cls) if isinstance(run, k.Module) else None
+            if isinstance(run, k.Module) and not (info and info.method("forward")):
                 return may_write(ctx, run, func.value)
+            if syntax.is_super(func.value) and ctx.owner is not None:
+                return any(begins_in_place(ctx, one, _inside) for one in ctx.owner.parents)
         if isinstance(func, cst.IfExp):  # (self.act if self.training else torch.tanh)(x)
             return any(_part_writes(ctx, one) for one in (func.body, func.orelse))
         if not _is_nameless(kind):

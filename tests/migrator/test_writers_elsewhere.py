@@ -263,11 +263,7 @@ EVERY = [
     *itertools.product(WRITERS.items(), (USES | FOR_FUNCTIONS).items()),
     *itertools.product(LAYERS.items(), USES.items()),
     *itertools.product(CLASSES.items(), OF_CLASSES.items()),
-    *(
-        (writer, use)
-        for writer, use in itertools.product(CLASSES.items(), OF_MODULES.items())
-        if writer[0] != "a Sequential"
-    ),
+    *itertools.product(CLASSES.items(), OF_MODULES.items()),
 ]
 _PLAIN = ("w(x)", "g(x)", "fns.w(x)", "T['a'](x)", "call_w(x)", "w(x[:, :])", "torch.tanh(w(x))")
 SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
