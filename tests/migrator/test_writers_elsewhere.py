@@ -22,6 +22,7 @@ from migrator.usercode import UserCode
 from tests.migrator.test_packages import blocking, convert
 
 WRITERS = {
+    "an object": "class W:\n    def __call__(self, x):\n        x.add_(1)\n        return x\n\n\nw = W()",
     "augmented": "def w(x):\n    x += 1\n    return x",
     "method": "def w(x):\n    x.mul_(2)\n    return x",
     "item": "def w(x):\n    x[:, 0] = 0\n    return x",

@@ -32,10 +32,20 @@ def handed_on(rw: Rewriter, node: cst.Name | cst.Attribute) -> Any:
     return syntax.add_keyword(call, "rngs", rngs)
 
 
+@converts(cst.Name, cst.Attribute, kinds=(k.Other,))
+def writing_object(rw: Rewriter, node: cst.Name | cst.Attribute) -> None:
+    """Raise a Failure for an object of another file's class that writes to what it is called with, handed on as a value."""
+    if rw.ctx.facts.linked is not None and rw.ctx.facts.tree.has(node):
+        _check_writes(rw.ctx, node)
+
+
 def _check_writes(ctx: Context, node: cst.Name | cst.Attribute) -> None:
     """Raise a Failure for another file's function that writes to its argument, where it is handed on as a value."""
     kind = ctx.facts.kind(node)
     info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+    made = ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
+    if made is not None and not made.torch_base:  # an object that is called
+        info = made.method("__call__")
     if info is None or info.settled is None or info.settled.told_to:
         return
     given = syntax.parameters(info.node)
@@ -45,10 +55,8 @@ def _check_writes(ctx: Context, node: cst.Name | cst.Attribute) -> None:
         if name not in given or given[name].default is None or info.params.get(name) != k.UNKNOWN
     ]  # who gets it as a value gives it what it works on: an option of which nothing is known is often a number
     if written and stands_as_value(ctx, node):
-        param = written[0]
-        what = (
-            f"{info.short}() changes its argument `{param}` in place, and is handed on as a value"
-        )
+        param, called = written[0], made.short if made is not None else info.short
+        what = f"{called}() changes its argument `{param}` in place, and is handed on as a value"
         raise Failure(node, "MUT003", what, "work on a copy there, or call it by its name")
 
 
