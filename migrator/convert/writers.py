@@ -11,8 +11,8 @@ from migrator import syntax, views
 from migrator.convert.among_others import is_among_others
 from migrator.convert.begins import begins_in_place
 from migrator.convert.context import Context
+from migrator.convert.made_in_place import is_handed_on, is_holder, last_name, makes
 from migrator.convert.memory import Aliases, aliases
-from migrator.convert.ordered_dicts import is_ordered
 from migrator.convert.passing import passes
 from migrator.convert.sharing import inplace_argument
 from migrator.infer import ClassInfo, FunctionInfo
@@ -40,7 +40,7 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
         if not _is_nameless(kind):
             return False
         looked_up = _is_looked_up(func) or _is_never_given(ctx, func)
-        return _last_name(func) in holders(ctx) or (looked_up and _any_writes(ctx))
+        return last_name(func) in holders(ctx) or (looked_up and _any_writes(ctx))
     if kind.cls == k.PARALLEL:
         forward = ctx.facts.classes.get(k.inside(kind).cls)
         own = forward.method("forward") if forward is not None else None
@@ -55,14 +55,14 @@ def may_write(ctx: Context, kind: k.Kind, func: cst.BaseExpression | None = None
         if _inside(ctx, one) or begins_in_place(ctx, ctx.facts.classes.get(one.cls), _inside):
             return True
     if kind.cls in ("torch.nn.Module", "torch.nn.Sequential"):
-        return _last_name(func) in holders(ctx)
-    if holders(ctx) and _last_name(func) in ctx.lost_holders and _is_perhaps_another(ctx, func):
+        return last_name(func) in holders(ctx)
+    if holders(ctx) and last_name(func) in ctx.lost_holders and _is_perhaps_another(ctx, func):
         return True
     foreign = ctx.facts.linked is not None and kind.cls not in ctx.facts.classes
-    if foreign and holders(ctx) and _last_name(func) in ctx.foreign_holders:
+    if foreign and holders(ctx) and last_name(func) in ctx.foreign_holders:
         if not _made_here(ctx, kind, func):
             return True  # another file may have made it, or named its class
-    return any(_makes(ctx, call, kind.cls) for call in _untracked(ctx))
+    return any(makes(ctx, call, kind.cls) for call in _untracked(ctx))
 
 
 def _part_writes(ctx: Context, func: cst.BaseExpression) -> bool:
@@ -82,7 +82,7 @@ def _is_perhaps_another(ctx: Context, func: cst.BaseExpression | None) -> bool:
         return False
     for assign in ctx.facts.tree.within(init.node.body, cst.Assign):
         if any(syntax.code(one.target) == syntax.code(func) for one in assign.targets):
-            handed = init.handed.get(_last_name(assign.value), {}).values()
+            handed = init.handed.get(last_name(assign.value), {}).values()
             if any(_is_nameless(one) or k.is_any_module(one) for one in handed):
                 return True
     return False
@@ -143,15 +143,6 @@ def _value_writes(ctx: Context, value: cst.BaseExpression) -> bool:
     return not own and may_write(
         ctx, kind, value
     )  # who calls a class of the file is looked up where it writes
-
-
-def _last_name(node: cst.CSTNode | None) -> str:
-    """``act`` of ``self.act``, ``self.act[0]`` and ``act``."""
-    while isinstance(node, (cst.Subscript, cst.Call)):
-        node = node.value if isinstance(node, cst.Subscript) else node.func
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
 
 
 def holders(ctx: Context) -> set[str]:
@@ -269,7 +260,7 @@ def _of_other_files(ctx: Context) -> set[str]:
     found = set(made)
     for call in ctx.source.index.of_type(cst.Call):
         places = sum(a.keyword is None for a in call.args)
-        if places > asking.get(_last_name(call.func), places):
+        if places > asking.get(last_name(call.func), places):
             found |= _receivers(ctx, call)  # ``create_act("relu", True)``
     handed = linked.in_place(ctx.facts.module)
     for info in ctx.facts.functions.values():
@@ -282,13 +273,13 @@ def _of_other_files(ctx: Context) -> set[str]:
 
 def _made_here(ctx: Context, kind: k.Module, func: cst.BaseExpression | None) -> bool:
     """Whether a layer is made in this file, by the name of its class and no other."""
-    name, short = _last_name(func), kind.cls.rpartition(".")[2]
+    name, short = last_name(func), kind.cls.rpartition(".")[2]
     made = [
         assign.value
         for assign in ctx.source.index.of_type(cst.Assign)
-        if any(_last_name(t.target) == name for t in assign.targets)
+        if any(last_name(t.target) == name for t in assign.targets)
     ]
-    direct = [isinstance(one, cst.Call) and _last_name(one.func) == short for one in made]
+    direct = [isinstance(one, cst.Call) and last_name(one.func) == short for one in made]
     return bool(direct) and all(direct)
 
 
@@ -300,7 +291,7 @@ def _receivers(ctx: Context, node: cst.CSTNode, wide: bool = False) -> set[str]:
     while around:
         parent = around.pop()
         if isinstance(parent, cst.Assign):
-            return {_last_name(t.target) for t in parent.targets} if node is parent.value else set()
+            return {last_name(t.target) for t in parent.targets} if node is parent.value else set()
         if isinstance(parent, cst.Param):
             return {parent.name.value} if node is parent.default else set()
         if isinstance(parent, cst.Return):
@@ -365,9 +356,7 @@ def _out_of_lists(ctx: Context) -> set[str]:
                 lists |= _receivers(ctx, node)
     found = set(lists)
     for loop in index.of_type(cst.For, cst.CompFor) if lists else ():
-        if any(
-            _last_name(one) in lists for one in index.within(loop.iter, cst.Attribute, cst.Name)
-        ):
+        if any(last_name(one) in lists for one in index.within(loop.iter, cst.Attribute, cst.Name)):
             found |= set(syntax.names(loop.target))
     return found
 
@@ -441,44 +430,11 @@ def _inside(ctx: Context, kind: k.Module) -> bool:
 def _untracked(ctx: Context) -> list[cst.Call]:
     """The layers that are made with ``inplace=True`` and handed around, so that any call may be one of theirs."""
     if ctx.untracked is None:
-        ctx.untracked = [c for c in ctx.source.index.of_type(cst.Call) if _is_handed_on(ctx, c)]
+        if not ctx.foreign_holders:
+            ctx.foreign_holders = _closed(ctx, _of_other_files(ctx))
+        every = ctx.source.index.of_type(cst.Call)
+        ctx.untracked = [c for c in every if is_handed_on(ctx, c) or is_holder(ctx, c.func)]
     return ctx.untracked
-
-
-def _is_handed_on(ctx: Context, call: cst.Call) -> bool:
-    """``partial(nn.ReLU, inplace=True)``, ``act_layer(inplace=True)``, ``{"relu": nn.ReLU(True)}``: made, and kept
-    where no kind says so."""
-    made = ctx.facts.kind(call)
-    if not isinstance(made, k.Module):
-        named = [
-            a.value for a in call.args if a.keyword is not None and a.keyword.value == "inplace"
-        ]
-        called = ctx.facts.callee(call) or ""
-        function = isinstance(made, k.Tensor) or called.startswith("torch.nn.functional.")
-        return not function and any(syntax.code(value) != "False" for value in named)
-    if k.in_place(made) is False:
-        return False
-    around = ctx.source.index.around(call)
-    while isinstance(around[-1], _LISTING) or isinstance(ctx.facts.kind(around[-1]), k.Mapping):
-        around.pop()  # nn.Sequential(OrderedDict([("act", nn.ReLU(inplace=True))]))
-    if isinstance(around[-1], cst.DictElement) and is_ordered(ctx, around):
-        return False
-    parent = around[-1]
-    if isinstance(parent, cst.Call):
-        func = parent.func
-        grows = isinstance(func, cst.Attribute) and func.attr.value in _GROWING
-        return not (grows or isinstance(ctx.facts.kind(parent), k.Module))
-    return isinstance(parent, (cst.DictElement, cst.Lambda))
-
-
-_LISTING = (cst.Arg, cst.Element, cst.List, cst.Tuple)
-_GROWING = frozenset({"append", "extend", "insert", "add_module", "__init__"})
-
-
-def _makes(ctx: Context, call: cst.Call, cls: str) -> bool:
-    """Whether ``partial(nn.ReLU, inplace=True)`` makes layers of a class."""
-    first = call.args[0].value if call.args else call.func
-    return any(ctx.facts.qualified_name(node) == cls for node in (first, call.func))
 
 
 def writes_argument(ctx: Context, info: FunctionInfo, told: bool = True) -> bool:
