@@ -27,6 +27,7 @@ def asked_of_functions(
 ) -> cst.BaseExpression | None:
     """The test for classes of which some are functions in the output; None where it asks for none of these."""
     from migrator.convert.passes.annotations import layer_class
+    from migrator.convert.passes.class_values import is_derived_elsewhere
 
     tested = node.args[0].value
     nodes = [e.value for e in classes.elements] if isinstance(classes, cst.Tuple) else [classes]
@@ -39,6 +40,7 @@ def asked_of_functions(
             others.append(one)
             continue
         derived = any(info.torch_base == name for info in rw.ctx.facts.classes.values())
+        derived = derived or is_derived_elsewhere(rw.ctx, [name], [])
         if derived or not _is_layer(rw, tested):
             return None  # what is said of such a class else
         file = definitions.layers(name)[0].file

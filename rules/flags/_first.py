@@ -17,7 +17,7 @@ from rules.below import children
 Kinds = Callable[[Any], Any]
 """Gives the kind of an expression."""
 
-_COMPARED = (
+COMPARED = (
     cst.Equal,
     cst.NotEqual,
     cst.LessThan,
@@ -25,6 +25,7 @@ _COMPARED = (
     cst.GreaterThan,
     cst.GreaterThanEqual,
 )
+"""What compares numbers."""
 _ASKING = frozenset("isinf isnan isfinite any all sum max min abs count_nonzero".split())
 """Functions of torch, and methods, of the flag alone: what they give is asked."""
 _READING = frozenset(["bool", "int", "float"])
@@ -223,7 +224,7 @@ def _asked(node: cst.BaseExpression, kind: Kinds) -> Asked | None:
         plain = inner is not None and (inner.operator, inner.number) == ("!=", "0")
         return Asked(inner.state, inner.modulo, "==", "0") if inner is not None and plain else None
     if isinstance(node, cst.Comparison):
-        if len(node.comparisons) != 1 or not isinstance(node.comparisons[0].operator, _COMPARED):
+        if len(node.comparisons) != 1 or not isinstance(node.comparisons[0].operator, COMPARED):
             return None
         told, read = node.comparisons[0], node.left
         operator, number = told.operator._get_token(), _number(told.comparator, kind)  # type: ignore[attr-defined]
