@@ -12,6 +12,7 @@ from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from rules.flags._first import COMPARED
 
 _FUNCTIONS = frozenset(
     f"torch.nn.functional.{name}"
@@ -29,14 +30,6 @@ _LAYERS = frozenset(
 _SIZED = frozenset({"torch.nn.Linear", "torch.nn.LayerNorm", "torch.nn.RMSNorm"})
 """What takes a last axis of one size only."""
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply)
-_COMPARISONS = (
-    cst.Equal,
-    cst.NotEqual,
-    cst.LessThan,
-    cst.LessThanEqual,
-    cst.GreaterThan,
-    cst.GreaterThanEqual,
-)
 _SHAPES = frozenset({"torch.zeros", "torch.ones"})
 _MOST = 6
 """Calls of forward passes within one another that are looked into."""
@@ -98,7 +91,7 @@ class ByRow:
                 return True
         elif isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
             only = node.comparisons[0]
-            plain = isinstance(only.operator, _COMPARISONS) and not self.touches(only.comparator)
+            plain = isinstance(only.operator, COMPARED) and not self.touches(only.comparator)
             if plain and self.of(node.left) and self.is_for_each(only.comparator):
                 return True
         elif isinstance(node, cst.Subscript):
@@ -411,7 +404,7 @@ def is_smooth(ctx: Context, node: cst.BaseExpression) -> bool:
         return fits and is_smooth(ctx, node.left) and is_smooth(ctx, node.right)
     if isinstance(node, cst.Comparison):
         others = [one.comparator for one in node.comparisons]
-        fits = all(isinstance(one.operator, _COMPARISONS) for one in node.comparisons)
+        fits = all(isinstance(one.operator, COMPARED) for one in node.comparisons)
         return (
             fits and len(others) == 1 and all(is_smooth(ctx, one) for one in (node.left, *others))
         )
