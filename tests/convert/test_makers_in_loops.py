@@ -56,3 +56,21 @@ def test_a_default() -> None:
     )
     assert len(ours["build"](rngs=nnx.Rngs(0))) == 2
     assert len(ours["build"]((ours["B"],), rngs=nnx.Rngs(0))) == 1
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "(small if deep else nn.Identity)(4)",
+        "(small if deep else B)(4)",
+        "(nn.Identity if not deep else B if deep is None else small)(4)",
+        "nn.Linear(4, (max if deep else min)(4, 4))",
+    ],
+)
+def test_a_choice_that_is_called(chosen: str) -> None:
+    _, ours, _ = loaded(
+        f"{HEAD}\n\nclass M(nn.Module):\n    def __init__(self, deep=True):\n        super().__init__()\n"
+        f"        self.part = {chosen}\n\n    def forward(self, x):\n        return self.part(x)\n"
+    )
+    for deep in (True, False):
+        assert ours["M"](deep, rngs=nnx.Rngs(0))(jnp.zeros((1, 4))).shape == (1, 4)

@@ -53,6 +53,7 @@ def unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
         isinstance(func, cst.Name)
         and (func.value in frame.info.params or any(func.value in f.locals for f in ctx.frames))
     )
+    held = held or (isinstance(func, cst.IfExp) and _chooses_maker(ctx, func))
     own = isinstance(func, cst.Attribute) and ctx.is_self(func.value)  # self.norm_layer(dim)
     own = own and not left_to_heirs(ctx, func.attr.value)  # type: ignore[attr-defined]
     fetched = is_fetched(ctx.facts, frame.info, func)
@@ -65,10 +66,23 @@ def unknown_builder(rw: Rewriter, node: cst.Call) -> cst.BaseExpression | None:
     if not ctx.in_init and ctx.plan.how(frame.info) is None:
         return None
     build = ctx.helpers.need(module_file("rules.compat.factories"), "build")
-    args = [cst.Arg(rw.visit(node.func)), *(rw.visit(a) for a in node.args)]
+    maker = syntax.unparenthesized(rw.visit(node.func))
+    args = [cst.Arg(maker), *(rw.visit(a) for a in node.args)]
     return syntax.add_keyword(
         syntax.with_args(cst.Call(cst.Name(build)), args), "rngs", ctx.rngs(node)
     )
+
+
+def _chooses_maker(ctx: Context, func: cst.IfExp) -> bool:
+    """``(make if deep else nn.Tanh)()``: a function of the program that takes ``rngs``, or something else."""
+    for side in (func.body, func.orelse):
+        if isinstance(side, cst.IfExp) and _chooses_maker(ctx, side):
+            return True
+        kind = ctx.facts.kind(side)
+        info = ctx.facts.names.get(kind.name) if isinstance(kind, k.Function) else None
+        if info is not None and ctx.plan.how(info) == "param":
+            return True
+    return False
 
 
 def _is_raised(ctx: Context, node: cst.Call) -> bool:
