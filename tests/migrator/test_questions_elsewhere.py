@@ -249,3 +249,21 @@ def test_parameters_read_elsewhere(tmp_path: Path, body: str, layer: str) -> Non
     kernel = theirs.m.weight.grad
     wanted = np.zeros((4, 4)) if kernel is None else kernel.numpy()
     np.testing.assert_allclose(found.m.kernel.T, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_a_class_is_told_from_those_of_this_file_and_of_others(tmp_path: Path) -> None:
+    """``type(m) is nn.Linear`` where both derive from it."""
+    fns = "from torch import nn\nfrom .own import DerivedLinear as Other\n\n\nclass Here(nn.Linear):\n    pass\n\n\n"
+    fns += "def f(m):\n    return type(m) is nn.Linear\n"
+    net = "from torch import nn\nfrom .fns import Here, Other, f\n\n\ndef ask():\n"
+    net += "    return [f(one(2, 2)) for one in (nn.Linear, Here, Other)]\n"
+    own = f"from torch import nn\n\n\n{OWN}"
+    found = convert(tmp_path, {"fns.py": fns, "own.py": own, "net.py": net})
+    assert not blocking(found)
+    assert UserCode(tmp_path / "src").load(tmp_path / "src/pkg/net.py").ask() == [
+        True,
+        False,
+        False,
+    ]
+    ours = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/net.py")
+    assert ours.ask(rngs=nnx.Rngs(0)) == [True, False, False]

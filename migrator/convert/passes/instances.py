@@ -137,19 +137,21 @@ def exact_test(rw: Rewriter, node: cst.Comparison) -> Any:
         )
     wanted = classes[0] if len(classes) == 1 else make_tuple(list(classes))
     test = _isinstance(rw, tested, wanted)
-    if is_derived_elsewhere(rw.ctx, names, _deriving(rw, set(names))):
+    deriving = [one for one in _deriving(rw, set(names)) if one.settled is None]
+    if is_derived_elsewhere(rw.ctx, names, deriving):
         made = rw.ctx.helpers.need(module_file("rules.compat.named"), "is_torchs")
         exact = syntax.with_args(cst.Call(cst.Name(made)), [cst.Arg(rw.visit(tested))])
-        both = cst.BooleanOperation(test, cst.And(), exact)
-        test = syntax.changed(both, lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-        return test if positive else cst.UnaryOperation(cst.Not(), test)
-    others = [cst.Name(info.name.rpartition(".")[2]) for info in _deriving(rw, set(names))]
+        test = _both(test, exact)
+    others = [cst.Name(info.name.rpartition(".")[2]) for info in deriving]
     if others:
         other = others[0] if len(others) == 1 else make_tuple(others)
-        no = cst.UnaryOperation(cst.Not(), _isinstance(rw, tested, other))
-        both = cst.BooleanOperation(test, cst.And(), no)
-        test = syntax.changed(both, lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+        test = _both(test, cst.UnaryOperation(cst.Not(), _isinstance(rw, tested, other)))
     return test if positive else cst.UnaryOperation(cst.Not(), test)
+
+
+def _both(first: cst.BaseExpression, second: cst.BaseExpression) -> cst.BaseExpression:
+    both = cst.BooleanOperation(first, cst.And(), second)
+    return syntax.changed(both, lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 _TENSORS = ("torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter")
