@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -66,11 +67,11 @@ def imports_itself(folder: Path) -> tuple[str, ...]:
     return min(names, key=len, default=())
 
 
-def imported_folders(named: list[Path]) -> dict[Path, str]:
+def imported_folders(named: list[Path], below: Callable[[Path], Iterable[Path]]) -> dict[Path, str]:
     """Of several paths those that keep their folder in the output, since a file among them imports by it: ``models/…``.
 
     A folder is named itself, or files of it are; a package keeps its name in any case: the output takes the place of a
-    directory, but not of a package beside something else.
+    directory, but not of a package beside something else. ``below`` gives the files of a directory.
     """
     if len(named) < 2 or not all(one.exists() for one in named):
         return {}
@@ -85,7 +86,7 @@ def imported_folders(named: list[Path]) -> dict[Path, str]:
         return packages
     said: set[str] = set()
     for one in named:
-        for file in sorted(one.rglob("*.py")) if one.is_dir() else [one]:
+        for file in below(one) if one.is_dir() else [one]:
             try:
                 text = file.read_text(encoding="utf-8", errors="replace")
             except OSError:

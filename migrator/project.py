@@ -143,7 +143,7 @@ def discover(
 
     found: dict[Path, File] = {}
     resolved, named = Resolved(), [Path(path) for path in paths]
-    kept = imported_folders(named)
+    kept = imported_folders(named, lambda one: _python_files(one, Ignored(one)))
     for path in named:
         if path.is_dir():
             names = ((p, p.relative_to(path)) for p in _python_files(path, Ignored(path)))
