@@ -78,3 +78,12 @@ def test_the_mode_of_a_layer_that_is_handed_to_a_function(made: str, told: bool)
     source += MODULE.replace("nn.Linear(3, 3)", made)
     source += "\n    def forward(self, x):\n        return f(self.fc, x)\n"
     assert rules_of(source) == (["API010"] if told else [])
+
+
+def test_a_copy_of_settings_stays_one() -> None:
+    """Nothing is differentiated by a copy that is merely changed."""
+    _, ours, code = loaded(
+        "import copy\n\n\ndef f(cfg):\n    made = copy.deepcopy(cfg)\n    made.update(a=1)\n    return made\n"
+    )
+    assert "detached" not in code
+    assert ours["f"]({"b": 2}) == {"a": 1, "b": 2}

@@ -36,14 +36,15 @@ def copied(rw: Rewriter, node: cst.Call) -> Any:
 
 
 def _is_run(ctx: Context, node: cst.Call) -> bool:
-    """``copy.deepcopy(m)(x)``, or a function gives the copy a name and calls that, an item or a method of it."""
+    """``copy.deepcopy(m)(x)``, or a function gives the copy a name and calls that or an item; a method where it is a module."""
     if ctx.frame is None or not ctx.facts.tree.has(node):
         return False
     above, parent = [None, *ctx.facts.tree.around(node)][-2:]
     if isinstance(parent, cst.Call):
         return parent.func is node
+    module = k.is_any_module(ctx.kind(node.args[0].value))
     if isinstance(parent, cst.Attribute):
-        return isinstance(above, cst.Call) and above.func is parent
+        return isinstance(above, cst.Call) and above.func is parent and _runs(parent, module)
     if not isinstance(parent, (cst.Assign, cst.AnnAssign, cst.NamedExpr)):
         return False
     targets = (
@@ -51,8 +52,17 @@ def _is_run(ctx: Context, node: cst.Call) -> bool:
     )
     names = {one.value for one in targets if isinstance(one, cst.Name)}
     return any(
-        isinstance(root := _root(call.func), cst.Name) and root.value in names
+        isinstance(root := _root(call.func), cst.Name)
+        and root.value in names
+        and _runs(call.func, module)
         for call in ctx.facts.tree.within(ctx.frame.info.node, cst.Call)
+    )
+
+
+def _runs(func: cst.BaseExpression, module: bool) -> bool:
+    """Whether what is called runs a copy: of something unknown, such as settings, a method does not."""
+    return (
+        module or not isinstance(func, cst.Attribute) or func.attr.value in ("forward", "__call__")
     )
 
 
