@@ -380,10 +380,8 @@ def helper_call(
             made.append(cst.Arg(item.updated).with_changes(star=item.keyword))
             continue
         keyword = item.keyword
-        if (
-            keyword is not None and keyword == several
-        ):  # ``size=shape``, which stands for all of ``*size``
-            made.insert(0, syntax.arg(item.updated))
+        if keyword is not None and keyword == several:
+            made.insert(0, syntax.arg(item.updated))  # ``size=shape`` stands for all of ``*size``
             continue
         if keyword is not None:
             keyword = spelled(keyword, rule.by_name)

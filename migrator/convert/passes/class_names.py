@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import libcst as cst
@@ -39,7 +39,12 @@ def _called_otherwise() -> tuple[str, ...]:
 
 def _names_such(ctx: Context) -> bool:
     """Whether a text of the file may be such a name, or a part of one."""
-    texts = {one.lower() for one in _TEXT.findall(ctx.source.text)}
+    return _mentions_such(ctx.source.text)
+
+
+@lru_cache(maxsize=8)
+def _mentions_such(source: str) -> bool:
+    texts = {one.lower() for one in _TEXT.findall(source)}
     return any(text in name or name in text for text in texts for name in _called_otherwise())
 
 
