@@ -87,3 +87,10 @@ def test_a_copy_of_settings_stays_one() -> None:
     )
     assert "detached" not in code
     assert ours["f"]({"b": 2}) == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(("name", "told"), [("m", True), ("cfg", False)])
+def test_the_dropout_of_a_layer_that_is_handed_over(name: str, told: bool) -> None:
+    """An attention layer would go on with what it was made with."""
+    source = f"def f({name}, p):\n    {name}.dropout = p\n    return {name}\n"
+    assert rules_of(source) == (["API001"] if told else [])

@@ -91,3 +91,23 @@ def asked_for_history(rw: Rewriter, node: cst.Attribute) -> None:
         f"Tensor.{node.attr.value}: autograd state of a tensor: jax.grad differentiates functions"
     )
     raise Failure(node, "API002", what, "leave it out, or decide by an argument")
+
+
+@converts(cst.Assign, named=("dropout",), targets=(cst.Attribute,))
+def given_anew(rw: Rewriter, node: cst.Assign) -> None:
+    """``m.dropout = 0.0`` of something unknown: attention and recurrent layers go by what they were made with.
+
+    Raises:
+      Failure: it may be such a layer, which would go on as it was.
+    """
+    target, ctx = node.targets[0].target, rw.ctx
+    if not isinstance(target, cst.Attribute) or target.attr.value != "dropout":
+        return
+    owner = target.value
+    if ctx.is_self(owner) or not isinstance(ctx.kind(owner), k.Unknown):
+        return
+    if not _SETTINGS.search(dotted(owner) or ""):
+        what = (
+            "`dropout` is set of what may be a layer of torch's, which keeps its own in the output"
+        )
+        raise Failure(node, "API001", what, "hand it to the constructor")
