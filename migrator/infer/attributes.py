@@ -11,6 +11,7 @@ from migrator.infer.annotations import from_definition
 from migrator.infer.distributions import DISTRIBUTIONS, of_distribution
 from migrator.infer.expressions import Expressions, type_name
 from migrator.infer.facts import ClassInfo
+from migrator.infer.inverses import is_child
 from migrator.infer.norms import MAYBE_AFFINE, TRACKING, is_affine, may_lack
 from migrator.infer.recurrent import TABLES
 from migrator.infer.symbols import TORCH_VERSION, symbol, tensor_attribute, tensor_only
@@ -38,6 +39,9 @@ class Attributes(Expressions):
             return self.env[path]
         if isinstance(value, k.NumberOrTensor) and _of_tensors(node.attr.value):
             value = self.facts.kinds[node.value] = value.tensor
+        if isinstance(value, k.Unknown) and tensor_only(node.attr.value):
+            if is_child(self.facts, self.function, node.value):
+                return k.UNKNOWN  # what stands in a ModuleList is a module
         kind = self.attribute(value, node.attr.value)
         if type(kind) is k.Function and isinstance(value, k.Module):
             self._hand_on(kind)

@@ -29,26 +29,41 @@ def is_of_no_tensor(facts: Facts, function: FunctionInfo | None, call: cst.Call)
     if isinstance(above, cst.Assign):
         if any(isinstance(one.target, cst.Tuple | cst.List) for one in above.targets):
             return True
-    return _is_child(facts, function, func.value)
+    return is_child(facts, function, func.value)
 
 
-def _is_child(facts: Facts, function: FunctionInfo | None, node: cst.BaseExpression) -> bool:
+def is_child(facts: Facts, function: FunctionInfo | None, node: cst.BaseExpression) -> bool:
     """Whether something is a child of a ModuleList: ``self.flows[0]``, ``flow`` of ``for flow in self.flows[::-1]``."""
     if isinstance(node, cst.Subscript):
         return _is_container(facts, node.value)
     if not isinstance(node, cst.Name) or function is None:
         return False
-    name, body = node.value, function.node.body
+    name, own = node.value, _own_loop(facts, node)
+    if own is not None:
+        return isinstance(own.target, cst.Name) and _is_walk(facts, own.iter)
+    body = function.node.body
     if name in function.params or any(
         name in bound(one.target)
         for one in facts.tree.within(body, cst.AssignTarget, cst.AnnAssign, cst.NamedExpr)
     ):
         return False
-    loops = facts.tree.within(body, cst.For, cst.CompFor)
-    binding = [one for one in loops if name in bound(one.target)]
+    binding = [one for one in facts.tree.within(body, cst.For) if name in bound(one.target)]
     return bool(binding) and all(
         isinstance(one.target, cst.Name) and _is_walk(facts, one.iter) for one in binding
     )
+
+
+def _own_loop(facts: Facts, node: cst.Name) -> cst.CompFor | None:
+    """The loop of a comprehension that gives a name its value within it."""
+    above: cst.CSTNode | None = node
+    while above is not None and not isinstance(above, cst.FunctionDef):
+        loop = getattr(above, "for_in", None)
+        while isinstance(loop, cst.CompFor):
+            if node.value in bound(loop.target):
+                return loop
+            loop = loop.inner_for_in
+        above = facts.tree.parent(above) if facts.tree.has(above) else None
+    return None
 
 
 def _is_walk(facts: Facts, node: cst.BaseExpression) -> bool:

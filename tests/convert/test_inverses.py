@@ -74,6 +74,22 @@ def test_two_results() -> None:
 @pytest.mark.parametrize(
     "lines",
     [
+        "back = [flow.inverse for flow in self.flows[::-1]]\nx, one = back[0](x, None)\nfor go in back[1:]:\n    x, b = go(x, None)\n    one = one + b\nreturn x + one",
+        "for flow in self.flows:\n    go = flow.inverse\n    x, one = go(x, None)\nreturn x + one",
+        "one = 0\nfor go in (flow.inverse for flow in self.flows):\n    x, b = go(x, None)\n    one = one + b\nreturn x + one",
+        "back = [flow.inverse for flow in self.flows]\nones = [flow.inverse(x, x)[1] for flow in self.flows]\nreturn back[1](x, None)[0] + sum(ones)",
+    ],
+)
+def test_methods_kept_of_children(lines: str) -> None:
+    """``inverse`` is a method of tensors, too, which takes nothing."""
+    source = _net(lines).replace("def backward(self, z)", "def inverse(self, z, context)")
+    source = source.replace("return z / self.scale\n", "return z / self.scale, self.scale.mean()\n")
+    check(source)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
         "loss = self.make(x)\nloss.backward()\nreturn x",
         "for flow in self.flows:\n    flow = self.make(flow)\n    flow.backward(x)\nreturn x",
         "for flow in self.make(x):\n    flow.backward(x)\nreturn x",
