@@ -213,8 +213,9 @@ class Tree:
         return self.nodes[self.parents[self._index[id(node)]]]
 
     def around(self, node: cst.CSTNode) -> list[Any]:
-        """The nodes around a node of the tree, the root first."""
-        return self.ancestors(self._index[id(node)])
+        """The nodes around a node of the tree or of one beside it, the root first."""
+        home = self if id(node) in self._index else self._home(node) or self
+        return home.ancestors(home._index[id(node)])
 
     def ancestors(self, index: int) -> list[Any]:
         """The nodes around the node at an index, the root first."""

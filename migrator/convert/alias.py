@@ -20,6 +20,7 @@ from migrator.convert.later_reads import may_be_tensors, sees_no_values
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.never_asked import is_never_asked
 from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
+from migrator.convert.starred import may_hold_tensors, spread_arguments
 from migrator.convert.written_back import is_written_back
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -351,8 +352,10 @@ def _check_callers(ctx: Context, write: Write) -> None:
             continue
         if any(leaves_default(info, one, call) for one in options):
             continue  # it is not written there
-        for name, item in bound_arguments(_run_by(ctx, call), info):
+        for name, item in spread_arguments(_run_by(ctx, call), info):
             if name != param or not isinstance(ctx.kind(item.value), _HOLDERS):
+                continue
+            if item.star and not may_hold_tensors(ctx.kind(item.value)):
                 continue
             if caller is None:
                 if root_name(item.value) is not None:
@@ -467,7 +470,9 @@ def taken_back(ctx: Context, call: cst.Call, info: FunctionInfo, item: cst.Arg) 
     from migrator.convert.passes.initializers import writes_first_parameter
 
     first = call.args[0] if call.args else None
-    if item is not first or item.keyword is not None or not writes_first_parameter(ctx, info):
+    if item is not first or item.keyword is not None or item.star:
+        return False
+    if not writes_first_parameter(ctx, info):
         return False
     if not any(s.value is call for s in ctx.source.index.of_type(cst.Expr)):
         return False

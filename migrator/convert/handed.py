@@ -17,6 +17,7 @@ from migrator.convert.alias import (
 from migrator.convert.context import Context, Failure
 from migrator.convert.memory import aliases
 from migrator.convert.parts import OVERLAP, TWICE, is_part, shared, whole
+from migrator.convert.starred import spread_arguments
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -34,7 +35,9 @@ def check_written(ctx: Context, node: cst.Call, info: FunctionInfo) -> None:
     """Raise a Failure where what another file's function writes to is read after a call."""
     if info.settled is None:
         return
-    for name, item in bound_arguments(node, info):
+    for name, item in spread_arguments(node, info):
+        if item.star:
+            continue  # told below
         if name not in info.settled.mutates or _is_a_width(ctx, info, name, item):
             continue
         if not taken_back(ctx, node, info, item):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import libcst as cst
 
 from migrator import syntax
@@ -19,16 +21,25 @@ def is_handed_on(ctx: Context, info: FunctionInfo) -> bool:
 
 
 def _values(ctx: Context) -> tuple[set[FunctionInfo], set[str]]:
-    """The functions that stand somewhere as values, and names in lambdas that nobody was seen to call."""
+    """The functions that stand somewhere as values, and names in lambdas that nobody was seen to call.
+
+    Files that import one another in a circle are looked at together.
+    """
     tree = ctx.facts.tree
     functions, names = set[FunctionInfo](), set[str]()
-    for node in (*tree.of_type(cst.Name), *tree.of_type(cst.Attribute)):
+    every = (one.of_type(t) for one in (tree, *tree.beside) for t in (cst.Name, cst.Attribute))
+    for node in itertools.chain.from_iterable(every):
         kind = ctx.facts.kinds.get(node, k.UNKNOWN)
         if isinstance(kind, k.Unknown):
             if any(isinstance(one, cst.Lambda) for one in tree.around(node)):
                 names.add(syntax.code(node).rpartition(".")[2])
         elif isinstance(kind, k.Function) and stands_as_value(ctx, node):
             info = ctx.facts.names.get(kind.name)
+            if info is not None:
+                functions.add(info)
+        elif isinstance(kind, k.Other) and stands_as_value(ctx, node):  # an object that is called
+            made = ctx.facts.classes.get(kind.type)
+            info = made.method("__call__") if made is not None and not made.torch_base else None
             if info is not None:
                 functions.add(info)
     return functions, names

@@ -11,6 +11,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.of_callable import calls_by_name, held_by_called, is_made_here, yielded
 from migrator.convert.own_state import kept_by_call, property_of, returned_state
 from migrator.convert.parts import (
     NOT_KNOWN,
@@ -51,6 +52,7 @@ from migrator.convert.sharing import (
     of_scipy,
     without_forward,
 )
+from migrator.convert.starred import spread_arguments
 from migrator.convert.states import State, all_memory, merged, rejoin, stands
 from migrator.convert.trips import read_in_turns, surely_runs
 from migrator.infer import FunctionInfo
@@ -191,6 +193,8 @@ class Aliases:
         return after
 
     def _small(self, node: cst.CSTNode, state: State) -> State:
+        for given in yielded(self.ctx, self.info, node):
+            self.given.all |= self.memory(given, state)
         if isinstance(node, cst.Assign):
             memory = self.memory(node.value, state)
             for held in self.ctx.facts.tree.within(node.value, cst.Lambda):
@@ -404,7 +408,8 @@ class Aliases:
                 return self.memory(node.value, state)
             read = property_of(self.ctx, node)
             if read is not None:
-                return self._given_state(read, node)
+                held = self.memory(node.value, state) if returns_state(self.ctx, read) else ()
+                return held if held and is_made_here(held) else self._given_state(read, node)
             return self._attribute(node.value, node, state)
         if isinstance(node, cst.Subscript):
             if not is_view_index(self.ctx, node):
@@ -462,7 +467,7 @@ class Aliases:
 
     def _attribute(self, owner: cst.CSTNode, node: cst.CSTNode, state: State) -> frozenset[str]:
         held = self.memory(owner, state)
-        return held if is_new(held) else frozenset({f"attr:{syntax.code(node)}"})  # held: made here
+        return held if is_made_here(held) else frozenset({f"attr:{syntax.code(node)}"})
 
     def _new(self, what: str = "new") -> frozenset[str]:
         self._fresh += 1
@@ -503,12 +508,12 @@ class Aliases:
             new = makes_new(ctx, node, name) or (short == "from_numpy" and of_copy(node))
             return (self._new() if new else self._arguments(node, state)) | overlap
         kind, info = ctx.kind(node.func), self._called(node)
-        held = frozenset[str]()
-        closure = isinstance(node.func, cst.Name) and node.func.value in self._closures
-        if closure or isinstance(node.func, cst.Lambda):  # it may return what it holds
-            held = self.memory(node.func, state)
+        held = held_by_called(
+            ctx, self.info, node.func, info, self._closures, state, lambda n: self.memory(n, state)
+        )
         if info is not None:
-            kept = self._given_state(info, node) | _overlapping(ctx, info)
+            told = held and isinstance(node.func, cst.Attribute)
+            kept = (held if told else self._given_state(info, node)) | _overlapping(ctx, info)
             return held | kept | self._passed(info, node, state)
         arguments = self._arguments(node, state)
         if name.startswith("numpy."):  # torch.from_numpy shares it
@@ -552,13 +557,10 @@ class Aliases:
 
     def _passed(self, info: FunctionInfo, node: cst.Call, state: State) -> frozenset[str]:
         """The memory of the arguments that a function may return."""
-        from migrator.convert.alias import bound_arguments
-
         returned = returned_arguments(self.ctx, info)
-        bound = bound_arguments(node, info)
-        if ANY in returned or len(bound) < len(node.args):
+        if ANY in returned or not calls_by_name(node, info):
             return self._arguments(node, state) if returned else frozenset()
-        given = [item.value for name, item in bound if name in returned]
+        given = [item.value for name, item in spread_arguments(node, info) if name in returned]
         return frozenset().union(*[self.memory(one, state) for one in given])
 
     # --- questions ------------------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ def makes_new(ctx: Context, node: cst.Call, name: str) -> bool:
     if name.endswith("()"):
         may_pass = _may_pass(ctx, node, short.removesuffix("()"))
         return not may_pass and k.in_place(ctx.kind(node.func)) is False
+    if name == "torch.Tensor":
+        return False  # a tensor is taken as it is
     if short == "einsum" and operands(node) > 1:
         return True  # a product; of one operand it may be a view
     in_place = short.endswith("_") and not short.endswith("__")

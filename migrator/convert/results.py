@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator.convert.context import Context
 from migrator.convert.parts import is_new, whole
+from migrator.convert.starred import spread_arguments
 from migrator.infer import FunctionInfo
 
 Memory = Callable[[cst.BaseExpression], frozenset[str]]
@@ -49,11 +50,9 @@ def results(
 
     ``number`` tells what one call makes from what another does.
     """
-    from migrator.convert.alias import bound_arguments
-
     if info.outer is not None or info.generator or any(item.star for item in call.args):
         return ()
-    given = {name: memory(item.value) for name, item in bound_arguments(call, info)}
+    given = {name: memory(item.value) for name, item in spread_arguments(call, info)}
     params = info.node.params
     stars = {s.name.value for s in (params.star_arg, params.star_kwarg) if isinstance(s, cst.Param)}
     found = []

@@ -1,0 +1,325 @@
+"""Writes to a tensor that is got at in some way, while another name stands for it: refused, or torch's result.
+
+Ways to get at it, kinds of names for what is got, and what is done then; and functions that write to what they are called
+with, by stars, by keywords of others, and from ``*args``. A few are drawn by the day, or by PROGRAMS_SEED; all are tried
+in the sweep.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import os
+import random
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from migrator.convert import convert_source
+from tests.convert.tools import X
+
+HEAD = """import collections
+import functools
+import itertools
+import operator
+import types
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def same(x):
+    return x
+
+
+def second(k, x):
+    return x
+
+
+def make(x):
+    def go():
+        return x
+
+    return go
+
+
+def lazy(x):
+    return lambda: x
+
+
+def bound(x):
+    return functools.partial(same, x)
+
+
+def gen(x):
+    yield x
+
+
+class Keep:
+    def __init__(self, x):
+        self.x = x
+
+    def __call__(self):
+        return self.x
+
+    def get(self, k=0):
+        return self.x
+
+    @property
+    def p(self):
+        return self.x
+
+
+class Pair(NamedTuple):
+    x: torch.Tensor
+    k: int
+
+
+@dataclass
+class Data:
+    x: torch.Tensor
+    k: int = 1
+
+
+"""
+WAYS = """
+functools.partial(same, x)()
+functools.partial(second, 3)(x)
+functools.partial(second, x=x)(3)
+make(x)()
+lazy(x)()
+bound(x)()
+next(gen(x))
+list(gen(x))[0]
+[*gen(x)][0]
+Keep(x)()
+Keep(x).get()
+Keep(x).p
+Keep(x).x
+Keep([x].pop()).x
+getattr(Keep(x), "x")
+vars(Keep(x))["x"]
+Pair(x, 1).x
+Pair(x, 1)[0]
+Pair(x, 1)._replace(k=2).x
+Data(x).x
+types.SimpleNamespace(x=x).x
+{"a": x}.get("a")
+{"a": x}.pop("a")
+{**{"a": x}}["a"]
+({"a": x} | {"b": 1})["a"]
+dict(zip("a", [x]))["a"]
+list({"a": x}.values())[0]
+collections.OrderedDict(a=x)["a"]
+collections.deque([x])[0]
+[x].pop()
+([x] + [1])[0]
+(lambda: x)()
+(lambda t=x: t)()
+next(filter(lambda t: True, [x]))
+list(map(same, [x]))[0]
+functools.reduce(lambda a, b: b, [x, x])
+next(reversed([x]))
+list(enumerate([x]))[0][1]
+operator.itemgetter(0)([x])
+next(itertools.chain([x], [x]))
+torch.Tensor(x)
+torch.as_tensor(x)
+x.contiguous()
+x.to(x.dtype)
+x.detach()
+x.reshape(x.shape)
+x.squeeze()
+x.expand(3, 4)
+x.unbind()[0]
+F.dropout(x, 0.5, False)
+x.clone()
+x * 1
+torch.cat([x])
+""".strip().splitlines()
+NAMES = {
+    "a name": "y = WAY",
+    "an object": "y = Keep(WAY).x",
+    "an object with a name": "o = Keep(WAY)\n        y = o.x",
+    "a method": "o = Keep(WAY)\n        y = o.get()",
+    "a list": "ys = [WAY]\n        y = ys[0]",
+    "a loop": "y = None\n        for y in [WAY]:\n            pass",
+    "two at once": "y, _ = WAY, 1",
+    "a function": "y = same(WAY)",
+}
+USES = [
+    "y += 1\n        return x",
+    "x += 1\n        return y",
+    "y.mul_(2)\n        return x + y.sum()",
+]
+READING = [*itertools.product(WAYS, NAMES.values(), USES)]
+
+WRITERS = {
+    "augmented": "x += 1\n    return x",
+    "method": "return x.mul_(2)",
+    "item": "x[:, 0] = 0\n    return x * 2",
+    "a view": "y = x.view(-1)\n    y += 1\n    return y.sum()",
+    "none": "return x * 2",
+    "itself": "return x",
+}
+FUNCTIONS = """def w(x):
+    BODY
+
+
+def w2(a, x):
+    BODY
+
+
+def positional(*args):
+    x = args[0]
+    BODY
+
+
+def unpacked(*args):
+    x, = args
+    BODY
+
+
+def keywords(**more):
+    x = more["x"]
+    BODY
+
+
+def hands(*args):
+    return w(*args)
+
+
+def hands_keywords(**more):
+    return w(**more)
+
+
+def calls(f, *args, **more):
+    return f(*args, **more)
+
+
+def wrapped(f):
+    @functools.wraps(f)
+    def run(*args, **more):
+        return f(*args, **more)
+
+    return run
+
+
+class Plain:
+    def w(self, x):
+        return w(x)
+
+
+"""
+CALLS = """
+w(x)
+w(*[x])
+w(*(x,))
+w(*xs)
+w(*xs[:1])
+w(**{"x": x})
+w(**held)
+w2(*[x * 1, x])
+w2(x * 1, *xs)
+positional(x)
+positional(*xs)
+unpacked(x)
+keywords(x=x)
+keywords(**held)
+hands(x)
+hands_keywords(x=x)
+calls(w, x)
+wrapped(w)(x)
+(lambda *a: w(*a))(x)
+Plain().w(*xs)
+[w(*t) for t in [(x,)]][0]
+[w(*t) for t in zip(xs)][0]
+list(itertools.starmap(w, [xs]))[0]
+functools.partial(w, *xs)()
+""".strip().splitlines()
+AFTERWARDS = ["return x + y", "y += 1\n        return x", "x += 1\n        return y"]
+WRITING = [*itertools.product(WRITERS.values(), CALLS, AFTERWARDS)]
+SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
+
+
+def _class(number: int, lines: str) -> str:
+    text = f"class M{number}(nn.Module):\n    def forward(self, x):\n        x = x - 1\n        {lines}\n"
+    return text + "\n\n"
+
+
+def _compare(head: str, bodies: list[str]) -> int:
+    """How many of some forward passes are converted; each of them has torch's result."""
+    text, places = head, []
+    for number, lines in enumerate(bodies):
+        text += _class(number, lines)
+        places.append(text.count("\n"))
+    result = convert_source(text)
+    told = [f.line for f in result.findings if f.blocks]
+    if any(line <= head.count("\n") for line in told):
+        return 0
+    theirs: dict[str, type] = {}
+    ours: dict[str, type] = {}
+    exec(text, theirs)
+    exec(result.code, ours)
+    found, begins = 0, head.count("\n")
+    for number, ends in enumerate(places):
+        if not any(begins < line <= ends for line in told):
+            found += 1
+            want, got = (
+                theirs[f"M{number}"]()(X.clone()),
+                ours[f"M{number}"]()(jnp.asarray(X.numpy())),
+            )
+            np.testing.assert_allclose(got, want.numpy(), rtol=1e-5, err_msg=bodies[number])
+        begins = ends
+    return found
+
+
+def _reads(case: tuple[str, str, str]) -> str:
+    way, name, use = case
+    return f"{name.replace('WAY', way)}\n        {use}"
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> None:
+    warnings.simplefilter("ignore")
+
+
+def test_names_of_a_tensor_of_the_day() -> None:
+    _compare(HEAD, [_reads(one) for one in random.Random(SEED).sample(READING, 60)])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", NAMES)
+def test_all_names_of_a_tensor(name: str) -> None:
+    for use in USES:
+        cases = [one for one in READING if one[1] == NAMES[name] and one[2] == use]
+        assert _compare(HEAD, [_reads(one) for one in cases]) >= 2, "x.clone(), x * 1"
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_call_with_stars_of_the_day(number: int) -> None:
+    writer, call, after = random.Random(SEED).sample(WRITING, 12)[number]
+    _call(writer, call, after)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("call", CALLS)
+def test_all_calls_with_stars(call: str) -> None:
+    for writer, one, after in WRITING:
+        if one == call:
+            _call(writer, call, after)
+
+
+def _call(writer: str, call: str, after: str) -> None:
+    lines = f"xs = [x]\n        held = {{'x': x}}\n        y = {call}\n        {after}"
+    found = _compare(HEAD + FUNCTIONS.replace("BODY", writer), [lines])
+    if writer == WRITERS["none"] and not call.startswith(
+        ("functools", "keywords", "(lambda", "list(it")
+    ):
+        assert found, call
