@@ -21,7 +21,6 @@ from migrator.convert.parts import (
     boxes,
     holds,
     holds_layers,
-    is_new,
     is_plain,
     is_tensor,
     piece,

@@ -16,7 +16,6 @@ import warnings
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 
 from migrator.convert import convert_source
 from tests.convert.tools import X
