@@ -53,7 +53,7 @@ from migrator.convert.sharing import (
 )
 from migrator.convert.starred import spread_arguments
 from migrator.convert.states import State, all_memory, merged, rejoin, stands
-from migrator.convert.trips import read_in_turns, surely_runs
+from migrator.convert.trips import Step, read_in_turns, run_after, surely_runs
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.distributions import DISTRIBUTIONS
@@ -68,8 +68,7 @@ class Aliases:
         self.ctx = ctx
         self.info = info
         self.before: dict[cst.CSTNode, State] = {}
-        self.order: list[tuple[cst.CSTNode, Sequence[cst.CSTNode], tuple[cst.CSTNode, ...]]] = []
-        """The statements as they stand, with what each evaluates and the loops around it."""
+        self.order: list[Step] = []  # the statements as they stand
         self.given = Returned()
         self._fresh = 0
         self._closures: dict[str, set[str]] = {}  # and what they read
@@ -473,6 +472,8 @@ class Aliases:
         return frozenset({f"{what}:{self._fresh}"})
 
     def _arguments(self, node: cst.Call, state: State) -> frozenset[str]:
+        if (self.ctx.facts.callee(node) or "").startswith("einops."):
+            return self.memory(node.args[0].value, state) if node.args else frozenset()
         words = [a.keyword.value if a.keyword is not None else "" for a in node.args]
         given = [a.value for a, word in zip(node.args, words, strict=True) if word != "inplace"]
         if "inplace" in words and (self.ctx.facts.callee(node) or "").startswith(FUNCTIONAL):
@@ -569,9 +570,9 @@ class Aliases:
         position = next((i for i, (n, _, _) in enumerate(self.order) if stands(n, statement)), None)
         if position is None:
             return frozenset().union(*self._reads)
-        found = frozenset[str]().union(*self._reads[position + 1 :])
-        found |= read_in_turns(self.order, self._reads, position)
-        return found
+        behind = run_after(self.ctx.facts.tree, self.order, position)
+        found = frozenset[str]().union(*(self._reads[i] for i in behind))
+        return found | read_in_turns(self.order, self._reads, position)
 
     @cached_property
     def _reads(self) -> list[frozenset[str]]:

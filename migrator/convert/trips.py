@@ -15,6 +15,7 @@ from migrator.infer import kinds as k
 from migrator.infer.emptied import emptied
 from migrator.python_tree import walk
 from migrator.source import dotted
+from migrator.tree import Tree
 
 _LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.ParameterList"})
 _SAME_LENGTH = frozenset(f"builtins.{name}" for name in ("enumerate", "reversed", "list", "tuple"))
@@ -175,8 +176,12 @@ def _is_of_others(ctx: Context, owner: ClassInfo, target: cst.Attribute) -> bool
     return not any({owner, info.owner} <= set(one.lineage()) for one in classes)
 
 
+Step = tuple[cst.CSTNode, Sequence[cst.CSTNode], tuple[cst.CSTNode, ...]]
+"""A statement, what it evaluates and the loops around it."""
+
+
 def read_in_turns(
-    order: Sequence[tuple[cst.CSTNode, Sequence[cst.CSTNode], tuple[cst.CSTNode, ...]]],
+    order: Sequence[Step],
     reads: Sequence[frozenset[str]],
     position: int,
 ) -> frozenset[str]:
@@ -192,6 +197,28 @@ def read_in_turns(
                 found |= reads[i] - anew - rebound(around[around.index(loop) + 1 :])
                 anew |= bound_at_once(loop, node)
     return found
+
+
+def run_after(tree: Tree, order: Sequence[Step], position: int) -> list[int]:
+    """The places of the statements behind one that may run once it has run.
+
+    Not those of the other branch of an ``if``, but where a loop comes by it again.
+    """
+    statement, _, loops = order[position]
+    around = tree.around(statement) if tree.has(statement) else []
+    once = min((around.index(loop) for loop in loops if loop in around), default=len(around))
+    instead = [
+        one.orelse
+        for one in around[:once]
+        if isinstance(one, cst.If)
+        and one.orelse is not None
+        and (one.body is statement or tree.holds(one.body, statement))
+    ]
+    return [
+        i
+        for i in range(position + 1, len(order))
+        if not any(tree.holds(one, order[i][0]) for one in instead)
+    ]
 
 
 def rebound(loops: Sequence[cst.CSTNode]) -> frozenset[str]:

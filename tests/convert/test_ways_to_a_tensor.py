@@ -322,3 +322,52 @@ def _call(writer: str, call: str, after: str) -> None:
         ("functools", "keywords", "(lambda", "list(it")
     ):
         assert found, call
+
+
+EITHER = """class M0(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = nn.Linear(4, 4)
+
+    def forward(self, x):
+        out = self.model(x)
+        if len(out) == 2:
+            y, more = out
+            y[:2] = torch.sigmoid(y[:2])
+            return y, more
+        else:
+            y = out
+            y[:, :2] = torch.sigmoid(y[:, :2])
+            return y
+"""
+
+
+def test_what_the_other_branch_reads_is_not_read_later() -> None:
+    assert convert_source(HEAD + EITHER).complete
+    loop = EITHER.replace("        return y\n", "        x = y\n").replace(
+        "        if len", "        for i in range(2):\n            out = out\n        if len"
+    )
+    assert convert_source(HEAD + loop).complete
+
+
+def test_what_the_other_branch_reads_in_the_next_round() -> None:
+    lines = "y = x * 1\n        z = y\n        for i in range(2):\n            if i == 0:\n                y += 1\n"
+    lines += "            else:\n                x = x + z\n        return x"
+    result = convert_source(HEAD + _class(0, lines))
+    assert [f.rule for f in result.findings if f.blocks] == ["MUT001"]
+
+
+def test_the_sizes_of_a_rearrangement_are_no_tensors() -> None:
+    source = (
+        "from einops import rearrange\n"
+        + HEAD
+        + _class(
+            0,
+            "n = 2\n        h = rearrange(x * 1, 'b (n q) -> b n q', q=n)\n        h[:, 1:] = 0\n        return rearrange(h, 'b n q -> b (n q)', q=n)",
+        )
+    )
+    assert convert_source(
+        source.replace("def forward(self, x):", "def forward(self, x, n):").replace(
+            "n = 2\n        ", ""
+        )
+    ).complete
