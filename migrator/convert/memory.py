@@ -10,8 +10,8 @@ from typing import TypeGuard
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert import of_callable
 from migrator.convert.context import Context
-from migrator.convert.of_callable import calls_by_name, held_by_called, is_made_here, yielded
 from migrator.convert.own_state import kept_by_call, property_of, returned_state
 from migrator.convert.parts import (
     NOT_KNOWN,
@@ -191,7 +191,7 @@ class Aliases:
         return after
 
     def _small(self, node: cst.CSTNode, state: State) -> State:
-        for given in yielded(self.ctx, self.info, node):
+        for given in of_callable.yielded(self.ctx, self.info, node):
             self.given.all |= self.memory(given, state)
         if isinstance(node, cst.Assign):
             memory = self.memory(node.value, state)
@@ -302,8 +302,7 @@ class Aliases:
         """``w, i = torch.topk(x, 2)``: each result of a function of torch that makes no view is a tensor of its own."""
         if not isinstance(target, (cst.Tuple, cst.List)) or not isinstance(value, cst.Call):
             return False
-        called = self.ctx.facts.callee(value) or ""
-        fresh = all(one.startswith("new:") for one in memory)
+        called, fresh = self.ctx.facts.callee(value) or "", {m[:4] for m in memory} == {"new:"}
         apart = called.rpartition(".")[2] not in OVERLAPPING | VIEWS
         known = called.startswith(("torch.", "Tensor.")) or of_scipy(self.ctx, value)
         return fresh and apart and known and len(memory) == 1
@@ -406,8 +405,9 @@ class Aliases:
                 return self.memory(node.value, state)
             read = property_of(self.ctx, node)
             if read is not None:
-                held = self.memory(node.value, state) if returns_state(self.ctx, read) else ()
-                return held if held and is_made_here(held) else self._given_state(read, node)
+                held = self.memory(node.value, state)
+                made = of_callable.is_made_here(held) and returns_state(self.ctx, read)
+                return held if made else self._given_state(read, node)
             return self._attribute(node.value, node, state)
         if isinstance(node, cst.Subscript):
             if not is_view_index(self.ctx, node):
@@ -465,19 +465,18 @@ class Aliases:
 
     def _attribute(self, owner: cst.CSTNode, node: cst.CSTNode, state: State) -> frozenset[str]:
         held = self.memory(owner, state)
-        return held if is_made_here(held) else frozenset({f"attr:{syntax.code(node)}"})
+        return held if of_callable.is_made_here(held) else frozenset({f"attr:{syntax.code(node)}"})
 
     def _new(self, what: str = "new") -> frozenset[str]:
         self._fresh += 1
         return frozenset({f"{what}:{self._fresh}"})
 
     def _arguments(self, node: cst.Call, state: State) -> frozenset[str]:
-        if (self.ctx.facts.callee(node) or "").startswith("einops."):
-            return self.memory(node.args[0].value, state) if node.args else frozenset()
-        words = [a.keyword.value if a.keyword is not None else "" for a in node.args]
-        given = [a.value for a, word in zip(node.args, words, strict=True) if word != "inplace"]
+        args = of_callable.given_to(self.ctx, node)
+        words = [a.keyword.value if a.keyword is not None else "" for a in args]
+        given = [a.value for a, word in zip(args, words, strict=True) if word != "inplace"]
         if "inplace" in words and (self.ctx.facts.callee(node) or "").startswith(FUNCTIONAL):
-            told = [a.value for a, w in zip(node.args, words, strict=True) if w == "input"]
+            told = [a.value for a, w in zip(args, words, strict=True) if w == "input"]
             given = told or given[:1]  # the rest are slopes and rates
         return frozenset().union(*[self.memory(one, state) for one in given])
 
@@ -508,7 +507,7 @@ class Aliases:
             new = makes_new(ctx, node, name) or (short == "from_numpy" and of_copy(node))
             return (self._new() if new else self._arguments(node, state)) | overlap
         kind, info = ctx.kind(node.func), self._called(node)
-        held = held_by_called(
+        held = of_callable.held_by_called(
             ctx, self.info, node.func, info, self._closures, state, lambda n: self.memory(n, state)
         )
         if info is not None:
@@ -558,7 +557,7 @@ class Aliases:
     def _passed(self, info: FunctionInfo, node: cst.Call, state: State) -> frozenset[str]:
         """The memory of the arguments that a function may return."""
         returned = returned_arguments(self.ctx, info)
-        if ANY in returned or not calls_by_name(node, info):
+        if ANY in returned or not of_callable.calls_by_name(node, info):
             return self._arguments(node, state) if returned else frozenset()
         given = [item.value for name, item in spread_arguments(node, info) if name in returned]
         return frozenset().union(*[self.memory(one, state) for one in given])

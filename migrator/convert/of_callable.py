@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 import libcst as cst
 
@@ -11,6 +11,23 @@ from migrator.convert.parts import TWICE, boxes, is_new
 from migrator.convert.returned import returns_state
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+
+_PARTIAL = "functools.partial"
+_RUNNING = frozenset(
+    {_PARTIAL, "builtins.map", "builtins.filter", "torch.utils.checkpoint.checkpoint"}
+)
+"""What is handed something to call first."""
+
+
+def given_to(ctx: Context, node: cst.Call) -> Sequence[cst.Arg]:
+    """The arguments of a call of which it may give memory: no layer that it runs, nor sizes of axes."""
+    first, name = node.args[0] if node.args else None, ctx.facts.callee(node) or ""
+    if name.startswith("einops."):
+        named = [a for a in node.args if a.keyword is not None and a.keyword.value == "tensor"]
+        return named or node.args[:1]
+    if first is None or name not in _RUNNING:
+        return node.args
+    return node.args[1:] if isinstance(ctx.kind(first.value), k.Module) else node.args
 
 
 def held_by_called(
@@ -30,7 +47,10 @@ def held_by_called(
       closures: names of functions that are defined where it is called.
       memory: that of an expression.
     """
-    if isinstance(ctx.kind(func), (k.Module, k.Class)):
+    kind = ctx.kind(func)
+    if isinstance(func, cst.Call) and ctx.facts.callee(func) == _PARTIAL:
+        return memory(func)
+    if isinstance(kind, k.Class) or (isinstance(kind, k.Module) and not isinstance(func, cst.Name)):
         return frozenset()
     if isinstance(func, cst.Lambda) or (isinstance(func, cst.Name) and func.value in closures):
         return memory(func)  # it may return what it holds
@@ -45,6 +65,8 @@ def held_by_called(
     if not isinstance(func, cst.Name):
         return frozenset()
     kept = {one for one in state.get(func.value, ()) if not one.startswith("attr:")}
+    if isinstance(kind, k.Module):  # a layer, or one that is bound to what it will be called with
+        kept = {one for one in kept if one.startswith("new:")}
     if any(one.startswith("param:") for one in kept):  # a function that is handed over is none
         calls = ctx.facts.tree.within(within.node.body, cst.Call)
         kept -= {f"param:{call.func.value}" for call in calls if isinstance(call.func, cst.Name)}
@@ -70,9 +92,9 @@ def yielded(
 
 def calls_by_name(node: cst.Call, info: FunctionInfo) -> bool:
     """Whether a call names the function that it runs: ``functools.partial(f, 3)(x)`` does not hand it ``x`` first."""
-    if info.has_receiver:
-        return True
-    return isinstance(node.func, (cst.Name, cst.Attribute)) and _last(node.func) == info.short
+    if not isinstance(node.func, (cst.Name, cst.Attribute)):
+        return info.has_receiver and not isinstance(node.func, cst.Call)
+    return info.has_receiver or _last(node.func) == info.short
 
 
 def _last(node: cst.Name | cst.Attribute) -> str:

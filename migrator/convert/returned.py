@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.parts import whole
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+
+if TYPE_CHECKING:
+    from migrator.convert.memory import Aliases
 
 ANY = "*"
 """Stands for all parameters of a function."""
@@ -21,10 +27,21 @@ def returned_arguments(ctx: Context, info: FunctionInfo) -> frozenset[str]:
         return frozenset({ANY})
     from migrator.convert.memory import aliases
 
-    found = {m for m in aliases(ctx, info).given.all if m.startswith("param:")}
+    facts = aliases(ctx, info)
+    found = {m for m in facts.given.all | _kept(ctx, facts) if m.startswith("param:")}
     if found and fills(ctx, info.node):
         return frozenset({ANY})
     return frozenset(whole(one).partition(":")[2] for one in found)
+
+
+def _kept(ctx: Context, facts: Aliases) -> frozenset[str]:
+    """The memory that attributes are given in a function that returns them: ``self.last = x``, ``return self.last``."""
+    names = {one.removeprefix("attr:") for one in facts.given.all if one.startswith("attr:")}
+    tree, found = ctx.facts.tree, frozenset[str]()
+    for node in tree.within(facts.info.node.body, cst.Assign) if names else ():
+        if tree.has(node) and any(syntax.code(one.target) in names for one in node.targets):
+            found |= facts.memory(node.value, facts.before.get(tree.parent(node), {}))
+    return found
 
 
 def returns_argument(ctx: Context, info: FunctionInfo) -> bool:

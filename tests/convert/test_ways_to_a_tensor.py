@@ -8,14 +8,17 @@ in the sweep.
 from __future__ import annotations
 
 import datetime
+import inspect
 import itertools
 import os
 import random
 import warnings
+from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from migrator.convert import convert_source
 from tests.convert.tools import X
@@ -247,16 +250,18 @@ WRITING = [*itertools.product(WRITERS.values(), CALLS, AFTERWARDS)]
 SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
 
 
-def _class(number: int, lines: str) -> str:
-    text = f"class M{number}(nn.Module):\n    def forward(self, x):\n        x = x - 1\n        {lines}\n"
-    return text + "\n\n"
+def _class(number: int, lines: str, init: str = "") -> str:
+    text = f"class M{number}(nn.Module):\n"
+    if init:
+        text += f"    def __init__(self):\n        super().__init__()\n        {init}\n\n"
+    return f"{text}    def forward(self, x):\n        x = x - 1\n        {lines}\n\n\n"
 
 
-def _compare(head: str, bodies: list[str]) -> int:
+def compare(head: str, bodies: list[str], inits: Sequence[str] = ()) -> int:
     """How many of some forward passes are converted; each of them has torch's result."""
     text, places = head, []
     for number, lines in enumerate(bodies):
-        text += _class(number, lines)
+        text += _class(number, lines, inits[number] if inits else "")
         places.append(text.count("\n"))
     result = convert_source(text)
     told = [f.line for f in result.findings if f.blocks]
@@ -270,11 +275,13 @@ def _compare(head: str, bodies: list[str]) -> int:
     for number, ends in enumerate(places):
         if not any(begins < line <= ends for line in told):
             found += 1
-            want, got = (
-                theirs[f"M{number}"]()(X.clone()),
-                ours[f"M{number}"]()(jnp.asarray(X.numpy())),
+            made = ours[f"M{number}"]
+            takes = "rngs" in inspect.signature(made.__init__).parameters
+            port = made(rngs=nnx.Rngs(0)) if takes else made()
+            want, got = theirs[f"M{number}"]()(X.clone()), port(jnp.asarray(X.numpy()))
+            np.testing.assert_allclose(
+                got, want.detach().numpy(), rtol=1e-5, err_msg=bodies[number]
             )
-            np.testing.assert_allclose(got, want.numpy(), rtol=1e-5, err_msg=bodies[number])
         begins = ends
     return found
 
@@ -290,7 +297,7 @@ def _quiet() -> None:
 
 
 def test_names_of_a_tensor_of_the_day() -> None:
-    _compare(HEAD, [_reads(one) for one in random.Random(SEED).sample(READING, 60)])
+    compare(HEAD, [_reads(one) for one in random.Random(SEED).sample(READING, 60)])
 
 
 @pytest.mark.sweep
@@ -298,7 +305,7 @@ def test_names_of_a_tensor_of_the_day() -> None:
 def test_all_names_of_a_tensor(name: str) -> None:
     for use in USES:
         cases = [one for one in READING if one[1] == NAMES[name] and one[2] == use]
-        assert _compare(HEAD, [_reads(one) for one in cases]) >= 2, "x.clone(), x * 1"
+        assert compare(HEAD, [_reads(one) for one in cases]) >= 2, "x.clone(), x * 1"
 
 
 @pytest.mark.parametrize("number", range(12))
@@ -317,7 +324,7 @@ def test_all_calls_with_stars(call: str) -> None:
 
 def _call(writer: str, call: str, after: str) -> None:
     lines = f"xs = [x]\n        held = {{'x': x}}\n        y = {call}\n        {after}"
-    found = _compare(HEAD + FUNCTIONS.replace("BODY", writer), [lines])
+    found = compare(HEAD + FUNCTIONS.replace("BODY", writer), [lines])
     if writer == WRITERS["none"] and not call.startswith(
         ("functools", "keywords", "(lambda", "list(it")
     ):
