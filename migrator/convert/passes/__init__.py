@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 
 ORDER = (
+    "patched_classes",
     "rebinding",
     "imports",
     "package_names",
