@@ -14,6 +14,8 @@ _OF_NO_EFFECT = frozenset(
 )
 """What no result depends on: first values are drawn anew, or loaded, and texts are for people."""
 
+_RUN = frozenset({"forward", "__call__", "__init__"})
+
 
 @converts(cst.Assign, targets=(cst.Attribute,))
 def assigned(rw: Rewriter, node: cst.Assign) -> None:
@@ -36,6 +38,7 @@ def _check(ctx: Context, node: cst.CSTNode, holder: cst.BaseExpression, name: st
     kind = ctx.facts.kind(holder)
     if name in _OF_NO_EFFECT or not isinstance(kind, k.Class):
         return
-    if any(one.startswith("torch.") for one in (kind.name, *kind.among)):
+    any_class = k.is_any_class(kind) and not kind.among and name in _RUN
+    if any_class or any(one.startswith("torch.") for one in (kind.name, *kind.among)):
         what = f"`{name}` is set for all of `{syntax.code(holder)}`, a class of torch's"
         raise Failure(node, "API001", what, "derive a class of your own from it")
