@@ -467,3 +467,37 @@ def test_a_function_with_bound_arguments_that_copies() -> None:
 def test_a_function_with_bound_arguments_that_may_share() -> None:
     source = "import numpy as np\n" + SCHEDULE.replace("FUNCTION", "as_tensor")
     assert "MUT001" in rules_of(source)
+
+
+EITHER = """
+class Either(nn.Module):
+    def __init__(self, fixed: bool, w: torch.Tensor):
+        super().__init__()
+        if fixed:
+            self.register_buffer("w", w)
+        else:
+            self.w = nn.Parameter(w)
+
+    def forward(self, x):
+        return x + self.w
+
+
+class M(nn.Module):
+    def __init__(self, w: torch.Tensor):
+        super().__init__()
+        INIT
+
+    def forward(self, x):
+        return self.a(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "rules"),
+    [
+        ("self.a = Either(False, w)", []),
+        ("self.a, self.b = Either(False, w), Either(True, w)", ["MUT001"]),
+    ],
+)
+def test_a_buffer_or_else_a_parameter_is_one(init: str, rules: list[str]) -> None:
+    assert rules_of(EITHER.replace("INIT", init)) == rules

@@ -47,7 +47,7 @@ class _Made:
     ``name``: the attribute it becomes, None where only a run tells; ``of``: the state it is made of, and whether that
     is a buffer, but for what it replaces (``fc.weight = nn.Parameter(fc.weight.half())``). ``weight``: ``fc.weight``
     where it is made of the weight, as it is, of a layer that nothing keeps: it shares nothing with the layer's others.
-    ``loaded``: whether torch saves it with the module and loads it.
+    ``loaded``: whether torch saves it with the module and loads it. ``call``: what makes it.
     """
 
     statement: cst.CSTNode
@@ -58,6 +58,7 @@ class _Made:
     again: bool = False
     weight: str = ""
     loaded: bool = True
+    call: cst.Call | None = None
 
 
 @converts(cst.SimpleStatementLine)
@@ -76,6 +77,8 @@ def made_of_one_tensor(rw: Rewriter, node: cst.SimpleStatementLine) -> None:
             if shared(other.memory, one.memory) or (one.weight and other.weight == one.weight)
         ]
         others = [o for o in others if not either_or(ctx, o.statement, one.statement)]
+        # what a constructor registers, under one name, as a buffer or else as a parameter
+        others = [o for o in others if o.call is not one.call or not one.name or o.name != one.name]
         others = [o for o in others if not (o.weight and one.weight) or o.weight == one.weight]
         others += [_Made(node, one.memory, n, b, loaded=is_loaded(ctx, n)) for n, b in one.of]
         if any(_is_written(ctx, one, other) for other in (*others, *([one] if one.again else []))):
@@ -131,7 +134,7 @@ def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
                     if p not in (path, weight)
                 )
                 name = path.rpartition(".")[2] or None
-                yield _Made(statement, memory, name, buffer, of, again, weight, loaded)
+                yield _Made(statement, memory, name, buffer, of, again, weight, loaded, node)
 
 
 def _weight(ctx: Context, info: FunctionInfo, value: cst.BaseExpression) -> str:
