@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-
 import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from migrator.tree import Tree
 
 
 def is_handed_on(ctx: Context, info: FunctionInfo) -> bool:
@@ -25,17 +24,22 @@ def _values(ctx: Context) -> tuple[set[FunctionInfo], set[str]]:
 
     Files that import one another in a circle are looked at together.
     """
-    tree = ctx.facts.tree
     functions, names = set[FunctionInfo](), set[str]()
-    every = (one.of_type(t) for one in (tree, *tree.beside) for t in (cst.Name, cst.Attribute))
-    for node in itertools.chain.from_iterable(every):
+    trees = (ctx.facts.tree, *ctx.facts.tree.beside)
+    every = (
+        (tree, node)
+        for tree in trees
+        for t in (cst.Name, cst.Attribute)
+        for node in tree.of_type(t)
+    )
+    for tree, node in every:
         kind = ctx.facts.kinds.get(node, k.UNKNOWN)
         if isinstance(kind, k.Unknown):
             if any(isinstance(one, cst.Lambda) for one in tree.around(node)):
                 names.add(syntax.code(node).rpartition(".")[2])
         elif isinstance(kind, k.Function) and stands_as_value(ctx, node):
             info = ctx.facts.names.get(kind.name)
-            if info is not None:
+            if info is not None and not _is_called_by_another_name(tree, node):
                 functions.add(info)
         elif isinstance(kind, k.Other) and stands_as_value(ctx, node):  # an object that is called
             made = ctx.facts.classes.get(kind.type)
@@ -45,6 +49,23 @@ def _values(ctx: Context) -> tuple[set[FunctionInfo], set[str]]:
     return functions, names
 
 
+def _is_called_by_another_name(tree: Tree, node: cst.CSTNode) -> bool:
+    """``sparsemax = Sparsemax.apply`` at the head of a file, all of whose uses there are calls."""
+    match tree.around(node):
+        case [
+            cst.Module(),
+            cst.SimpleStatementLine(),
+            cst.Assign([cst.AssignTarget(cst.Name(name))]),
+        ]:
+            uses = (one for one in tree.of_type(cst.Name) if one.value == name)
+            called = [
+                isinstance(above := tree.parent(one), cst.Call) and above.func is one
+                for one in uses
+            ]
+            return called.count(False) == 1  # the assignment
+    return False
+
+
 def stands_as_value(ctx: Context, node: cst.CSTNode) -> bool:
     """Whether a function is named for what gets it to call: not called here, and not handed to ``Module.apply``."""
     around = ctx.source.index.around(node)
@@ -52,7 +73,7 @@ def stands_as_value(ctx: Context, node: cst.CSTNode) -> bool:
         call = around[-2]
         func = call.func if isinstance(call, cst.Call) else None
         return not (isinstance(func, cst.Attribute) and func.attr.value == "apply")
-    return not isinstance(around[-1], (cst.Call, cst.FunctionDef, cst.Attribute))
+    return not isinstance(around[-1], (cst.Call, cst.FunctionDef, cst.Attribute, cst.AssignTarget))
 
 
 def reaches_others(ctx: Context, info: FunctionInfo) -> bool:

@@ -52,7 +52,7 @@ from migrator.convert.sharing import (
     without_forward,
 )
 from migrator.convert.starred import spread_arguments
-from migrator.convert.states import State, all_memory, merged, rejoin, stands
+from migrator.convert.states import State, all_memory, going_on, merged, rejoin, stands
 from migrator.convert.trips import Step, read_in_turns, run_after, surely_runs
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -120,12 +120,13 @@ class Aliases:
             return self._small(node, state)
         if isinstance(node, cst.If):
             self._note(node, [node.test], state, loops)
-            first = self._block(node.body, dict(state), loops)
-            other = dict(state)
+            tree, other = self.ctx.facts.tree, dict(state)
+            first = going_on(tree, node.body, self._block(node.body, dict(state), loops))
             if isinstance(node.orelse, cst.If):
                 other = self._statement(node.orelse, other, loops)
             elif node.orelse is not None:
-                other = self._block(node.orelse.body, other, loops)
+                block = node.orelse.body
+                other = going_on(tree, block, self._block(block, other, loops))
             return merged(first, other)
         if isinstance(node, (cst.For, cst.While)):
             parts = [node.iter] if isinstance(node, cst.For) else [node.test]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator.convert.parts import rejoined
+from migrator.tree import Tree
 
 State = dict[str, frozenset[str]]
 """The memory each name may stand for: ``param:x``, ``attr:self.x``, ``new:3`` of tensors, ``box:4`` of a container."""
@@ -18,6 +19,17 @@ def all_memory(state: State) -> frozenset[str]:
 def merged(a: State, b: State) -> State:
     """What names stand for behind two ways that meet."""
     return {n: a.get(n, frozenset()) | b.get(n, frozenset()) for n in {**a, **b}}
+
+
+def going_on(tree: Tree, branch: cst.BaseSuite, state: State) -> State:
+    """What names stand for behind a branch of an ``if``: nothing where it leaves the function, and no ``finally`` comes."""
+    last = branch.body[-1] if branch.body else None
+    line = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+    if not isinstance(line, (cst.Return, cst.Raise)) or not tree.has(line):
+        return state
+    if any(isinstance(one, (cst.Try, cst.With)) for one in tree.around(line)):
+        return state
+    return {}
 
 
 def rejoin(state: State, number: int) -> None:

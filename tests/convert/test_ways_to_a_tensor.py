@@ -378,3 +378,47 @@ def test_the_sizes_of_a_rearrangement_are_no_tensors() -> None:
             "n = 2\n        ", ""
         )
     ).complete
+
+
+LEAVES = """class M0(nn.Module):
+    def __init__(self, n, g: torch.Tensor):
+        super().__init__()
+        if n == 0:
+            self.m = g.to(g.device)
+            END
+        self.m = torch.empty((n, 3), device=g.device)
+        for i in range(n):
+            self.m[i] = g[i, 0]
+
+    def forward(self, x):
+        return x @ self.m
+"""
+
+
+@pytest.mark.parametrize(("end", "complete"), [("return", True), ("pass", False)])
+def test_what_a_branch_that_leaves_has_bound(end: str, complete: bool) -> None:
+    source = LEAVES.replace("END", end)
+    if not complete:
+        source = source.replace("self.m = torch.empty((n, 3), device=g.device)", "n = len(g)")
+    assert convert_source(HEAD + source).complete is complete
+
+
+NAMED = """def write(x):
+    x -= 1
+    return x * 2
+
+
+twice = write
+
+
+class M0(nn.Module):
+    def forward(self, x: torch.Tensor):
+        x = x * 3
+        y = twice(x)
+        return BACK
+"""
+
+
+@pytest.mark.parametrize(("back", "complete"), [("y", True), ("x + y", False)])
+def test_a_function_with_another_name_is_called(back: str, complete: bool) -> None:
+    assert convert_source(HEAD + NAMED.replace("BACK", back)).complete is complete
