@@ -107,7 +107,7 @@ def shown_class(rw: Rewriter, node: cst.Call) -> None:
         return
     shown = node.args[0].value if len(node.args) == 1 else None
     held = class_of_object(shown) if shown is not None else None
-    if shown is None or not _may_be_module(ctx.kind(held if held is not None else shown)):
+    if shown is None or not _may_be_module(ctx, ctx.kind(held if held is not None else shown)):
         return
     if held is None and not _is_compared(ctx, node):  # any object may be shown
         return
@@ -126,7 +126,11 @@ def written_class(rw: Rewriter, node: cst.FormattedString) -> None:
     if not isinstance(only, cst.FormattedStringExpression):
         return
     held = class_of_object(only.expression)
-    if held is None or not _may_be_module(rw.ctx.kind(held)) or not rw.ctx.facts.tree.has(node):
+    if (
+        held is None
+        or not _may_be_module(rw.ctx, rw.ctx.kind(held))
+        or not rw.ctx.facts.tree.has(node)
+    ):
         return
     parent = rw.ctx.facts.tree.around(node)[-1]
     if isinstance(parent, (cst.Assign, cst.ComparisonTarget, cst.Comparison)):
@@ -153,8 +157,10 @@ def _is_compared(ctx: Context, node: cst.Call) -> bool:
     return any(text in _called_otherwise() for text in texts)
 
 
-def _may_be_module(kind: k.Kind) -> bool:
-    return isinstance(kind, k.Unknown) or k.is_any_module(kind)
+def _may_be_module(ctx: Context, kind: k.Kind) -> bool:
+    """Whether something may be a layer that is of another class in the output."""
+    layer = isinstance(kind, k.Module) and kind.cls not in ctx.facts.classes
+    return layer or isinstance(kind, k.Unknown)
 
 
 @converts(cst.Call, named=("register",))
@@ -187,6 +193,6 @@ def file_of_class(rw: Rewriter, node: cst.Attribute) -> None:
         return
     held = class_of_object(node.value)
     kind = rw.ctx.kind(held if held is not None else node.value)
-    if _may_be_module(kind) and _decides(rw.ctx, node):
+    if _may_be_module(rw.ctx, kind) and _decides(rw.ctx, node):
         what = "it is asked where a class is defined, and layers of torch have other classes in the output"
         raise Failure(node, "API011", what, "write isinstance tests, one for each class")
