@@ -1,10 +1,11 @@
-"""Files that import one another in a circle: what one says of the other's functions is what it is without."""
+"""Files that import one another in a circle, and one file of all: what is said of functions is what it is without."""
 
 from __future__ import annotations
 
 import datetime
 import os
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,20 @@ def in_a_circle(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
         monkeypatch.setattr(module, "convert", circular)
 
 
+def in_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the questions' functions, their own classes and the model stand in one file."""
+
+    def together(root: Path, files: dict[str, str]) -> object:
+        head = "import copy\nimport torch\nfrom torch import nn\n"
+        own = files["own.py"].replace("from torch import nn\n", "")
+        asks = files["fns.py"].replace("from .own import DerivedLinear\n", "").removeprefix(head)
+        net = re.sub(r"from \.\w+ import .*\n", "", files["net.py"])
+        net = net.replace("import torch\nfrom torch import nn\n", "")
+        return convert(root, {"net.py": head + own + asks + net})
+
+    monkeypatch.setattr(questions, "convert", together)
+
+
 @pytest.mark.parametrize("number", range(12))
 def test_a_writer_of_the_day(tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     in_a_circle(monkeypatch, ENDS[number % 2])
@@ -42,6 +57,25 @@ def test_a_question_of_the_day(
 ) -> None:
     in_a_circle(monkeypatch, ENDS[number % 2])
     questions._ask(tmp_path, *random.Random(SEED).sample(questions.EVERY, 8)[number])
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_question_in_one_file(
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_one_file(monkeypatch)
+    questions._ask(tmp_path, *random.Random(SEED + 1).sample(questions.EVERY, 8)[number])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("part", range(16))
+def test_every_question(tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if part % 2:
+        in_one_file(monkeypatch)
+    else:
+        in_a_circle(monkeypatch, ENDS[part // 2 % 2])
+    for number, one in enumerate(questions.EVERY[part // 2 :: 8]):
+        questions._ask(tmp_path / str(number), *one)
 
 
 @pytest.mark.sweep

@@ -137,7 +137,10 @@ def exact_test(rw: Rewriter, node: cst.Comparison) -> Any:
         )
     wanted = classes[0] if len(classes) == 1 else make_tuple(list(classes))
     test = _isinstance(rw, tested, wanted)
-    deriving = [one for one in _deriving(rw, set(names)) if one.settled is None]
+    own = (
+        rw.ctx.facts.tree
+    )  # those of other files, in a circle with this one too, have no name here
+    deriving = [one for one in _deriving(rw, set(names)) if own.has(one.node)]
     if is_derived_elsewhere(rw.ctx, names, deriving):
         made = rw.ctx.helpers.need(module_file("rules.compat.named"), "is_torchs")
         exact = syntax.with_args(cst.Call(cst.Name(made)), [cst.Arg(rw.visit(tested))])
