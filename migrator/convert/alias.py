@@ -578,7 +578,8 @@ def check_in_place_layer(ctx: Context, node: cst.Call) -> None:
     facts = aliases(ctx, frame.info)
     again = reads_in(statement.node, name.value) > syntax.names(node).get(name.value, 0)
     again = again or _runs_again(ctx, node, name.value)
-    later = statement.target != name.value and name.value in facts.read_after(statement.node)
+    anew = {statement.target} | rebound(statement.node)
+    later = name.value in facts.read_after(statement.node) - anew
     if again or (later and not ends(ctx, statement.node)):
         raise Failure(
             node,
