@@ -114,7 +114,8 @@ def may_be_shared(name: str, args: Sequence[cst.Arg]) -> list[cst.BaseExpression
     words = [a.keyword.value if a.keyword is not None else "" for a in args]
     given = [a.value for a, word in zip(args, words, strict=True) if word != "inplace"]
     first = name.startswith("torch.") and name.rpartition(".")[2] in _OF_FIRST
-    if (first or ("inplace" in words and name.startswith(FUNCTIONAL))) and not args[0].star:
+    first = first or ("inplace" in words and name.startswith(FUNCTIONAL))
+    if first and args and not args[0].star:
         told = [a.value for a, word in zip(args, words, strict=True) if word == "input"]
         return told or given[:1]
     return given
