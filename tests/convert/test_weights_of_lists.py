@@ -118,3 +118,14 @@ def test_a_name_for_the_weight_of_a_module_that_is_gone_over() -> None:
                 with torch.no_grad():
                     w *= 2"""
     assert "MUT002" in rules_of(_net(lines, "{lines}"))
+
+
+def test_the_last_of_a_sequential_with_activations_in_place() -> None:
+    lines = (
+        "layers = []; layers.extend([nn.Linear(4, 4), nn.LeakyReLU(0.2, inplace=True)])"
+        "; layers.extend([nn.Linear(4, 4)]); self.net = nn.Sequential(*layers)"
+        "; nn.init.ones_(self.net[0].weight); nn.init.ones_(self.net[-1].weight)"
+        "; nn.init.zeros_(self.net[0].bias); nn.init.zeros_(self.net[-1].bias)"
+        "\n        with torch.no_grad():\n            self.net[-1].weight *= 0.25"
+    )
+    _starts_alike(_net(lines, "{lines}"))
