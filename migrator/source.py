@@ -67,18 +67,23 @@ class Span:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a UTF-8 file; SourceError with one clear line when it cannot be read."""
+    """The text of a UTF-8 file, whatever its lines end with; SourceError with one clear line when it cannot be read."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise SourceError.at(path, error.strerror or str(error)) from error
     try:
-        text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="").read()
+        text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig").read()
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         what = f"not UTF-8 (byte 0x{data[error.start]:02x})"
         raise SourceError.at(path, what, "save it as UTF-8", line) from error
     return text
+
+
+def with_plain_ends(text: str) -> str:
+    """The text as Python reads it: lines that end as on Windows, or with a lone return, end with a newline."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _syntax_error(text: str, path: str, error: cst.ParserSyntaxError) -> SourceError:
@@ -105,7 +110,7 @@ class Source:
     """
 
     def __init__(self, text: str, path: str | Path | None = None, module: str = "file") -> None:
-        self.text = text
+        self.text = text = with_plain_ends(text)
         self.path = str(path) if path is not None else "<string>"
         self.module = module
         try:

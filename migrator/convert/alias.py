@@ -18,6 +18,7 @@ from migrator.convert.first_round import begins_anew
 from migrator.convert.handed_on import is_handed_on, may_run
 from migrator.convert.later_reads import may_be_tensors, sees_no_values
 from migrator.convert.memory import Aliases, aliases
+from migrator.convert.named_weights import check_named_weight
 from migrator.convert.never_asked import is_never_asked
 from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
 from migrator.convert.starred import may_hold_tensors, spread_arguments
@@ -49,6 +50,7 @@ def check_mutation(
         if isinstance(attribute, cst.Attribute):
             _check_attribute(ctx, node, syntax.code(attribute))
         return
+    check_named_weight(ctx, node, name)
     facts = aliases(ctx, innermost(ctx))
     statement = ctx.statements[-1].node
     state = facts.before.get(statement)
@@ -138,6 +140,7 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
     """``y += 1`` of what may be a tensor: a Failure when a tensor whose memory it may share is read later."""
     if ctx.frame is None or not ctx.statements:
         return
+    check_named_weight(ctx, node, target, sure=False)
     facts, statement = aliases(ctx, innermost(ctx)), ctx.statements[-1].node
     state = facts.before.get(statement, {})
     memory = state.get(target.value, frozenset())
@@ -575,7 +578,8 @@ def check_in_place_layer(ctx: Context, node: cst.Call) -> None:
     facts = aliases(ctx, frame.info)
     again = reads_in(statement.node, name.value) > syntax.names(node).get(name.value, 0)
     again = again or _runs_again(ctx, node, name.value)
-    later = statement.target != name.value and name.value in facts.read_after(statement.node)
+    anew = {statement.target} | rebound(statement.node)
+    later = name.value in facts.read_after(statement.node) - anew
     if again or (later and not ends(ctx, statement.node)):
         raise Failure(
             node,

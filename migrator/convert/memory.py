@@ -36,7 +36,6 @@ from migrator.convert.returned import ANY, returned_arguments, returns_state
 from migrator.convert.sharing import (
     CONTAINERS,
     COPIES,
-    FUNCTIONAL,
     KEEPING,
     NUMPY_VIEWS,
     OVERLAPPING,
@@ -47,6 +46,7 @@ from migrator.convert.sharing import (
     is_view,
     is_view_index,
     kept_as,
+    may_be_shared,
     of_copy,
     of_scipy,
     without_forward,
@@ -474,11 +474,7 @@ class Aliases:
 
     def _arguments(self, node: cst.Call, state: State) -> frozenset[str]:
         args = of_callable.given_to(self.ctx, node)
-        words = [a.keyword.value if a.keyword is not None else "" for a in args]
-        given = [a.value for a, word in zip(args, words, strict=True) if word != "inplace"]
-        if "inplace" in words and (self.ctx.facts.callee(node) or "").startswith(FUNCTIONAL):
-            told = [a.value for a, w in zip(args, words, strict=True) if w == "input"]
-            given = told or given[:1]  # the rest are slopes and rates
+        given = may_be_shared(self.ctx.facts.callee(node) or "", args)
         return frozenset().union(*[self.memory(one, state) for one in given])
 
     def _call(self, node: cst.Call, state: State) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import libcst as cst
@@ -28,6 +29,13 @@ OVERLAPPING = frozenset(
     "expand expand_as broadcast_to broadcast_tensors meshgrid as_strided unfold".split()
 )
 """Views whose rows may share memory with one another."""
+_OF_FIRST = frozenset(
+    "reshape flatten unflatten transpose t permute squeeze unsqueeze narrow select split chunk unbind tensor_split "
+    "detach movedim moveaxis swapaxes swapdims diagonal as_strided ravel hsplit vsplit dsplit adjoint real imag "
+    "broadcast_to conj view_as_real view_as_complex dropout dropout1d dropout2d dropout3d alpha_dropout "
+    "feature_alpha_dropout".split()
+)
+"""Functions of torch's that look at their first argument; the others are sizes, axes and rates."""
 FUNCTIONAL = "torch.nn.functional."
 PLAIN = ("builtins.len", "builtins.int", "builtins.range", "math.")
 CONTAINERS = frozenset(
@@ -49,10 +57,10 @@ KEEPING = frozenset({"register_buffer", "register_parameter", "save_for_backward
 COPIES = frozenset(
     {
         *("copy.deepcopy", "einops.pack", "builtins.abs", "builtins.pow", "builtins.round"),
-        f"{PARTIAL}torch.tensor",
+        *(f"{PARTIAL}torch.tensor", "torch.nn.functional.unfold"),
     }
 )
-"""What always gives memory of its own; the shapes of ``pack`` share nothing."""
+"""What always gives memory of its own; the shapes of ``pack`` share nothing. The method ``unfold`` is a view."""
 
 
 def run_layer(ctx: Context, kind: object) -> str:
@@ -99,6 +107,18 @@ def without_forward(ctx: Context, node: cst.Call) -> cst.Call:
     made = syntax.changed(node, func=func.value)
     ctx.facts.kinds[made] = ctx.facts.kind(node)
     return made
+
+
+def may_be_shared(name: str, args: Sequence[cst.Arg]) -> list[cst.BaseExpression]:
+    """The arguments whose memory what a call gives may share, if it does any."""
+    words = [a.keyword.value if a.keyword is not None else "" for a in args]
+    given = [a.value for a, word in zip(args, words, strict=True) if word != "inplace"]
+    first = name.startswith("torch.") and name.rpartition(".")[2] in _OF_FIRST
+    first = first or ("inplace" in words and name.startswith(FUNCTIONAL))
+    if first and args and not args[0].star:
+        told = [a.value for a, word in zip(args, words, strict=True) if word == "input"]
+        return told or given[:1]
+    return given
 
 
 def _is_known(ctx: Context, cls: str) -> bool:

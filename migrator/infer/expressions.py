@@ -14,6 +14,7 @@ from migrator.infer.facts import ClassInfo, Facts, FunctionInfo
 from migrator.infer.first import sliced_layers
 from migrator.infer.observed import completed
 from migrator.infer.static import present, truth
+from migrator.infer.trailing import last_entry
 from migrator.syntax import literal
 
 Env = dict[str, k.Kind]
@@ -495,7 +496,9 @@ class Expressions:
                 return self._slice_tuple(value, node.slice[0].slice)
             return k.element(value)
         if isinstance(value, k.Sequence):
-            return value if sliced else k.replaceable(value.item)
+            if sliced:
+                return value
+            return self._ends_with(value.item, only, node) or k.replaceable(value.item)
         if isinstance(value, k.Mapping):
             if isinstance(only, k.Const):
                 for key, kind in value.items:
@@ -515,6 +518,14 @@ class Expressions:
         if isinstance(value, k.Class) or (value == k.NUMPY and k.scalar_type(only) is None):
             return value
         return self.own_item(value, only, node)
+
+    def _ends_with(self, item: k.Kind, index: k.Kind, node: cst.Subscript) -> k.Kind | None:
+        """The layer that a list of several has just been given there."""
+        if not isinstance(item, k.Module) or not item.among:
+            return None
+        if not isinstance(index, k.Const) or not isinstance(index.value, int) or index.value >= 0:
+            return None
+        return last_entry(self.facts, node, -index.value)
 
     def own_item(self, value: k.Kind, index: k.Kind, node: cst.Subscript) -> k.Kind:
         """The kind of an item of an object whose class the project defines."""

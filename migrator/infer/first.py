@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.infer import kinds as k
+from migrator.infer.branches import branches, has_else, leaves
 from migrator.infer.facts import Facts, FunctionInfo
 from migrator.infer.unbound import is_unbound_at_first
 
@@ -271,19 +272,18 @@ class Beginnings:
             elif self._is_named(statement):
                 states = _UNCLEAR  # a function of its own may fill it, too
             if len(states) > _MOST:
-                states = _UNCLEAR
+                states = _shorter(states)
         return states, False
 
     def _if(self, node: cst.If, states: States, stop: bool) -> tuple[States, bool]:
-        branches = _branches(node)
-        after: States = frozenset() if _has_else(node) else states
-        for branch in branches:
+        after: States = frozenset() if has_else(node) else states
+        for branch in branches(node):
             made, done = self._block(
                 branch, states, stop and self.facts.tree.holds(branch, self.call)
             )
             if done:
                 return made, True
-            if not _leaves(branch):
+            if not leaves(branch):
                 after |= made
         return after, False
 
@@ -571,30 +571,13 @@ def _with(states: States, entries: Entries) -> States:
     return frozenset(state if None in state else (*state, *entries)[:_KEPT] for state in states)
 
 
+def _shorter(states: States) -> States:
+    """What is known of many states that are told apart by more than their first entries."""
+    short = frozenset(one if len(one) < 2 else (one[0], None) for one in states)
+    return short if len(short) <= _MOST else _UNCLEAR
+
+
 def _without_first(state: Entries) -> Entries:
     """What a list begins with when its first entry is gone; a list that was cut off goes on."""
     rest = state[1:]
     return (*rest, None) if len(state) == _KEPT else rest
-
-
-def _has_else(node: cst.If) -> bool:
-    while isinstance(node.orelse, cst.If):
-        node = node.orelse
-    return node.orelse is not None
-
-
-def _leaves(body: cst.BaseSuite) -> bool:
-    last = body.body[-1] if body.body else None
-    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
-    return isinstance(small, cst.Raise | cst.Return | cst.Continue)
-
-
-def _branches(node: cst.If) -> list[cst.BaseSuite]:
-    found = [node.body]
-    other = node.orelse
-    while isinstance(other, cst.If):
-        found.append(other.body)
-        other = other.orelse
-    if other is not None:
-        found.append(other.body)
-    return found

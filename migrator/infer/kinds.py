@@ -345,10 +345,14 @@ _ANY_MODULE = Module()
 
 
 def is_any_module(kind: Kind) -> bool:
-    """Whether a kind is that of a module of which no class, child nor argument is known for sure."""
+    """Whether a kind is that of a module of which no class, child nor argument is known for sure.
+
+    That one of those it may be works in place says nothing of what it is.
+    """
     if not isinstance(kind, Module) or kind.cls != _ANY_MODULE.cls:
         return False
-    return replace(kind, among=()) == _ANY_MODULE
+    args = tuple(one for one in kind.args if one[0] != "inplace")
+    return replace(kind, among=(), args=args) == _ANY_MODULE
 
 
 def is_unknown_module(kind: Kind) -> bool:

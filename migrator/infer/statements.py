@@ -23,13 +23,8 @@ from migrator.infer.recurrent import holds_weights
 from migrator.infer.static import leaves, truth
 from migrator.infer.symbols import of_torch
 from migrator.infer.tied import in_turn, kept_whole
+from migrator.infer.told_later import begins_clearly, gathers
 from migrator.source import dotted
-
-
-def _gathers(listed: k.Kind, kind: k.Kind) -> bool:
-    """Whether a list may have been gathered for a container, and is none of numbers in its place."""
-    container = isinstance(kind, k.Module) and kind.item is not None
-    return container and isinstance(listed, k.Sequence) and k.scalar_type(listed.item) is None
 
 
 class Statements(Narrowing):
@@ -374,6 +369,10 @@ class Statements(Narrowing):
 
     def join_attribute(self, info: ClassInfo, name: str, kind: k.Kind) -> None:
         before = info.attributes.get(name)
+        if begins_clearly(self.facts, info, name, kind):
+            info.attributes[name] = (
+                kind  # what it is made of was not known when it was walked before
+            )
         Statements._joined(info, name, kind)
         if info.attributes.get(name) != before:
             for reader in info.readers:
@@ -391,9 +390,9 @@ class Statements(Narrowing):
             info.attributes[name] = kind
         elif known == k.Sequence(k.UNKNOWN, "list") and isinstance(kind, k.Sequence):
             info.attributes[name] = kind
-        elif _gathers(known, kind):
+        elif gathers(known, kind):
             info.attributes[name] = kind  # the list was only gathered for the container
-        elif _gathers(kind, known):
+        elif gathers(kind, known):
             pass
         elif (
             isinstance(known, k.Module)

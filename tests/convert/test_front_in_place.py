@@ -126,3 +126,63 @@ class M(nn.Module):
 def test_a_list_that_is_made_among_other_things(line: str) -> None:
     """It may be empty, and what is appended stands at the front."""
     assert "MUT002" in rules_of(BOUND.format(line=line))
+
+
+HANDED = """
+def default_conv(n, m, size, bias=True):
+    return nn.Conv2d(n, m, size, padding=size // 2, bias=bias)
+
+
+def inplace_first(n, m, size, bias=True):
+    return nn.Sequential(nn.ReLU(True), default_conv(n, m, size, bias))
+
+
+class Block(nn.Module):
+    def __init__(self, conv, n, size, norm=False, act=nn.ReLU(True)):
+        super().__init__()
+        body = []
+        for i in range(2):
+            body.append(conv(n, n, size, bias=True))
+            if norm:
+                body.append(nn.BatchNorm2d(n))
+            if i == 0:
+                body.append(act)
+        body.append(nn.Conv2d(n, n, 1))
+        self.body = nn.Sequential(*body)
+
+    def forward(self, x):
+        out = self.body(x)
+        out += x
+        return out
+
+
+class M(nn.Module):
+    def __init__(self, conv=MAKER):
+        super().__init__()
+        self.head = nn.Sequential(conv(1, 4, 3))
+        self.body = nn.Sequential(*[Block(conv, 4, 3, norm=i > 0) for i in range(2)])
+
+    def forward(self, x):
+        x = self.head(x[None, None])
+        return self.body(x)[0, 0]
+"""
+
+
+def test_a_function_that_makes_the_first_layer_is_handed_over() -> None:
+    check(HANDED.replace("MAKER", "default_conv"))
+
+
+def test_one_that_makes_a_layer_in_place() -> None:
+    found = set(rules_of(HANDED.replace("MAKER", "inplace_first")))
+    assert {"MUT001", "MUT002"} & found
+    both = HANDED.replace("MAKER", "default_conv") + "\nother = Block(inplace_first, 4, 3)\n"
+    assert {"MUT001", "MUT002"} & set(rules_of(both))
+
+
+@pytest.mark.parametrize(
+    "line", ["self.body = nn.Sequential(act, *body)", "setattr(self, 'body', nn.Sequential(act))"]
+)
+def test_another_line_that_puts_one_in_its_place(line: str) -> None:
+    more = f"self.body = nn.Sequential(*body)\n        if norm is None:\n            {line}"
+    source = HANDED.replace("self.body = nn.Sequential(*body)", more, 1)
+    assert rules_of(source.replace("MAKER", "default_conv"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.convert.tools import both, check, rules_of, same
 
@@ -47,6 +48,7 @@ def test_what_a_layer_gives_when_its_forward_is_called_is_new() -> None:
 
 TAKEN_APART = """
 import numpy as np
+import pytest
 from scipy import linalg as la
 
 class M(nn.Module):
@@ -87,3 +89,46 @@ class M(nn.Module):
 def test_the_padding_that_a_convolution_of_ones_own_reads() -> None:
     model, port, _ = both(PADDED)
     same(model, port, np.random.default_rng(0).normal(size=(2, 3, 9, 9)).astype(np.float32))
+
+
+PAIRS = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.relu = nn.ReLU(inplace=True)
+        self.a = nn.Linear(4, 4)
+        self.b = nn.Linear(4, 4)
+
+    def forward(self, z):
+        x, p = self.a(z), self.b(z)
+        LINES
+        return x - 2 * p
+"""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "x, p = self.relu(x), self.relu(p)",
+        "x, p = self.relu(p), self.relu(x)",
+        "for _ in range(2):\n            x, p = self.relu(x), self.relu(p)\n            x, p = p - 1, x - 1",
+    ],
+)
+def test_names_that_are_bound_anew_together(lines: str) -> None:
+    check(PAIRS.replace("LINES", lines))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "x, q = self.relu(p), x; x = x + q",
+        "x, q = self.relu(p), p + x",
+        "x, q = p + x, self.relu(p); x = x + q",
+        "q = p; x, p = self.relu(p), x; x = x + q",
+        "q = p; x, p = p * 2, self.relu(x); x = x + q",
+    ],
+)
+def test_names_that_are_read_as_they_were(lines: str) -> None:
+    source = PAIRS.replace("LINES", "\n        ".join(one.strip() for one in lines.split(";")))
+    if not rules_of(source):
+        check(source)

@@ -15,7 +15,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves
 
 from migrator.convert.sharing import VIEWS
-from tests.convert.tools import X, both, convert, rules_of
+from tests.convert.tools import X, both, check, convert, rules_of
 
 CLASS = """
 def pair(x, y):
@@ -491,3 +491,48 @@ BUMP = "def bump(h, x):\n    h += x\n    return h\n\n\ndef twice(b, x):\n    q =
 def test_an_argument_that_is_written_by_a_function_of_a_function(line: str, safe: bool) -> None:
     source = f"{BUMP}\n\nclass M(nn.Module):\n    def forward(self, x, y):\n        {line}\n"
     assert rules_of(source) == ([] if safe else ["MUT003"])
+
+
+SIZES = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def look(self, x, size, a=0, b=1):
+        LINES
+        return y, size, a + b
+
+    def forward(self, x):
+        y, size, n = self.look(self.fc(x) * 2, SIZE)
+        return y.reshape(-1)[:4] * n + (size if isinstance(size, int) else size[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "size"),
+    [
+        ("y = torch.reshape(x, size); y += 1; y *= size[0]", "(2, -1)"),
+        ("y = torch.transpose(x, a, b); y += size", "3"),
+        ("y = torch.unsqueeze(input=x, dim=size); y += 1", "1"),
+        ("y = torch.narrow(x, b, a, size); y += 1", "4"),
+        ("y = F.unfold(x[None, None], size, stride=size); y[0] += 1", "2"),
+    ],
+)
+def test_sizes_and_axes_share_no_memory(lines: str, size: str) -> None:
+    body = "\n        ".join(one.strip() for one in lines.split(";"))
+    check(SIZES.replace("LINES", body).replace("SIZE", size))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "y = torch.reshape(x, (2, -1)); y += 1; y = y + x.sum()",
+        "y = torch.transpose(input=x, dim0=a, dim1=b); y += 1; y = y.T + x",
+    ],
+)
+def test_what_is_looked_at_is_shared(lines: str) -> None:
+    body = "\n        ".join(one.strip() for one in lines.split(";"))
+    source = SIZES.replace("LINES", body).replace("SIZE", "3")
+    if "MUT001" not in rules_of(source):
+        check(source)

@@ -49,6 +49,7 @@ ORDER = (
     "registered_children",
     "own_state_dict",
     "shared_state",
+    "named_anew",
     "plain_state",
     "parameter_views",
     "own_embeddings",

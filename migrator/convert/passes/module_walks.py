@@ -10,6 +10,7 @@ from migrator.convert.passes import transposed
 from migrator.convert.passes.child_walks import keeps_order, lists_them_once
 from migrator.convert.passes.containers import layers_of
 from migrator.convert.passes.kept_methods import kept_by_name
+from migrator.convert.passes.sets_each import sets_each
 from migrator.convert.passes.unordered import asks_for_type, asks_of_any, in_any_order
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import ClassInfo, FunctionInfo
@@ -41,7 +42,9 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.BaseExpression:
         if method in _NOTED and ctx.is_self(receiver) and notes_order(ctx, ctx.owner):
             name = ctx.helpers.need(module_file("rules.compat.children"), _NOTED[method])
             return cst.Call(cst.Name(name), [cst.Arg(receiver)])
-        if not asks_of_any(ctx, node) and (method not in _NOTED or not keeps_order(ctx, receiver)):
+        if sets_each(ctx, node) or asks_of_any(ctx, node):
+            pass
+        elif method not in _NOTED or not keeps_order(ctx, receiver):
             raise Failure(
                 node,
                 "API007",

@@ -18,8 +18,9 @@ from migrator.convert.alias import (
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.handed_on import may_run
+from migrator.convert.named_weights import check_named_weight
 from migrator.convert.own_gradient import adds, check_own_gradient, with_constant
-from migrator.convert.passes import targets, unknown_items
+from migrator.convert.passes import targets, unknown_items, unknown_weights
 from migrator.convert.passes.bounded_writes import fills, within_bounds
 from migrator.convert.passes.state_alias import named_state, with_state
 from migrator.convert.passes.unknown_layers import is_of_argument
@@ -402,12 +403,12 @@ def _item_of_unknown(rw: Rewriter, node: cst.Assign, target: cst.Subscript) -> A
     from migrator.convert.passes.item_writes import set_items
 
     held = target.value
+    if isinstance(held, cst.Name):
+        check_named_weight(rw.ctx, node, held, sure=False)
     if is_of_argument(rw.ctx, held):
         what = "parts of a parameter are written whose layer is not known"
         raise Failure(node, "MUT002", what, "annotate the layer, or write to `weight.data`")
-    if not isinstance(held, cst.Attribute) or held.attr.value != "data":
-        return None
-    unknown = targets.found_at_run_time(rw.ctx, held.value)
+    unknown = unknown_weights.with_parts(rw.ctx, held)
     if unknown is None:
         return None
     whole = targets.whole(rw.ctx)
@@ -448,14 +449,9 @@ def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     """``x[i] += v`` becomes an indexed update; ``x += v`` on a tensor writes in place in torch."""
     from migrator.convert.passes.training import add_to_training
 
-    held = node.target.value if isinstance(node.target, cst.Subscript) else node.target
-    if isinstance(held, cst.Attribute):
-        data = held.attr.value == "data" and targets.found_at_run_time(rw.ctx, held.value)
-        if data or is_of_argument(rw.ctx, held):
-            what = "a parameter is written whose layer is not known"
-            raise Failure(
-                node, "MUT002", what, "annotate the layer, or write with mul_() and its like"
-            )
+    unknown = unknown_weights.augmented(rw, node)
+    if unknown is not None:
+        return unknown
     mode = add_to_training(rw, node)
     if mode is not None:
         return mode

@@ -167,7 +167,7 @@ def _is_value(ctx: Context, node: cst.Attribute) -> bool:
     if isinstance(parent, cst.Arg) and isinstance(outer, cst.Call):
         name = ctx.facts.callee(outer) or ""
         return name.startswith(("torch.", "Tensor.")) and not name.startswith("torch.nn.")
-    return isinstance(parent, cst.Attribute)
+    return isinstance(parent, (cst.Attribute, cst.BinaryOperation, cst.UnaryOperation))
 
 
 def _is_asked_for_none(node: cst.CSTNode) -> bool:
