@@ -106,6 +106,7 @@ ORDER = (
     "named_data",
     "biases",
     "unknown_layers",
+    "same_parameters",
     "parameters",
     "training",
     "modes",

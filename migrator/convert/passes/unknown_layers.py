@@ -12,6 +12,7 @@ from migrator.convert.passes import targets
 from migrator.convert.passes.unregistered import made_by_heirs
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.source import dotted
 from rules.definitions import module_file
 
 
@@ -199,6 +200,11 @@ def data_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     return syntax.with_args(cst.Call(syntax.parse("lax.stop_gradient")), [cst.Arg(value)])
 
 
+def _is_settings(node: cst.BaseExpression) -> bool:
+    name = (dotted(node) or "").rpartition(".")[2]
+    return name in _SETTINGS or name.lower().endswith(_OF_SETTINGS)
+
+
 _WALKING = frozenset("apply modules named_modules children named_children".split())
 """What hands layers to functions that may say nothing of what they are given."""
 
@@ -213,7 +219,8 @@ def has_weight(rw: Rewriter, node: cst.Call) -> Any:
     if not isinstance(name, cst.SimpleString) or name.evaluated_value != "weight":
         return None
     asked = k.is_unknown_module if not ctx.words.isdisjoint(_WALKING) else k.is_any_module
-    if not asked(ctx.kind(layer)):
+    kind = ctx.kind(layer)
+    if not asked(kind) and not (isinstance(kind, k.Unknown) and not _is_settings(layer)):
         return None
     helper = ctx.helpers.need(module_file("rules.compat.initialize"), "has_weight")
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(layer))])
