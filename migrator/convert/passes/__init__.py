@@ -30,6 +30,7 @@ ORDER = (
     "buffers_of_none",
     "after_foreign",
     "records",
+    "forward_forms",
     "lightning",
     "static_functions",
     "child_names",
