@@ -107,6 +107,7 @@ ORDER = (
     "named_data",
     "biases",
     "unknown_layers",
+    "named_in_containers",
     "same_parameters",
     "parameters",
     "training",

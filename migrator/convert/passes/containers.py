@@ -510,7 +510,8 @@ _ATTRIBUTE = cst.Attribute(cst.Name("x"), cst.Name("layers"))
 @converts(cst.Assign, targets=(cst.Tuple, cst.List))
 def unpacked(rw: Rewriter, node: cst.Assign) -> Any:
     """``first, *rest = self.net``."""
-    if not is_sequential(rw, node.value):
+    several = all(isinstance(t.target, (cst.Tuple, cst.List)) for t in node.targets)
+    if not several or not is_sequential(rw, node.value):
         return None
     return syntax.changed(
         node, targets=[rw.visit(t) for t in node.targets], value=layers_of(rw, node.value)
