@@ -18,7 +18,11 @@ _SEQUENTIAL = "torch.nn.Sequential"
 _OVER = frozenset(
     f"builtins.{name}"
     for name in "all any enumerate filter iter len list map next reversed set sorted sum tuple zip".split()
+) | frozenset(
+    f"itertools.{name}"
+    for name in "accumulate chain cycle dropwhile groupby islice pairwise product takewhile zip_longest".split()
 )
+_OVER |= {"functools.reduce"}
 _OWN = "self."
 
 
@@ -37,14 +41,37 @@ def goes_over(ctx: Context, info: FunctionInfo) -> frozenset[str]:
 def _gone_over(ctx: Context, info: FunctionInfo) -> Iterator[str]:
     own = next((p.name.value for p in info.node.params.params), "") if info.owner else ""
     told = set(_told_apart(ctx, info.node.body))
-    for node in _sources(ctx, info.node.body):
-        if is_sequential(ctx, node) or dotted(node) in told:
+    others = _other_names(ctx, info.node.body)
+    for named in _sources(ctx, info.node.body):
+        if is_sequential(ctx, named) or dotted(named) in told:
             continue
-        if isinstance(node, cst.Name):
-            if node.value in info.params:
-                yield node.value
-        elif isinstance(node, cst.Attribute) and own and dotted(node.value) == own:
-            yield _OWN + node.attr.value
+        own_name = isinstance(named, cst.Name) and named.value not in info.params
+        for node in others.get(named.value, ()) if own_name else [named]:  # type: ignore[attr-defined]
+            yield from _one(info, node, own)
+
+
+def _one(info: FunctionInfo, node: cst.BaseExpression, own: str) -> Iterator[str]:
+    if isinstance(node, cst.Name):
+        if node.value in info.params:
+            yield node.value
+    elif isinstance(node, cst.Attribute) and own and dotted(node.value) == own:
+        yield _OWN + node.attr.value
+
+
+def _other_names(ctx: Context, body: cst.CSTNode) -> dict[str, list[cst.BaseExpression]]:
+    """``layers = self.layers`` and ``layers, n = self.layers, 2``: local names with what they stand for."""
+    found: dict[str, list[cst.BaseExpression]] = {}
+    for line in ctx.facts.tree.within(body, cst.Assign):
+        for one in line.targets:
+            targets, values = [one.target], [line.value]
+            both = isinstance(one.target, (cst.Tuple, cst.List)), isinstance(line.value, cst.Tuple)
+            if all(both) and len(one.target.elements) == len(line.value.elements):
+                targets = [e.value for e in one.target.elements]
+                values = [e.value for e in line.value.elements]
+            for target, value in zip(targets, values, strict=True):
+                if isinstance(target, cst.Name) and isinstance(value, (cst.Name, cst.Attribute)):
+                    found.setdefault(target.value, []).append(value)
+    return found
 
 
 def _told_apart(ctx: Context, body: cst.CSTNode) -> Iterator[str | None]:
@@ -62,6 +89,9 @@ def _sources(ctx: Context, body: cst.CSTNode) -> Iterator[cst.BaseExpression]:
         yield loop.iter
     for part in within(body, cst.Subscript, cst.StarredElement):
         yield part.value
+    for line in within(body, cst.Assign):
+        if isinstance(line.targets[0].target, (cst.Tuple, cst.List)):
+            yield line.value
     for call in within(body, cst.Call):
         over = ctx.facts.callee(call) in _OVER
         for item in call.args:
@@ -99,6 +129,7 @@ def handed(ctx: Context) -> Handed:
     """What the functions called in a file, and the bases of its classes, go over."""
     if ctx.handed_sequentials is None:
         found = ctx.handed_sequentials = Handed()
+        _note_by_name(ctx, found)
         for call in ctx.source.index.of_type(cst.Call):
             given = [a for a in call.args if not a.star and is_sequential(ctx, a.value)]
             info = _called(ctx, call) if given else None
@@ -111,6 +142,19 @@ def handed(ctx: Context) -> Handed:
             if cls.torch_base is not None and cls.settled is None:
                 _note_inherited(ctx, found, cls)
     return ctx.handed_sequentials
+
+
+def _note_by_name(ctx: Context, found: Handed) -> None:
+    """``self.body = nn.Sequential(…)`` that another file goes over, where it need not know what ``net.body`` is."""
+    linked = ctx.facts.linked
+    names = linked.listed(ctx.facts.module) if linked is not None else frozenset()
+    found.names |= {name for name in names if _makes(ctx, name)}
+    for line in ctx.source.index.of_type(cst.Assign) if names else ():
+        for one in line.targets:
+            if isinstance(one.target, cst.Attribute) and one.target.attr.value in names:
+                cls = ctx.class_of(ctx.kind(one.target))
+                if cls is not None and cls.settled is None and is_sequential(ctx, one.target):
+                    found.classes.add(cls)
 
 
 def _called(ctx: Context, call: cst.Call) -> FunctionInfo | None:

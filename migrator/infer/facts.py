@@ -49,6 +49,12 @@ class Linked(Protocol):
     def emptied(self, module: str) -> frozenset[str]:
         """The names of attributes that other files than this may take something out of, or replace."""
 
+    def lists_dicts(self, module: str) -> bool:
+        """Whether another file may go over a ModuleDict that a file makes."""
+
+    def listed(self, module: str) -> frozenset[str]:
+        """The attributes that a file makes a Sequential and another goes over as a list, ``net.body``."""
+
     def gives(self, module: str, name: str) -> bool:
         """Whether another file may get a name from a file that merely imports it."""
 

@@ -152,6 +152,14 @@ class Link:
         """The names of attributes that other files than this may take something out of, or replace."""
         return self.table.emptied(module)
 
+    def lists_dicts(self, module: str) -> bool:
+        """Whether another file may go over a ModuleDict that a file makes."""
+        return self.table.lists_dicts(module)
+
+    def listed(self, module: str) -> frozenset[str]:
+        """The attributes that a file makes a Sequential and another goes over as a list, ``net.body``."""
+        return self.table.listed(module)
+
     def gives(self, module: str, name: str) -> bool:
         """Whether another file may get a name from a file that merely imports it; from a package anybody may."""
         return module in self.table.packages or bool({name, "*"} & self.table.asked(module))

@@ -13,6 +13,7 @@ from typing import Any
 from migrator.infer.emptied import emptied, replaced
 from migrator.infer.facts import asks_for_modules, hands_makers, keeps_makers
 from migrator.infer.handing import handed
+from migrator.infer.listed import items, listed, made
 from migrator.python_tree import walk
 from rules.torch_names import table
 
@@ -51,6 +52,10 @@ class Scan:
       handed: what works in place and is handed over (``migrator.infer.handing``).
       values: identifiers that stand somewhere without a call bracket: handed on, not only called.
       derived: pairs of the last name of a class's base and the class's own name, where that may be a layer of torch's.
+      dicts: names of attributes that the file makes a ModuleDict (``migrator.infer.listed``).
+      sequentials: those that it may make a Sequential.
+      listed: names of attributes that the file may go over.
+      items: those of other objects than ``self`` that it goes over as lists.
       literals: names of the top that are a number or a text written out and nothing else, and its type.
     """
 
@@ -69,6 +74,10 @@ class Scan:
     emptied: list[str] = field(default_factory=list)
     handed: list[list[str]] = field(default_factory=list)
     derived: list[list[str]] = field(default_factory=list)
+    dicts: list[str] = field(default_factory=list)
+    sequentials: list[str] = field(default_factory=list)
+    listed: list[str] = field(default_factory=list)
+    items: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -115,6 +124,10 @@ def scan(text: str) -> Scan:
     nodes = walk(tree)
     found.derived = _derived(nodes)
     found.emptied = sorted(emptied(nodes) | replaced(tree, nodes))
+    found.dicts = sorted(made(nodes, "ModuleDict"))
+    found.sequentials = sorted(made(nodes, "")) if "Sequential" in text else []
+    found.listed = sorted(listed(nodes))
+    found.items = sorted(items(nodes))
     found.traverses = asks_for_modules(text)
     found.hands_makers = hands_makers(text)
     found.keeps_makers = keeps_makers(text)

@@ -317,6 +317,24 @@ class Table:
         own = set(self.scans[module].emptied) if module in self.scans else set[str]()
         return frozenset(w for w, number in self._emptying.items() if number > (w in own))
 
+    @cached_property
+    def _listed(self) -> Counter[str]:
+        """How many files may go over an attribute of a name."""
+        return Counter(word for scan in self.scans.values() for word in scan.listed)
+
+    def lists_dicts(self, module: str) -> bool:
+        """Whether another file may go over a ModuleDict that a file makes, by the names of attributes alone."""
+        if module not in self.scans:
+            return False
+        own = self.scans[module]
+        return any(self._listed[name] > (name in own.listed) for name in own.dicts)
+
+    def listed(self, module: str) -> frozenset[str]:
+        """The attributes that a file makes a Sequential and another goes over as a list, ``net.body``."""
+        own = set(self.scans[module].sequentials) if module in self.scans else set[str]()
+        others = [scan.items for name, scan in self.scans.items() if own and name != module]
+        return frozenset(word for items in others for word in items if word in own)
+
     def asked(self, module: str) -> frozenset[str]:
         """The names that other files may get from a file; ``*`` where one takes all."""
         stars = {"*"} if any(one == module for _, one in self._stars) else set()

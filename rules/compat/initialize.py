@@ -28,6 +28,11 @@ def has_weight(module):
     return any(isinstance(module, kind) for kind, _ in _STORED) or hasattr(module, "weight")
 
 
+def weight_or(module, default):
+    """The ``weight`` of a layer in torch's layout, the default of what has none."""
+    return weight_of(module) if has_weight(module) else default
+
+
 def attribute_of(module, name):
     """What a module has under torch's name for it, parameters as arrays in torch's layout."""
     if name == "weight" and isinstance(module, nnx.Module) and has_weight(module):

@@ -115,7 +115,8 @@ def check_child(rw: Rewriter, node: cst.Assign, target: cst.Attribute) -> None:
     name = target.attr.value
     if not isinstance(ctx.kind(node.value), k.Module) or name in dict(held.args):
         return
-    if re.search(rf"""["']{name}["']|[(,]\s*{name}\s*=""", ctx.source.text):
+    text = re.sub(rf"""setattr\([^()]*["']{name}["']""", "", ctx.source.text)  # says it itself
+    if re.search(rf"""["']{name}["']|[(,]\s*{name}\s*=""", text):
         return  # the name of a layer that it may have
     what = f"`{name}` may become a further layer of a {held.cls.removeprefix('torch.nn.')}"
     advice = "add it with `add_module`, or replace the one there by its number"

@@ -60,7 +60,10 @@ def name_of_class(rw: Rewriter, node: cst.Attribute) -> Any:
     if torchs and is_exact(ctx, layer):
         return cst.SimpleString(f'"{kind.cls.rpartition(".")[2]}"')  # type: ignore[attr-defined]
     may_be = isinstance(kind, k.Unknown) and _decides(ctx, node)
-    if not (torchs or k.is_any_module(kind) or may_be) or not _names_such(ctx):
+    if not (torchs or k.is_any_module(kind) or may_be):
+        return None
+    layer_of_torch = torchs or k.is_unknown_module(kind)
+    if not _names_such(ctx) and not (layer_of_torch and _decides(ctx, node)):
         return None
     helper = ctx.helpers.need(module_file("rules.compat.initialize"), "class_name")
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(layer))])

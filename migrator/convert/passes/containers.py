@@ -10,6 +10,7 @@ from migrator import syntax
 from migrator.convert import gone_over as gone_over_layers
 from migrator.convert.children import is_named
 from migrator.convert.context import Context, Failure
+from migrator.convert.dict_order import order_matters
 from migrator.convert.edits import EDITING, edited
 from migrator.convert.given_layers import goes_over_layers
 from migrator.convert.gone_over import handed
@@ -30,6 +31,11 @@ NAMES = {
 _ITERATING = frozenset(
     "enumerate len zip reversed list iter tuple map filter any all sorted set".split()
 )
+_GOING_OVER = {"functools.reduce": 1, "itertools.takewhile": 1, "itertools.dropwhile": 1} | {
+    f"itertools.{name}": 0 for name in "accumulate cycle groupby islice pairwise".split()
+}
+"""Functions that go over one of their arguments, and its place."""
+_CHAINING = frozenset(f"itertools.{name}" for name in ("chain", "product", "zip_longest"))
 LIST_METHODS = frozenset("append extend insert pop".split())
 
 
@@ -49,7 +55,7 @@ def container(rw: Rewriter, node: cst.Call) -> Any:
     if name == "torch.nn.Sequential":
         return _sequential(rw, node)
     func = syntax.parse(NAMES[name])
-    if name == "torch.nn.ModuleDict" and order_matters(rw):
+    if name == "torch.nn.ModuleDict" and order_matters(ctx):
         func = _helper(rw, "ModuleDict")
     if name == "torch.nn.ModuleList" and edited(ctx):
         func = _helper(rw, "ModuleList")
@@ -71,34 +77,6 @@ def _given(rw: Rewriter, node: cst.Call) -> list[cst.Arg]:
         else:
             found.append(rw.visit(item))
     return found
-
-
-def order_matters(rw: Rewriter) -> bool:
-    """Whether the file may iterate over a ModuleDict: nnx.Dict forgets the order of its keys under jit."""
-    ctx = rw.ctx
-    if ctx.iterates_dicts is None:
-        nodes = ctx.source.index.of_type(cst.For, cst.CompFor, cst.Call)
-        ctx.iterates_dicts = any(_iterates_dict(rw, n) for n in nodes)
-    return ctx.iterates_dicts
-
-
-def _iterates_dict(rw: Rewriter, node: cst.For | cst.CompFor | cst.Call) -> bool:
-    if not isinstance(node, cst.Call):
-        return _is_dict(rw, node.iter)
-    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _DICT_METHODS:
-        kind = rw.ctx.kind(node.func.value)
-        return isinstance(kind, k.Unknown) or k.is_any_module(kind) or _is_dict(rw, node.func.value)
-    return any(_is_dict(rw, a.value) for a in node.args)
-
-
-def _is_dict(rw: Rewriter, node: cst.CSTNode) -> bool:
-    kind = rw.ctx.kind(node)
-    info = rw.ctx.class_of(kind)
-    base = info.torch_base if info is not None else getattr(kind, "cls", "")
-    return base == "torch.nn.ModuleDict"
-
-
-_DICT_METHODS = frozenset("items keys values children named_children".split())
 
 
 def _sequential(rw: Rewriter, node: cst.Call) -> cst.BaseExpression:
@@ -529,6 +507,17 @@ def _is_some_child(rw: Rewriter, node: cst.BaseExpression) -> bool:
 _ATTRIBUTE = cst.Attribute(cst.Name("x"), cst.Name("layers"))
 
 
+@converts(cst.Assign, targets=(cst.Tuple, cst.List))
+def unpacked(rw: Rewriter, node: cst.Assign) -> Any:
+    """``first, *rest = self.net``."""
+    several = all(isinstance(t.target, (cst.Tuple, cst.List)) for t in node.targets)
+    if not several or not is_sequential(rw, node.value):
+        return None
+    return syntax.changed(
+        node, targets=[rw.visit(t) for t in node.targets], value=layers_of(rw, node.value)
+    )
+
+
 @converts(cst.CompFor)
 def comprehension(rw: Rewriter, node: cst.CompFor) -> Any:
     """``for layer in self.net`` in a comprehension; the target is bound, not read."""
@@ -551,6 +540,14 @@ def iterated(rw: Rewriter, node: cst.Call) -> Any:
     builtin = node.func.value if isinstance(node.func, cst.Name) else ""
     if builtin in _ITERATING and any(has_layers(rw, a.value) for a in node.args):
         return gone_over(rw, node, 0 if builtin in ("map", "filter") else None)
+    place = _GOING_OVER.get(ctx.facts.callee(node) or "", -1)
+    if 0 <= place < len(node.args) and is_sequential(rw, node.args[place].value):
+        args = [rw.visit(one) for one in node.args]
+        given = node.args[place]
+        args[place] = syntax.changed(given, value=layers_of(rw, given.value))
+        return syntax.changed(node, func=rw.visit(node.func), args=args)
+    if ctx.facts.callee(node) in _CHAINING and any(is_sequential(rw, a.value) for a in node.args):
+        return gone_over(rw, node, None)
     if isinstance(node.func, cst.Attribute) and is_sequential(rw, node.func.value):
         method = node.func.attr.value
         if method in _FILLING and _names_children(rw, node.func.value):

@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.passes.module_walks import in_forward
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from rules.definitions import module_file
@@ -23,9 +24,14 @@ def copied(rw: Rewriter, node: cst.Call) -> Any:
     if ctx.facts.callee(node) != "copy.deepcopy" or len(node.args) != 1:
         return None
     kind, text = ctx.kind(node.args[0].value), ctx.source.text
+    if isinstance(kind, k.Tensor) and _is_computed_with(ctx):
+        ctx.helpers.use("lax")
+        value = cst.Arg(rw.visit(node.args[0].value))
+        return syntax.with_args(cst.Call(syntax.parse("lax.stop_gradient")), [value])
     if not isinstance(kind, (k.Module, k.Unknown, k.Sequence)):
         return None
-    if not ctx.in_init and _is_run(ctx, node):
+    known = isinstance(kind, k.Module) and _is_computed_with(ctx)
+    if known or (not ctx.in_init and _is_run(ctx, node)):
         helper = "detached_copy"
     elif ctx.traverses or any(word in text for word in ("parameters(", "children(")):
         helper = "deepcopy"
@@ -33,6 +39,13 @@ def copied(rw: Rewriter, node: cst.Call) -> Any:
         return None
     name = ctx.helpers.need(module_file("rules.compat.named"), helper)
     return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(rw.visit(node.args[0].value))])
+
+
+def _is_computed_with(ctx: Context) -> bool:
+    """Whether a function makes the copy whenever a forward pass runs, and not where a model is built."""
+    if ctx.in_init or ctx.frame is None or ctx.plan.builds_time(ctx.frame.info):
+        return False
+    return in_forward(ctx.frame.info)
 
 
 def _is_run(ctx: Context, node: cst.Call) -> bool:
@@ -61,9 +74,11 @@ def _is_run(ctx: Context, node: cst.Call) -> bool:
 
 def _runs(func: cst.BaseExpression, module: bool) -> bool:
     """Whether what is called runs a copy: of something unknown, such as settings, a method does not."""
-    return (
-        module or not isinstance(func, cst.Attribute) or func.attr.value in ("forward", "__call__")
-    )
+    return module or not isinstance(func, cst.Attribute) or func.attr.value in _OF_MODULES
+
+
+_OF_MODULES = frozenset("forward __call__ parameters named_parameters".split())
+"""Methods that modules alone have."""
 
 
 def _root(node: cst.BaseExpression) -> cst.BaseExpression:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.own_modes import sets_mode
 from migrator.convert.passes import transposed
@@ -31,6 +32,7 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.BaseExpression:
     assert isinstance(node.func, cst.Attribute)
     receiver = node.func.value
     ordered = "parameters" not in method
+    _check_arguments(node, method)
     if method == "children" and lists_them_once(rw, node):
         return layers_of(rw, receiver)
     if method == "parameters" and asks_for_type(ctx, node) and not node.args:
@@ -69,6 +71,20 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.BaseExpression:
     return cst.Call(
         cst.Name(name), [cst.Arg(rw.visit(receiver)), *(rw.visit(a) for a in node.args)]
     )
+
+
+def _check_arguments(node: cst.Call, method: str) -> None:
+    """Raise a Failure for what torch's walks may be told and those here not: ``remove_duplicate=False``."""
+    for place, item in enumerate(node.args):
+        name = (
+            item.keyword.value if item.keyword is not None else _PLACES.get(method, ())[place:][:1]
+        )
+        if item.star or name not in ("prefix", ("prefix",)):
+            what = f".{method}() is told `{syntax.code(item.value)}`, and the walk here goes over all, each once"
+            raise Failure(node, "API002", what, "go over the parts that are meant")
+
+
+_PLACES = {"named_parameters": ("prefix", "recurse"), "named_modules": ("memo", "prefix")}
 
 
 def _hands_out(ctx: Context) -> bool:
@@ -114,9 +130,10 @@ def reads_table(ctx: Context, info: ClassInfo) -> bool:
 
 
 def in_forward(info: FunctionInfo | None) -> bool:
-    """Whether a method takes arguments, or is called by a forward pass: not one that only looks at the module."""
-    if info is not None and info.owner is not None and len(info.params) > 0:
-        return info.owner.torch_base is not None
+    """Whether a method takes arguments, or is called by a forward pass: also a property, which anything may read: not one that only looks at the module."""
+    if info is not None and info.owner is not None:
+        if len(info.params) > 0 or "property" in info.decorators:
+            return info.owner.torch_base is not None
     return info is not None and _serves_forward(info)
 
 

@@ -21,6 +21,7 @@ from migrator.convert.passes.classes import (
     takes_rngs,
 )
 from migrator.convert.passes.containers import NAMES, numbered
+from migrator.convert.passes.forward_forms import is_within_a_function
 from migrator.convert.passes.layer_classes import CONVOLUTIONS, as_torch, is_kept, mixed_in
 from migrator.convert.passes.module_walks import WALKS, walk_of
 from migrator.convert.passes.redrawing import is_torchs, replaced_reset, reset_layer
@@ -237,7 +238,8 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
     if _is_super_call(node, "forward"):
         func = syntax.parse("super().__call__")
         owner = rw.ctx.owner
-        if owner is not None and rw.ctx.facts.skipped(node.func, owner) is not None:
+        skipped = owner is not None and rw.ctx.facts.skipped(node.func, owner) is not None
+        if skipped or is_within_a_function(rw.ctx, node):
             func = syntax.changed(node.func, attr=cst.Name("__call__"))
         return syntax.changed(node, func=func, args=[rw.visit(a) for a in node.args])
     if isinstance(node.func, cst.Attribute) and _is_super_call(node, node.func.attr.value):

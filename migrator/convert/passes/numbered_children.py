@@ -39,7 +39,7 @@ def child(rw: Rewriter, node: cst.Call) -> Any:
     held, told = node.args[0].value, node.args[1].value
     given = node.args[2].value if name == "setattr" and len(node.args) == 3 else None
     sequential = name == "setattr" and getattr(ctx.kind(held), "cls", "") == "torch.nn.Sequential"
-    if not sequential and not _may_be_number(ctx, told):
+    if not sequential and not may_be_number(ctx, told):
         return None
     if not _may_be_numbered(ctx, held, given):
         return None
@@ -68,7 +68,7 @@ def by_path(rw: Rewriter, node: cst.Name) -> Any:
     return None
 
 
-def _may_be_number(ctx: Context, told: cst.BaseExpression) -> bool:
+def may_be_number(ctx: Context, told: cst.BaseExpression) -> bool:
     """Whether a name may be one of digits: what stands in a text beside what is computed tells."""
     kind = ctx.facts.kind(told)
     if isinstance(kind, k.Const):

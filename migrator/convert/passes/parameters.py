@@ -272,24 +272,6 @@ def named(rw: Rewriter, node: cst.NamedExpr) -> Any:
     return node if value is node.value else syntax.changed(node, value=value)
 
 
-@converts(cst.Comparison)
-def none_test(rw: Rewriter, node: cst.Comparison) -> Any:
-    """``self.bias is None`` asks about the attribute, not about its value."""
-    identity = all(isinstance(t.operator, (cst.Is, cst.IsNot)) for t in node.comparisons)
-    if not identity or isinstance(node.left, cst.NamedExpr):
-        return None
-    held = node.left
-    if isinstance(held, cst.Attribute) and held.attr.value == "weight":
-        if k.is_any_module(rw.ctx.kind(held.value)):
-            helper = rw.ctx.helpers.need(module_file("rules.compat.initialize"), "weight_of")
-            asked = syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(held.value))])
-            return syntax.changed(node, left=asked)
-    if not targets.is_variable(rw.ctx, node.left):
-        return None
-    reference, _ = targets.variable_reference(rw, node.left)
-    return node if reference is node.left else syntax.changed(node, left=reference)
-
-
 @converts(cst.Call, of=(k.Function,))
 def none_call(rw: Rewriter, node: cst.Call) -> Any:
     """``exists(self.bias)`` asks about the attribute too."""

@@ -12,6 +12,7 @@ from migrator.convert.passes import targets
 from migrator.convert.passes.unregistered import made_by_heirs
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
+from migrator.source import dotted
 from rules.definitions import module_file
 
 
@@ -21,6 +22,9 @@ def weight_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     ctx = rw.ctx
     if node.attr.value != "weight":
         return None
+    if _asks_of_parameter(ctx, node):
+        what = "a parameter of a layer of an unknown class is asked for: Flax may call it otherwise"
+        raise Failure(node, "API006", what, "annotate the argument with its class")
     if not _is_asked_for_its_shape(rw, node) and not _is_read_of_argument(ctx, node):
         if _is_kept(ctx, node):
             raise Failure(
@@ -77,12 +81,19 @@ def is_of_argument(ctx: Context, node: cst.CSTNode) -> bool:
 
     A function of another file may hand over a layer. Whatever else it is, the helper gives what it calls its weight.
     """
-    if not isinstance(node, cst.Attribute) or node.attr.value != "weight" or ctx.frame is None:
+    if not isinstance(node, cst.Attribute) or node.attr.value != "weight":
         return False
     held, root = node.value, node.value
     while isinstance(root, (cst.Attribute, cst.Subscript)):
         held, root = root, root.value
-    if not isinstance(root, cst.Name) or ctx.frame.info.settled is not None:
+    if not isinstance(root, cst.Name):
+        return False
+    if _is_of_lambda(ctx, root):
+        unknown = isinstance(ctx.kind(node.value), k.Unknown) and isinstance(
+            ctx.kind(node), k.Unknown
+        )
+        return unknown and root.value not in _SETTINGS
+    if ctx.frame is None or ctx.frame.info.settled is not None:
         return False
     if not all(isinstance(ctx.kind(one), k.Unknown) for one in (node.value, node)):
         return False
@@ -90,6 +101,26 @@ def is_of_argument(ctx: Context, node: cst.CSTNode) -> bool:
         return held.attr.value not in _SETTINGS
     known = root.value not in ctx.frame.locals or not isinstance(ctx.kind(root), k.Unknown)
     return not known and root.value not in _SETTINGS
+
+
+def _is_of_lambda(ctx: Context, name: cst.Name) -> bool:
+    """Whether a name is the argument of a lambda around it."""
+    around = ctx.facts.tree.around(name) if ctx.facts.tree.has(name) else []
+    lambdas = [one for one in around if isinstance(one, cst.Lambda)]
+    return any(p.name.value == name.value for one in lambdas for p in one.params.params)
+
+
+def _asks_of_parameter(ctx: Context, node: cst.Attribute) -> bool:
+    """``m.weight.requires_grad``, ``isinstance(m.weight, nn.Parameter)`` of an argument: not of the value."""
+    some = is_of_argument(ctx, node) or k.is_unknown_module(ctx.kind(node.value))
+    if not some or not ctx.facts.tree.has(node):
+        return False
+    above, parent = [None, *ctx.facts.tree.around(node)][-2:]
+    if isinstance(parent, cst.Attribute):
+        return parent.attr.value == "requires_grad" and not isinstance(above, cst.AssignTarget)
+    if not isinstance(parent, cst.Arg) or not isinstance(above, cst.Call):
+        return False
+    return ctx.facts.callee(above) == "builtins.isinstance" and above.args[0] is parent
 
 
 _SETTINGS = frozenset("args cfg conf config hparams opt options opts params".split())
@@ -199,6 +230,62 @@ def data_of_some_layer(rw: Rewriter, node: cst.Attribute) -> Any:
     return syntax.with_args(cst.Call(syntax.parse("lax.stop_gradient")), [cst.Arg(value)])
 
 
+@converts(cst.Call, called=("builtins.getattr",))
+def weight_or(rw: Rewriter, node: cst.Call) -> Any:
+    """``getattr(m, "weight", None)`` where only a run tells what layer ``m`` is.
+
+    Raises:
+      Failure: what is found may be written to, and it is a value here.
+    """
+    ctx = rw.ctx
+    if ctx.facts.callee(node) != "builtins.getattr" or len(node.args) != 3:
+        return None
+    layer, name, default = (arg.value for arg in node.args)
+    if not isinstance(name, cst.SimpleString) or name.evaluated_value != "weight":
+        return None
+    kind = ctx.kind(layer)
+    unknown = isinstance(kind, k.Unknown) and not _is_settings(layer)
+    if not (unknown or k.is_unknown_module(kind)):
+        return None
+    if not _reads_or_asks(ctx, node):
+        if not k.is_any_module(kind):
+            return None
+        what = (
+            "the weight of a layer of an unknown class is kept itself: Flax may call it otherwise"
+        )
+        raise Failure(node, "API006", what, "annotate the argument with its class")
+    helper = ctx.helpers.need(module_file("rules.compat.initialize"), "weight_or")
+    args = [cst.Arg(rw.visit(one)) for one in (layer, default)]
+    return syntax.with_args(cst.Call(cst.Name(helper)), args)
+
+
+def _reads_or_asks(ctx: Context, node: cst.BaseExpression) -> bool:
+    """Whether a weight, or None, is read as a value, under a local name too."""
+    if not ctx.facts.tree.has(node):
+        return False
+    parent = ctx.facts.tree.around(node)[-1]
+    if _is_asked_for_none(parent) or _reads(ctx, node):
+        return True
+    target: cst.CSTNode | None = parent.target if isinstance(parent, cst.NamedExpr) else None
+    if isinstance(parent, cst.Assign):
+        target = parent.targets[0].target
+    if not isinstance(target, cst.Name):
+        return False
+    body = ctx.frame.info.node.body if ctx.frame is not None else ctx.source.tree
+    names = ctx.facts.tree.within(body, cst.Name)
+    others = [one for one in names if one.value == target.value and one is not target]
+    around = [(one, ctx.facts.tree.around(one)[-1]) for one in others]
+    return all(
+        _is_asked_for_none(above) or isinstance(above, cst.NamedExpr) or _reads(ctx, one)
+        for one, above in around
+    )
+
+
+def _is_settings(node: cst.BaseExpression) -> bool:
+    name = (dotted(node) or "").rpartition(".")[2]
+    return name in _SETTINGS or name.lower().endswith(_OF_SETTINGS)
+
+
 _WALKING = frozenset("apply modules named_modules children named_children".split())
 """What hands layers to functions that may say nothing of what they are given."""
 
@@ -213,7 +300,8 @@ def has_weight(rw: Rewriter, node: cst.Call) -> Any:
     if not isinstance(name, cst.SimpleString) or name.evaluated_value != "weight":
         return None
     asked = k.is_unknown_module if not ctx.words.isdisjoint(_WALKING) else k.is_any_module
-    if not asked(ctx.kind(layer)):
+    kind = ctx.kind(layer)
+    if not asked(kind) and not (isinstance(kind, k.Unknown) and not _is_settings(layer)):
         return None
     helper = ctx.helpers.need(module_file("rules.compat.initialize"), "has_weight")
     return syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(layer))])
