@@ -33,6 +33,22 @@ def has_attribute(rw: Rewriter, node: cst.Call) -> Any:
     return None if known is None else cst.Name(str(known))
 
 
+@converts(cst.Call, called=("builtins.callable",))
+def is_callable(rw: Rewriter, node: cst.Call) -> cst.Name | None:
+    """``callable(self.layers)`` → True: every module of torch's is, lists of modules of Flax's are not."""
+    if rw.ctx.facts.callee(node) != "builtins.callable" or len(node.args) != 1:
+        return None
+    asked = node.args[0].value
+    if isinstance(asked, cst.Attribute) and asked.attr.value == "forward":
+        asked = asked.value
+    elif isinstance(asked, cst.Call) and rw.ctx.facts.callee(asked) == "builtins.getattr":
+        if len(asked.args) > 1 and rw.ctx.kind(asked.args[1].value) == k.Const("forward"):
+            asked = asked.args[0].value
+    kind = rw.ctx.kind(asked)
+    listed = isinstance(kind, k.Module) and kind.cls.endswith((".ModuleList", ".ModuleDict"))
+    return cst.Name("True") if listed else None
+
+
 @converts(cst.Comparison)
 def is_there(rw: Rewriter, node: cst.Comparison) -> Any:
     """``getattr(self.norm, "weight", None) is not None`` → ``self.norm.scale is not None``."""
