@@ -144,6 +144,10 @@ class SettledFunction:
     """What it writes to its arguments it writes where one called ``inplace`` says so, or an attribute."""
     repeats: tuple[str, ...] = ()
     """A container, and the parameters that make all that it gives in it (``migrator.infer.repeated``)."""
+    calls: frozenset[str] = frozenset()
+    """Parameters that it calls, or functions in it."""
+    only_calls: frozenset[str] = frozenset()
+    """Of these the ones that it does nothing else with."""
 
 
 @dataclass(frozen=True)

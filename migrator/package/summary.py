@@ -18,6 +18,7 @@ from migrator.convert.kept import kept
 from migrator.convert.memory import aliases
 from migrator.convert.own_state import stored_arguments
 from migrator.convert.passes.classes import needs_constructor
+from migrator.convert.passes.handing import called_parameters
 from migrator.convert.passes.host_arrays import keeps_for_numpy
 from migrator.convert.passes.initializers import writes_first_parameter
 from migrator.convert.passes.tying import loose_heads, tied_heads
@@ -151,6 +152,8 @@ class ForeignFunction(FunctionInfo):
             frozenset(data["goes_over"]),
             data["told_to"],
             tuple(data["repeats"]),
+            frozenset(data["calls"]),
+            frozenset(data["only_calls"]),
         )
         self.dirty = False
 
@@ -286,6 +289,8 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "by_row": is_by_row(ctx, info),
         "goes_over": sorted(goes_over(ctx, info)),
         "repeats": repeated(ctx.facts, info),
+        "calls": sorted(called_parameters(info)),
+        "only_calls": sorted(called_parameters(info, only=True)),
         "told_to": info in ctx.mutated and _is_told_to(ctx, info),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import libcst as cst
@@ -122,12 +123,12 @@ def built_elsewhere(rw: Rewriter, node: cst.Call) -> Any:
         for item, name in given.items()
         if _takes_generator(ctx, item.value)
         and not isinstance(ctx.kind(item.value), k.Unknown)
-        and calls(info, name)
+        and name in called_parameters(info)
     }
     if not made:
         return None
     for item in made:
-        if not calls(info, given[item], only=True):
+        if given[item] not in called_parameters(info, only=True):
             what = f"`{info.short}` of another file calls what it is handed, which takes rngs here"
             raise Failure(item, "API003", what, "hand it a function that builds the layer")
     return syntax.with_args(
@@ -162,15 +163,22 @@ def drawing_elsewhere(rw: Rewriter, node: cst.Call) -> None:
             raise Failure(item, "API003", what, "convert both in one file, or draw in a method")
 
 
-def calls(info: FunctionInfo, name: str, only: bool = False) -> bool:
-    """Whether a function calls one of its parameters; with ``only``, whether it does nothing else with it."""
-    body = info.node.body
-    called = [
-        n
-        for n in syntax.walk(body)
-        if isinstance(n, cst.Call) and isinstance(n.func, cst.Name) and n.func.value == name
-    ]
-    return bool(called) and (not only or syntax.names(body).get(name) == len(called))
+def called_parameters(info: FunctionInfo, only: bool = False) -> frozenset[str]:
+    """The parameters that a function calls; with ``only``, those it does nothing else with."""
+    if info.settled is not None:
+        return info.settled.only_calls if only else info.settled.calls
+    if info.owner is not None:
+        return frozenset()
+    called = Counter(
+        n.func.value
+        for n in syntax.walk(info.node.body)
+        if isinstance(n, cst.Call) and isinstance(n.func, cst.Name)
+    )
+    found = called.keys() & info.params.keys()
+    if only and found:
+        names = syntax.names(info.node.body)
+        return frozenset(name for name in found if names.get(name) == called[name])
+    return frozenset(found)
 
 
 def _building(rw: Rewriter, call: cst.Call, value: cst.BaseExpression) -> cst.BaseExpression:
