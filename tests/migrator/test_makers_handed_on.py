@@ -63,3 +63,23 @@ def test_one_that_is_asked_about_is_told(tmp_path: Path) -> None:
     fns = f"def each(fn, start, items):\n{body}\n"
     found = convert(tmp_path, {"fns.py": fns, "net.py": NET.replace("MAKER", "build")})
     assert any("API003" in one for one in blocking(found))
+
+
+def test_one_of_two_functions_that_a_partial_holds(tmp_path: Path) -> None:
+    """It has its generator where it is made, and whoever gets it may do more than call it."""
+    fns = "def named_apply(fn, module, name=''):\n    for n, child in module.named_children():\n"
+    fns += "        named_apply(fn=fn, module=child, name=n)\n    fn(module=module, name=name)\n    return module\n"
+    net = "from functools import partial\nfrom torch import nn\nfrom .fns import named_apply\n\n\n"
+    for name in ("ones", "normal"):
+        net += f"def {name}(module, name='', scale=1.0):\n    if isinstance(module, nn.Linear):\n"
+        net += f"        nn.init.{name}_(module.weight)\n\n\n"
+    net += (
+        "class Net(nn.Module):\n    def __init__(self, kind='ones'):\n        super().__init__()\n"
+    )
+    net += "        self.fc = nn.Linear(4, 4)\n        init = ones if kind == 'ones' else normal\n"
+    net += "        init = partial(init, scale=2.0)\n        named_apply(init, self)\n\n"
+    net += "    def forward(self, x):\n        return self.fc(x)\n"
+    found = convert(tmp_path, {"fns.py": fns, "net.py": net})
+    assert not blocking(found)
+    made = UserCode(tmp_path / "out").load(tmp_path / "out/pkg/net.py").Net(rngs=nnx.Rngs(0))
+    np.testing.assert_array_equal(made.fc.kernel[...], np.ones((4, 4)))
