@@ -50,6 +50,8 @@ def may_hold_tensors(kind: k.Kind) -> bool:
         return may_hold_tensors(kind.inner)
     if isinstance(kind, k.Sequence):
         return may_hold_tensors(kind.item)
+    if isinstance(kind, k.Mapping):
+        return may_hold_tensors(kind.value)
     if isinstance(kind, k.Tuple):
         return any(map(may_hold_tensors, kind.items))
-    return isinstance(kind, (k.Tensor, k.Unknown, k.Mapping))
+    return isinstance(kind, (k.Tensor, k.Unknown, k.NumberOrTensor))

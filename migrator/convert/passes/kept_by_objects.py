@@ -16,6 +16,7 @@ from migrator.convert.kept import kept
 from migrator.convert.memory import aliases
 from migrator.convert.parts import is_part, shared, whole
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.convert.starred import may_hold_tensors
 from migrator.convert.updates import written_names
 from migrator.convert.writers import target_of
 from migrator.infer import ClassInfo
@@ -34,19 +35,8 @@ def kept_by_object(rw: Rewriter, node: cst.Call) -> None:
         return
     touched = _touched(ctx)
     for value, attributes in _kept(ctx, own, node) if touched else ():
-        if attributes & touched and _may_hold_tensor(ctx.kind(value)):
+        if attributes & touched and may_hold_tensors(ctx.kind(value)):
             _check(ctx, node, value)
-
-
-def _may_hold_tensor(kind: k.Kind) -> bool:
-    """Whether a value may be a tensor, or have one in it; what another object keeps is told where that is made."""
-    if isinstance(kind, k.Mapping):
-        return _may_hold_tensor(kind.value)
-    if isinstance(kind, k.Sequence):
-        return _may_hold_tensor(kind.item)
-    if isinstance(kind, k.Tuple):
-        return any(map(_may_hold_tensor, kind.items))
-    return isinstance(kind, (k.Tensor, k.Unknown, k.NumberOrTensor, k.Optional))
 
 
 def _kept(
