@@ -28,19 +28,22 @@ def returned_arguments(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     from migrator.convert.memory import aliases
 
     facts = aliases(ctx, info)
-    found = {m for m in facts.given.all | _kept(ctx, facts) if m.startswith("param:")}
+    found = {m for m in facts.given.all | _kept(facts) if m.startswith("param:")}
     if found and fills(ctx, info.node):
         return frozenset({ANY})
     return frozenset(whole(one).partition(":")[2] for one in found)
 
 
-def _kept(ctx: Context, facts: Aliases) -> frozenset[str]:
+def _kept(facts: Aliases) -> frozenset[str]:
     """The memory that attributes are given in a function that returns them: ``self.last = x``, ``return self.last``."""
     names = {one.removeprefix("attr:") for one in facts.given.all if one.startswith("attr:")}
-    tree, found = ctx.facts.tree, frozenset[str]()
-    for node in tree.within(facts.info.node.body, cst.Assign) if names else ():
-        if tree.has(node) and any(syntax.code(one.target) in names for one in node.targets):
-            found |= facts.memory(node.value, facts.before.get(tree.parent(node), {}))
+    found = frozenset[str]()
+    for line, state in facts.before.items() if names else ():
+        for one in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if not isinstance(one, cst.Assign):
+                continue
+            if any(syntax.code(target.target) in names for target in one.targets):
+                found |= facts.memory(one.value, state)
     return found
 
 
