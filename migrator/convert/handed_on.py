@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
-from migrator.infer import FunctionInfo
+from migrator.infer import FunctionInfo, Linked
 from migrator.infer import kinds as k
 from migrator.tree import Tree
 
@@ -83,7 +83,7 @@ def reaches_others(ctx: Context, info: FunctionInfo) -> bool:
         queue = [
             one
             for one in ctx.facts.functions.values()
-            if (linked is not None and linked.shared(one.name)) or is_handed_on(ctx, one)
+            if (linked is not None and _is_read_elsewhere(linked, one)) or is_handed_on(ctx, one)
         ]
         ctx.asked_by_others = set()
         while queue:
@@ -92,6 +92,12 @@ def reaches_others(ctx: Context, info: FunctionInfo) -> bool:
                 ctx.asked_by_others.add(one)
                 queue.extend(c for c in one.calls if isinstance(c, FunctionInfo))
     return info in ctx.asked_by_others and not ctx.plan.builds_time(info)
+
+
+def _is_read_elsewhere(linked: Linked, info: FunctionInfo) -> bool:
+    """Whether another file reads a function, or the class whose method it is: but for what builds its instances."""
+    owner = info.owner.name if info.owner is not None and info.short != "__init__" else ""
+    return linked.shared(info.name) or (bool(owner) and linked.shared(owner))
 
 
 def may_run(ctx: Context, info: FunctionInfo) -> bool:

@@ -184,6 +184,34 @@ OF_MODULES = {
     "by its method": ("from .fns import W", "self.f = W()", "self.f.forward(x)"),
     "by its operator": ("from .fns import W", "self.f = W()", "self.f.__call__(x)"),
 }
+METHODS = {
+    f"{name} {kind}": f"class W{base}:\n    def go(self, x):\n        {body}\n        return x\n"
+    for kind, base in {"of an object": "", "of a module": "(nn.Module)"}.items()
+    for name, body in {
+        "augmented": "x += 1",
+        "method": "x.mul_(2)",
+        "item": "x[:, 0] = 0",
+        "a view": "y = x.view(-1)\n        y -= 1",
+        "not at all": "x = x * 2",
+    }.items()
+}
+OF_METHODS = {
+    "made there and then": ("from .fns import W", "pass", "W().go(x)"),
+    "an attribute": ("from .fns import W", "self.o = W()", "self.o.go(x)"),
+    "a local name": ("from .fns import W", "pass", "[o.go(x) for o in [W()]][0]"),
+    "its file": ("from . import fns", "self.o = fns.W()", "self.o.go(x)"),
+    "by the class": ("from .fns import W", "self.o = W()", "W.go(self.o, x)"),
+    "a starred list": ("from .fns import W", "self.o = W()", "self.o.go(*[x])"),
+    "a keyword": ("from .fns import W", "self.o = W()", "self.o.go(x=x)"),
+    "a name": ("from .fns import W", "self.o = W()", "getattr(self.o, 'go')(x)"),
+    "a value": ("from .fns import W", "self.o = W()", "list(map(self.o.go, [x]))[0]"),
+    "derived": ("from .fns import W\nclass S(W):\n    pass", "self.o = S()", "self.o.go(x)"),
+    "a function": (
+        "from .fns import W\ndef run(o, t):\n    return o.go(t)",
+        "self.o = W()",
+        "run(self.o, x)",
+    ),
+}
 HEAD = "import functools\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 OF_FUNCTIONS_THERE = """
 
@@ -265,6 +293,7 @@ EVERY = [
     *itertools.product(LAYERS.items(), USES.items()),
     *itertools.product(CLASSES.items(), OF_CLASSES.items()),
     *itertools.product(CLASSES.items(), OF_MODULES.items()),
+    *itertools.product(METHODS.items(), OF_METHODS.items()),
 ]
 _PLAIN = ("w(x)", "g(x)", "fns.w(x)", "T['a'](x)", "call_w(x)", "w(x[:, :])", "torch.tanh(w(x))")
 SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
@@ -304,7 +333,9 @@ def test_a_pair_of_the_day(tmp_path: Path, number: int) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("writer", [*WRITERS.values(), *LAYERS.values(), *CLASSES.values()])
+@pytest.mark.parametrize(
+    "writer", [*WRITERS.values(), *LAYERS.values(), *CLASSES.values(), *METHODS.values()]
+)
 def test_every_pair(tmp_path: Path, writer: str) -> None:
     for number, ((_, one), (_, use)) in enumerate(EVERY):
         if one == writer:
