@@ -285,8 +285,9 @@ def test_a_layer_by_a_made_up_name_that_may_be_missing() -> None:
 
 
 @pytest.mark.parametrize("asked", ["self.m", "self.m.forward", "getattr(self.m, 'forward', None)"])
-@pytest.mark.parametrize("made", ["nn.ModuleList([nn.Tanh()])", "nn.Tanh()"])
+@pytest.mark.parametrize("made", ["nn.ModuleList([nn.Tanh()])", "nn.Tanh()", "Own(4)"])
 def test_every_module_can_be_called(asked: str, made: str) -> None:
-    source = f"class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.m = {made}\n\n"
+    source = "class Own(nn.LayerNorm):\n    def forward(self, x):\n        return x\n\n\n"
+    source += f"class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.m = {made}\n\n"
     source += f"    def forward(self, x):\n        return x * 2 if callable({asked}) else x\n"
     check(source)

@@ -35,7 +35,7 @@ def has_attribute(rw: Rewriter, node: cst.Call) -> Any:
 
 @converts(cst.Call, called=("builtins.callable",))
 def is_callable(rw: Rewriter, node: cst.Call) -> cst.Name | None:
-    """``callable(self.layers)`` → True: every module of torch's is, lists of modules of Flax's are not."""
+    """``callable(getattr(self.layers, "forward", None))`` → True, as every module of torch's is and has it."""
     if rw.ctx.facts.callee(node) != "builtins.callable" or len(node.args) != 1:
         return None
     asked = node.args[0].value
@@ -44,9 +44,7 @@ def is_callable(rw: Rewriter, node: cst.Call) -> cst.Name | None:
     elif isinstance(asked, cst.Call) and rw.ctx.facts.callee(asked) == "builtins.getattr":
         if len(asked.args) > 1 and rw.ctx.kind(asked.args[1].value) == k.Const("forward"):
             asked = asked.args[0].value
-    kind = rw.ctx.kind(asked)
-    listed = isinstance(kind, k.Module) and kind.cls.endswith((".ModuleList", ".ModuleDict"))
-    return cst.Name("True") if listed else None
+    return cst.Name("True") if isinstance(rw.ctx.kind(asked), k.Module) else None
 
 
 @converts(cst.Comparison)
