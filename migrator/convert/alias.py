@@ -355,7 +355,7 @@ def _check_callers(ctx: Context, write: Write) -> None:
             continue
         if any(leaves_default(info, one, call) for one in options):
             continue  # it is not written there
-        for name, item in spread_arguments(_run_by(ctx, call), info):
+        for name, item in spread_arguments(ctx, _run_by(ctx, call), info):
             if name != param or not isinstance(ctx.kind(item.value), _HOLDERS):
                 continue
             if item.star and not may_hold_tensors(ctx.kind(item.value)):

@@ -35,7 +35,7 @@ def check_written(ctx: Context, node: cst.Call, info: FunctionInfo) -> None:
     """Raise a Failure where what another file's function writes to is read after a call."""
     if info.settled is None:
         return
-    for name, item in spread_arguments(node, info):
+    for name, item in spread_arguments(ctx, node, info):
         if item.star:
             continue  # told below
         if name not in info.settled.mutates or _is_a_width(ctx, info, name, item):

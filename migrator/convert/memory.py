@@ -556,7 +556,9 @@ class Aliases:
         returned = returned_arguments(self.ctx, info)
         if ANY in returned or not of_callable.calls_by_name(node, info):
             return self._arguments(node, state) if returned else frozenset()
-        given = [item.value for name, item in spread_arguments(node, info) if name in returned]
+        given = [
+            item.value for name, item in spread_arguments(self.ctx, node, info) if name in returned
+        ]
         return frozenset().union(*[self.memory(one, state) for one in given])
 
     # --- questions ------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def results(
     """
     if info.outer is not None or info.generator or any(item.star for item in call.args):
         return ()
-    given = {name: memory(item.value) for name, item in spread_arguments(call, info)}
+    given = {name: memory(item.value) for name, item in spread_arguments(ctx, call, info)}
     params = info.node.params
     stars = {s.name.value for s in (params.star_arg, params.star_kwarg) if isinstance(s, cst.Param)}
     found = []

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from migrator.convert.context import Context
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
 
-def spread_arguments(node: cst.Call, info: FunctionInfo) -> Iterator[tuple[str, cst.Arg]]:
+def spread_arguments(
+    ctx: Context, node: cst.Call, info: FunctionInfo
+) -> Iterator[tuple[str, cst.Arg]]:
     """Each parameter with an argument that it may get, or a part of it.
 
     What ``*xs`` holds, and what stands behind it, may become any parameter that is left, and what ``**more`` holds any that
@@ -18,7 +21,8 @@ def spread_arguments(node: cst.Call, info: FunctionInfo) -> Iterator[tuple[str, 
     """
     params = info.node.params
     places = [p.name.value for p in (*params.posonly_params, *params.params)]
-    places = places[info.receivers :]
+    if not _names_its_object(ctx, node, info):
+        places = places[info.receivers :]
     named = {*places, *(p.name.value for p in params.kwonly_params)}
     rest = params.star_arg.name.value if isinstance(params.star_arg, cst.Param) else None
     others = params.star_kwarg.name.value if params.star_kwarg is not None else None
@@ -42,6 +46,14 @@ def spread_arguments(node: cst.Call, info: FunctionInfo) -> Iterator[tuple[str, 
             yield places.pop(0), item
         elif rest is not None:
             yield rest, item
+
+
+def _names_its_object(ctx: Context, node: cst.Call, info: FunctionInfo) -> bool:
+    """``Base.forward(self, x)``: a method that is called of its class gets its object as the first argument."""
+    if not info.has_receiver or "classmethod" in info.decorators or info.short == "__new__":
+        return False
+    func = node.func
+    return isinstance(func, cst.Attribute) and isinstance(ctx.facts.kind(func.value), k.Class)
 
 
 def may_hold_tensors(kind: k.Kind) -> bool:

@@ -422,3 +422,35 @@ class M0(nn.Module):
 @pytest.mark.parametrize(("back", "complete"), [("y", True), ("x + y", False)])
 def test_a_function_with_another_name_is_called(back: str, complete: bool) -> None:
     assert convert_source(HEAD + NAMED.replace("BACK", back)).complete is complete
+
+
+OF_CLASSES = """class Base(nn.Module):
+    def forward(self, x):
+        BODY
+
+
+class M0(Base):
+    def forward(self, x):
+        x = torch.tanh(x)
+        y = Base.forward(self, x)
+        USE
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "use"),
+    [
+        ("return x", "y += 1\n        return x"),
+        ("x.mul_(2)\n        return x * 3", "return x + y"),
+        ("x += 1\n        return x * 3", "return x + y"),
+    ],
+)
+def test_a_method_that_is_called_of_its_class(body: str, use: str) -> None:
+    source = OF_CLASSES.replace("BODY", body).replace("USE", use)
+    assert not convert_source(HEAD + source).complete
+    apart = OF_CLASSES.replace("BODY", "return x * 2").replace(
+        "USE", "y += 1\n        return x + y"
+    )
+    assert convert_source(HEAD + apart).complete
