@@ -26,6 +26,8 @@ LIST, SEQUENTIAL = "nn.ModuleList([nn.Linear(4, 4)])", "nn.Sequential(nn.Linear(
     [
         'setattr(self.net, "extra", nn.Linear(4, 4))',
         'self.net._modules["extra"] = nn.Linear(4, 4)',
+        'setattr(self.net, "extra", nn.Linear(4, 4)); print(getattr(self.net, "extra").weight)',
+        "self.net.extra = nn.Linear(4, 4)",
         'for i in range(2):\n            setattr(self.net, f"more{i}", nn.Linear(4, 4))',
         'self.net.register_buffer("mean", torch.ones(4))',
         'self.net.register_parameter("gain", nn.Parameter(torch.ones(4)))',
@@ -52,3 +54,9 @@ def test_a_list_gains_no_layer_by_a_name(method: str) -> None:
 )
 def test_what_containers_have_for_it_is_converted(made: str, change: str) -> None:
     check(NET.replace("NET", made).replace("CHANGE", change))
+
+
+def test_a_layer_of_a_name_that_the_container_has_is_replaced() -> None:
+    made = "nn.Sequential(OrderedDict([('fc', nn.Linear(4, 4)), ('act', nn.Tanh())]))"
+    source = NET.replace("NET", made).replace("CHANGE", "self.net.fc = nn.Linear(4, 4)")
+    check("from collections import OrderedDict\n\n\n" + source)

@@ -75,11 +75,10 @@ def walk_of(rw: Rewriter, node: cst.Call, method: str) -> cst.BaseExpression:
 
 def _check_arguments(node: cst.Call, method: str) -> None:
     """Raise a Failure for what torch's walks may be told and those here not: ``remove_duplicate=False``."""
-    for place, item in enumerate(node.args):
-        name = (
-            item.keyword.value if item.keyword is not None else _PLACES.get(method, ())[place:][:1]
-        )
-        if item.star or name not in ("prefix", ("prefix",)):
+    places = iter(_PLACES.get(method, ()))
+    for item in node.args:
+        name = item.keyword.value if item.keyword is not None else next(places, "")
+        if item.star or name != "prefix":
             what = f".{method}() is told `{syntax.code(item.value)}`, and the walk here goes over all, each once"
             raise Failure(node, "API002", what, "go over the parts that are meant")
 
@@ -130,7 +129,10 @@ def reads_table(ctx: Context, info: ClassInfo) -> bool:
 
 
 def in_forward(info: FunctionInfo | None) -> bool:
-    """Whether a method takes arguments, or is called by a forward pass: also a property, which anything may read: not one that only looks at the module."""
+    """Whether a method takes arguments, or is called by a forward pass: not one that only looks at the module.
+
+    A property may be read by anything.
+    """
     if info is not None and info.owner is not None:
         if len(info.params) > 0 or "property" in info.decorators:
             return info.owner.torch_base is not None

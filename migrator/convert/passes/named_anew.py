@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context, Failure
+from migrator.convert.kept import registered, registers
 from migrator.convert.passes.held import assigned
 from migrator.convert.passes.targets import is_variable, makes_parameter
 from migrator.convert.rewriter import Rewriter, converts
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 
 
@@ -29,7 +32,9 @@ def parameter_named_anew(rw: Rewriter, node: cst.Assign) -> None:
             continue
         name = target.attr.value
         values = assigned(ctx, frame.info.owner, name)
-        if any(makes_parameter(ctx, one) for one in values) or f'er("{name}"' in ctx.source.text:
+        if any(makes_parameter(ctx, one) for one in values) or _is_registered(
+            frame.info.owner, name
+        ):
             continue  # it is registered already, and what replaces it is looked after elsewhere
         raise Failure(
             node,
@@ -37,6 +42,13 @@ def parameter_named_anew(rw: Rewriter, node: cst.Assign) -> None:
             f"`self.{name}` becomes a second name of a parameter, which torch registers and saves under both",
             "give it a local name, or keep a new tensor: `self.gain = self.weight * 1`",
         )
+
+
+def _is_registered(owner: ClassInfo, name: str) -> bool:
+    """Whether a class, or one that it derives from, registers a buffer or a parameter of that name."""
+    calls = (c for one in owner.lineage() for c in syntax.walk(one.node))
+    named = (registered(c, 0, "name") for c in calls if isinstance(c, cst.Call) and registers(c))
+    return any(isinstance(one, cst.SimpleString) and one.evaluated_value == name for one in named)
 
 
 def _choices(value: cst.BaseExpression) -> list[cst.BaseExpression]:

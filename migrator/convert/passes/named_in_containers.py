@@ -5,8 +5,6 @@ Flax keeps their layers in a list or by their names, and an attribute beside tho
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from migrator.convert.context import Context, Failure
@@ -68,15 +66,50 @@ def by_name(rw: Rewriter, node: cst.Call) -> None:
         return
     kind, own = ctx.facts.kind(told), ctx.kind(held)
     if isinstance(kind, k.Const):
-        name = str(kind.value)
-        said = re.findall(
-            rf"""["']{re.escape(name)}["']|[(,]\s*{re.escape(name)}\s*=""", ctx.source.text
-        )
-        there = isinstance(own, k.Module) and name in dict(own.args)
-        if not name.isdigit() and not there and len(said) < 2:
+        if not _has(ctx, own, str(kind.value)):
             raise _further(node, base)
     elif isinstance(told, cst.FormattedString) and not may_be_number(ctx, told):
         raise _further(node, base)
+
+
+@converts(cst.Assign, targets=(cst.Attribute,))
+def assigned(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.net.extra = nn.Linear(2, 2)``.
+
+    Raises:
+      Failure: the container may have no layer of that name.
+    """
+    ctx = rw.ctx
+    for target in (one.target for one in node.targets):
+        if not isinstance(target, cst.Attribute) or not isinstance(ctx.kind(node.value), k.Module):
+            continue
+        base = _container(ctx, target.value)
+        if base and not _has(ctx, ctx.kind(target.value), target.attr.value):
+            raise _further(node, base)
+
+
+def _has(ctx: Context, container: k.Kind, name: str) -> bool:
+    """Whether a container has a child of a name, for all that is known of it, or it is a number."""
+    children = dict(container.args) if isinstance(container, k.Module) else {}
+    own = ctx.class_of(container)
+    told = name.isdigit() or name in children or _is_named(ctx, name)
+    return told or (own is not None and own.attribute(name) is not None)
+
+
+def _is_named(ctx: Context, name: str) -> bool:
+    """Whether the file makes a container with such a child: ``("fc", layer)``, ``{"fc": layer}``, ``dict(fc=layer)``."""
+    tree = ctx.facts.tree
+    for call in tree.of_type(cst.Call):
+        if any(one.keyword is not None and one.keyword.value == name for one in call.args):
+            return True
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _CHILDREN:
+            if call.args and ctx.facts.kind(call.args[0].value) == k.Const(name):
+                return True
+    return any(
+        isinstance(tree.parent(one), (cst.Element, cst.DictElement))
+        for one in tree.of_type(cst.SimpleString)
+        if one.evaluated_value == name
+    )
 
 
 def _further(node: cst.CSTNode, base: str) -> Failure:
