@@ -411,9 +411,8 @@ class Aliases:
                 return held if made else self._given_state(read, node)
             return self._attribute(node.value, node, state)
         if isinstance(node, cst.Subscript):
-            if not is_view_index(self.ctx, node):
-                return self._new()
-            return as_kind(kind, self.memory(node.value, state))
+            view = is_view_index(self.ctx, node)
+            return as_kind(kind, self.memory(node.value, state)) if view else self._new()
         if isinstance(node, cst.Call):
             return self._call(node, state)
         return self._composed(node, state)
@@ -466,7 +465,10 @@ class Aliases:
 
     def _attribute(self, owner: cst.CSTNode, node: cst.CSTNode, state: State) -> frozenset[str]:
         held = self.memory(owner, state)
-        return held if of_callable.is_made_here(held) else frozenset({f"attr:{syntax.code(node)}"})
+        if of_callable.is_made_here(held):
+            return held
+        made = (one for one in held if one.startswith("new:"))  # beside what it has of others
+        return frozenset({f"attr:{syntax.code(node)}", *made})
 
     def _new(self, what: str = "new") -> frozenset[str]:
         self._fresh += 1

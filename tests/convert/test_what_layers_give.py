@@ -107,6 +107,9 @@ CALLS = [
     ("self.f = F()", "(self.f(x) if self.f is not None else x)"),
     ("self.f = F()", "self.f(x=x)"),
     ("self.f = F()", "self.f(*[x])"),
+    ("self.f = F()", "F.forward(self.f, x)"),
+    ("self.f = F()", "F.__call__(self.f, x)"),
+    ("self.f = F()", "F.forward(*[self.f, x])"),
     ("self.f = Sub()", "self.f(x)"),
     ("self.f = F()", "[self.f(x), self.f(x)][1]"),
 ]
