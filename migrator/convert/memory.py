@@ -12,6 +12,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert import of_callable
 from migrator.convert.context import Context
+from migrator.convert.free_names import of_outer
 from migrator.convert.own_state import kept_by_call, property_of, returned_state
 from migrator.convert.parts import (
     NOT_KNOWN,
@@ -209,8 +210,7 @@ class Aliases:
                     node.value, cst.Tuple
                 ):
                     pairs = zip(target.target.elements, node.value.elements, strict=False)
-                    found = [(a.value, self.memory(b.value, state)) for a, b in pairs]
-                    for name, one in found:
+                    for name, one in [(a.value, self.memory(b.value, state)) for a, b in pairs]:
                         self._bind(name, one, state)
                 elif self._gives_new(target.target, node.value, memory):
                     self._bind_new(target.target, state)
@@ -400,7 +400,7 @@ class Aliases:
         if is_plain(kind) or holds_layers(kind):
             return frozenset()
         if isinstance(node, cst.Name):
-            return state.get(node.value, frozenset())
+            return state[node.value] if node.value in state else of_outer(self.ctx, self.info, node)
         if isinstance(node, cst.Attribute):
             if is_view(self.ctx.kind(node.value), node.attr.value):
                 return self.memory(node.value, state)
