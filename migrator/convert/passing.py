@@ -22,6 +22,12 @@ _PASSING_LAYERS = frozenset(
     "Sequential".split()
 )
 
+LEGACY = frozenset(
+    f"torch.{name}Tensor"
+    for name in ("", *"Float Double Half BFloat16 Long Int Short Char Byte Bool".split())
+)
+"""torch's old classes of tensors, which make one of sizes or of values, or take one as it is."""
+
 
 def makes_new(ctx: Context, node: cst.Call, name: str) -> bool:
     """Whether what a function or layer of LIBRARIES makes shares no memory with what it is handed."""
@@ -29,8 +35,8 @@ def makes_new(ctx: Context, node: cst.Call, name: str) -> bool:
     if name.endswith("()"):
         may_pass = _may_pass(ctx, node, short.removesuffix("()"))
         return not may_pass and k.in_place(ctx.kind(node.func)) is False
-    if name == "torch.Tensor":
-        return False  # a tensor is taken as it is
+    if name in LEGACY:  # a tensor alone is taken as it is; several arguments are sizes
+        return sum(not a.star and a.keyword is None for a in node.args) > 1
     if short == "einsum" and operands(node) > 1:
         return True  # a product; of one operand it may be a view
     in_place = short.endswith("_") and not short.endswith("__")

@@ -58,6 +58,17 @@ def legacy_tensor(data, dtype) -> jax.Array:
     return values if isinstance(data, jax.Array) else jax.lax.stop_gradient(values)
 
 
+def size_or_values(data, dtype) -> jax.Array:
+    """``torch.Tensor(data)`` in a dtype where others are made of the same: of a tensor they would share its memory.
+
+    Raises:
+      TypeError: an array, and a tuple, which in torch may be a size or values.
+    """
+    if isinstance(data, jax.Array):
+        raise TypeError("what is made of one array would share its memory; hand over a size")
+    return legacy_tensor(data, dtype)
+
+
 def as_tensor(data, dtype=None) -> jax.Array:
     """``torch.as_tensor(data)``: an array keeps its gradient, the numbers of a list have none."""
     values = jnp.asarray(data, dtype=dtype)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import migrator
-from tests.convert.tools import X, both, rules_of
+from tests.convert.tools import X, both, convert, rules_of
 
 HEAD = """
 class M(nn.Module):
@@ -501,3 +504,37 @@ class M(nn.Module):
 )
 def test_a_buffer_or_else_a_parameter_is_one(init: str, rules: list[str]) -> None:
     assert rules_of(EITHER.replace("INIT", init)) == rules
+
+
+SIZED = """
+class M(nn.Module):
+    def __init__(self, n, k=(), m=2):
+        super().__init__()
+        self.a = nn.Parameter(torch.Tensor(SIZE))
+        self.b = nn.Parameter(torch.Tensor(SIZE))
+        for p in self.parameters():
+            nn.init.ones_(p)
+
+    def forward(self, x):
+        return x * self.a.sum() + self.b.sum()
+"""
+
+
+@pytest.mark.parametrize("size", ["n, m", "n", "n, 2, *k", "*k", "m, *k"])
+def test_what_is_made_of_sizes_shares_nothing(size: str) -> None:
+    model, port, _ = both(SIZED.replace("SIZE", size), 4, (4, 3))
+    np.testing.assert_allclose(port(X.numpy()), model(X).detach().numpy(), rtol=1e-6)
+
+
+def test_what_is_made_of_one_tensor_raises() -> None:
+    """A run tells that it is no size."""
+    namespace: dict[str, Any] = {}
+    exec(convert(SIZED.replace("SIZE", "n")).code, namespace)
+    with pytest.raises(TypeError, match="share its memory"):
+        namespace["M"](jnp.ones(4), rngs=nnx.Rngs(0))
+
+
+@pytest.mark.parametrize("name", ["Tensor", "FloatTensor", "DoubleTensor", "LongTensor"])
+def test_an_old_class_takes_a_tensor_as_it_is(name: str) -> None:
+    source = f"def f(x: torch.Tensor):\n    y = torch.{name}(x)\n    y += 1\n    return x + y\n"
+    assert rules_of(source) == ["MUT001"]

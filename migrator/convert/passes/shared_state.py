@@ -34,10 +34,12 @@ from migrator.convert.passes.targets import (
     makes_parameter,
 )
 from migrator.convert.passes.tied_arguments import handed_whole
+from migrator.convert.passing import LEGACY
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.updates import written_names
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class _Made:
     ``name``: the attribute it becomes, None where only a run tells; ``of``: the state it is made of, and whether that
     is a buffer, but for what it replaces (``fc.weight = nn.Parameter(fc.weight.half())``). ``weight``: ``fc.weight``
     where it is made of the weight, as it is, of a layer that nothing keeps: it shares nothing with the layer's others.
-    ``loaded``: whether torch saves it with the module and loads it. ``call``: what makes it.
+    ``loaded``: whether torch saves it with the module and loads it. ``call``: what makes it. ``sized``: ``n`` of what is
+    made by ``torch.Tensor(n)``, for which a run tells whether n is a size, values, or a tensor.
     """
 
     statement: cst.CSTNode
@@ -59,6 +62,7 @@ class _Made:
     weight: str = ""
     loaded: bool = True
     call: cst.Call | None = None
+    sized: str = ""
 
 
 @converts(cst.SimpleStatementLine)
@@ -80,7 +84,11 @@ def made_of_one_tensor(rw: Rewriter, node: cst.SimpleStatementLine) -> None:
         # what a constructor registers, under one name, as a buffer or else as a parameter
         others = [o for o in others if o.call is not one.call or not one.name or o.name != one.name]
         others = [o for o in others if not (o.weight and one.weight) or o.weight == one.weight]
-        others += [_Made(node, one.memory, n, b, loaded=is_loaded(ctx, n)) for n, b in one.of]
+        # the port raises for a tensor
+        others = [o for o in others if not one.sized or o.sized != one.sized]
+        sized = {o.name for o in every if one.sized and o.sized == one.sized}
+        of = [(n, b) for n, b in one.of if n not in sized]
+        others += [_Made(node, one.memory, n, b, loaded=is_loaded(ctx, n)) for n, b in of]
         if any(_is_written(ctx, one, other) for other in (*others, *([one] if one.again else []))):
             raise Failure(
                 node,
@@ -134,7 +142,39 @@ def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
                     if p not in (path, weight)
                 )
                 name = path.rpartition(".")[2] or None
-                yield _Made(statement, memory, name, buffer, of, again, weight, loaded, node)
+                sized = _sized(ctx, value)
+                yield _Made(statement, memory, name, buffer, of, again, weight, loaded, node, sized)
+
+
+@converts(cst.Call, called=LEGACY)
+def made_of_sizes(rw: Rewriter, node: cst.Call) -> cst.Call | None:
+    """``torch.Tensor(n)`` of two parameters → ``size_or_values(n, jnp.float32)``, which raises for a tensor."""
+    ctx = rw.ctx
+    if ctx.frame is None or not ctx.in_init or ctx.facts.callee(node) != "torch.Tensor":
+        return None
+    sized = "" if any(one.star for one in node.args) else _sized(ctx, node)
+    every = _made(ctx, ctx.frame.info) if sized else []
+    around = ctx.facts.tree.around(node)
+    if len(every) < 2 or not any(o.call in around for o in every if o.sized == sized):
+        return None
+    if sum(o.sized == sized for o in every) < 2:
+        return None
+    helper = ctx.helpers.need(module_file("rules.compat.data"), "size_or_values")
+    ctx.helpers.use("jnp")
+    args = [cst.Arg(rw.visit(node.args[0].value)), cst.Arg(syntax.parse("jnp.float32"))]
+    return syntax.with_args(cst.Call(cst.Name(helper)), args)
+
+
+def _sized(ctx: Context, value: cst.BaseExpression) -> str:
+    """``n`` of ``torch.Tensor(n)`` where nothing tells what n is; what is written out with a star, for a size."""
+    if not isinstance(value, cst.Call) or ctx.facts.callee(value) != "torch.Tensor":
+        return ""
+    if any(one.star == "*" for one in value.args):
+        return ", ".join(syntax.code(one) for one in value.args)
+    if len(value.args) != 1 or value.args[0].keyword is not None:
+        return ""
+    name = value.args[0].value
+    return name.value if isinstance(name, cst.Name) and ctx.kind(name) == k.UNKNOWN else ""
 
 
 def _weight(ctx: Context, info: FunctionInfo, value: cst.BaseExpression) -> str:
