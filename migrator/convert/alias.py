@@ -15,6 +15,7 @@ import libcst as cst
 from migrator import syntax, views
 from migrator.convert.context import Context, Failure
 from migrator.convert.first_round import begins_anew
+from migrator.convert.free_names import check_default, check_own
 from migrator.convert.handed_on import is_handed_on, may_run
 from migrator.convert.later_reads import may_be_tensors, sees_no_values
 from migrator.convert.memory import Aliases, aliases
@@ -56,7 +57,7 @@ def check_mutation(
     state = facts.before.get(statement)
     if state is None:
         return
-    _check_own(facts, node, name.value)
+    check_own(ctx, facts.info, facts.before.values(), node, name.value)
     memory = state.get(name.value, frozenset())
     later = facts.read_after(statement) | _read_beside(facts, statement, node)
     element = isinstance(target, cst.Subscript) and isinstance(
@@ -145,6 +146,8 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
     state = facts.before.get(statement, {})
     memory = state.get(target.value, frozenset())
     later = facts.read_after(statement)
+    if facts.info.outer is not None and target.value in may_be_tensors(ctx, facts.info):
+        check_own(ctx, facts.info, facts.before.values(), node, target.value)
     others = {n for n, theirs in state.items() if n in later and shared(memory, theirs)}
     others -= {target.value}
     given = (
@@ -188,28 +191,6 @@ def _names_variable(ctx: Context, facts: Aliases, name: str) -> bool:
         if node.value == name and node in ctx.facts.kinds
     ]
     return bool(read) and all(is_variable(ctx.kind(node)) for node in read)
-
-
-def _check_own(facts: Aliases, node: cst.CSTNode, name: str) -> None:
-    """What a function does not bind itself is written for everybody around it, which a rebinding does not do."""
-    tree, body = facts.ctx.facts.tree, facts.info.node.body
-    foreign = not any(name in state for state in facts.before.values())
-    if foreign:  # what a lambda or a comprehension binds is its own
-        inner: list[cst.CSTNode] = [n.params for n in tree.within(body, cst.Lambda)]
-        inner += [n.target for n in tree.within(body, cst.CompFor)]
-        foreign = not any(
-            isinstance(n, cst.Name) and n.value == name for one in inner for n in syntax.walk(one)
-        )
-    else:
-        declared = tree.within(body, cst.Nonlocal, cst.Global)
-        foreign = any(item.name.value == name for n in declared for item in n.names)
-    if foreign:
-        raise Failure(
-            node,
-            "MUT002",
-            f"`{name}` of the code around {facts.info.short}() is changed in place",
-            "hand it over as an argument and return its new value",
-        )
 
 
 def _read_beside(facts: Aliases, statement: cst.CSTNode, node: cst.CSTNode) -> set[str]:
@@ -330,6 +311,7 @@ def _check_callers(ctx: Context, write: Write) -> None:
             f"the gradient `{param}` is changed in place, and others may get the same tensor in torch",
             f"work on a copy (`{param} = {param}.clone()`)",
         )
+    check_default(ctx, info, node, param)
     if is_handed_on(ctx, info) and not is_never_asked(ctx, info, node):
         raise Failure(
             node,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+
 import libcst as cst
 
+from migrator import syntax
 from migrator.assignments import bound
-from migrator.convert.context import Context
+from migrator.convert.context import Context, Failure
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -28,3 +31,57 @@ def _binds(ctx: Context, outer: FunctionInfo, name: str) -> bool:
         return True
     binding = ctx.facts.tree.within(outer.node.body, cst.AssignTarget, cst.AnnAssign, cst.For)
     return any(name in bound(one.target) for one in binding)
+
+
+def check_own(
+    ctx: Context,
+    info: FunctionInfo,
+    states: Iterable[Container[str]],
+    node: cst.CSTNode,
+    name: str,
+) -> None:
+    """What a function does not bind itself is written for everybody around it, which a rebinding does not do.
+
+    Args:
+      states: the names that the function has bound before each of its statements.
+
+    Raises:
+      Failure: ``name`` is of the code around ``info``.
+    """
+    tree, body = ctx.facts.tree, info.node.body
+    foreign = not any(name in state for state in states)
+    if foreign:  # what a lambda or a comprehension binds is its own
+        inner: list[cst.CSTNode] = [n.params for n in tree.within(body, cst.Lambda)]
+        inner += [n.target for n in tree.within(body, cst.CompFor)]
+        foreign = not any(
+            isinstance(n, cst.Name) and n.value == name for one in inner for n in syntax.walk(one)
+        )
+    else:
+        declared = tree.within(body, cst.Nonlocal, cst.Global)
+        foreign = any(item.name.value == name for n in declared for item in n.names)
+    if foreign:
+        raise Failure(
+            node,
+            "MUT002",
+            f"`{name}` of the code around {info.short}() is changed in place",
+            "hand it over as an argument and return its new value",
+        )
+
+
+def check_default(ctx: Context, info: FunctionInfo, node: cst.CSTNode, param: str) -> None:
+    """``def go(t=x): t += 1``, ``def f(x, total=torch.zeros(4)): total += x``: the default is one tensor for all calls.
+
+    Raises:
+      Failure: a function writes to a parameter whose default may be a tensor.
+    """
+    params = info.node.params
+    for one in (*params.posonly_params, *params.params, *params.kwonly_params):
+        if one.name.value != param or one.default is None:
+            continue
+        if isinstance(ctx.kind(one.default), (k.Tensor, k.Unknown)):
+            raise Failure(
+                node,
+                "MUT003",
+                f"{info.short}() changes the default of `{param}` in place, which the next call gets",
+                f"make `{param}` in the function where none is given, or work on a copy",
+            )

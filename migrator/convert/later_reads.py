@@ -120,7 +120,9 @@ def may_be_tensors(ctx: Context, info: FunctionInfo) -> set[str]:
     that is known: ``x, b = inputs``, ``y = batch["x"] * 2``."""
     from migrator.convert.passes.freezing import forward_reaches
 
-    if not forward_reaches(ctx, info):
+    # what a function within the function reads of the names around it
+    around = may_be_tensors(ctx, info.outer) if info.outer is not None else set[str]()
+    if not forward_reaches(ctx, info) and not around:
         return set()
 
     def comes_of(value: cst.BaseExpression, found: set[str]) -> bool:
@@ -128,6 +130,6 @@ def may_be_tensors(ctx: Context, info: FunctionInfo) -> set[str]:
         if isinstance(kind, k.Tensor):
             return True
         sized = k.scalar_type(kind) is not None  # a size, a text
-        return not sized and not found.isdisjoint(syntax.names(value))
+        return not sized and not (found | around).isdisjoint(syntax.names(value))
 
-    return spread(ctx.facts.tree, info, comes_of)
+    return around | spread(ctx.facts.tree, info, comes_of)

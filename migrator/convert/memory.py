@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeGuard
 
 import libcst as cst
@@ -197,11 +197,18 @@ class Aliases:
             self.given.all |= self.memory(given, state)
         if isinstance(node, cst.Assign):
             memory = self.memory(node.value, state)
-            for held in self.ctx.facts.tree.within(node.value, cst.Lambda):
-                for to in {n for t in node.targets for n in syntax.names(t.target)}:
-                    self._closures.setdefault(to, set()).update(syntax.names(held.body))
+            to = {n for t in node.targets for n in syntax.names(t.target)}
+            read = [
+                {*syntax.names(held.body)}
+                for held in self.ctx.facts.tree.within(node.value, cst.Lambda)
+            ]
+            if isinstance(node.value, (cst.Name, cst.IfExp)):  # f = go
+                named = self._closures.keys() & syntax.names(node.value).keys()
+                read += [{*self._closures[one]} for one in named]
+            for called in to if read else ():
+                self._closures.setdefault(called, set()).update(*read)
             for target in node.targets:
-                each = self._mapped(target.target, node.value, state)
+                each = of_callable.mapped(self.ctx, target.target, node.value, state, self.memory)
                 each = each or self._taken_apart(node, target.target, state)
                 if each:
                     for name, one in each:
@@ -225,25 +232,6 @@ class Aliases:
         elif isinstance(node, cst.Return) and node.value is not None:
             self.given.add(node.value, lambda value: self.memory(value, state))
         return state
-
-    def _mapped(
-        self, target: cst.CSTNode, value: cst.CSTNode, state: State
-    ) -> list[tuple[cst.CSTNode, frozenset[str]]]:
-        """``q, k = map(lambda t: t.mT, (q, k))``: each name and the memory of what the function is given for it."""
-        if not isinstance(target, (cst.Tuple, cst.List)) or not isinstance(value, cst.Call):
-            return []
-        if self.ctx.facts.callee(value) != "builtins.map" or len(value.args) != 2:
-            return []
-        function, given = (arg.value for arg in value.args)
-        if not isinstance(function, cst.Lambda) or not isinstance(given, (cst.Tuple, cst.List)):
-            return []
-        elements, params = [*target.elements, *given.elements], function.params.params
-        uneven = len(target.elements) != len(given.elements) or len(params) != 1
-        if uneven or any(isinstance(one, cst.StarredElement) for one in elements):
-            return []
-        pairs, of = zip(target.elements, given.elements, strict=True), params[0].name.value
-        found = [(name.value, self.memory(one.value, state)) for name, one in pairs]
-        return [(name, self.memory(function.body, {**state, of: one})) for name, one in found]
 
     def _taken_apart(
         self, node: cst.Assign, target: cst.BaseExpression, state: State
@@ -372,7 +360,10 @@ class Aliases:
         while isinstance(holder, cst.Subscript):
             holder = holder.value
         if isinstance(holder, cst.Attribute):
-            return self._hold(syntax.code(holder), memory, state)
+            self._hold(syntax.code(holder), memory, state)
+            holder = holder.value
+            if not isinstance(holder, cst.Name) or not boxes(state.get(holder.value, frozenset())):
+                return
         if not isinstance(holder, cst.Name):
             return
         mine = state.get(holder.value, frozenset())
@@ -467,8 +458,9 @@ class Aliases:
         held = self.memory(owner, state)
         if of_callable.is_made_here(held):
             return held
-        made = (one for one in held if one.startswith("new:"))  # beside what it has of others
-        return frozenset({f"attr:{syntax.code(node)}", *made})
+        # beside what it has of its own
+        given = held - {f"{kind}:{syntax.code(owner)}" for kind in ("param", "attr")}
+        return frozenset({f"attr:{syntax.code(node)}"}) | given
 
     def _new(self, what: str = "new") -> frozenset[str]:
         self._fresh += 1
@@ -506,12 +498,19 @@ class Aliases:
             new = makes_new(ctx, node, name) or (short == "from_numpy" and of_copy(node))
             return (self._new() if new else self._arguments(node, state)) | overlap
         kind, info = ctx.kind(node.func), self._called(node)
+        if isinstance(kind, k.Class) and name in ctx.facts.classes:  # it holds what it is made of
+            passed = (
+                self._arguments(node, state) if info is None else self._passed(info, node, state)
+            )
+            return passed | self._new("box")
+        memory = partial(self.memory, state=state)
         held = of_callable.held_by_called(
-            ctx, self.info, node.func, info, self._closures, state, lambda n: self.memory(n, state)
+            ctx, self.info, node.func, info, self._closures, state, memory
         )
         if info is not None:
             told = held and isinstance(node.func, cst.Attribute)
             kept = (held if told else self._given_state(info, node)) | _overlapping(ctx, info)
+            held |= of_callable.held_by_handed(ctx, node, self._closures, memory)
             return held | kept | self._passed(info, node, state)
         arguments = self._arguments(node, state)
         if name.startswith("numpy."):  # torch.from_numpy shares it

@@ -6,9 +6,11 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 import libcst as cst
 
+from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.parts import TWICE, boxes, is_new
 from migrator.convert.returned import returns_state
+from migrator.convert.states import all_memory
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -56,6 +58,10 @@ def held_by_called(
         return memory(func)  # it may return what it holds
     if isinstance(func, cst.Call) and ctx.facts.callee(func) != "builtins.getattr":
         return memory(func)
+    if isinstance(func, (cst.Subscript, cst.IfExp, cst.BooleanOperation, cst.NamedExpr)):
+        return memory(func)
+    if isinstance(func, cst.Attribute) and f"attr:{syntax.code(func)}" in all_memory({**state}):
+        return frozenset({f"attr:{syntax.code(func)}"})  # self.go = lambda: x
     if isinstance(func, cst.Attribute) and called is not None and called.has_receiver:
         if isinstance(ctx.kind(func.value), k.Module) or not returns_state(ctx, called):
             return frozenset()
@@ -73,9 +79,50 @@ def held_by_called(
     return frozenset(kept)
 
 
+def held_by_handed(
+    ctx: Context,
+    node: cst.Call,
+    closures: Container[str],
+    memory: Callable[[cst.BaseExpression], frozenset[str]],
+) -> frozenset[str]:
+    """The memory of the functions that a call hands over, which may be called there and give what they hold."""
+    functions = (
+        one.value
+        for one in node.args
+        if isinstance(one.value, cst.Lambda)
+        or (isinstance(one.value, cst.Name) and one.value.value in closures)
+        or (isinstance(one.value, cst.Call) and ctx.facts.callee(one.value) == _PARTIAL)
+    )
+    return frozenset().union(*map(memory, functions))
+
+
+def mapped(
+    ctx: Context,
+    target: cst.CSTNode,
+    value: cst.CSTNode,
+    state: Mapping[str, frozenset[str]],
+    memory: Callable[[cst.BaseExpression, dict[str, frozenset[str]]], frozenset[str]],
+) -> list[tuple[cst.CSTNode, frozenset[str]]]:
+    """``q, k = map(lambda t: t.mT, (q, k))``: each name and the memory of what the function is given for it."""
+    if not isinstance(target, (cst.Tuple, cst.List)) or not isinstance(value, cst.Call):
+        return []
+    if ctx.facts.callee(value) != "builtins.map" or len(value.args) != 2:
+        return []
+    function, given = (arg.value for arg in value.args)
+    if not isinstance(function, cst.Lambda) or not isinstance(given, (cst.Tuple, cst.List)):
+        return []
+    elements, params = [*target.elements, *given.elements], function.params.params
+    uneven = len(target.elements) != len(given.elements) or len(params) != 1
+    if uneven or any(isinstance(one, cst.StarredElement) for one in elements):
+        return []
+    pairs, of = zip(target.elements, given.elements, strict=True), params[0].name.value
+    found = [(name.value, memory(one.value, {**state})) for name, one in pairs]
+    return [(name, memory(function.body, {**state, of: one})) for name, one in found]
+
+
 def is_made_here(memory: frozenset[str]) -> bool:
     """Whether something is made by the function that has it, with what it holds."""
-    return bool(memory) and is_new(memory - boxes(memory) - {TWICE})
+    return bool(memory) and (bool(boxes(memory)) or is_new(memory - {TWICE}))
 
 
 def yielded(
