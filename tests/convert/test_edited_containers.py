@@ -294,9 +294,30 @@ def test_a_sequential_that_a_function_makes(make: str, line: str) -> None:
     check(MADE.format(make=make, line=line))
 
 
-@pytest.mark.parametrize("line", ["features.append(nn.Tanh())", "features.insert(0, nn.Tanh())"])
-def test_a_sequential_that_a_function_makes_gains_no_layer(line: str) -> None:
-    assert rules_of(MADE.format(make="by_name", line=line)) == ["API007"]
+GAINS = [
+    "features.append(nn.Tanh())",
+    "features.insert(0, nn.Tanh())",
+    "features.extend([nn.Tanh()])",
+]
+
+
+@pytest.mark.parametrize("line", GAINS)
+def test_a_sequential_that_a_function_makes_gains_layers(line: str) -> None:
+    """How they are named is seen where the function makes it."""
+    check(MADE.format(make="plain", line=line))
+
+
+def test_a_sequential_that_a_function_makes_gains_a_named_layer() -> None:
+    check(MADE.format(make="by_name", line=GAINS[0]))
+    assert rules_of(MADE.format(make="by_name", line=GAINS[1])) == ["API007"]
+
+
+def test_a_sequential_of_layers_that_are_handed_over_gains_none() -> None:
+    code = MADE.replace("def plain():", "def plain(layers=None):")
+    code = code.replace(
+        "nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))", "nn.Sequential(layers)"
+    )
+    assert "API007" in rules_of(code.format(make="plain", line=GAINS[0]))
 
 
 SLICED = """

@@ -15,6 +15,7 @@ from migrator.convert.edits import EDITING, edited
 from migrator.convert.given_layers import goes_over_layers
 from migrator.convert.gone_over import handed
 from migrator.convert.kept_slices import is_kept, keeps_names
+from migrator.convert.returned_layers import made_sequentials
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 from migrator.infer.construction import PARAMETERS
@@ -122,8 +123,8 @@ def _is_named(rw: Rewriter, node: cst.BaseExpression) -> bool:
         for assign in ctx.source.index.of_type(cst.Assign):
             name = last_name(assign.targets[0].target)
             for call in either(assign.value):
-                if isinstance(call, cst.Call) and ctx.facts.callee(call) == "torch.nn.Sequential":
-                    ctx.named[_has_names(rw, call, name)].add(name)
+                for made in made_sequentials(ctx, call):
+                    ctx.named[_has_names(rw, made, name)].add(name)
     name = last_name(node)
     if name not in ctx.named[True]:
         return False
