@@ -15,6 +15,13 @@ def i0(x: jax.Array) -> jax.Array:
     return jnp.where(x == 0, 1, jax.scipy.special.i0(jnp.where(x == 0, 1, x)))
 
 
+def bounded_logit(x: jax.Array, eps: float) -> jax.Array:
+    """log(x / (1 - x)) of x bounded to [eps, 1 - eps], without a gradient where a bound is taken, infinite or not."""
+    outside = (x < eps) | (x > 1 - eps)
+    bound = jax.scipy.special.logit(jax.lax.stop_gradient(jnp.clip(x, eps, 1 - eps)))
+    return jnp.where(outside, bound, jax.scipy.special.logit(jnp.where(outside, 0.5, x)))
+
+
 def zeta(x: jax.Array, q: jax.Array) -> jax.Array:
     """Hurwitz zeta function Σ (q + k)^-x; of negative q the terms before q + k > 0 are added one by one."""
     q = jnp.asarray(q, jnp.result_type(x, q, jnp.float32))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from rules.compat.special import bounded_logit
 from rules.compat.special import i0 as compat_i0
 from rules.compat.special import polygamma as polygamma_
 from rules.registry import is_bool, is_integer, op, surely
@@ -36,13 +37,16 @@ def tanh(input) -> Tensor:
     example={
         "torch.logit(x)": "jax.scipy.special.logit(x)",
         "torch.logit(x, eps=1e-6)": "jax.scipy.special.logit(jnp.clip(x, 1e-6, 0.999999))",
+        "torch.logit(x, eps=1e-12)": "bounded_logit(x, 1e-12)",
     },
 )
 def logit(input, eps=None) -> Tensor["float"]:
-    """log(x / (1 - x)), of x bounded to [eps, 1 - eps]."""
+    """log(x / (1 - x)), of x bounded to [eps, 1 - eps]; a bound that is 0 or 1 in its dtype has no gradient."""
     if eps is None:
         return jax.scipy.special.logit(input)
-    return jax.scipy.special.logit(jnp.clip(input, eps, 1 - eps))
+    if surely(eps >= 1e-6):
+        return jax.scipy.special.logit(jnp.clip(input, eps, 1 - eps))
+    return bounded_logit(input, eps)
 
 
 @op("torch.erf", "torch.special.erf", "Tensor.erf", example={"x.erf()": "jax.scipy.special.erf(x)"})

@@ -31,6 +31,7 @@ from rules.compat import (
     norm_functional,
     reduction,
     sorting,
+    special,
     statistics,
     transforms,
     words,
@@ -40,6 +41,12 @@ from rules.compat.conv import Conv2d
 from rules.compat.pointwise import clamp
 from tests.rules.agree import agree, array
 from tests.rules.moduledb import definitions
+
+
+@pytest.mark.parametrize("eps", [1e-12, 1e-7, 1e-3, 0.0])
+def test_bounded_logit(eps: float) -> None:
+    x = np.array([-2.0, 0.0, 1e-13, 1e-5, 0.3, 0.9999, 1.0, 7.0], np.float32)[eps == 0.0 :]
+    agree(lambda x: torch.logit(x, eps), lambda x: special.bounded_logit(x, eps), x[x != 1 - eps])
 
 
 @pytest.mark.parametrize("shape", [(4,), (4, 5), (4, 5, 2)])
