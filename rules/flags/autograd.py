@@ -117,11 +117,13 @@ def _bound(method: cst.FunctionDef, ctx: FlagContext) -> int:
 
 
 def _of_context(method: cst.FunctionDef, ctx: str) -> Iterator[str]:
-    """Uses of the context other than keeping values and reading them."""
+    """Uses of the context other than keeping values, reading them and taking leave of it."""
     read: set[cst.CSTNode] = set()
     for item in _walk(method.body):
         if isinstance(item, cst.Attribute) and isinstance(item.value, cst.Name):
             read.add(item.value)
+        if isinstance(item, cst.Del):
+            read.update(_walk(item.target))
         if isinstance(item, cst.Call) and isinstance(item.func, cst.Attribute):
             owner, called = item.func.value, item.func.attr.value
             if isinstance(owner, cst.Name) and owner.value == ctx and called not in _CALLED:

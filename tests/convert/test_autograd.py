@@ -25,6 +25,22 @@ X = torch.linspace(-1.7, 1.6, 12).reshape(3, 4)
 W = torch.linspace(0.3, 2.1, 20).reshape(5, 4)
 
 CASES = {
+    "takes leave of ctx": """
+class Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        del ctx
+        return (x > 0).to(x.dtype) * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        del ctx
+        return grad_output
+
+
+def f(x, w):
+    return Step.apply(x @ w.T)
+""",
     "saved input": """
 class Swish(torch.autograd.Function):
     @staticmethod
