@@ -11,12 +11,17 @@ from migrator.infer.facts import Facts
 from migrator.infer.static import asked_name, exists
 from migrator.source import dotted
 
-_HELPERS = {"torch.nn.functional": "activation", "torch.nn": "activation_layer"}
+_HELPERS = {
+    "torch.nn.functional": "activation",
+    "torch": "activation",
+    "torch.nn": "activation_layer",
+}
 NAMES = {
     "torch.nn.functional": frozenset(
         "relu relu6 leaky_relu elu selu celu gelu silu mish sigmoid logsigmoid tanh softplus softsign hardtanh "
         "hardswish hardsigmoid hardshrink softshrink tanhshrink glu".split()
     ),
+    "torch": frozenset("relu selu celu sigmoid tanh hardshrink".split()),
     "torch.nn": frozenset(
         "ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Sigmoid LogSigmoid Tanh Softplus Softsign Hardtanh "
         "Hardswish Hardsigmoid Hardshrink Softshrink Tanhshrink Identity PReLU".split()
@@ -58,6 +63,9 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
     helper = _HELPERS[space]
     around = facts.tree.around(node)
     parent = around[-1]
+    named = space != "torch.nn" and _is_named_activation(facts, node)
+    if space == "torch" and not named:
+        return None  # which has much else that takes one tensor
     if isinstance(parent, cst.Call) and parent.func is node:
         return helper if len(parent.args) == (space != "torch.nn") else None
     value: cst.CSTNode = node
@@ -69,7 +77,7 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
         says = made_by is not None and _ACTIVATING.search(made_by.name.value)
         return helper if says and space != "torch.nn" else None
     if not isinstance(parent, cst.Assign) or len(parent.targets) != 1:
-        return None
+        return helper if named else None
     target = parent.targets[0].target
     name = dotted(target) if isinstance(target, (cst.Name, cst.Attribute)) else None
     if name is None:
@@ -78,7 +86,7 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
     scope = next((one for one in reversed(around) if isinstance(one, within)), None)
     if scope is None:
         return None
-    reads, calls = 0, 0
+    reads, calls, others_called = 0, 0, False
     below = facts.tree.below(scope)
     others = {target, *(one.attr for one in below if isinstance(one, cst.Attribute))}
     # act = getattr(nn, act), of an argument
@@ -89,8 +97,10 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
             reads += 1
         if isinstance(one, cst.Call) and dotted(one.func) == name:
             plain = [a for a in one.args if not a.star and a.keyword is None]
-            calls += len(one.args) == len(plain) == (space != "torch.nn")
-    return helper if calls and reads == calls else None
+            alone = len(one.args) == len(plain) == (space != "torch.nn")
+            calls, others_called = calls + alone, others_called or not alone
+    sure = named and not others_called
+    return helper if sure or (calls and reads == calls) else None
 
 
 PADDINGS = frozenset(
@@ -124,6 +134,16 @@ def _by_default(facts: Facts, node: cst.Call) -> str | None:
     return None
 
 
+def _is_named_activation(facts: Facts, node: cst.Call) -> bool:
+    """``activation = getattr(F, activation)``: the name says what it is, and a default says nothing else."""
+    name = node.args[1].value
+    last = dotted(name) if isinstance(name, (cst.Name, cst.Attribute)) else None
+    if last is None or not _ACTIVATION.search(last.rpartition(".")[2]):
+        return False
+    default = _default_of(facts, node, last, anew=True)
+    return not default or default in NAMES["torch.nn.functional"]
+
+
 _ACTIVATION = re.compile(r"(?i)(^|_)(final_)?act(ivation)?(_\w+)?$|non_?linear")
 
 
@@ -155,14 +175,19 @@ def _is_called_activation(facts: Facts, node: cst.Call) -> bool:
     return bool(calls) and named and all(id(one) in others for one in reads)
 
 
-def _default_of(facts: Facts, node: cst.Call, name: str) -> str:
-    """The text that is the default of the parameter of this name; an empty one where the function gives it another."""
+def _default_of(facts: Facts, node: cst.Call, name: str, anew: bool = False) -> str:
+    """The text that is the default of the parameter of this name; an empty one where the function gives it another.
+
+    Args:
+      anew: the function may give the name another value.
+    """
     around = facts.tree.around(node)
     function = next((one for one in reversed(around) if isinstance(one, cst.FunctionDef)), None)
     if function is None:
         return ""
     bound = facts.tree.within(function.body, cst.AssignTarget, cst.NamedExpr, cst.For)
-    if any(isinstance(one.target, cst.Name) and one.target.value == name for one in bound):
+    again = any(isinstance(one.target, cst.Name) and one.target.value == name for one in bound)
+    if again and not anew:
         return ""
     for param in (*function.params.params, *function.params.kwonly_params):
         if param.name.value == name and isinstance(param.default, cst.SimpleString):
