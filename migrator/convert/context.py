@@ -156,6 +156,7 @@ class Context:
         self.takes_layers: bool | None = None
         """Whether it takes layers out of a container."""
         self.kept_functions: frozenset[tuple[str, str]] | None = None
+        self.kept_either: dict[tuple[str, str], bool] | None = None
         """Those that keep a function which is handed the module."""
         self.given_anywhere: dict[str, list[cst.CSTNode]] | None = None
         """Names → what they are given anywhere in the file, once it is asked for."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from flax import nnx
 
 
@@ -132,6 +134,11 @@ def put_in(sequential, index, layer):
         sequential[index] = layer
     else:
         sequential.layers[index] = layer
+
+
+def of_module(module, function):
+    """A layer as it is; any other function that a module keeps is handed the module first."""
+    return function if isinstance(function, nnx.Module) else functools.partial(function, module)
 
 
 def nested_list(values):

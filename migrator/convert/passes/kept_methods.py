@@ -15,10 +15,12 @@ import libcst as cst
 from migrator import syntax, texts
 from migrator.convert.closures import names_of_parts, reads_module, trains, written_here
 from migrator.convert.context import Context, Failure
+from migrator.convert.kept_either import is_method, kept_either
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.stateless import is_stateless
 from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
+from rules.definitions import module_file
 
 _USUAL = frozenset(
     "__init__ forward reset_parameters init_weights _init_weights extra_repr __repr__".split()
@@ -40,10 +42,13 @@ def kept(rw: Rewriter, node: cst.Assign) -> Any:
     if isinstance(target, cst.Attribute) and (_holds(ctx, value) or _is_choice(ctx, value)):
         if (owner.name, target.attr.value) in kept_by_name(ctx):
             return syntax.changed(node, value=_named(rw, value))
+    if isinstance(target, cst.Attribute) and (owner.name, target.attr.value) in kept_either(ctx):
+        return syntax.changed(node, value=_of_module(rw, value))
     if not _holds(ctx, value):
         return None
     if isinstance(target, cst.Attribute) and (owner.name, target.attr.value) in _functions(ctx):
-        return _handed_the_module(rw, node)
+        assert isinstance(value, cst.Lambda)
+        return syntax.changed(node, value=_handed_the_module(rw, value))
     raise _failure(node)
 
 
@@ -86,18 +91,31 @@ def table(rw: Rewriter, node: cst.Assign) -> Any:
     return syntax.changed(node, value=_named(rw, node.value))
 
 
-def _handed_the_module(rw: Rewriter, node: cst.Assign) -> Any:
-    """``self.mlpf = lambda x: m.act(x)`` → ``self.mlpf = lambda self, x: self.mlp.act(x)``."""
-    parts = names_of_parts(rw.ctx, node.value) if isinstance(node.value, cst.Lambda) else None
+def _handed_the_module(rw: Rewriter, node: cst.Lambda) -> cst.Lambda:
+    """``lambda x: m.act(x)`` → ``lambda self, x: self.mlp.act(x)``."""
+    parts = names_of_parts(rw.ctx, node)
     assert parts is not None, "asked before"
-    made = rw.visit(node.value)
+    made = rw.visit(node)
     if "rngs" in syntax.names(made):  # it would draw from what the constructor was given
         raise _failure(node)
     first = cst.Param(cst.Name("self"), comma=cst.MaybeSentinel.DEFAULT)
     params = syntax.changed(made.params, params=[first, *made.params.params])
     made = syntax.changed(made, params=params, body=syntax.substitute(made.body, parts))
-    space = cst.SimpleWhitespace(" ")
-    return syntax.changed(node, value=made.with_changes(whitespace_after_lambda=space))
+    whole: cst.Lambda = made.with_changes(whitespace_after_lambda=cst.SimpleWhitespace(" "))
+    return whole
+
+
+def _of_module(rw: Rewriter, node: cst.BaseExpression) -> cst.BaseExpression:
+    """``nn.Linear(8, 9) if own else self._tied`` → ``nnx.Linear(8, 9, rngs=rngs) if own else type(self)._tied``."""
+    if isinstance(node, cst.IfExp):
+        arms = {"body": _of_module(rw, node.body), "orelse": _of_module(rw, node.orelse)}
+        return syntax.changed(node, test=rw.visit(node.test), **arms)
+    if isinstance(node, cst.Lambda):
+        return _handed_the_module(rw, node)
+    if is_method(rw.ctx, node):
+        return syntax.changed(node, value=syntax.parse("type(self)"))
+    made: cst.BaseExpression = rw.visit(node)
+    return made
 
 
 @converts(cst.Attribute, kinds=(k.Function,))
@@ -119,7 +137,8 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
       Failure: a module is built with such a method, which it would keep.
     """
     ctx, func = rw.ctx, node.func
-    if (kept_by_name(ctx) or _functions(ctx)) and ctx.owner is not None:
+    every = (kept_by_name(ctx), _functions(ctx), kept_either(ctx))
+    if any(every) and ctx.owner is not None:
         kept = func.value if isinstance(func, cst.Subscript) else func
         if isinstance(kept, cst.Attribute) and ctx.is_self(kept.value):
             family = [(one.name, kept.attr.value) for one in _family(ctx, ctx.owner)]
@@ -127,7 +146,13 @@ def called(rw: Rewriter, node: cst.Call) -> Any:
                 both = [cst.Arg(kept.value), cst.Arg(rw.visit(func))]
                 made = syntax.with_args(cst.Call(cst.Name("getattr")), both)
                 return syntax.changed(node, func=made, args=[rw.visit(arg) for arg in node.args])
-            if kept is func and any(one in _functions(ctx) for one in family):
+            among = [kept_either(ctx)[one] for one in family if one in kept_either(ctx)]
+            if among and kept is func and any(among):  # a layer as it is
+                both = [cst.Arg(kept.value), cst.Arg(rw.visit(func))]
+                helper = ctx.helpers.need(module_file("rules.compat.containers"), "of_module")
+                made = syntax.with_args(cst.Call(cst.Name(helper)), both)
+                return syntax.changed(node, func=made, args=[rw.visit(arg) for arg in node.args])
+            if kept is func and (among or any(one in _functions(ctx) for one in family)):
                 args = [cst.Arg(kept.value), *(rw.visit(arg) for arg in node.args)]
                 return syntax.with_args(node, args)
     if ctx.in_init and ctx.owner is not None and ctx.owner.torch_base is not None:
