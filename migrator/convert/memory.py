@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property, partial
-from typing import TypeGuard
 
 import libcst as cst
 
@@ -16,6 +15,7 @@ from migrator.convert.free_names import of_outer
 from migrator.convert.own_state import kept_by_call, property_of, returned_state
 from migrator.convert.parts import (
     NOT_KNOWN,
+    OBJECT,
     OVERLAP,
     TWICE,
     as_kind,
@@ -24,6 +24,7 @@ from migrator.convert.parts import (
     holds_layers,
     is_plain,
     is_tensor,
+    lists,
     piece,
     pieces,
     runs,
@@ -219,7 +220,7 @@ class Aliases:
                     pairs = zip(target.target.elements, node.value.elements, strict=False)
                     for name, one in [(a.value, self.memory(b.value, state)) for a, b in pairs]:
                         self._bind(name, one, state)
-                elif self._gives_new(target.target, node.value, memory):
+                elif of_callable.gives_new(self.ctx, target.target, node.value, memory):
                     self._bind_new(target.target, state)
                 else:
                     self._bind(target.target, memory, state)
@@ -284,17 +285,6 @@ class Aliases:
             return self.ctx.facts.names.get(self.ctx.facts.callee(call) or "")
         own = self.ctx.facts.classes.get(kind.cls)
         return own.method("forward") if own is not None else None
-
-    def _gives_new(
-        self, target: cst.CSTNode, value: cst.CSTNode, memory: frozenset[str]
-    ) -> TypeGuard[cst.Tuple | cst.List]:
-        """``w, i = torch.topk(x, 2)``: each result of a function of torch that makes no view is a tensor of its own."""
-        if not isinstance(target, (cst.Tuple, cst.List)) or not isinstance(value, cst.Call):
-            return False
-        called, fresh = self.ctx.facts.callee(value) or "", {m[:4] for m in memory} == {"new:"}
-        apart = called.rpartition(".")[2] not in OVERLAPPING | VIEWS
-        known = called.startswith(("torch.", "Tensor.")) or of_scipy(self.ctx, value)
-        return fresh and apart and known and len(memory) == 1
 
     def _bind_new(self, target: cst.CSTNode, state: State) -> None:
         """Each name is given a tensor of its own, those of ``out, (h, c) = self.lstm(x)`` too."""
@@ -443,7 +433,7 @@ class Aliases:
             both = together([self.memory(node.left, state), self.memory(node.right, state)])
             if isinstance(node.operator, cst.Multiply) and len(both) > 1:  # [x] * 3
                 both |= {TWICE}
-            if boxes(both) and not isinstance(self.ctx.kind(node), k.Tensor):  # feats + [x]
+            if lists(both) and not isinstance(self.ctx.kind(node), k.Tensor):  # feats + [x]
                 return both
         return self._new()
 
@@ -458,8 +448,10 @@ class Aliases:
         held = self.memory(owner, state)
         if of_callable.is_made_here(held):
             return held
-        # beside what it has of its own
-        given = held - {f"{kind}:{syntax.code(owner)}" for kind in ("param", "attr")}
+        if isinstance(self.ctx.kind(owner), k.Module):
+            given = frozenset(one for one in held if one.startswith("new:"))
+        else:  # beside what it has of its own
+            given = held - {f"{kind}:{syntax.code(owner)}" for kind in ("param", "attr")}
         return frozenset({f"attr:{syntax.code(node)}"}) | given
 
     def _new(self, what: str = "new") -> frozenset[str]:
@@ -502,14 +494,16 @@ class Aliases:
             passed = (
                 self._arguments(node, state) if info is None else self._passed(info, node, state)
             )
-            return passed | self._new("box")
+            return passed | self._new(OBJECT)
         memory = partial(self.memory, state=state)
         held = of_callable.held_by_called(
             ctx, self.info, node.func, info, self._closures, state, memory
         )
         if info is not None:
-            told = held and isinstance(node.func, cst.Attribute)
-            kept = (held if told else self._given_state(info, node)) | _overlapping(ctx, info)
+            kept = self._given_state(info, node)
+            if held and isinstance(node.func, cst.Attribute) and not of_callable.writes(ctx, info):
+                kept = frozenset()  # of what is made here
+            kept |= _overlapping(ctx, info)
             held |= of_callable.held_by_handed(ctx, node, self._closures, memory)
             return held | kept | self._passed(info, node, state)
         arguments = self._arguments(node, state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -10,6 +11,7 @@ from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.parts import TWICE, boxes, is_new
 from migrator.convert.returned import returns_state
+from migrator.convert.sharing import OVERLAPPING, VIEWS, of_scipy
 from migrator.convert.states import all_memory
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -94,6 +96,40 @@ def held_by_handed(
         or (isinstance(one.value, cst.Call) and ctx.facts.callee(one.value) == _PARTIAL)
     )
     return frozenset().union(*map(memory, functions))
+
+
+def writes(ctx: Context, info: FunctionInfo) -> bool:
+    """Whether a method of the class of this one may write in place to what this one has given before."""
+    if info.owner is None or info.settled is not None:
+        return info.settled is not None
+    others = ctx.facts.classes.values()
+    heirs = [one for one in others if info.owner in one.lineage()]
+    for method in [m for one in (*info.owner.lineage(), *heirs) for m in one.methods.values()]:
+        if method.settled is not None:
+            return True
+        body = method.node.body
+        if ctx.facts.tree.within(body, cst.AugAssign):
+            return True
+        for call in ctx.facts.tree.within(body, cst.Call):
+            func = call.func
+            if isinstance(func, cst.Attribute) and func.attr.value.endswith("_"):
+                return True
+        for target in ctx.facts.tree.within(body, cst.AssignTarget):
+            if isinstance(target.target, cst.Subscript):
+                return True
+    return False
+
+
+def gives_new(
+    ctx: Context, target: cst.CSTNode, value: cst.CSTNode, memory: frozenset[str]
+) -> TypeGuard[cst.Tuple | cst.List]:
+    """``w, i = torch.topk(x, 2)``: each result of a function of torch that makes no view is a tensor of its own."""
+    if not isinstance(target, (cst.Tuple, cst.List)) or not isinstance(value, cst.Call):
+        return False
+    called, fresh = ctx.facts.callee(value) or "", {m[:4] for m in memory} == {"new:"}
+    apart = called.rpartition(".")[2] not in OVERLAPPING | VIEWS
+    known = called.startswith(("torch.", "Tensor.")) or of_scipy(ctx, value)
+    return fresh and apart and known and len(memory) == 1
 
 
 def mapped(

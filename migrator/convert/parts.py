@@ -82,6 +82,15 @@ def together(several: Sequence[frozenset[str]]) -> frozenset[str]:
     return found
 
 
+OBJECT = "box:object"
+"""An instance of a class: a container that arithmetic does not put together."""
+
+
+def lists(memory: frozenset[str]) -> bool:
+    """Whether memory may be that of a list or tuple, which ``+`` and ``*`` put together."""
+    return any(not one.startswith(OBJECT) for one in boxes(memory))
+
+
 def boxes(memory: frozenset[str]) -> frozenset[str]:
     """The containers among what some memory is of."""
     return frozenset(one for one in memory if one.startswith("box:"))
