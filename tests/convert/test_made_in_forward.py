@@ -104,3 +104,34 @@ def test_parameters_made_before() -> None:
         head="", made="self.more = nn.Parameter(torch.ones(n))", forward="x = x * self.more"
     )
     check(source.replace("self.more = None", "self.make(4)"))
+
+
+HEAD = "def change(m):\n    m.more = nn.Parameter(m.more * 2)\n\n"
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "self.more = nn.Parameter(self.more * 2)",
+        "more = nn.Parameter(self.more * 2)\n        self.more = more",
+        "setattr(self, 'more', nn.Parameter(self.more * 2))",
+        "self.fc.weight = nn.Parameter(self.fc.weight * 2)",
+        "for fc in self.fcs:\n            fc.bias = nn.Parameter(fc.bias * 2)",
+        "self.list[0] = nn.Parameter(self.list[0] * 2)",
+        "self.make(4)",
+        "change(self)",
+    ],
+)
+def test_parameters_that_the_forward_pass_replaces(forward: str) -> None:
+    """torch has the gradient for the new one, which no optimiser knows, JAX for the one there was."""
+    made = "self.fc = nn.Linear(4, 4)\n        self.fcs = nn.ModuleList([nn.Linear(4, 4)])\n"
+    made += "        self.list = nn.ParameterList([torch.ones(4)])\n        self.more = nn.Parameter(torch.ones(4))"
+    source = MODEL.format(
+        head=HEAD, made="self.more = nn.Parameter(torch.ones(n))", forward=forward
+    )
+    assert "API003" in rules_of(source.replace("self.more = None", made))
+
+
+def test_the_parameters_of_a_layer_that_is_made_there() -> None:
+    forward = "blur = nn.Linear(4, 4, bias=False)\n        blur.weight = nn.Parameter(torch.ones(4, 4))\n        x = blur(x)"
+    assert "API003" not in rules_of(MODEL.format(head="", made="pass", forward=forward))

@@ -63,17 +63,33 @@ def parameter_in_forward(rw: Rewriter, node: cst.Call) -> None:
 
     Raises:
       Failure: the constructor has not surely made it before: what is asked for its gradient in that very pass has none.
+        Or it has: what is asked then is another one than the one that an optimiser knows.
     """
     ctx = rw.ctx
     if ctx.frame is None or not ctx.facts.tree.has(node):
         return
+    if not forward_reaches(ctx, ctx.frame.info):
+        return
     name, owner = _kept_as(ctx, node), ctx.frame.owner
-    if name is None or owner is None or not forward_reaches(ctx, ctx.frame.info):
+    place = _stored_in(ctx, node, ctx.frame.info) if name is None else f"self.{name}"
+    if place is None or _is_made_here(ctx, place.partition(".")[0], ctx.frame.info):
         return
-    if any(_surely_makes(one.method("__init__"), name) for one in owner.lineage()):
-        return
+    mine = owner is not None and name is not None
+    if not mine or any(_surely_makes(o.method("__init__"), name or "") for o in owner.lineage()):  # type: ignore[union-attr]
+        what = f"the forward pass puts another parameter in the place of `{place}`, which has the gradient then"
+        advice = (
+            f"compute with a value of its own, or write to the parameter: `{place}.data.copy_(…)`"
+        )
+        raise Failure(node, "API003", what, advice)
     what = f"the forward pass makes the parameter `{name}`: no checkpoint, optimiser or gradient before it has it"
     raise Failure(node, "API003", what, "make it in the constructor")
+
+
+@converts(cst.Assign, targets=(cst.Attribute,))
+def parameter_of_a_layer(rw: Rewriter, node: cst.Assign) -> None:
+    """``self.fc.weight = nn.Parameter(w)`` in ``forward``, which is asked as a whole."""
+    if isinstance(node.value, cst.Call) and rw.ctx.facts.callee(node.value) in _PARAMETERS:
+        parameter_in_forward(rw, node.value)
 
 
 def _kept_as(ctx: Context, made: cst.Call) -> str | None:
@@ -89,6 +105,38 @@ def _kept_as(ctx: Context, made: cst.Call) -> str | None:
         if named and isinstance(first, cst.SimpleString):
             return str(first.evaluated_value)
     return None
+
+
+def _stored_in(ctx: Context, made: cst.CSTNode, info: FunctionInfo) -> str | None:
+    """What a parameter is put into, as the code says it: ``self.fc.weight``, ``self.ws[0]``; also by way of a name."""
+    parent = ctx.facts.tree.around(made)[-1]
+    if isinstance(parent, (cst.Assign, cst.AnnAssign)):
+        whole = parent.targets if isinstance(parent, cst.Assign) else [parent]
+        for target in (one.target for one in whole):
+            if isinstance(target, (cst.Attribute, cst.Subscript)):
+                return syntax.code(target)
+            for one in ctx.facts.tree.within(info.node.body, cst.Assign):
+                if isinstance(target, cst.Name) and target.deep_equals(one.value):
+                    to = one.targets[0].target
+                    if isinstance(to, (cst.Attribute, cst.Subscript)):
+                        return syntax.code(to)
+    return None
+
+
+def _is_made_here(ctx: Context, root: str, info: FunctionInfo) -> bool:
+    """Whether a name stands for a layer that the function itself makes: ``blur = nn.Conv2d(1, 1, 3)``."""
+    bound = ctx.facts.tree.within(info.node.body, cst.Assign, cst.For)
+    values = [
+        None if isinstance(one, cst.For) else one.value
+        for one in bound
+        for target in (
+            [one.target] if isinstance(one, cst.For) else [t.target for t in one.targets]
+        )
+        if root in syntax.names(target) and not isinstance(target, (cst.Attribute, cst.Subscript))
+    ]
+    calls = [one for one in values if isinstance(one, cst.Call)]
+    made = all(isinstance(ctx.facts.kind(one.func), k.Class) for one in calls)
+    return bool(values) and len(calls) == len(values) and made
 
 
 def _surely_makes(init: FunctionInfo | None, name: str) -> bool:
