@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from migrator import syntax
@@ -31,8 +33,18 @@ def written_names(ctx: Context) -> frozenset[str]:
     if ctx.written_names is None:
         foreign = [f.settled.updates for f in ctx.facts.names.values() if f.settled is not None]
         own = [_directly(ctx, info) for info in ctx.facts.functions.values()]
-        ctx.written_names = STATISTICS.union(*foreign, *own)
+        given = [_statistics(call, first) for call, first in _normalising(ctx)]
+        ctx.written_names = STATISTICS.union(*foreign, *own, *given)
     return ctx.written_names
+
+
+def _normalising(ctx: Context) -> Iterator[tuple[cst.Call, int]]:
+    """The calls of functions that normalise, and where their statistics stand among the arguments."""
+    if not ctx.words.isdisjoint(_NORMALISING):
+        for call in ctx.source.index.of_type(cst.Call):
+            name = ctx.facts.callee(call) or ""
+            if name.startswith("torch.") and name.rpartition(".")[2] in _NORMALISING:
+                yield call, 1 if name.startswith("torch.nn.") else 3
 
 
 def _anything(ctx: Context) -> frozenset[str]:
@@ -41,7 +53,8 @@ def _anything(ctx: Context) -> frozenset[str]:
         foreign = [f.settled.updates for f in ctx.facts.names.values() if f.settled is not None]
         reached = forward_pass(ctx)
         own = [_directly(ctx, info) for info in reached if not ctx.plan.builds_time(info)]
-        ctx.forward_writes = STATISTICS.union(*foreign, *own)
+        given = [_statistics(call, first) for call, first in _normalising(ctx)]
+        ctx.forward_writes = STATISTICS.union(*foreign, *own, *given)
     return ctx.forward_writes
 
 
@@ -95,13 +108,26 @@ def updated_by(ctx: Context, call: cst.Call) -> frozenset[str]:
     if info is not None:
         return updates(ctx, info)
     if name.rpartition(".")[2] in _NORMALISING and name.startswith("torch."):
-        given = [n for a in call.args for n in syntax.walk(a.value) if isinstance(n, cst.Attribute)]
-        return frozenset(n.attr.value for n in given)
+        return _statistics(call, 1 if name.startswith("torch.nn.") else 3)
     if name == "torch.utils.checkpoint.checkpoint":
         return _anything(ctx)
     if isinstance(kind, (k.Function, k.Class)) and kind.name:
         return frozenset()  # of torch, numpy, Python
     return _anything(ctx)
+
+
+def _statistics(call: cst.Call, first: int) -> frozenset[str]:
+    """The attributes that a function which normalises is given for the two statistics, from a place on or by name."""
+    starred = any(one.star for one in call.args)
+    given = [
+        one.value
+        for place, one in enumerate(call.args)
+        if starred
+        or (first <= place < first + 2 and one.keyword is None)
+        or (one.keyword is not None and one.keyword.value in STATISTICS)
+    ]
+    every = (n for one in given for n in syntax.walk(one))
+    return frozenset(n.attr.value for n in every if isinstance(n, cst.Attribute))
 
 
 def updates(ctx: Context, info: FunctionInfo) -> frozenset[str]:

@@ -130,3 +130,49 @@ def test_what_a_class_says_a_buffer_is_gives_it_no_value() -> None:
         np.testing.assert_allclose(found, want.detach(), rtol=1e-5)
     for name, value in migrator.to_state_dict(port).items():
         np.testing.assert_allclose(value, model.state_dict()[name].numpy(), rtol=1e-5)
+
+
+STANDARDISED = """
+class Sub(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4, 4))
+        self.gain = nn.Parameter(torch.ones(4))
+        self.register_buffer("mean", torch.zeros(4))
+        self.register_buffer("var", torch.ones(4))
+
+    def forward(self, x):
+        return F.linear(x, F.batch_norm(self.weight.view(1, 4, -1), GIVEN).view(4, 4))
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sub = Sub()
+
+    def forward(self, x):
+        m = self.sub.mean
+        w = self.sub.gain.view(-1)
+        return self.sub(x) + RESULT
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "result", "rules"),
+    [
+        ("None, None, weight=self.gain.view(-1), training=True", "w", []),
+        ("None, None, self.gain, training=True", "w + m", []),
+        ("self.mean, self.var, self.gain, training=False", "w", []),
+    ],
+)
+def test_of_what_a_function_is_given_it_updates_the_statistics(
+    given: str, result: str, rules: list[str]
+) -> None:
+    source = STANDARDISED.replace("GIVEN", given).replace("RESULT", result)
+    assert rules_of(source) == rules
+
+
+def test_statistics_that_a_function_updates() -> None:
+    source = STANDARDISED.replace("GIVEN", "self.mean, self.var, training=self.training")
+    assert rules_of(source.replace("RESULT", "w")) == []
+    assert rules_of(source.replace("RESULT", "m")) == ["MUT001"]
