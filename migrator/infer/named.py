@@ -56,16 +56,16 @@ def activation_helper(facts: Facts, node: cst.Call) -> str | None:
     by_default = _by_default(facts, node) if space == "torch.nn" else None
     if by_default is None and space == "torch.nn" and _is_called_activation(facts, node):
         by_default = "activation_layer"
-    if by_default is not None or _asks_others(facts, space):
+    named = space != "torch.nn" and _is_named_activation(facts, node)
+    if by_default is not None or (not named and _asks_others(facts, space)):
         return by_default
     if isinstance(node.args[1].value, (cst.FormattedString, cst.BinaryOperation)):
         return None  # a name that is put together, as those of losses and norms are
+    if space == "torch" and not named:
+        return None  # which has much else that takes one tensor
     helper = _HELPERS[space]
     around = facts.tree.around(node)
     parent = around[-1]
-    named = space != "torch.nn" and _is_named_activation(facts, node)
-    if space == "torch" and not named:
-        return None  # which has much else that takes one tensor
     if isinstance(parent, cst.Call) and parent.func is node:
         return helper if len(parent.args) == (space != "torch.nn") else None
     value: cst.CSTNode = node
@@ -140,8 +140,16 @@ def _is_named_activation(facts: Facts, node: cst.Call) -> bool:
     last = dotted(name) if isinstance(name, (cst.Name, cst.Attribute)) else None
     if last is None or not _ACTIVATION.search(last.rpartition(".")[2]):
         return False
-    default = _default_of(facts, node, last, anew=True)
-    return not default or default in NAMES["torch.nn.functional"]
+    last, known = last.rpartition(".")[2], NAMES["torch.nn.functional"]
+    told = {_default_of(facts, node, last, anew=True)}
+    for one in facts.tree.of_type(cst.Arg):
+        if one.keyword is not None and one.keyword.value == last:
+            told |= (
+                {str(one.value.evaluated_value)}
+                if isinstance(one.value, cst.SimpleString)
+                else set()
+            )
+    return told <= {"", *known}
 
 
 _ACTIVATION = re.compile(r"(?i)(^|_)(final_)?act(ivation)?(_\w+)?$|non_?linear")
