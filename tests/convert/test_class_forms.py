@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
 
 import migrator
-from tests.convert.tools import X, check, loaded, rules_of
+from tests.convert.tools import X, check, convert, loaded, rules_of
 
 BODY = """
     def __init__(self):
@@ -79,3 +81,32 @@ class M(nn.Module):
     migrator.load_state_dict(port, model.state_dict())
     assert set(migrator.to_state_dict(port)) == set(model.state_dict())
     np.testing.assert_allclose(port(jnp.asarray(X.numpy())), model(X), rtol=1e-6)
+
+
+TEXT = """class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def __str__(self):
+        trained = filter(lambda p: p.requires_grad, self.parameters())
+        return super().__str__() + f"\\nTrained: {sum(p.numel() for p in trained)}"
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+
+
+def test_a_text_for_who_reads_it_is_that_of_flax() -> None:
+    namespace: dict[str, Any] = {}
+    result = convert(TEXT)
+    exec(result.code, namespace)
+    assert [f.severity for f in result.findings] == ["warning"]
+    assert str(namespace["M"](rngs=nnx.Rngs(0))).endswith("Trained: 20")
+
+
+def test_a_text_that_something_hangs_on_is_told() -> None:
+    source = TEXT.replace(
+        "return self.fc(x)", 'return self.fc(x) if "Lin" in super().__str__() else x'
+    )
+    assert rules_of(source) == ["API001"]

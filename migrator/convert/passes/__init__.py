@@ -14,6 +14,7 @@ ORDER = (
     "constructor_arguments",
     "handed_containers",
     "made_in_forward",
+    "named_in_texts",
     "stand_ins",
     "tensor_names",
     "asked_of_layers",

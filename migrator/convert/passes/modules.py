@@ -256,6 +256,13 @@ def super_method(rw: Rewriter, node: cst.Call) -> Any:
                 return cst.SimpleString(
                     '""'
                 )  # torch's text about a module, which Flax does not ask for
+            texts = ("__str__", "__repr__")
+            if method in texts and rw.ctx.frame is not None and rw.ctx.frame.info.short in texts:
+                what = "the text about a module is Flax's here"  # for who reads it
+                rw.ctx.report(
+                    node, "API001", what, "write it out", severity="warning", blocks=False
+                )
+                return None
             if method == "reset_parameters" and not node.args:
                 return reset_layer(rw, node, cst.Name("self"), [owner.torch_base or ""])
             moved = cast(rw, node, method) if owner.torch_base else None
