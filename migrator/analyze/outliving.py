@@ -47,9 +47,16 @@ def is_object_of_tensors(facts: Facts, kind: k.Kind, seen: frozenset[str] = froz
 
 
 def outlives(
-    facts: Facts, info: FunctionInfo | None, node: cst.BaseExpression, traced: Traced
+    facts: Facts,
+    info: FunctionInfo | None,
+    node: cst.BaseExpression,
+    traced: Traced,
+    names: frozenset[str] = frozenset(),
 ) -> bool:
-    """Whether what an expression names is older than the call: ``self.cache``, ``Net.cache``, ``CACHE``, ``memo={}``."""
+    """Whether what an expression names is older than the call: ``self.cache``, ``Net.cache``, ``CACHE``, ``memo={}``.
+
+    Also by a name of the function's own, ``cache = self.cache``; ``names`` are those on the way there.
+    """
     root: Any = node
     while isinstance(root, (cst.Attribute, cst.Subscript)):
         root = root.value
@@ -64,7 +71,8 @@ def outlives(
         if parameter is not None:
             return parameter.default is not None and _is_made_once(parameter.default)
         if name in _bound_in(inner) and name not in facts.rebound:
-            return False
+            named = _stands_for(inner, name) if name not in names else []
+            return any(outlives(facts, inner, one, traced, names | {name}) for one in named)
         inner = inner.outer
     return isinstance(facts.kind(root), (k.Class, k.Function)) or name in facts.module_env
 
@@ -99,6 +107,17 @@ def _is_made_once(default: cst.BaseExpression) -> bool:
         return True
     called = default.func if isinstance(default, cst.Call) else None
     return isinstance(called, cst.Name) and called.value in _EMPTY_MAKERS
+
+
+def _stands_for(info: FunctionInfo, name: str) -> list[cst.BaseExpression]:
+    """What a function gives a name that may be an object made before: ``self.cache``, ``self.caches[i]``."""
+    return [
+        one.value
+        for one in syntax.walk(info.node.body)
+        if isinstance(one, cst.Assign)
+        and isinstance(one.value, (cst.Attribute, cst.Subscript, cst.Name))
+        if any(isinstance(t.target, cst.Name) and t.target.value == name for t in one.targets)
+    ]
 
 
 def _bound_in(info: FunctionInfo) -> set[str]:

@@ -350,7 +350,8 @@ class Aliases:
         while isinstance(holder, cst.Subscript):
             holder = holder.value
         if isinstance(holder, cst.Attribute):
-            self._hold(syntax.code(holder), memory, state)
+            for path in self._paths(holder, self.memory(holder.value, state)):
+                self._hold(path, memory, state)
             holder = holder.value
             if not isinstance(holder, cst.Name) or not boxes(state.get(holder.value, frozenset())):
                 return
@@ -450,9 +451,15 @@ class Aliases:
             return held
         if isinstance(self.ctx.kind(owner), k.Module):
             given = frozenset(one for one in held if one.startswith("new:"))
-        else:  # beside what it has of its own
+        else:
             given = held - {f"{kind}:{syntax.code(owner)}" for kind in ("param", "attr")}
-        return frozenset({f"attr:{syntax.code(node)}"}) | given
+        return frozenset(f"attr:{path}" for path in self._paths(node, held)) | given
+
+    def _paths(self, node: cst.CSTNode, held: frozenset[str]) -> list[str]:
+        """``o.x``, and ``self.o.x`` where o stands for ``self.o``."""
+        named = isinstance(node, cst.Attribute)
+        of = sorted(m.removeprefix("attr:") for m in held if named and m.startswith("attr:"))
+        return [syntax.code(node), *(f"{one}.{node.attr.value}" for one in of)]  # type: ignore[attr-defined]
 
     def _new(self, what: str = "new") -> frozenset[str]:
         self._fresh += 1

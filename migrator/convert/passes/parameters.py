@@ -335,7 +335,7 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
     ctx = rw.ctx
     target = node.targets[0].target
     if target.attr.value == "data" and isinstance(ctx.kind(target.value), k.Tensor):
-        if not targets.is_variable(ctx, target.value):
+        if not targets.is_variable(ctx, target.value) or isinstance(target.value, cst.Attribute):
             check_mutation(ctx, node, target, reshapes=True)
         return targets.replace(rw, target, rw.visit(node.value), node.value)
     of_layer = targets.found_at_run_time(ctx, target.value) if target.attr.value == "data" else None
