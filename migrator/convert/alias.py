@@ -17,13 +17,12 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.first_round import begins_anew
 from migrator.convert.free_names import check_default, check_own
 from migrator.convert.handed_on import is_handed_on, may_run
-from migrator.convert.later_reads import may_be_tensors, sees_no_values
+from migrator.convert.later_reads import holds_tensor, may_be_tensors, sees_no_values
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.named_weights import check_named_weight
 from migrator.convert.never_asked import is_never_asked
 from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
 from migrator.convert.starred import may_hold_tensors, spread_arguments
-from migrator.convert.states import State
 from migrator.convert.written_back import is_written_back
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -171,20 +170,13 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
         by_name = one.startswith("attr:getattr(self,") and not ctx.in_init  # perhaps a buffer
         if not reached and not by_name:
             continue
-        told = by_name or target.value in given or _holds_tensor(ctx, facts, state, one)
+        told = by_name or target.value in given or holds_tensor(ctx, facts, state, one)
         if one.startswith("attr:") and told:
             what = f"`{target.value}` may be a tensor: writing it in place also changes `{one.removeprefix('attr:')}`"
             raise Failure(node, "MUT001", what, "assign the new value to the attribute")
         if one.startswith("param:"):
             part = is_part(one)
             check_calls(ctx, Write(node, whole(one).removeprefix("param:"), info, False, part))
-
-
-def _holds_tensor(ctx: Context, facts: Aliases, state: State, memory: str) -> bool:
-    """Whether a name that is known to be a tensor shares memory: ``o.x = x`` tells what ``o.get()`` gives."""
-    names = {name for name, theirs in state.items() if memory in theirs}
-    read = ctx.facts.tree.within(facts.info.node.body, cst.Name) if names else ()
-    return any(one.value in names and isinstance(ctx.kind(one), k.Tensor) for one in read)
 
 
 def is_variable(kind: k.Kind) -> bool:

@@ -9,6 +9,8 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.memory import Aliases
+from migrator.convert.own_state import kept_by_call
+from migrator.convert.states import State
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.items import spread
@@ -133,3 +135,23 @@ def may_be_tensors(ctx: Context, info: FunctionInfo) -> set[str]:
         return not sized and not (found | around).isdisjoint(syntax.names(value))
 
     return around | spread(ctx.facts.tree, info, comes_of)
+
+
+def holds_tensor(ctx: Context, facts: Aliases, state: State, memory: str) -> bool:
+    """Whether memory of an attribute is a tensor's: a name that is one shares it, or the function has put one there."""
+    names = {name for name, theirs in state.items() if memory in theirs}
+    tree, body, path = ctx.facts.tree, facts.info.node.body, memory.removeprefix("attr:")
+    read = tree.within(body, cst.Name) if names else ()
+    if any(one.value in names and isinstance(ctx.kind(one), k.Tensor) for one in read):
+        return True
+    for line in tree.within(body, cst.Assign):
+        every = (one for to in syntax.assigned_to(line) for one in syntax.walk(to))
+        put = any(isinstance(to, cst.Attribute) and syntax.code(to) == path for to in every)
+        if put and any(isinstance(ctx.kind(one), k.Tensor) for one in syntax.walk(line.value)):
+            return True
+    for call in tree.within(body, cst.Call):
+        method = ctx.facts.names.get(ctx.facts.callee(call) or "")
+        kept = kept_by_call(ctx, method, call) if method is not None else ()
+        if any(to == path and isinstance(ctx.kind(value), k.Tensor) for value, to in kept):
+            return True
+    return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from migrator.infer.clouded import clouded
 from migrator.infer.definitions import Definitions
 from migrator.infer.facts import ClassInfo, Facts, FunctionInfo, Linked, keeps_makers
 from migrator.infer.observed import Observed
@@ -57,6 +58,14 @@ def infer_together(
     for facts in every:
         facts.tree.beside = [one.tree for one in every if one is not facts]
         facts.settled = settled(facts)
+    _walk(sources, every, linked)
+    if clouded(every):
+        _walk(sources, every, linked)
+    return every
+
+
+def _walk(sources: Sequence[Source], every: Sequence[Facts], linked: Linked | None) -> None:
+    """Walk the files until nothing more is found."""
     rounds = Rounds(every)
     for _ in rounds:
         walked = False
@@ -73,7 +82,6 @@ def infer_together(
             walked |= _settle(facts, walker)
         if not walked or rounds.circle():
             break
-    return every
 
 
 def _settle(facts: Facts, walker: Definitions) -> bool:

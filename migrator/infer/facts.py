@@ -328,6 +328,8 @@ class ClassInfo:
     asks_training: bool = False
     """Whether a method of its own reads ``self.training``."""
     declared: set[str] = field(default_factory=set)
+    unclear: set[str] = field(default_factory=set)
+    """Attributes that are None and are given what nobody knows: that they are None says nothing."""
     """Attributes of which methods have said only what they are, ``self.bank: Tensor``."""
     gradient: bool = False
     """A torch.autograd.Function: what its methods get first is taken for an instance of it."""

@@ -386,6 +386,8 @@ class Statements(Narrowing):
             known = k.in_role_of(known, kind)
         if isinstance(kind, k.Tensor) and not kind.role and info.is_state(name):
             kind = k.Tensor(kind.rank, kind.dtype, "buffer")
+        if isinstance(known, k.Unknown) and kind == k.NONE and name in info.unclear:
+            return
         if known is None or (isinstance(known, k.Unknown)):
             info.attributes[name] = kind
         elif known == k.Sequence(k.UNKNOWN, "list") and isinstance(kind, k.Sequence):

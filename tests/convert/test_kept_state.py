@@ -93,6 +93,9 @@ BODY = """class M{number}(nn.Module):
 
 
 """
+BASE, FORWARD = BODY.split("    def forward")
+BASE = BASE.format(number="").replace("class M(", "class Base(").rstrip() + "\n\n\n"
+DERIVED = "class M{number}(Base):\n    def forward" + FORWARD
 SLOTS = {
     "an attribute": (
         [
@@ -159,7 +162,7 @@ BEGINS = ["x = x - 1", "pass"]
 SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
 
 
-def _programs(slot: str) -> list[str]:
+def programs(slot: str) -> list[str]:
     stores, loads = SLOTS[slot]
     found = []
     for store, load, use, value in itertools.product(stores, loads, USES, VALUES):
@@ -168,17 +171,21 @@ def _programs(slot: str) -> list[str]:
     return found
 
 
-def _compare(programs: list[str], begin: str) -> int:
-    """How many of the programs are converted; each of them has torch's results."""
-    text, places = HEAD, []
-    for number, lines in enumerate(programs):
-        text += BODY.format(number=number, begin=begin, lines=lines)
+def _compare(lines: list[str], begin: str, derived: bool = False) -> int:
+    """How many of some forward passes are converted; each of them has torch's results.
+
+    Args:
+      derived: what keeps the tensors is done by a class that theirs derives from.
+    """
+    text, places = HEAD + (BASE if derived else ""), []
+    first = text.count("\n")
+    for number, one in enumerate(lines):
+        text += (DERIVED if derived else BODY).format(number=number, begin=begin, lines=one)
         places.append(text.count("\n"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = convert_source(text)
     told = [f.line for f in result.findings if f.blocks]
-    first = HEAD.count("\n")
     if any(line <= first for line in told):
         return 0
     theirs: dict[str, Any] = {}
@@ -188,12 +195,13 @@ def _compare(programs: list[str], begin: str) -> int:
     found = 0
     for number, last in enumerate(places):
         if not any(first < line <= last for line in told):
-            found += _agree(theirs[f"M{number}"], ours[f"M{number}"], programs[number])
+            found += agree(theirs[f"M{number}"], ours[f"M{number}"], lines[number])
         first = last
     return found
 
 
-def _agree(model: type, port: type, program: str) -> bool:
+def agree(model: type, port: type, program: str) -> bool:
+    """Check that both give the same in two calls; False where torch does not run it either."""
     try:
         module = model()
         want = [module(one).detach().numpy().copy() for one in (X.clone(), X * 2)]
@@ -207,29 +215,31 @@ def _agree(model: type, port: type, program: str) -> bool:
     return True
 
 
+@pytest.mark.parametrize("derived", [False, True])
 @pytest.mark.parametrize("slot", SLOTS)
-def test_kept_and_taken_out_today(slot: str) -> None:
+def test_kept_and_taken_out_today(slot: str, derived: bool) -> None:
     for begin in BEGINS:
-        _compare(random.Random(SEED).sample(_programs(slot), 12), begin)
+        _compare(random.Random(SEED).sample(programs(slot), 12), begin, derived)
 
 
 @pytest.mark.sweep
+@pytest.mark.parametrize("derived", [False, True])
 @pytest.mark.parametrize("begin", BEGINS)
 @pytest.mark.parametrize("slot", SLOTS)
-def test_all_that_is_kept_and_taken_out(slot: str, begin: str) -> None:
-    programs = _programs(slot)
-    for first in range(0, len(programs), 50):
-        _compare(programs[first : first + 50], begin)
+def test_all_that_is_kept_and_taken_out(slot: str, begin: str, derived: bool) -> None:
+    every = programs(slot)
+    for first in range(0, len(every), 50):
+        _compare(every[first : first + 50], begin, derived)
 
 
 @pytest.mark.parametrize("slot", ["an attribute", "a list", "a buffer"])
 def test_what_is_kept_is_converted(slot: str) -> None:
     stores, loads = SLOTS[slot]
-    programs = [
+    lines = [
         f"{s.replace('X', 'x * 1')}\n        y = {loads[0]}\n        return y + x"
         for s in stores[:3]
     ]
-    assert _compare(programs, "pass") == 3
+    assert _compare(lines, "pass") == 3
 
 
 CACHED = """class M(nn.Module):

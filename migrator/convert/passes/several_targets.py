@@ -246,7 +246,23 @@ def _is_written(rw: Rewriter, target: cst.BaseExpression) -> bool:
         return any(_is_written(rw, element.value) for element in target.elements)
     if isinstance(target, cst.Subscript):
         return isinstance(rw.ctx.kind(target.value), k.Tensor)
-    return isinstance(target, cst.Attribute) and targets.is_variable(rw.ctx, target)
+    if not isinstance(target, cst.Attribute):
+        return False
+    return targets.is_variable(rw.ctx, target) or _begins_elsewhere(rw, target)
+
+
+def _begins_elsewhere(rw: Rewriter, target: cst.Attribute) -> bool:
+    """Whether a class of another file begins an attribute as None, which the forward pass gives data here."""
+    ctx, owner, name = rw.ctx, rw.ctx.owner, target.attr.value
+    if (
+        owner is None
+        or not ctx.is_self(target.value)
+        or k.scalar_type(ctx.kind(target)) is not None
+    ):
+        return False
+    others = [one for one in owner.lineage() if one.settled is not None and name in one.attributes]
+    nothing = all(one.attributes[name] in (k.NONE, k.UNKNOWN) for one in others)
+    return bool(others) and nothing and not ctx.in_init
 
 
 def _named(rw: Rewriter, target: Any, later: list[cst.Assign]) -> Any:
