@@ -11,7 +11,7 @@ from migrator.convert.context import Context
 from migrator.convert.memory import Aliases
 from migrator.convert.own_state import kept_by_call
 from migrator.convert.states import State
-from migrator.infer import FunctionInfo
+from migrator.infer import ClassInfo, FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.items import spread
 
@@ -138,7 +138,14 @@ def may_be_tensors(ctx: Context, info: FunctionInfo) -> set[str]:
 
 
 def holds_tensor(ctx: Context, facts: Aliases, state: State, memory: str) -> bool:
-    """Whether memory of an attribute is a tensor's: a name that is one shares it, or the function has put one there."""
+    """Whether memory of an attribute is a tensor's: a name that is one shares it, or the function has put one there.
+
+    An attribute that begins as None is taken for one, too: numbers do not.
+    """
+    first, _, rest = memory.removeprefix("attr:").partition(".")
+    owner = ctx.owner if first == "self" and "." not in rest else None
+    if owner is not None and any(_is_none(one, rest) for one in owner.lineage()):
+        return True
     names = {name for name, theirs in state.items() if memory in theirs}
     tree, body, path = ctx.facts.tree, facts.info.node.body, memory.removeprefix("attr:")
     read = tree.within(body, cst.Name) if names else ()
@@ -155,3 +162,7 @@ def holds_tensor(ctx: Context, facts: Aliases, state: State, memory: str) -> boo
         if any(to == path and isinstance(ctx.kind(value), k.Tensor) for value, to in kept):
             return True
     return False
+
+
+def _is_none(info: ClassInfo, name: str) -> bool:
+    return name in info.unclear or info.attributes.get(name) == k.NONE

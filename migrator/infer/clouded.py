@@ -16,26 +16,30 @@ from migrator.syntax import assigned_to
 
 
 def clouded(every: Sequence[Facts]) -> bool:
-    """Take such attributes of some files for unknown; whether there were any, so that their readers are walked again."""
-    found = [(info, name) for facts in every for info, name in _given_anything(facts)]
-    for info, name in found:
+    """Take such attributes of some files for unknown; whether one was taken for None, so that its readers are walked."""
+    again = False
+    for info, name in [found for facts in every for found in _given_anything(facts)]:
         info.unclear.add(name)
-        info.attributes[name] = k.UNKNOWN
-        for reader in info.readers:
-            reader.dirty = True
-    return bool(found)
+        if info.attributes[name] == k.NONE:
+            again, info.attributes[name] = True, k.UNKNOWN
+            for reader in info.readers:
+                reader.dirty = True
+    return again
 
 
 def _given_anything(facts: Facts) -> Iterator[tuple[ClassInfo, str]]:
+    """The attributes of own classes that some line gives None, and another what is not known."""
     for info in facts.classes.values():
-        names = {name for name, kind in info.attributes.items() if kind == k.NONE}
+        kinds = info.attributes
+        names = {name for name, kind in kinds.items() if kind in (k.NONE, k.UNKNOWN)}
         if not names or not facts.tree.has(info.node):
             continue
-        given = set()
+        given: dict[bool, set[str]] = {True: set(), False: set()}
         for one in facts.tree.within(info.node.body, cst.Assign, cst.AnnAssign):
-            if one.value is None or not isinstance(facts.kind(one.value), k.Unknown):
+            kind = facts.kind(one.value) if one.value is not None else None
+            if kind != k.NONE and not isinstance(kind, k.Unknown):
                 continue
             for target in assigned_to(one):
-                if isinstance(target, cst.Attribute) and target.attr.value in names:
-                    given |= {target.attr.value} if is_self(target.value) else set()
-        yield from ((info, name) for name in sorted(given))
+                if isinstance(target, cst.Attribute) and is_self(target.value):
+                    given[kind == k.NONE].add(target.attr.value)
+        yield from ((info, name) for name in sorted(names & given[True] & given[False]))

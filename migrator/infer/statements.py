@@ -381,6 +381,8 @@ class Statements(Narrowing):
     @staticmethod
     def _joined(info: ClassInfo, name: str, kind: k.Kind) -> None:
         known = info.attributes.get(name)
+        if info.settled is not None and known in (k.NONE, k.UNKNOWN):
+            info.unclear.add(name)  # that file declares no data
         kind = widen(kind)
         if known is not None and name in info.declared:
             known = k.in_role_of(known, kind)

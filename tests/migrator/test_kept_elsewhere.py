@@ -64,3 +64,86 @@ def test_what_is_kept_is_converted(tmp_path: Path) -> None:
         _compare(tmp_path, [*lines, "self.kept, _ = x, 1\n        return self.kept + x"], "pass")
         == 3
     )
+
+
+GUARDED = [
+    "y = self.s\n            y += 1\n            return self.s + x",
+    "self.s += 1\n            return self.s + x",
+    "self.s.mul_(2)\n            return self.s + x",
+    "x = x * self.s.view(1, -1)",
+    "x = x + self.s.numel()",
+    "x = x + self.s.float().sum(-1, keepdim=True)",
+    "x = x + len(self.s)",
+    "x = x + self.s[0]",
+    "x = x * (2 if self.s.dim() == 1 else 3)",
+    "x = torch.cat([x, self.s[None]], 0)",
+    "x = x + self.s.size(0)",
+    "x = x @ torch.diag(self.s)",
+    "self.s = self.s + 1\n            x = x + self.s",
+    "x = x + torch.zeros_like(self.s)",
+    "x = x + self.s.to(x.dtype)",
+    "x = self.s(x)",
+]
+PART = """class Part{number}(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.s = None
+
+    def put(self, s):
+        self.s = s
+
+    def forward(self, x):
+        x = x * 1
+        if self.s is not None:
+            {lines}
+        return x
+
+
+"""
+WITHIN = """class M{number}(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part{number}()
+        self.part.s = VALUE
+
+    def forward(self, x):
+        return self.part(x)
+
+
+"""
+GIVEN = {
+    "by an heir": "class M{number}(Part{number}):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.s = torch.arange(4.0)\n\n\n",
+    "a layer by an heir": "class M{number}(Part{number}):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.s = nn.Tanh()\n\n\n",
+    "by a method": "class M{number}(Part{number}):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.put(torch.arange(4.0))\n\n\n",
+    "from outside": WITHIN.replace("VALUE", "torch.arange(4.0)"),
+    "a parameter from outside": WITHIN.replace("VALUE", "nn.Parameter(torch.arange(4.0))"),
+    "by the forward pass": WITHIN.replace("        self.part.s = VALUE\n", "").replace(
+        "return self.part", "self.part.s = x[0]\n        return self.part"
+    ),
+}
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_what_is_none_where_its_class_stands(tmp_path: Path, given: str) -> None:
+    lib, names = "import torch\nfrom torch import nn\n\n\n", []
+    places, first = [], lib.count("\n")
+    for number, lines in enumerate(GUARDED):
+        lib += PART.format(number=number, lines=lines)
+        names.append(f"Part{number}")
+        places.append(lib.count("\n"))
+    net = f"import torch\nfrom torch import nn\nfrom .lib import {', '.join(names)}\n\n\n"
+    net += "".join(GIVEN[given].format(number=number) for number in range(len(GUARDED)))
+    result = convert(tmp_path, {"lib.py": lib, "net.py": net}, "flaxed")
+    told = [f.line for f in result.findings if f.blocks and Path(f.path).name == "lib.py"]
+    theirs = UserCode(tmp_path / "src").load(tmp_path / "src/pkg/net.py")
+    ours = UserCode(tmp_path / "out").load(tmp_path / "out/flaxed/net.py")
+    found = 0
+    for number, last in enumerate(places):
+        if not any(first < line <= last for line in told):
+            model, port = getattr(theirs, f"M{number}"), getattr(ours, f"M{number}")
+            found += agree(model, port, GUARDED[number])
+        first = last
+    assert found

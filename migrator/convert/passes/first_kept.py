@@ -78,8 +78,10 @@ _EMPTY = frozenset({"[]", "{}", "list()", "dict()"})
 
 
 def keeps(ctx: Context, target: cst.Attribute) -> bool:
-    """Whether an attribute of a module is made by its forward pass."""
+    """Whether an attribute of a module is made by its forward pass, or is None as its class of another file has it."""
     frame = ctx.frame
+    if frame is not None and _is_none_elsewhere(ctx, target):
+        return True
     if frame is None or ctx.in_init or ctx.plan.builds_time(frame.info):
         return False
     if property_of(ctx, target) is not None:
@@ -89,6 +91,19 @@ def keeps(ctx: Context, target: cst.Attribute) -> bool:
         layer = isinstance(ctx.kind(target.value), k.Module)
         return layer and target.attr.value not in _OF_LAYERS
     return _is_new(ctx, owner, target.attr.value)
+
+
+def _is_none_elsewhere(ctx: Context, target: cst.Attribute) -> bool:
+    """``self.part.cache = x`` of a module of another file, in which nobody gives it anything."""
+    owner, name = ctx.class_of(ctx.kind(target.value)), target.attr.value
+    if owner is None or owner.settled is None or not owner.torch_base:
+        return False
+    if ctx.is_self(target.value) or property_of(ctx, target) is not None:
+        return False
+    family = [one for one in owner.lineage() if name in one.attributes]
+    return bool(family) and all(
+        name in one.unclear or one.attributes[name] in (k.NONE, k.UNKNOWN) for one in family
+    )
 
 
 def _is_new(ctx: Context, owner: ClassInfo, name: str) -> bool:
