@@ -79,6 +79,8 @@ def test_a_tensor_that_is_no_parameter_needs_no_freezing() -> None:
     code = module("pe = torch.zeros(dim)\npe.require_grad = False\npe.requires_grad = False")
     assert "grad" not in code
     assert function("x.requires_grad_()", "return x") == "return x"
+    written = "pe = torch.zeros(9, dim)\npe[:, 0::2] = 1\npe /= 2\nself.pe = pe\nself.pe.requires_grad = False"
+    assert "grad" not in module(written, "return x + self.pe[:3]")
     buffer = "self.register_buffer('pe', torch.zeros(9, dim))"
     assert "x + self.pe[:3]" in module(
         buffer, "return x + self.pe[:3].requires_grad_(False)"
@@ -93,6 +95,7 @@ def test_a_tensor_that_is_no_parameter_needs_no_freezing() -> None:
         "w = nn.Parameter(torch.ones(2))\nw.requires_grad = False\nself.w = w",
         "w, b = self.l.weight, self.l.bias\nw.requires_grad_(False)",
         "self.w = self.l.bias if dim else torch.ones(2)\nself.w.requires_grad = False",
+        "w = torch.ones(2)\nw = self.l.bias\nself.w = w\nself.w.requires_grad = False",
     ],
 )
 def test_what_may_be_a_parameter_under_another_name_is_a_finding(lines: str) -> None:

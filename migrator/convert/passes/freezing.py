@@ -188,7 +188,26 @@ def is_value(rw: Rewriter, node: cst.BaseExpression) -> bool:
             values += _assigned(info.node, node.attr.value, attribute=True)
     else:
         return False
-    return bool(values) and all(_computes(rw, v) for v in values)
+    return bool(values) and all(_computes(rw, v) or _names_new(rw, v) for v in values)
+
+
+def _names_new(rw: Rewriter, node: cst.CSTNode) -> bool:
+    """``self.pe = pe`` of a name that a function gives nothing but what it computes."""
+    tree = rw.ctx.facts.tree
+    if not isinstance(node, cst.Name) or not tree.has(node):
+        return False
+    around = [one for one in tree.around(node) if isinstance(one, cst.FunctionDef)]
+    if not around or node.value in syntax.parameters(around[-1]):
+        return False
+    bound = [
+        one
+        for one in tree.within(around[-1].body, cst.Assign, cst.AnnAssign, cst.For, cst.NamedExpr)
+        if any(_last(to) == node.value and isinstance(to, cst.Name) for to in _targets(one))
+    ]
+    return bool(bound) and all(
+        isinstance(one, (cst.Assign, cst.AnnAssign)) and _computes(rw, one.value or one)
+        for one in bound
+    )
 
 
 def _is_argument(rw: Rewriter, node: cst.CSTNode) -> bool:
