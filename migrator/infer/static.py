@@ -82,7 +82,7 @@ def choices(facts: Facts, call: cst.Call) -> list[str]:
     if asked:
         return asked if all(exists(namespace.name, one) for one in asked) else []
     written = _written_out(facts, call, written)
-    if canonical(namespace.name) == "torch.nn" and (named := _recurrent(written)):
+    if canonical(namespace.name) == "torch.nn" and (named := _recurrent(facts, call, written)):
         return named
     either = [written.body, written.orelse] if isinstance(written, cst.IfExp) else []
     told = [str(one.evaluated_value) for one in either if isinstance(one, cst.SimpleString)]
@@ -106,8 +106,15 @@ _OF_RNN = re.compile(
 """Names of what says which recurrent layer is meant, not which activation or norm beside it."""
 
 
-def _recurrent(written: cst.BaseExpression) -> list[str]:
-    """The layers that ``getattr(nn, rnn_type.upper())`` can mean: torch has three sorts of them."""
+_RECURRENT = ["GRU", "LSTM", "RNN"]
+_CELLS = [f"{one}Cell" for one in _RECURRENT]
+
+
+def _recurrent(facts: Facts, call: cst.Call, written: cst.BaseExpression) -> list[str]:
+    """The layers that ``getattr(nn, rnn_type.upper())`` can mean: torch has three sorts of them.
+
+    Also where a default says so, ``cell="LSTM"``, or what it is assigned to: ``self.rnn = getattr(nn, kind)(8, 8)``.
+    """
     if (
         isinstance(written, cst.Call)
         and not written.args
@@ -116,11 +123,29 @@ def _recurrent(written: cst.BaseExpression) -> list[str]:
         if written.func.attr.value != "upper":
             return []
         written = written.func.value
-    name = (dotted(written) or "").rpartition(".")[2].lower()
-    if not _OF_RNN.fullmatch(name):
+    name = (dotted(written) or "").rpartition(".")[2]
+    default, around = _default(facts, call, name), facts.tree.around(call)
+    if default in (*_RECURRENT, *_CELLS):
+        return _RECURRENT if default in _RECURRENT else _CELLS
+    if default or not name:
         return []
-    layers = ["GRU", "LSTM", "RNN"]
-    return [*layers, *(f"{one}Cell" for one in layers)] if "cell" in name else layers
+    made = around[-1] if isinstance(around[-1], cst.Call) and around[-1].func is call else None
+    line = around[-2] if made is not None else None
+    to = dotted(line.targets[0].target) if isinstance(line, cst.Assign) else None
+    if to is not None and re.fullmatch(r"(self\.)?(\w+_)?rnn\d*", to):
+        return _RECURRENT
+    if not _OF_RNN.fullmatch(name.lower()):
+        return []
+    return [*_RECURRENT, *_CELLS] if "cell" in name.lower() else _RECURRENT
+
+
+def _default(facts: Facts, call: cst.Call, name: str) -> str:
+    """The text that a parameter of this name of the function around a call is by default."""
+    for function in reversed(facts.tree.around(call)):
+        if isinstance(function, cst.FunctionDef):
+            default = getattr(parameters(function).get(name), "default", None)
+            return str(default.evaluated_value) if isinstance(default, cst.SimpleString) else ""
+    return ""
 
 
 def _written_out(facts: Facts, call: cst.Call, written: cst.BaseExpression) -> cst.BaseExpression:
@@ -132,12 +157,27 @@ def _written_out(facts: Facts, call: cst.Call, written: cst.BaseExpression) -> c
     scope = next((n for n in reversed(facts.tree.around(call)) if isinstance(n, within)), None)
     if scope is None or (isinstance(scope, cst.FunctionDef) and name in parameters(scope)):
         return written
+    above = _line_above(facts, call)
+    if isinstance(above, cst.Assign) and [dotted(one.target) for one in above.targets] == [name]:
+        return above.value if _parts(above.value) is not None else written
     targets = facts.tree.within(scope, cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For)
     given = [one for one in targets if name in (dotted(n) for n in _names(one.target))]
     line = facts.tree.parent(given[0]) if len(given) == 1 else None
     if not isinstance(line, cst.Assign) or dotted(given[0].target) != name:
         return written
     return line.value if _parts(line.value) is not None else written
+
+
+def _line_above(facts: Facts, node: cst.CSTNode) -> cst.CSTNode | None:
+    """The statement that runs right before the one in which a node stands."""
+    around = [*facts.tree.around(node), node]
+    for place, block in reversed([*enumerate(around)]):
+        if isinstance(block, (cst.IndentedBlock, cst.Module)):
+            number = next(i for i, one in enumerate(block.body) if one is around[place + 1])
+            before = block.body[number - 1] if number else None
+            simple = isinstance(before, cst.SimpleStatementLine)
+            return before.body[-1] if simple else None  # type: ignore[union-attr]
+    return None
 
 
 def _names(target: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -147,20 +187,36 @@ def _names(target: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def _pattern(facts: Facts, node: cst.BaseExpression, hole: str) -> str | None:
-    """The names that a text with one hole may be, as a regular expression; a hole that is a string is a word."""
+    """The names that a text with a hole or two may be, as a regular expression; a hole that is a string is a word."""
     parts = _parts(node)
     holes = [one for one in parts or () if not isinstance(one, str)]
     texts = [one for one in parts or () if isinstance(one, str)]
-    if parts is None or len(holes) != 1 or not "".join(texts).isidentifier():
+    if parts is None or len(holes) not in (1, 2) or not "".join(texts).isidentifier():
         return None
-    number = (
-        isinstance(holes[0], cst.Call)
-        and facts.callee(holes[0]) == "builtins.str"
-        and k.scalar_type(facts.kind(holes[0].args[0].value)) != "str"
+    return "".join(
+        re.escape(one) if isinstance(one, str) else _filled_in(facts, one) or hole for one in parts
     )
-    if k.scalar_type(facts.kind(holes[0])) == "str" and not number:
-        hole = r"\w+"
-    return "".join(re.escape(one) if isinstance(one, str) else hole for one in parts)
+
+
+_WRITTEN = {
+    "capitalize": "[A-Z][a-z]*",
+    "title": "[A-Z][a-z]*",
+    "upper": "[A-Z]+",
+    "lower": "[a-z]+",
+}
+
+
+def _filled_in(facts: Facts, hole: cst.BaseExpression) -> str:
+    """What a hole is filled with, as a regular expression: a word where it is a text, and none made of a number."""
+    if isinstance(hole, cst.Call) and isinstance(hole.func, cst.Attribute) and not hole.args:
+        if hole.func.attr.value in _WRITTEN:
+            return _WRITTEN[hole.func.attr.value]
+    number = (
+        isinstance(hole, cst.Call)
+        and facts.callee(hole) == "builtins.str"
+        and k.scalar_type(facts.kind(hole.args[0].value)) != "str"
+    )
+    return r"\w+" if k.scalar_type(facts.kind(hole)) == "str" and not number else ""
 
 
 def _parts(node: cst.BaseExpression) -> list[str | cst.BaseExpression] | None:

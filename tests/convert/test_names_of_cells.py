@@ -57,3 +57,33 @@ def test_a_number_in_the_middle() -> None:
 )
 def test_others_are_named(lines: str) -> None:
     assert rules_of(_source(lines))
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ('cell="GRU"', "self.layer = getattr(nn, cell)(4, 5)"),
+        ("cell", "self.rnn = getattr(nn, cell)(4, 5); self.layer = self.rnn"),
+    ],
+)
+def test_a_recurrent_layer_by_what_its_name_is_or_becomes(given: str, made: str) -> None:
+    source = (
+        _source(made)
+        .replace("kind", given)
+        .replace("return self.layer(x)", "return self.layer(x)[0]")
+    )
+    for cell in ("GRU", "LSTM", "RNN"):
+        check(source, cell)
+
+
+def test_a_default_that_is_no_recurrent_layer() -> None:
+    source = _source("self.rnn = getattr(nn, cell)(4, 5); self.layer = self.rnn")
+    assert rules_of(source.replace("kind", 'cell="Linear"'))
+
+
+def test_a_name_with_two_holes_and_one_that_is_used_again() -> None:
+    lines = "name = '{}Norm{}d'.format(kind.capitalize(), 1); layer = getattr(nn, name); first = layer(4); "
+    lines += "name = f'Dropout{len(kind) // 5}d'; drop = getattr(nn, name)(0.1); "
+    lines += "name = '{}Pool{}d'.format('Max'.capitalize(), 1); pool = getattr(nn, name)(2); "
+    lines += "self.layer = nn.Sequential(first, drop, pool)"
+    check(_source(lines), "batch")
