@@ -1,4 +1,4 @@
-"""Names of the code around a function within a function: what stands for them is written for everybody there."""
+"""Names of the code around a function: what stands for them is written for everybody there."""
 
 from __future__ import annotations
 
@@ -8,21 +8,30 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.assignments import bound
+from migrator.convert.containing import holds_tensor
 from migrator.convert.context import Context, Failure
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
 
-def of_outer(ctx: Context, info: FunctionInfo, node: cst.Name) -> frozenset[str]:
-    """The memory of what a name stands for that a function around gives its value; none of layers and functions."""
-    if info.outer is None or isinstance(ctx.kind(node), (k.Module, k.Class, k.Function)):
+def of_around(ctx: Context, info: FunctionInfo, node: cst.Name) -> frozenset[str]:
+    """The memory of what a name stands for that the function does not bind: one of a function around it, of the file.
+
+    Layers and functions have none.
+    """
+    kind = ctx.kind(node)
+    if isinstance(kind, (k.Module, k.Class, k.Function, k.Namespace)):
         return frozenset()
     outer: FunctionInfo | None = info.outer
     while outer is not None:
         if _binds(ctx, outer, node.value):
             return frozenset({f"attr:{node.value}"})
         outer = outer.outer
-    return frozenset()
+    if node.value not in ctx.facts.module_env or k.scalar_type(kind) is not None:
+        return frozenset()
+    if isinstance(kind, (k.Sequence, k.Tuple, k.Mapping)) and not holds_tensor(kind):
+        return frozenset()
+    return frozenset({f"attr:{node.value}"})
 
 
 def _binds(ctx: Context, outer: FunctionInfo, name: str) -> bool:

@@ -140,8 +140,10 @@ def may_be_tensors(ctx: Context, info: FunctionInfo) -> set[str]:
 def holds_tensor(ctx: Context, facts: Aliases, state: State, memory: str) -> bool:
     """Whether memory of an attribute is a tensor's: a name that is one shares it, or the function has put one there.
 
-    An attribute that begins as None is taken for one, too: numbers do not.
+    An attribute that begins as None is taken for one, too: numbers do not; and what is looked up in ``globals()``.
     """
+    if memory.startswith("attr:globals()"):
+        return True
     first, _, rest = memory.removeprefix("attr:").partition(".")
     owner = ctx.owner if first == "self" and "." not in rest else None
     if owner is not None and any(_is_none(one, rest) for one in owner.lineage()):

@@ -11,7 +11,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert import of_callable
 from migrator.convert.context import Context
-from migrator.convert.free_names import of_outer
+from migrator.convert.free_names import of_around
 from migrator.convert.own_state import kept_by_call, property_of, returned_state
 from migrator.convert.parts import (
     NOT_KNOWN,
@@ -382,7 +382,9 @@ class Aliases:
         if is_plain(kind) or holds_layers(kind):
             return frozenset()
         if isinstance(node, cst.Name):
-            return state[node.value] if node.value in state else of_outer(self.ctx, self.info, node)
+            return (
+                state[node.value] if node.value in state else of_around(self.ctx, self.info, node)
+            )
         if isinstance(node, cst.Attribute):
             if is_view(self.ctx.kind(node.value), node.attr.value):
                 return self.memory(node.value, state)
@@ -449,10 +451,9 @@ class Aliases:
         held = self.memory(owner, state)
         if of_callable.is_made_here(held):
             return held
-        if isinstance(self.ctx.kind(owner), k.Module):
-            given = frozenset(one for one in held if one.startswith("new:"))
-        else:
-            given = held - {f"{kind}:{syntax.code(owner)}" for kind in ("param", "attr")}
+        of_module = isinstance(self.ctx.kind(owner), k.Module)
+        mine = {f"{kind}:{syntax.code(owner)}" for kind in ("param", "attr")}
+        given = {one for one in held - mine if not of_module or one.startswith("new:")}
         return frozenset(f"attr:{path}" for path in self._paths(node, held)) | given
 
     def _paths(self, node: cst.CSTNode, held: frozenset[str]) -> list[str]:
@@ -510,9 +511,8 @@ class Aliases:
             kept = self._given_state(info, node)
             if held and isinstance(node.func, cst.Attribute) and not of_callable.writes(ctx, info):
                 kept = frozenset()  # of what is made here
-            kept |= _overlapping(ctx, info)
             held |= of_callable.held_by_handed(ctx, node, self._closures, memory)
-            return held | kept | self._passed(info, node, state)
+            return held | kept | self._passed(info, node, state) | _overlapping(ctx, info)
         arguments = self._arguments(node, state)
         if name.startswith("numpy."):  # torch.from_numpy shares it
             if short not in NUMPY_VIEWS:

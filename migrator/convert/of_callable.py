@@ -72,6 +72,8 @@ def held_by_called(
         return held if made else frozenset()
     if not isinstance(func, cst.Name):
         return frozenset()
+    if func.value == "globals":
+        return frozenset({"attr:globals()"})
     kept = {one for one in state.get(func.value, ()) if not one.startswith("attr:")}
     if isinstance(kind, k.Module):  # a layer, or one that is bound to what it will be called with
         kept = {one for one in kept if one.startswith("new:")}

@@ -43,6 +43,9 @@ class Attributes(Expressions):
             if is_child(self.facts, self.function, node.value):
                 return k.UNKNOWN  # what stands in a ModuleList is a module
         kind = self.attribute(value, node.attr.value)
+        if type(kind) is k.Unknown and self.owner is not None and _is_own_class(node.value):
+            told = self._class_attribute(k.Class(self.owner.name), node.attr.value)
+            kind = told if isinstance(told, k.Tensor) else kind
         if type(kind) is k.Function and isinstance(value, k.Module):
             self._hand_on(kind)
         if isinstance(kind, k.Unknown) and node.attr.value == "device":
@@ -325,3 +328,14 @@ _PARTS = {
     "torch.nn.TransformerDecoderLayer": _DECODER,
 }
 """The layers that torch's composite layers are made of."""
+
+
+def _is_own_class(node: cst.BaseExpression) -> bool:
+    """``type(self)``, ``self.__class__``."""
+    if isinstance(node, cst.Call):
+        asked = node.args[0].value if len(node.args) == 1 else None
+        called = isinstance(node.func, cst.Name) and node.func.value == "type"
+    else:
+        asked = node.value if isinstance(node, cst.Attribute) else None
+        called = isinstance(node, cst.Attribute) and node.attr.value == "__class__"
+    return called and isinstance(asked, cst.Name) and asked.value == "self"
