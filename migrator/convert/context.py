@@ -156,8 +156,9 @@ class Context:
         self.takes_layers: bool | None = None
         """Whether it takes layers out of a container."""
         self.kept_functions: frozenset[tuple[str, str]] | None = None
-        self.kept_either: dict[tuple[str, str], bool] | None = None
         """Those that keep a function which is handed the module."""
+        self.kept_either: dict[tuple[str, str], bool] | None = None
+        """Those that keep such a function or else another, and whether a layer may stand there."""
         self.given_anywhere: dict[str, list[cst.CSTNode]] | None = None
         """Names → what they are given anywhere in the file, once it is asked for."""
         self.stateless: dict[FunctionInfo, bool] = {}
