@@ -31,13 +31,8 @@ def kept_either(ctx: Context) -> dict[tuple[str, str], bool]:
     if ctx.kept_either is None:
         ctx.kept_either = {}
         given: dict[tuple[str, str], list[cst.Assign]] = {}
-        for info in ctx.facts.classes.values():
-            if info.torch_base is None or not ctx.facts.tree.has(info.node):
-                continue  # of another file
-            for node in ctx.facts.tree.within(info.node, cst.Assign):
-                target = node.targets[0].target
-                if isinstance(target, cst.Attribute):
-                    given.setdefault((info.name, target.attr.value), []).append(node)
+        for info, name, node in assigned_attributes(ctx):
+            given.setdefault((info.name, name), []).append(node)
         for (cls, name), nodes in given.items():
             leaves = [leaf for node in nodes for leaf in leaves_of(node.value)]
             ways = {_way(ctx, leaf) for leaf in leaves}
@@ -46,6 +41,17 @@ def kept_either(ctx: Context) -> dict[tuple[str, str], bool]:
                 if _is_only_called(ctx, ctx.facts.classes[cls], name):
                     ctx.kept_either[cls, name] = not ways.isdisjoint(("layer", "none"))
     return ctx.kept_either
+
+
+def assigned_attributes(ctx: Context) -> Iterator[tuple[ClassInfo, str, cst.Assign]]:
+    """The lines in modules of the file that give an attribute a value, each with its class and the attribute."""
+    for info in ctx.facts.classes.values():
+        if info.torch_base is None or not ctx.facts.tree.has(info.node):
+            continue  # of another file
+        for node in ctx.facts.tree.within(info.node, cst.Assign):
+            target = node.targets[0].target
+            if isinstance(target, cst.Attribute):
+                yield info, target.attr.value, node
 
 
 def leaves_of(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

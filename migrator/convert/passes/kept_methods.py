@@ -15,7 +15,7 @@ import libcst as cst
 from migrator import syntax, texts
 from migrator.convert.closures import names_of_parts, reads_module, trains, written_here
 from migrator.convert.context import Context, Failure
-from migrator.convert.kept_either import is_method, kept_either
+from migrator.convert.kept_either import assigned_attributes, is_method, kept_either
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.stateless import is_stateless
 from migrator.infer import ClassInfo, FunctionInfo
@@ -482,13 +482,9 @@ def kept_by_name(ctx: Context) -> frozenset[tuple[str, str]]:
     """The classes and attributes that keep nothing but methods of the module, and are only called."""
     if ctx.kept_methods is None:
         given: dict[tuple[str, str], list[cst.Assign]] = {}
-        for info in ctx.facts.classes.values():
-            if info.torch_base is None or not ctx.facts.tree.has(info.node):
-                continue  # of another file
-            for node in ctx.facts.tree.within(info.node, cst.Assign):
-                target = node.targets[0].target
-                if isinstance(target, cst.Attribute) and _is_kept(ctx, node.value):
-                    given.setdefault((info.name, target.attr.value), []).append(node)
+        for info, name, node in assigned_attributes(ctx):
+            if _is_kept(ctx, node.value):
+                given.setdefault((info.name, name), []).append(node)
         ctx.kept_methods = frozenset(
             (cls, name)
             for (cls, name), nodes in given.items()
@@ -502,17 +498,12 @@ def _functions(ctx: Context) -> frozenset[tuple[str, str]]:
     """The classes and attributes that keep one lambda which reads the module, and are only called."""
     if ctx.kept_functions is None:
         found = set()
-        for info in ctx.facts.classes.values():
-            if info.torch_base is None or not ctx.facts.tree.has(info.node):
-                continue  # of another file
-            for node in ctx.facts.tree.within(info.node, cst.Assign):
-                target, value = node.targets[0].target, node.value
-                if not isinstance(target, cst.Attribute) or not isinstance(value, cst.Lambda):
-                    continue
-                if not reads_module(ctx, value) or names_of_parts(ctx, value) is None:
-                    continue
-                if _only_called(ctx, info, target.attr.value, node):
-                    found.add((info.name, target.attr.value))
+        for info, name, node in assigned_attributes(ctx):
+            value = node.value
+            if not isinstance(value, cst.Lambda) or not reads_module(ctx, value):
+                continue
+            if names_of_parts(ctx, value) is not None and _only_called(ctx, info, name, node):
+                found.add((info.name, name))
         ctx.kept_functions = frozenset(found)
     return ctx.kept_functions
 
