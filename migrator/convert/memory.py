@@ -382,9 +382,8 @@ class Aliases:
         if is_plain(kind) or holds_layers(kind):
             return frozenset()
         if isinstance(node, cst.Name):
-            return (
-                state[node.value] if node.value in state else of_around(self.ctx, self.info, node)
-            )
+            known = state.get(node.value)
+            return of_around(self.ctx, self.info, node) if known is None else known
         if isinstance(node, cst.Attribute):
             if is_view(self.ctx.kind(node.value), node.attr.value):
                 return self.memory(node.value, state)
@@ -457,10 +456,12 @@ class Aliases:
         return frozenset(f"attr:{path}" for path in self._paths(node, held)) | given
 
     def _paths(self, node: cst.CSTNode, held: frozenset[str]) -> list[str]:
-        """``o.x``, and ``self.o.x`` where o stands for ``self.o``."""
-        named = isinstance(node, cst.Attribute)
-        of = sorted(m.removeprefix("attr:") for m in held if named and m.startswith("attr:"))
-        return [syntax.code(node), *(f"{one}.{node.attr.value}" for one in of)]  # type: ignore[attr-defined]
+        """``o.x``, and ``self.o.x`` where o stands for ``self.o``; not that of a chain: ``node = node.next``."""
+        if not isinstance(node, cst.Attribute):
+            return [syntax.code(node)]
+        of = (m.removeprefix("attr:").split(".") for m in held if m.startswith("attr:"))
+        short = sorted(".".join(one) for one in of if len(one) < 3 and node.attr.value not in one)
+        return [syntax.code(node), *(f"{one}.{node.attr.value}" for one in short)]
 
     def _new(self, what: str = "new") -> frozenset[str]:
         self._fresh += 1
@@ -499,10 +500,8 @@ class Aliases:
             return (self._new() if new else self._arguments(node, state)) | overlap
         kind, info = ctx.kind(node.func), self._called(node)
         if isinstance(kind, k.Class) and name in ctx.facts.classes:  # it holds what it is made of
-            passed = (
-                self._arguments(node, state) if info is None else self._passed(info, node, state)
-            )
-            return passed | self._new(OBJECT)
+            passed = self._passed(info, node, state) if info is not None else None
+            return (self._arguments(node, state) if passed is None else passed) | self._new(OBJECT)
         memory = partial(self.memory, state=state)
         held = of_callable.held_by_called(
             ctx, self.info, node.func, info, self._closures, state, memory

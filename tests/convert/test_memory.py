@@ -536,3 +536,14 @@ def test_what_is_looked_at_is_shared(lines: str) -> None:
     source = SIZES.replace("LINES", body).replace("SIZE", "3")
     if "MUT001" not in rules_of(source):
         check(source)
+
+
+def test_a_chain_of_objects_is_followed_in_no_time() -> None:
+    """The names of what it goes through do not multiply."""
+    lines = "".join(
+        f"        node.a{i}, node.b{i} = node.next, node.last\n        node = node.a{i} or node.b{i}\n"
+        for i in range(12)
+    )
+    source = "class M(nn.Module):\n    def __init__(self, first):\n        super().__init__()\n        self.first = first\n\n"
+    source += f"    def forward(self, x):\n        node = self.first\n{lines}        x = x * 1\n        x += 1\n        return x\n"
+    assert convert(source).code
