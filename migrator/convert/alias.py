@@ -6,6 +6,7 @@ nothing that shares the written memory is read afterwards under another name.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -230,7 +231,7 @@ def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
         beside = _read_beside(facts, statement, part) if state else set[str]()
         later = facts.read_after(statement) | beside
         for other, theirs in state.items():
-            if other in later and f"attr:{attribute}" in theirs:
+            if other in later and any(_names_same(one, attribute) for one in theirs):
                 raise Failure(
                     node,
                     "MUT001",
@@ -244,6 +245,21 @@ def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
             found = statement_of(aliases(ctx, caller), call)
             if found is not None:
                 queue.append((caller, found, call))
+
+
+_INDEX = re.compile(r"\[[^\]]*\]")
+
+
+def _names_same(memory: str, attribute: str) -> bool:
+    """Whether memory may be that of an attribute: ``sub.b`` and ``self.sub.b`` are, where ``sub`` may be any module."""
+    one, other = memory.removeprefix("attr:"), attribute
+    if one in (memory, other):
+        return one != memory
+    if _INDEX.sub("[]", one) == _INDEX.sub("[]", other):  # self.layers[i].b, self.layers[0].b
+        pairs = zip(_INDEX.findall(one), _INDEX.findall(other), strict=True)
+        return not any(a != b and a[1:-1].isdigit() and b[1:-1].isdigit() for a, b in pairs)
+    local = not (one.startswith("self.") and other.startswith("self."))
+    return local and "." in one and one.rpartition(".")[2] == other.rpartition(".")[2]
 
 
 def _of_self(call: cst.CSTNode, caller: FunctionInfo) -> bool:

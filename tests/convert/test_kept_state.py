@@ -66,6 +66,7 @@ BODY = """class M{number}(nn.Module):
         self.d = {{"a": torch.zeros(3, 4)}}
         self.o = Obj(None)
         self.sub = Sub()
+        self.subs = nn.ModuleList([Sub(), Sub()])
         self.register_buffer("b", torch.zeros(3, 4))
 
     def put(self, x):
@@ -146,6 +147,35 @@ SLOTS = {
     "a module's buffer": (
         ["self.sub.b = X", "self.sub.b.copy_(X)", "self.sub.b += X", "self.sub.setb(X)"],
         ["self.sub.b"],
+    ),
+    "a module by a name": (
+        [
+            "sub = self.sub\n        sub.kept = X",
+            "sub = self.sub\n        sub.put(X)",
+            "sub = self.sub\n        sub(X)",
+        ],
+        ["self.sub.kept", "self.sub.get()"],
+    ),
+    "a buffer of a module by a name": (
+        [
+            "sub = self.sub\n        sub.b = X",
+            "sub = self.sub\n        sub.b += X",
+            "sub = self.sub\n        sub.b.copy_(X)",
+            "sub = self.sub\n        sub.setb(X)",
+            "for sub in self.children():\n            if hasattr(sub, 'b'):\n                sub.b += X",
+        ],
+        ["self.sub.b"],
+    ),
+    "a buffer of one of several modules": (
+        [
+            "for sub in self.subs:\n            sub.b += X",
+            "for sub in self.subs:\n            sub.b = X",
+            "for sub in self.subs:\n            sub.setb(X)",
+            "sub, _ = self.subs\n        sub.b.copy_(X)",
+            "self.subs[0].b += X",
+            "i = 0\n        self.subs[i].b += X",
+        ],
+        ["self.subs[0].b", "[m.b for m in self.subs][0]", "next(iter(self.subs)).b"],
     ),
 }
 VALUES = ["x", "x[:]", "x * 1"]

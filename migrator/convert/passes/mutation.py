@@ -553,6 +553,7 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     if isinstance(target, cst.Name) and isinstance(ctx.kind(target), (k.Unknown, k.Optional)):
         check_unknown(ctx, node, target)
     if targets.registered_by_name(ctx, target):
+        check_mutation(ctx, node, target)
         made = targets.dereferenced(rw.rebuild(target))
         return syntax.changed(node, target=made, value=rw.visit(node.value))
     if isinstance(ctx.kind(target), k.Tensor):
