@@ -520,9 +520,11 @@ class M(nn.Module):
 """
 
 
+@pytest.mark.parametrize("name", ["Tensor", "FloatTensor"])
 @pytest.mark.parametrize("size", ["n, m", "n", "n, 2, *k", "*k", "m, *k"])
-def test_what_is_made_of_sizes_shares_nothing(size: str) -> None:
-    model, port, _ = both(SIZED.replace("SIZE", size), 4, (4, 3))
+def test_what_is_made_of_sizes_shares_nothing(size: str, name: str) -> None:
+    source = SIZED.replace("SIZE", size).replace("torch.Tensor", f"torch.{name}")
+    model, port, _ = both(source, 4, (4, 3))
     np.testing.assert_allclose(port(X.numpy()), model(X).detach().numpy(), rtol=1e-6)
 
 

@@ -146,11 +146,22 @@ def _find(ctx: Context, info: FunctionInfo) -> Iterator[_Made]:
                 yield _Made(statement, memory, name, buffer, of, again, weight, loaded, node, sized)
 
 
+_DTYPES = {
+    "torch.Tensor": "float32",
+    "torch.FloatTensor": "float32",
+    "torch.DoubleTensor": "float64",
+    "torch.LongTensor": "int32",
+    "torch.IntTensor": "int32",
+}
+"""The dtypes that torch's old classes of tensors stand for."""
+
+
 @converts(cst.Call, called=LEGACY)
 def made_of_sizes(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     """``torch.Tensor(n)`` of two parameters → ``size_or_values(n, jnp.float32)``, which raises for a tensor."""
     ctx = rw.ctx
-    if ctx.frame is None or not ctx.in_init or ctx.facts.callee(node) != "torch.Tensor":
+    dtype = _DTYPES.get(ctx.facts.callee(node) or "")
+    if ctx.frame is None or not ctx.in_init or dtype is None:
         return None
     sized = "" if any(one.star for one in node.args) else _sized(ctx, node)
     every = _made(ctx, ctx.frame.info) if sized else []
@@ -161,13 +172,13 @@ def made_of_sizes(rw: Rewriter, node: cst.Call) -> cst.Call | None:
         return None
     helper = ctx.helpers.need(module_file("rules.compat.data"), "size_or_values")
     ctx.helpers.use("jnp")
-    args = [cst.Arg(rw.visit(node.args[0].value)), cst.Arg(syntax.parse("jnp.float32"))]
+    args = [cst.Arg(rw.visit(node.args[0].value)), cst.Arg(syntax.parse(f"jnp.{dtype}"))]
     return syntax.with_args(cst.Call(cst.Name(helper)), args)
 
 
 def _sized(ctx: Context, value: cst.BaseExpression) -> str:
     """``n`` of ``torch.Tensor(n)`` where nothing tells what n is; what is written out with a star, for a size."""
-    if not isinstance(value, cst.Call) or ctx.facts.callee(value) != "torch.Tensor":
+    if not isinstance(value, cst.Call) or ctx.facts.callee(value) not in _DTYPES:
         return ""
     if any(one.star == "*" for one in value.args):
         return ", ".join(syntax.code(one) for one in value.args)
