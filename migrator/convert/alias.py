@@ -6,7 +6,6 @@ nothing that shares the written memory is read afterwards under another name.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,10 +18,11 @@ from migrator.convert.first_round import begins_anew
 from migrator.convert.free_names import check_default, check_own
 from migrator.convert.handed_on import is_handed_on, may_run
 from migrator.convert.later_reads import holds_tensor, may_be_tensors, sees_no_values
+from migrator.convert.made_of_globals import check_made_of_global
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.named_weights import check_named_weight
 from migrator.convert.never_asked import is_never_asked
-from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, shared, whole
+from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, names_same, shared, whole
 from migrator.convert.starred import may_hold_tensors, spread_arguments
 from migrator.convert.written_back import is_written_back
 from migrator.infer import FunctionInfo
@@ -90,6 +90,8 @@ def check_mutation(
             "make the elements with a copy each",
         )
     buffer = state_of(ctx, name)
+    if buffer is not None:
+        check_made_of_global(ctx, node, buffer.removeprefix("attr:"))
     for one in sorted(memory):  # a set of strings has another order in every process
         if one.startswith("attr:") and not variable and one != buffer:  # else read where it is used
             if is_written_back(ctx, statement, name, one.removeprefix("attr:")):
@@ -220,6 +222,7 @@ def _holds(node: cst.CSTNode, part: cst.CSTNode) -> bool:
 
 def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
     """``h = self.buf`` and then ``self.buf += 1``: h is written too, here and in who called this method."""
+    check_made_of_global(ctx, node, attribute)
     seen: set[FunctionInfo] = set()
     queue: list[tuple[FunctionInfo, cst.CSTNode, cst.CSTNode]] = [
         (innermost(ctx), ctx.statements[-1].node, node)
@@ -231,7 +234,7 @@ def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
         beside = _read_beside(facts, statement, part) if state else set[str]()
         later = facts.read_after(statement) | beside
         for other, theirs in state.items():
-            if other in later and any(_names_same(one, attribute) for one in theirs):
+            if other in later and any(names_same(one, attribute) for one in theirs):
                 raise Failure(
                     node,
                     "MUT001",
@@ -245,21 +248,6 @@ def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
             found = statement_of(aliases(ctx, caller), call)
             if found is not None:
                 queue.append((caller, found, call))
-
-
-_INDEX = re.compile(r"\[[^\]]*\]")
-
-
-def _names_same(memory: str, attribute: str) -> bool:
-    """Whether memory may be that of an attribute: ``sub.b`` and ``self.sub.b`` are, where ``sub`` may be any module."""
-    one, other = memory.removeprefix("attr:"), attribute
-    if one in (memory, other):
-        return one != memory
-    if _INDEX.sub("[]", one) == _INDEX.sub("[]", other):  # self.layers[i].b, self.layers[0].b
-        pairs = zip(_INDEX.findall(one), _INDEX.findall(other), strict=True)
-        return not any(a != b and a[1:-1].isdigit() and b[1:-1].isdigit() for a, b in pairs)
-    local = not (one.startswith("self.") and other.startswith("self."))
-    return local and "." in one and one.rpartition(".")[2] == other.rpartition(".")[2]
 
 
 def _of_self(call: cst.CSTNode, caller: FunctionInfo) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.made_of_globals import made_of_globals
 from migrator.convert.memory import Aliases
 from migrator.convert.own_state import kept_by_call
 from migrator.convert.states import State
@@ -140,9 +141,10 @@ def may_be_tensors(ctx: Context, info: FunctionInfo) -> set[str]:
 def holds_tensor(ctx: Context, facts: Aliases, state: State, memory: str) -> bool:
     """Whether memory of an attribute is a tensor's: a name that is one shares it, or the function has put one there.
 
-    An attribute that begins as None is taken for one, too: numbers do not; and what is looked up in ``globals()``.
+    An attribute that begins as None is taken for one, too: numbers do not; and what is looked up in ``globals()``,
+    or made of a tensor of the file.
     """
-    if memory.startswith("attr:globals()"):
+    if memory.startswith("attr:globals()") or memory.rpartition(".")[2] in made_of_globals(ctx):
         return True
     first, _, rest = memory.removeprefix("attr:").partition(".")
     owner = ctx.owner if first == "self" and "." not in rest else None

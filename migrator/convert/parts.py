@@ -6,6 +6,7 @@ said of parts that two statements took: one may have seen the memory turned roun
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import libcst as cst
@@ -240,3 +241,17 @@ def _goes_on(
 def is_tensor(ctx: Context, node: cst.BaseExpression) -> bool:
     """Whether a value is known to be a tensor."""
     return isinstance(ctx.kind(node), k.Tensor)
+
+
+_INDEX = re.compile(r"\[[^\]]*\]")
+
+
+def names_same(memory: str, attribute: str) -> bool:
+    """Whether memory may be that of an attribute: ``sub.b`` and ``self.sub.b`` are, where ``sub`` may be any module."""
+    one, other = memory.removeprefix("attr:"), attribute
+    if one == memory or _INDEX.sub("[]", one) == _INDEX.sub("[]", other):
+        pairs = zip(_INDEX.findall(one), _INDEX.findall(other), strict=False)
+        apart = any(a != b and a[1:-1].isdigit() and b[1:-1].isdigit() for a, b in pairs)
+        return one != memory and not apart  # self.layers[i].b, self.layers[0].b
+    local = not (one.startswith("self.") and other.startswith("self."))
+    return local and "." in one and one.rpartition(".")[2] == other.rpartition(".")[2]

@@ -136,3 +136,97 @@ def test_a_list_of_numbers_is_no_tensor() -> None:
         "    options = OPTIONS\n    options['b'] = 2\n    return x * sum(sizes) * len(options)\n"
     )
     assert rules_of(source) == []
+
+
+MADE = {
+    "self.t = G": "self.t",
+    "self.register_buffer('t', G)": "self.t",
+    "self.t = nn.Parameter(G)": "self.t",
+    "self.t = nn.Parameter(G, requires_grad=False)": "self.t",
+    "self.o = Keep(G)": "self.o.x",
+    "self.ts = [G]": "self.ts[0]",
+    "self.p = Part(G)": "self.p.t",
+    "self.t = G.view(3, 4)": "self.t",
+    "self.t = G * 1": "self.t",
+    "self.t = t": "self.t",
+}
+KEPT = """class Part(nn.Module):
+    def __init__(self, t):
+        super().__init__()
+        self.t = t
+
+    def forward(self, x):
+        return x + self.t
+
+
+"""
+WRITES = [
+    "S += 1\n        return x + G",
+    "G.add_(1)\n        return x + S",
+    "y = S\n        y += 1\n        return x + G",
+    "S.mul_(2)\n        return x + G",
+    "y = G\n        y += 1\n        return x + S",
+    "with torch.no_grad():\n            S.copy_(x)\n        return x + G",
+    "S.data.mul_(2)\n        return x + G",
+    "return x + S",
+    "y = G\n        S.data.add_(1)\n        return x + y",
+]
+STATE = [*itertools.product(MADE, WRITES, ["TABLE", "TABLES[0]", "get()"])]
+
+
+def _kept(path: Path, drawn: list[tuple[str, str, str]], elsewhere: bool) -> int:
+    """As ``_compare``, of modules whose state is made of what the file has."""
+    lib = LIB + KEPT + OTHERS
+    names = "BOX, NAMED, TABLE, TABLES, Base, Box, Keep, Part, get, get_named"
+    text = (
+        f"import torch\nfrom torch import nn\nfrom .lib import {names}\n\n\n" if elsewhere else lib
+    )
+    first, places = text.count("\n"), []
+    for number, (made, lines, name) in enumerate(drawn):
+        given = f", t={name}" if made == "self.t = t" else ""
+        lines = lines.replace("S", MADE[made]).replace("G", name)
+        text += f"class M{number}(nn.Module):\n    def __init__(self{given}):\n        super().__init__()\n"
+        text += (
+            f"        {made.replace('G', name)}\n\n    def forward(self, x):\n        {lines}\n\n\n"
+        )
+        places.append(text.count("\n"))
+    result = convert(path, {"net.py": text, **({"lib.py": lib} if elsewhere else {})}, "flaxed")
+    told = [f.line for f in result.findings if f.blocks and Path(f.path).name == "net.py"]
+    found = 0
+    for number, last in enumerate(places):
+        if not any(first < line <= last for line in told):
+            theirs = UserCode(path / "src").load(path / "src/pkg/net.py")
+            ours = UserCode(path / "out").load(path / "out/flaxed/net.py")
+            model, port = getattr(theirs, f"M{number}"), getattr(ours, f"M{number}")
+            found += agree(model, port, str(drawn[number]))
+        first = last
+    return found
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_state_of_today(tmp_path: Path, elsewhere: bool) -> None:
+    _kept(tmp_path, random.Random(SEED).sample(STATE, 40), elsewhere)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("made", MADE)
+def test_all_state(tmp_path: Path, made: str, elsewhere: bool) -> None:
+    assert _kept(tmp_path, [one for one in STATE if one[0] == made], elsewhere) >= 2
+
+
+def test_state_that_nobody_writes_to_is_converted(tmp_path: Path) -> None:
+    drawn = [one for one in STATE if one[1] == "return x + S"]
+    assert _kept(tmp_path, drawn, False) == len(drawn)
+
+
+def test_state_that_another_file_writes_to(tmp_path: Path) -> None:
+    lib = "import torch\nfrom torch import nn\n\n\nclass Count(nn.Module):\n    def __init__(self, t):\n        super().__init__()\n"
+    lib += "        self.register_buffer('t', t)\n\n    def forward(self, x):\n        self.t += 1\n        return x + self.t\n"
+    net = "import torch\nfrom torch import nn\nfrom .lib import Count\n\nTABLE = torch.zeros(4)\n\n\nclass M(nn.Module):\n"
+    net += "    def __init__(self):\n        super().__init__()\n        self.count = Count(MADE)\n\n    def forward(self, x):\n"
+    net += "        return self.count(x) + TABLE\n"
+    for made, rules in (("TABLE", ["MUT001"]), ("TABLE.clone()", [])):
+        path = tmp_path / made
+        result = convert(path, {"lib.py": lib, "net.py": net.replace("MADE", made)})
+        assert [f.rule for f in result.findings if f.blocks] == rules

@@ -18,6 +18,7 @@ from migrator.convert.alias import (
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.handed_on import may_run
+from migrator.convert.made_of_globals import check_made_of_global
 from migrator.convert.named_weights import check_named_weight
 from migrator.convert.own_gradient import adds, check_own_gradient, with_constant
 from migrator.convert.passes import targets, unknown_items, unknown_weights
@@ -546,6 +547,8 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
 
         return update_items(rw, target, node)
     targets.check_named(ctx, target)
+    if isinstance(target, cst.Attribute) and k.scalar_type(ctx.kind(target)) is None:
+        check_made_of_global(ctx, node, syntax.code(target))
     if isinstance(target, cst.Subscript) and unknown_items.may_be_either(rw, target, node.value):
         return unknown_items.added_to(rw, node, target)
     if isinstance(target, cst.Subscript) and _may_hold_tensor(rw, target):

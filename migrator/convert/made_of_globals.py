@@ -1,0 +1,127 @@
+"""State that is made of a tensor of the file: ``self.t = TABLE``, ``nn.Parameter(TABLE)``, ``Part(TABLE)``.
+
+It is that tensor, or shares its memory: who writes to the one writes to the other, which no Variable does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrator import syntax
+from migrator.convert.containing import holds_tensor
+from migrator.convert.context import Context, Failure
+from migrator.convert.kept import MAKING, constructor, handed_on, registered, registers
+from migrator.convert.memory import Aliases, aliases
+from migrator.convert.states import State
+from migrator.infer import FunctionInfo
+from migrator.infer import kinds as k
+
+
+def check_made_of_global(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
+    """Raise a Failure for a write in place to an attribute that may be made of a tensor of the file."""
+    name = re.sub(r"\[[^\]]*\]", "", attribute).rpartition(".")[2]
+    made = made_of_globals(ctx).get(name)
+    if made is not None:
+        raise Failure(
+            node,
+            "MUT001",
+            f"writing `{attribute}` in place also changes `{made}`, of which it may be made",
+            f"make it of a copy (`{made}.clone()`)",
+        )
+
+
+def made_of_globals(ctx: Context) -> dict[str, str]:
+    """The names of attributes that may share memory with a tensor of the file, each with what that is called."""
+    if ctx.made_of_globals is None:
+        ctx.made_of_globals = {}
+        names = _names(ctx)
+        for info in ctx.facts.functions.values() if names else ():
+            if info.settled is None and any(
+                one.value in names for one in ctx.facts.tree.within(info.node, cst.Name)
+            ):
+                ctx.made_of_globals |= _kept(ctx, info, names)
+    return ctx.made_of_globals
+
+
+def _global_of(info: FunctionInfo, memory: frozenset[str], names: frozenset[str]) -> str | None:
+    """``TABLE`` and ``TABLES[0]`` of memory, by the names of what the file has; also by a default, ``t=TABLE``."""
+    defaults = {
+        f"param:{name}": f"attr:{syntax.code(param.default)}"
+        for name, param in syntax.parameters(info.node).items()
+        if param.default is not None
+    }
+    for one in sorted(defaults.get(one, one) for one in memory):
+        root = re.match(r"attr:(\w+)", one)
+        if root is not None and root[1] in names:
+            return one.removeprefix("attr:")
+    return None
+
+
+def _names(ctx: Context) -> frozenset[str]:
+    """The names of the file that stand for tensors, for what holds some, and for functions that may give them."""
+    return frozenset(
+        name
+        for name, kind in ctx.facts.module_env.items()
+        if isinstance(kind, (k.Function, k.Other)) or holds_tensor(kind)
+    )
+
+
+def _kept(ctx: Context, info: FunctionInfo, names: frozenset[str]) -> dict[str, str]:
+    facts, found = aliases(ctx, info), dict[str, str]()
+    for statement, _, _ in facts.order:
+        if not isinstance(statement, cst.SimpleStatementLine):
+            continue
+        for attribute, value in _values(ctx, statement):
+            memory = _memory(ctx, facts, value, facts.before[statement])
+            made = _global_of(info, memory, names)
+            if made is not None:
+                found[attribute] = made
+    return found
+
+
+def _memory(
+    ctx: Context, facts: Aliases, value: cst.BaseExpression, state: State
+) -> frozenset[str]:
+    if isinstance(value, cst.Call) and ctx.facts.callee(value) in MAKING:
+        data = registered(value, 0, "data")
+        return facts.memory(data, state) if data is not None else frozenset()
+    return facts.memory(value, state)
+
+
+def _values(
+    ctx: Context, statement: cst.SimpleStatementLine
+) -> Iterator[tuple[str, cst.BaseExpression]]:
+    """What a line gives attributes, of its own object and of those that it makes."""
+    for one in statement.body:
+        if isinstance(one, (cst.Assign, cst.AnnAssign)) and one.value is not None:
+            whole = one.targets if isinstance(one, cst.Assign) else [one]
+            for target in (to.target for to in whole):
+                if isinstance(target, cst.Attribute):
+                    yield target.attr.value, one.value
+    for call in ctx.facts.tree.within(statement, cst.Call):
+        name = registered(call, 0, "name") if registers(call) else None
+        value = registered(call, 1, "tensor", "param") if name is not None else None
+        if isinstance(name, cst.SimpleString) and value is not None:
+            yield str(name.evaluated_value), value
+        kind = ctx.kind(call.func)
+        own = ctx.facts.classes.get(kind.name) if isinstance(kind, k.Class) else None
+        init = own.method("__init__") if own is not None else constructor(ctx, call)
+        for item, attribute, _ in handed_on(ctx, call, init) if init is not None else ():
+            if attribute:
+                yield attribute, item.value
+
+
+def check_written_elsewhere(ctx: Context, line: cst.SimpleStatementLine) -> None:
+    """Raise a Failure for a line that makes state of a tensor of the file, and to which another file writes in place."""
+    made = made_of_globals(ctx)
+    if not made:
+        return
+    written = frozenset[str]().union(
+        *(one.settled.updates for one in ctx.facts.names.values() if one.settled is not None)
+    )
+    for name, _ in _values(ctx, line):
+        if name in made and name in written:
+            check_made_of_global(ctx, line, name)
