@@ -77,8 +77,8 @@ def _kept(ctx: Context, info: FunctionInfo, names: frozenset[str]) -> dict[str, 
         for attribute, value in _values(ctx, statement):
             memory = _memory(ctx, facts, value, facts.before[statement])
             made = _global_of(info, memory, names)
-            if made is not None:
-                found[attribute] = made
+            if made is not None and ("(" not in made or holds_tensor(ctx.kind(value))):
+                found[attribute] = made  # a function of the file may give anything
     return found
 
 
