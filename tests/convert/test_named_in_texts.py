@@ -37,6 +37,21 @@ def test_other_texts(text: str) -> None:
     assert rules_of(SOURCE.format(text=text, found="KNOWN[activation]()")) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch.nn.modules",
+        "torch.optim.lr_scheduler",
+        "torch.distributed",
+        "torch.hub",
+        "torch.version",
+    ],
+)
+def test_a_module_by_its_name(text: str) -> None:
+    source = f'import warnings\n\nwarnings.filterwarnings("ignore", module="{text}")\n\ndef f(x):\n    return x\n'
+    assert rules_of(source) == []
+
+
 def test_a_text_about_it() -> None:
     source = 'def f(x):\n    """torch.nn.GELU"""\n    "torch.nn.GELU"\n    return x, "torch.nn.GELU is meant"\n'
     assert rules_of(source) == []

@@ -8,7 +8,9 @@ import libcst as cst
 
 from migrator.convert.context import Context
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.infer.static import ROOTS, exists
+from migrator.infer.symbols import canonical
+from rules import definitions
+from rules.torch_names import table
 
 _PATH = re.compile(r"torch(\.\w+)*\.[A-Za-z_]\w*")
 _NUMBERS = re.compile(
@@ -27,10 +29,7 @@ def torch_by_name(rw: Rewriter, node: cst.SimpleString) -> None:
     ctx, text = rw.ctx, node.evaluated_value
     if not isinstance(text, str) or not _PATH.fullmatch(text) or _NUMBERS.fullmatch(text):
         return
-    if text in ROOTS:
-        return  # a module
-    space, _, name = text.rpartition(".")
-    if not ctx.facts.tree.has(node) or not exists(space, name) or _is_looked_up(ctx, text):
+    if not ctx.facts.tree.has(node) or not _is_called(canonical(text)) or _is_looked_up(ctx, text):
         return
     what = f"the text names {text}: what looks it up gets torch's"
     ctx.report(
@@ -39,6 +38,12 @@ def torch_by_name(rw: Rewriter, node: cst.SimpleString) -> None:
         what,
         "name the converted layer or function, or keep a table of those it may be",
     )
+
+
+def _is_called(name: str) -> bool:
+    """Whether torch has a class or a function of a name, and no module: ``filterwarnings(module="torch.nn.modules")``."""
+    called = name in table()["class"] or name in table()["function"]
+    return called or bool(definitions.ops(name) or definitions.layers(name))
 
 
 def _is_looked_up(ctx: Context, text: str) -> bool:
