@@ -161,6 +161,8 @@ class Context:
         """Those that keep such a function or else another, and whether a layer may stand there."""
         self.made_of_globals: dict[str, str] | None = None
         """Names of attributes that may share memory with a tensor of the file, and what that is called."""
+        self.of_globals: dict[FunctionInfo, tuple[tuple[str, str], ...]] = {}
+        """Those that a function makes."""
         self.given_anywhere: dict[str, list[cst.CSTNode]] | None = None
         """Names → what they are given anywhere in the file, once it is asked for."""
         self.stateless: dict[FunctionInfo, bool] = {}

@@ -13,7 +13,14 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.containing import holds_tensor
 from migrator.convert.context import Context, Failure
-from migrator.convert.kept import MAKING, constructor, handed_on, registered, registers
+from migrator.convert.kept import (
+    MAKING,
+    constructor,
+    handed_on,
+    is_buffer,
+    registered,
+    registers,
+)
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.states import State
 from migrator.infer import FunctionInfo
@@ -34,16 +41,23 @@ def check_made_of_global(ctx: Context, node: cst.CSTNode, attribute: str) -> Non
 
 
 def made_of_globals(ctx: Context) -> dict[str, str]:
-    """The names of attributes that may share memory with a tensor of the file, each with what that is called."""
+    """The names of attributes that may share memory with a tensor of a file, each with what that is called."""
     if ctx.made_of_globals is None:
         ctx.made_of_globals = {}
-        names = _names(ctx)
-        for info in ctx.facts.functions.values() if names else ():
-            if info.settled is None and any(
-                one.value in names for one in ctx.facts.tree.within(info.node, cst.Name)
-            ):
-                ctx.made_of_globals |= _kept(ctx, info, names)
+        for info in [*ctx.facts.functions.values(), *ctx.facts.names.values()]:
+            made = info.settled.of_globals if info.settled is not None else of_globals(ctx, info)
+            ctx.made_of_globals |= dict(made)
     return ctx.made_of_globals
+
+
+def of_globals(ctx: Context, info: FunctionInfo) -> tuple[tuple[str, str], ...]:
+    """The attributes that a function of the file makes of a tensor of the file, each with what that is called."""
+    if info not in ctx.of_globals:
+        names = _names(ctx)
+        read = ctx.facts.tree.within(info.node, cst.Name) if names else ()
+        any_read = any(one.value in names for one in read)
+        ctx.of_globals[info] = tuple(_kept(ctx, info, names).items()) if any_read else ()
+    return ctx.of_globals[info]
 
 
 def _global_of(info: FunctionInfo, memory: frozenset[str], names: frozenset[str]) -> str | None:
@@ -114,14 +128,32 @@ def _values(
                 yield attribute, item.value
 
 
-def check_written_elsewhere(ctx: Context, line: cst.SimpleStatementLine) -> None:
-    """Raise a Failure for a line that makes state of a tensor of the file, and to which another file writes in place."""
+def check_written_by_others(
+    ctx: Context, info: FunctionInfo, line: cst.SimpleStatementLine
+) -> None:
+    """Raise a Failure for a line of a constructor that makes state of a tensor of the file to which others write.
+
+    Another file does in place, or an optimizer, where the tensor is read besides.
+    """
     made = made_of_globals(ctx)
     if not made:
         return
-    written = frozenset[str]().union(
-        *(one.settled.updates for one in ctx.facts.names.values() if one.settled is not None)
-    )
-    for name, _ in _values(ctx, line):
-        if name in made and name in written:
+    foreign = (f.settled.updates for f in ctx.facts.names.values() if f.settled is not None)
+    written = frozenset[str]().union(*foreign)
+    own = dict(of_globals(ctx, info))
+    for name, value in _values(ctx, line):
+        parameter = isinstance(value, cst.Call) and ctx.facts.callee(value) in MAKING
+        trained = parameter and name in own and not is_buffer(ctx, value)
+        if name in made and (name in written or (trained and _is_read(ctx, own[name]))):
             check_made_of_global(ctx, line, name)
+
+
+def _is_read(ctx: Context, made: str) -> bool:
+    """Whether the file reads what state is made of elsewhere than where modules are built."""
+    root = re.split(r"\W", made)[0]
+    return any(
+        one.value == root
+        for info in ctx.facts.functions.values()
+        if info.short != "__init__"
+        for one in ctx.facts.tree.within(info.node.body, cst.Name)
+    )

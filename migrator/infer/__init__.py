@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from migrator.infer.clouded import clouded
 from migrator.infer.definitions import Definitions
 from migrator.infer.facts import ClassInfo, Facts, FunctionInfo, Linked, keeps_makers
 from migrator.infer.observed import Observed
 from migrator.infer.offered import call_model
 from migrator.infer.optional import settled
 from migrator.infer.rounds import Rounds
+from migrator.infer.unclear import unclear
 from migrator.source import Source
 
 __all__ = ["ClassInfo", "Facts", "FunctionInfo", "Linked", "infer", "infer_together"]
@@ -59,7 +59,7 @@ def infer_together(
         facts.tree.beside = [one.tree for one in every if one is not facts]
         facts.settled = settled(facts)
     _walk(sources, every, linked)
-    if clouded(every):
+    if unclear(every):
         _walk(sources, every, linked)
     return every
 

@@ -148,6 +148,8 @@ class SettledFunction:
     """Parameters that it calls, or functions in it."""
     only_calls: frozenset[str] = frozenset()
     """Of these the ones that it does nothing else with."""
+    of_globals: tuple[tuple[str, str], ...] = ()
+    """Attributes that it makes of a tensor of its file, and what that is called (``migrator.convert.made_of_globals``)."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from migrator.infer.static import leaves, truth
 from migrator.infer.symbols import of_torch
 from migrator.infer.tied import in_turn, kept_whole
 from migrator.infer.told_later import begins_clearly, gathers
+from migrator.infer.unclear import stays_unclear
 from migrator.source import dotted
 
 
@@ -370,9 +371,7 @@ class Statements(Narrowing):
     def join_attribute(self, info: ClassInfo, name: str, kind: k.Kind) -> None:
         before = info.attributes.get(name)
         if begins_clearly(self.facts, info, name, kind):
-            info.attributes[name] = (
-                kind  # what it is made of was not known when it was walked before
-            )
+            info.attributes[name] = kind  # what it is made of was not known before
         Statements._joined(info, name, kind)
         if info.attributes.get(name) != before:
             for reader in info.readers:
@@ -381,14 +380,12 @@ class Statements(Narrowing):
     @staticmethod
     def _joined(info: ClassInfo, name: str, kind: k.Kind) -> None:
         known = info.attributes.get(name)
-        if info.settled is not None and known in (k.NONE, k.UNKNOWN):
-            info.unclear.add(name)  # that file declares no data
         kind = widen(kind)
         if known is not None and name in info.declared:
             known = k.in_role_of(known, kind)
         if isinstance(kind, k.Tensor) and not kind.role and info.is_state(name):
             kind = k.Tensor(kind.rank, kind.dtype, "buffer")
-        if isinstance(known, k.Unknown) and kind == k.NONE and name in info.unclear:
+        if stays_unclear(info, name, kind):
             return
         if known is None or (isinstance(known, k.Unknown)):
             info.attributes[name] = kind

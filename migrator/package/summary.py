@@ -15,6 +15,7 @@ from migrator.convert.children import is_named
 from migrator.convert.context import Context
 from migrator.convert.gone_over import goes_over
 from migrator.convert.kept import kept
+from migrator.convert.made_of_globals import of_globals
 from migrator.convert.memory import aliases
 from migrator.convert.own_state import stored_arguments
 from migrator.convert.passes.classes import needs_constructor
@@ -154,6 +155,7 @@ class ForeignFunction(FunctionInfo):
             tuple(data["repeats"]),
             frozenset(data["calls"]),
             frozenset(data["only_calls"]),
+            tuple((a, b) for a, b in data["of_globals"]),
         )
         self.dirty = False
 
@@ -291,6 +293,7 @@ def _function(ctx: Context, info: FunctionInfo) -> Data:
         "repeats": repeated(ctx.facts, info),
         "calls": sorted(called_parameters(info)),
         "only_calls": sorted(called_parameters(info, only=True)),
+        "of_globals": [list(one) for one in of_globals(ctx, info)],
         "told_to": info in ctx.mutated and _is_told_to(ctx, info),
     }
 

@@ -97,8 +97,16 @@ def _compare(path: Path, lines: list[str], elsewhere: bool) -> int:
     for number, one in enumerate(lines):
         text += f"class M{number}(Base):\n    def forward(self, x):\n        {one}\n\n\n"
         places.append(text.count("\n"))
-    result = convert(path, {"net.py": text, **({"lib.py": LIB} if elsewhere else {})}, "flaxed")
-    told = [f.line for f in result.findings if f.blocks]
+    files = {"net.py": text, **({"lib.py": LIB} if elsewhere else {})}
+    return _agree(path, files, first, places, lines)
+
+
+def _agree(
+    path: Path, files: dict[str, str], first: int, places: list[int], names: list[str]
+) -> int:
+    """Compare the modules ``M0``, ``M1`` … that end at some lines, those that nothing is told of; how many there are."""
+    result = convert(path, files, "flaxed")
+    told = [f.line for f in result.findings if f.blocks and Path(f.path).name == "net.py"]
     assert not [line for line in told if line <= first]
     found = 0
     for number, last in enumerate(places):
@@ -108,7 +116,7 @@ def _compare(path: Path, lines: list[str], elsewhere: bool) -> int:
             theirs = UserCode(path / "src").load(path / "src/pkg/net.py")
             ours = UserCode(path / "out").load(path / "out/flaxed/net.py")
             model, port = getattr(theirs, f"M{number}"), getattr(ours, f"M{number}")
-            found += agree(model, port, lines[number])
+            found += agree(model, port, names[number])
         first = last
     return found
 
@@ -190,17 +198,8 @@ def _kept(path: Path, drawn: list[tuple[str, str, str]], elsewhere: bool) -> int
             f"        {made.replace('G', name)}\n\n    def forward(self, x):\n        {lines}\n\n\n"
         )
         places.append(text.count("\n"))
-    result = convert(path, {"net.py": text, **({"lib.py": lib} if elsewhere else {})}, "flaxed")
-    told = [f.line for f in result.findings if f.blocks and Path(f.path).name == "net.py"]
-    found = 0
-    for number, last in enumerate(places):
-        if not any(first < line <= last for line in told):
-            theirs = UserCode(path / "src").load(path / "src/pkg/net.py")
-            ours = UserCode(path / "out").load(path / "out/flaxed/net.py")
-            model, port = getattr(theirs, f"M{number}"), getattr(ours, f"M{number}")
-            found += agree(model, port, str(drawn[number]))
-        first = last
-    return found
+    files = {"net.py": text, **({"lib.py": lib} if elsewhere else {})}
+    return _agree(path, files, first, places, [str(one) for one in drawn])
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
@@ -212,11 +211,14 @@ def test_state_of_today(tmp_path: Path, elsewhere: bool) -> None:
 @pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize("made", MADE)
 def test_all_state(tmp_path: Path, made: str, elsewhere: bool) -> None:
-    assert _kept(tmp_path, [one for one in STATE if one[0] == made], elsewhere) >= 2
+    found = _kept(tmp_path, [one for one in STATE if one[0] == made], elsewhere)
+    assert found >= 2 * ("nn.Parameter(G)" not in made)
 
 
 def test_state_that_nobody_writes_to_is_converted(tmp_path: Path) -> None:
-    drawn = [one for one in STATE if one[1] == "return x + S"]
+    kept = [one for one in STATE if one[1] == "return x + S"]
+    trained = [one for one in kept if one[0] == "self.t = nn.Parameter(G)"]  # get() reads it, too
+    drawn = [one for one in kept if one not in trained]
     assert _kept(tmp_path, drawn, False) == len(drawn)
 
 
@@ -230,3 +232,37 @@ def test_state_that_another_file_writes_to(tmp_path: Path) -> None:
         path = tmp_path / made
         result = convert(path, {"lib.py": lib, "net.py": net.replace("MADE", made)})
         assert [f.rule for f in result.findings if f.blocks] == rules
+
+
+def test_state_of_a_class_of_another_file(tmp_path: Path) -> None:
+    lib = (
+        "import torch\nfrom torch import nn\n\nTABLE = torch.zeros(4)\n\n\nclass Base(nn.Module):\n"
+    )
+    lib += "    def __init__(self):\n        super().__init__()\n        self.t = TABLE\n"
+    net = "import torch\nfrom .lib import TABLE, Base\n\n\nclass M(Base):\n    def forward(self, x):\n        LINE\n"
+    for line, rules in (("self.t += 1; return x + TABLE", ["MUT001"]), ("return x + self.t", [])):
+        path = tmp_path / line[:8].strip()
+        result = convert(path, {"lib.py": lib, "net.py": net.replace("LINE", line)})
+        assert [f.rule for f in result.findings if f.blocks] == rules
+
+
+TRAINED = """TABLE = torch.zeros(4)
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(MADE)
+
+    def forward(self, x):
+        return x * self.w + READ
+"""
+
+
+def test_a_parameter_of_what_is_read_besides() -> None:
+    """An optimizer that writes to the one writes to the other."""
+    for made, read, rules in (
+        ("TABLE", "TABLE", ["MUT001"]),
+        ("TABLE", "1", []),
+        ("TABLE.clone()", "TABLE", []),
+    ):
+        assert rules_of(TRAINED.replace("MADE", made).replace("READ", read)) == rules

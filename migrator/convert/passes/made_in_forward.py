@@ -74,8 +74,8 @@ def parameter_in_forward(rw: Rewriter, node: cst.Call) -> None:
     place = _stored_in(ctx, node, ctx.frame.info) if name is None else f"self.{name}"
     if place is None or _is_made_here(ctx, place.partition(".")[0], ctx.frame.info):
         return
-    mine = owner is not None and name is not None
-    if not mine or any(_surely_makes(o.method("__init__"), name or "") for o in owner.lineage()):  # type: ignore[union-attr]
+    makers = () if name is None or owner is None else owner.lineage()
+    if not makers or any(_surely_makes(one.method("__init__"), str(name)) for one in makers):
         what = f"the forward pass puts another parameter in the place of `{place}`, which has the gradient then"
         advice = (
             f"compute with a value of its own, or write to the parameter: `{place}.data.copy_(…)`"

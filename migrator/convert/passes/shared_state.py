@@ -25,7 +25,7 @@ from migrator.convert.kept import (
     registered,
     registers,
 )
-from migrator.convert.made_of_globals import check_written_elsewhere
+from migrator.convert.made_of_globals import check_written_by_others
 from migrator.convert.memory import aliases
 from migrator.convert.parts import shared
 from migrator.convert.passes.targets import (
@@ -72,7 +72,7 @@ def made_of_one_tensor(rw: Rewriter, node: cst.SimpleStatementLine) -> None:
     ctx = rw.ctx
     if ctx.frame is None or not ctx.in_init:
         return
-    check_written_elsewhere(ctx, node)
+    check_written_by_others(ctx, ctx.frame.info, node)
     every = _made(ctx, ctx.frame.info)
     for i, one in enumerate(every):
         if one.statement is not node:

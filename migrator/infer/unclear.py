@@ -15,7 +15,7 @@ from migrator.infer.python import is_self
 from migrator.syntax import assigned_to
 
 
-def clouded(every: Sequence[Facts]) -> bool:
+def unclear(every: Sequence[Facts]) -> bool:
     """Take such attributes of some files for unknown; whether one was taken for None, so that its readers are walked."""
     again = False
     for info, name in [found for facts in every for found in _given_anything(facts)]:
@@ -25,6 +25,14 @@ def clouded(every: Sequence[Facts]) -> bool:
             for reader in info.readers:
                 reader.dirty = True
     return again
+
+
+def stays_unclear(info: ClassInfo, name: str, kind: k.Kind) -> bool:
+    """Whether an attribute that is given None is unknown all the same; one of another file's class is noted as such."""
+    known = info.attributes.get(name)
+    if info.settled is not None and known in (k.NONE, k.UNKNOWN):
+        info.unclear.add(name)  # that file declares no data
+    return isinstance(known, k.Unknown) and kind == k.NONE and name in info.unclear
 
 
 def _given_anything(facts: Facts) -> Iterator[tuple[ClassInfo, str]]:
