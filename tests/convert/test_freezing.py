@@ -96,6 +96,7 @@ def test_a_tensor_that_is_no_parameter_needs_no_freezing() -> None:
         "w, b = self.l.weight, self.l.bias\nw.requires_grad_(False)",
         "self.w = self.l.bias if dim else torch.ones(2)\nself.w.requires_grad = False",
         "w = torch.ones(2)\nw = self.l.bias\nself.w = w\nself.w.requires_grad = False",
+        "w = torch.as_tensor(self.l.bias)\nself.w = w\nself.w.requires_grad = False",
     ],
 )
 def test_what_may_be_a_parameter_under_another_name_is_a_finding(lines: str) -> None:

@@ -11,6 +11,7 @@ from migrator import syntax
 from migrator.convert.alias import bound_arguments
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes import targets
+from migrator.convert.passing import makes_new
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -205,9 +206,16 @@ def _names_new(rw: Rewriter, node: cst.CSTNode) -> bool:
         if any(_last(to) == node.value and isinstance(to, cst.Name) for to in _targets(one))
     ]
     return bool(bound) and all(
-        isinstance(one, (cst.Assign, cst.AnnAssign)) and _computes(rw, one.value or one)
-        for one in bound
+        isinstance(one, (cst.Assign, cst.AnnAssign)) and _is_new(rw, one.value) for one in bound
     )
+
+
+def _is_new(rw: Rewriter, value: cst.BaseExpression | None) -> bool:
+    """Whether an operation makes a tensor of its own: ``torch.as_tensor(w)`` and ``w.float()`` may be w."""
+    if value is None or not _computes(rw, value):
+        return False
+    name = rw.ctx.facts.callee(value) if isinstance(value, cst.Call) else None
+    return name is None or makes_new(rw.ctx, value, name)  # type: ignore[arg-type]
 
 
 def _is_argument(rw: Rewriter, node: cst.CSTNode) -> bool:
