@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from rules.below import children
+from rules.flags._messages import is_message
 from rules.flags._selected import selected_write
 from rules.registry import FlagContext
 
@@ -50,8 +50,9 @@ def _only_fills(body: cst.BaseSuite, mask: cst.BaseExpression, ctx: FlagContext)
                 return False
             continue
         small += line.body if isinstance(line, cst.SimpleStatementLine) else [line]
+    small = [one for one in small if not is_message(one, ctx)]
     fills = all(_fills(one, mask, ctx) or _writes(one, mask, ctx) for one in small)
-    return fills and bool(body.body)
+    return fills and (bool(small) or any(isinstance(line, cst.If) for line in body.body))
 
 
 def guards(node: cst.CSTNode, ctx: FlagContext) -> bool:
@@ -153,17 +154,7 @@ def _writes(small: Any, mask: cst.BaseExpression, ctx: FlagContext) -> bool:
     found = selected_write(small, ctx.callee, lambda n: ctx.scalar(n) is not None, ctx.rank)
     if found is None or not _same(found.mask, mask) or ctx.dtype(mask) != "bool":
         return False
-    return isinstance(found.target.value, cst.Name) and not _reads(mask, found.target.value)
-
-
-def _reads(mask: cst.BaseExpression, name: cst.Name) -> bool:
-    waiting: list[cst.CSTNode] = [mask]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, cst.Name) and node.value == name.value:
-            return True
-        waiting.extend(children(node))
-    return False
+    return isinstance(found.target.value, cst.Name)
 
 
 def _fills(small: Any, mask: cst.BaseExpression, ctx: FlagContext) -> bool:
@@ -173,7 +164,7 @@ def _fills(small: Any, mask: cst.BaseExpression, ctx: FlagContext) -> bool:
         if isinstance(target, cst.Subscript) and len(target.slice) == 1:
             index = target.slice[0].slice
             same = isinstance(index, cst.Index) and _same(index.value, mask)
-            return same and _is_filled(target.value, value, mask, ctx)
+            return same and _is_filled(target.value, value, ctx)
         return isinstance(target, cst.Name) and _is_fill(value, target, mask, ctx)
     if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
         func = small.value.func
@@ -196,7 +187,7 @@ def _is_fill(
         return False
     if not _same(_plain(given[0], ctx) if call is not whole else given[0], target):
         return False
-    return _same(_unviewed(given[1], ctx), mask) and _is_filled(target, given[2], mask, ctx)
+    return _same(_unviewed(given[1], ctx), mask) and _is_filled(target, given[2], ctx)
 
 
 def _uncast(
@@ -248,13 +239,6 @@ def _same(one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
     return bare[0].deep_equals(bare[1])
 
 
-def _is_filled(
-    target: cst.BaseExpression,
-    value: cst.BaseExpression,
-    mask: cst.BaseExpression,
-    ctx: FlagContext,
-) -> bool:
-    """Whether a name that the mask does not read gets a number."""
-    if not isinstance(target, cst.Name) or ctx.scalar(value) not in ("int", "float", "bool"):
-        return False
-    return not _reads(mask, target)
+def _is_filled(target: cst.BaseExpression, value: cst.BaseExpression, ctx: FlagContext) -> bool:
+    """Whether a name gets a number. The mask may read it: where that is empty, nothing before has changed it."""
+    return isinstance(target, cst.Name) and ctx.scalar(value) in ("int", "float", "bool")

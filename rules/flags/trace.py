@@ -10,11 +10,9 @@ from rules.definitions import ops
 from rules.flags import _lines as lines
 from rules.flags._asked import gives_tensors
 from rules.flags._kept import kept
+from rules.flags._messages import LEVELS, LOGGERS, depends
 from rules.registry import Advice, FlagContext, code, flag
 
-_LOG_METHODS = frozenset(
-    ["debug", "info", "warning", "warn", "error", "critical", "exception", "log"]
-)
 _CLOCKS = frozenset(
     [
         "time.time",
@@ -83,6 +81,8 @@ def prints(node: cst.Call, ctx: FlagContext) -> str | None:
     """``print`` of tensors."""
     if ctx.callee(node) != "builtins.print" or not ctx.in_forward:
         return None
+    if depends(ctx.parents, node, ctx.is_tensor):
+        return None  # which is left out
     values = [ctx.text(a.value) for a in node.args if a.keyword is None and ctx.is_tensor(a.value)]
     if not values:
         return None if not ctx.in_module else "drop it, or use jax.debug.print"
@@ -104,10 +104,10 @@ def prints(node: cst.Call, ctx: FlagContext) -> str | None:
 def logs(node: cst.Call, ctx: FlagContext) -> str | None:
     """``logging.info``, ``logger.info``, ``warnings.warn``."""
     parts = lines.method(node)
-    if parts is None or parts[1] not in _LOG_METHODS or not ctx.in_forward:
+    if parts is None or parts[1] not in LEVELS or not ctx.in_forward:
         return None
     receiver = ctx.text(parts[0]).rpartition(".")[2]
-    if receiver not in ("logging", "logger", "log", "_logger", "LOG", "LOGGER", "warnings"):
+    if receiver not in LOGGERS:
         return None
     if any(isinstance(p, cst.If) for p in ctx.parents):
         return None  # a complaint about a static condition is as good at trace time

@@ -13,6 +13,7 @@ from rules.flags import _lines as lines
 from rules.flags._asked import asks_number, asks_order, asks_truth, holds_tensors
 from rules.flags._first import stands_in, start, starts
 from rules.flags._guards import guards, is_guard, last_test
+from rules.flags._messages import depends, is_check, is_message
 from rules.flags._numbers import chosen, counts_up, only_computed_with, places
 from rules.registry import Advice, FlagContext, flag
 
@@ -72,7 +73,7 @@ def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
         return None  # of a number that is taken out of one, `number` speaks
     test = _array_test(node.test, ctx)
     if isinstance(node, cst.If):
-        if _only_raises(node) or start(node, ctx.parents, ctx.kind) is not None:
+        if is_check(node, ctx) or start(node, ctx.parents, ctx.kind) is not None:
             return None
         if is_guard(node, ctx):
             rest = node.test.left if last_test(node) is not node.test else None  # type: ignore[attr-defined]
@@ -340,15 +341,20 @@ def _takes_number(test: cst.BaseExpression, ctx: FlagContext) -> bool:
     return False
 
 
+def _asks(test: cst.BaseExpression, ctx: FlagContext) -> bool:
+    """Whether a condition goes by the value of a tensor, be it taken out or not."""
+    return _reads_value(test, ctx) or _takes_number(test, ctx)
+
+
 def _in_check(ctx: FlagContext) -> bool:
     """Whether a number is asked for by nothing but a check that is left out, or to say in it what is wrong."""
-    for parent in reversed(ctx.parents):
+    for place, parent in reversed(list(enumerate(ctx.parents))):
         if isinstance(parent, cst.Assert):
             return True
+        if isinstance(parent, cst.Expr) and is_message(parent, ctx):
+            return depends(ctx.parents[:place], parent, lambda test: _asks(test, ctx))
         if isinstance(parent, cst.If):
-            return _only_raises(parent) and (
-                _takes_number(parent.test, ctx) or _reads_value(parent.test, ctx)
-            )
+            return is_check(parent, ctx) and _asks(parent.test, ctx)
         if isinstance(parent, (cst.Lambda, cst.NamedExpr, cst.FunctionDef)):
             return False
     return False
@@ -363,14 +369,6 @@ def _asks_autograd(node: cst.BaseExpression, ctx: FlagContext) -> bool:
     if not isinstance(node, cst.Attribute) or node.attr.value not in _AUTOGRAD:
         return False
     return ctx.is_tensor(node.value)
-
-
-def _only_raises(node: cst.If) -> bool:
-    """Whether an ``if`` without ``else`` does nothing but raise."""
-    line = node.body.body[0] if len(node.body.body) == 1 and node.orelse is None else None
-    if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1:
-        line = line.body[0]
-    return isinstance(line, cst.Raise)
 
 
 def _tested_by(node: cst.CSTNode, ctx: FlagContext) -> cst.CSTNode | None:
@@ -391,30 +389,48 @@ def _tested_by(node: cst.CSTNode, ctx: FlagContext) -> cst.CSTNode | None:
     cst.Assert,
     cst.If,
     cst.Raise,
+    cst.Expr,
     severity="info",
     blocks=False,
     effort=0.0,
     what="a check of a tensor's value is left out",
-    why="While JAX traces a function no value is known that could be asserted.",
+    why="While JAX traces a function no value is known that could be asserted. A message that goes by one, "
+    '`if torch.isnan(x).any(): print("nan")`, changes no result and goes, too.',
     example="def f(x: torch.Tensor):\n    assert (x > 0).all()\n    return x.log()",
     instead="def f(x: torch.Tensor):\n    assert x.shape[0] > 0\n    return x.log()",
 )
-def check(node: cst.Assert | cst.If | cst.Raise, ctx: FlagContext) -> str | None:
+def check(
+    node: cst.Assert | cst.If | cst.Raise | cst.Expr, ctx: FlagContext
+) -> Advice | str | None:
     """``assert`` on tensors, ``if not torch.isfinite(x).all(): raise …``, ``assert not y.requires_grad``."""
+    if isinstance(node, cst.Expr):
+        return _message(node, ctx)
     if isinstance(node, cst.Raise):
         if not ctx.in_forward or not stands_in(node, ctx.parents, ctx.kind):
             return None
         return "to keep it, use `jax.experimental.checkify.check`"
     if isinstance(node, cst.Assert) and _asks_autograd(node.test, ctx):
         return "nothing takes its place: in JAX, jax.grad is told what to differentiate by"
-    if isinstance(node, cst.If) and not _only_raises(node):
+    if isinstance(node, cst.If) and not is_check(node, ctx):
         return None
-    if not (_reads_value(node.test, ctx) or _takes_number(node.test, ctx)) or not ctx.in_forward:
+    if not _asks(node.test, ctx) or not ctx.in_forward:
         return None
     test = _array_test(node.test, ctx)
     if isinstance(node, cst.If):
         test = test[1:] if test.startswith("~") else f"~({test})"
     return f"to keep it, `jax.experimental.checkify.check({test}, message)`"
+
+
+def _message(node: cst.Expr, ctx: FlagContext) -> Advice | None:
+    """``print("nan")`` beside what else is done ``if torch.isnan(x).any():``."""
+    if not ctx.in_forward or not is_message(node, ctx):
+        return None
+    if not depends(ctx.parents, node, lambda test: _asks(test, ctx)):
+        return None
+    if any(isinstance(one, cst.If) and is_check(one, ctx) for one in ctx.parents):
+        return None  # which goes as a whole
+    text = "to keep it, `jax.debug.print` or `jax.debug.callback` under `lax.cond`"
+    return Advice(text, what="a message that goes by a tensor's value is left out")
 
 
 # --- numbers ---------------------------------------------------------------------------------------------

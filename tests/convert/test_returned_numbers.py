@@ -49,6 +49,8 @@ WAYS = {
     "choice": ("log = {}", "log['part'] = part.item() if len(x) > 1 else 0.0", "loss, log"),
     "name": ("pass", "last = part.item()", "loss, last"),
     "in place": ("pass", "pass", "loss, [part.item(), (float(part.float()),)]"),
+    "float of a number": ("log = {}", "log['part'] = float(part.item())", "loss, log"),
+    "float of a count": ("pass", "pass", "loss, {'n': float((x > 0).sum().item())}"),
     "counts": ("pass", "pass", "loss, (x > 0).sum().item()"),
     "floats of any dtype": (
         "pass",

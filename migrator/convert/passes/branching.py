@@ -351,8 +351,8 @@ def _return_of(line: Any) -> cst.Return | None:
 
 def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> Branch | None:
     """Branches of assignments to names."""
-    then = _assignments(node.body.body)
-    other = _assignments(node.orelse.body.body) if node.orelse is not None else []
+    then = _assignments(_said(ctx, node.body.body))
+    other = _assignments(_said(ctx, node.orelse.body.body)) if node.orelse is not None else []
     if not then or other is None:
         return None
     if not all(_is_pure(ctx, value) for _, value in [*then, *other]):
@@ -380,16 +380,26 @@ def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> B
     branch = Branch(names=names, given=given)
     plain = not any(isinstance(value, cst.AugAssign) for _, value in [*then, *other])
     if plain and len(then) == 1 and len(other) <= 1 and len(bound) == 1:
-        branch.then = _small_of(node.body)
-        branch.other = _small_of(node.orelse.body) if other else cst.Name(names[0])  # type: ignore[union-attr]
+        branch.then = _small_of(ctx, node.body)
+        branch.other = _small_of(ctx, node.orelse.body) if other else cst.Name(names[0])  # type: ignore[union-attr]
     return branch
+
+
+def _said(ctx: Context, lines: Sequence[Any]) -> list[Any]:
+    """Lines without the messages that are left out."""
+    return [
+        line
+        for line in lines
+        if not isinstance(line, cst.SimpleStatementLine)
+        or not all(small in ctx.dropped for small in line.body)
+    ]
 
 
 _IN_PLACE = (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)
 
 
-def _small_of(body: cst.BaseSuite) -> cst.CSTNode:
-    line = body.body[0]
+def _small_of(ctx: Context, body: cst.BaseSuite) -> cst.CSTNode:
+    line = _said(ctx, body.body)[0]
     assert isinstance(line, cst.SimpleStatementLine)
     return line.body[0]
 

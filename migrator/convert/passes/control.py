@@ -58,6 +58,12 @@ def chosen_call(rw: Rewriter, node: cst.Expr) -> Any:
     return rw.statement(cst.If(choice.test, arms[0], orelse=cst.Else(arms[1])))
 
 
+@converts(cst.Expr, values=(cst.Call,))
+def message(rw: Rewriter, node: cst.Expr) -> Any:
+    """``print("nan")`` under ``if torch.isnan(x).any():``, which no trace knows."""
+    return [] if node in rw.ctx.dropped else None
+
+
 @converts(cst.Try, cst.With)
 def flagged(rw: Rewriter, node: cst.Try | cst.With) -> None:
     """One that catches an error of tensor code stays as it is."""

@@ -33,8 +33,9 @@ def returned_numbers(ctx: Context) -> dict[cst.CSTNode, cst.BaseExpression]:
         tree = ctx.source.index
         for node in [n for n, (rule, _, _) in ctx.blocked.items() if rule == "DYN004"]:
             tensor = _taken_out(ctx, node) if tree.has(node) else None
-            if tensor is not None and _only_returned(ctx, node):
-                ctx.returned_numbers[node] = tensor
+            whole = _as_float(ctx, node) if tensor is not None else node
+            if tensor is not None and _only_returned(ctx, whole):
+                ctx.returned_numbers[whole] = tensor
                 del ctx.blocked[node]
     return ctx.returned_numbers
 
@@ -50,6 +51,17 @@ def _taken_out(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
         return None
     kind = ctx.facts.kind(node.args[0].value)
     return node.args[0].value if k.perhaps_tensor(kind) is not None else None
+
+
+def _as_float(ctx: Context, node: cst.CSTNode) -> cst.CSTNode:
+    """``float(x.item())`` around ``x.item()``, which is one taking out."""
+    around = ctx.source.index.around(node)
+    call = around[-2] if len(around) > 1 and isinstance(around[-1], cst.Arg) else None
+    if not isinstance(call, cst.Call) or ctx.facts.callee(call) != "builtins.float":
+        return node
+    return (
+        call if len(call.args) == 1 and not call.args[0].keyword and not call.args[0].star else node
+    )
 
 
 def _only_returned(ctx: Context, node: cst.CSTNode) -> bool:
