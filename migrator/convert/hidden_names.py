@@ -29,9 +29,7 @@ def check_hidden(ctx: Context, code: str) -> None:
     if not risky or any(finding.blocks for finding in ctx.findings):
         return
     before, after = ast.parse(ctx.source.text), ast.parse(code)
-    kept = {
-        ast.unparse(node) for node in before.body if isinstance(node, (ast.Import, ast.ImportFrom))
-    }
+    kept = set(_imports(before))
     risky -= {name for name in libraries if ctx.helpers.imports[name] in kept}
     top, theirs, ours = _bound_at_top(before), dict(_units(before)), dict(_units(after))
     for name in sorted(risky):
@@ -48,6 +46,17 @@ def check_hidden(ctx: Context, code: str) -> None:
                 f"the file has a `{name}` of its own, which hides the one that is written here"
             )
             ctx.report(ctx.source.tree, "API009", message, "give it another name")
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    """What a file imports, a name to a line."""
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (ast.unparse(ast.Import([name])) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (
+                ast.unparse(ast.ImportFrom(node.module, [name], node.level)) for name in node.names
+            )
 
 
 def _bound_at_top(tree: ast.Module) -> set[str]:

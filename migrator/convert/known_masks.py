@@ -13,6 +13,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.given_sizes import given_sizes
 from migrator.infer import kinds as k
 from migrator.tree import Tree
 
@@ -76,6 +77,8 @@ class KnownMasks:
     lines: dict[cst.CSTNode, list[Known]] = field(default_factory=dict)
     sized: dict[cst.CSTNode, Sized] = field(default_factory=dict)
     places: dict[cst.CSTNode, Places] = field(default_factory=dict)
+    taken: dict[cst.CSTNode, cst.BaseExpression] = field(default_factory=dict)
+    """``n.tolist()`` and ``n.item()`` of whole numbers of known values, and ``n``."""
 
 
 def known_masks(ctx: Context) -> KnownMasks:
@@ -85,16 +88,23 @@ def known_masks(ctx: Context) -> KnownMasks:
         flagged = {
             node: failure
             for node, failure in ctx.blocked.items()
-            if failure[0] in ("DYN001", "DYN005") and ctx.source.index.has(node)
+            if failure[0] in ("DYN001", "DYN004", "DYN005") and ctx.source.index.has(node)
         }
         chosen = {node: one for node in flagged if (one := _selection(ctx, node)) is not None}
         told = {node: places for node in flagged if (places := _places(ctx, node)) is not None}
         masks = [mask for _, mask, _ in chosen.values()]
         masks += [places.mask for places in told.values()]
+        taken = {node: n for node in flagged if (n := _taken(ctx, node)) is not None}
+        masks += taken.values()
+        for node, numbers in taken.items():
+            if _is_whole(ctx, numbers, masks) and _lead_to(
+                ctx, node, numbers, masks, ctx.known_masks
+            ):
+                ctx.known_masks.taken[node] = numbers
         for node, places in told.items():
-            _settle_places(ctx, node, places, masks, flagged[node], ctx.known_masks)
+            _settle_places(ctx, node, places, masks, ctx.known_masks)
         for node, selection in chosen.items():
-            _settle(ctx, node, selection, masks, flagged[node], ctx.known_masks)
+            _settle(ctx, node, selection, masks, ctx.known_masks)
     found: KnownMasks = ctx.known_masks
     return found
 
@@ -120,21 +130,70 @@ def _settle_places(
     node: cst.CSTNode,
     places: Places,
     masks: Sequence[cst.BaseExpression],
-    failure: tuple[str, str, str],
     found: KnownMasks,
 ) -> None:
     """Have numpy look for the places, where it knows the values."""
     if not isinstance(ctx.kind(places.mask), k.Tensor):
         return
-    lines = _Lines(ctx, found, masks).leading_to(places.mask)
+    if _lead_to(ctx, node, places.mask, masks, found):
+        found.places[node] = places
+
+
+def _lead_to(
+    ctx: Context,
+    node: cst.CSTNode,
+    known: cst.BaseExpression,
+    others: Sequence[cst.BaseExpression],
+    found: KnownMasks,
+) -> bool:
+    """Have numpy compute what hangs on sizes alone; what was said of the node is taken back."""
+    lines = _Lines(ctx, found, others).leading_to(known)
     if lines is None:
-        return
-    known = Known(failure)
-    found.masks[places.mask] = known
-    found.places[node] = places
+        return False
+    found.masks[known] = Known(ctx.blocked[node])
     for line in lines:
-        found.lines.setdefault(line, []).append(known)
+        found.lines.setdefault(line, []).append(found.masks[known])
     del ctx.blocked[node]
+    return True
+
+
+def _taken(ctx: Context, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """The whole numbers that ``n.tolist()`` and ``n.item()`` take out of a tensor."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.args:
+        return None
+    if ctx.facts.callee(node) not in ("Tensor.tolist", "Tensor.item"):
+        return None
+    kind = ctx.kind(node.func.value)
+    return (
+        node.func.value
+        if isinstance(kind, k.Tensor) and kind.dtype in ("int", "bool", None)
+        else None
+    )
+
+
+def _is_whole(ctx: Context, node: cst.BaseExpression, others: Sequence[cst.BaseExpression]) -> bool:
+    """Whether a tensor is of whole numbers: it is made of nothing else, or torch says so."""
+    if getattr(ctx.kind(node), "dtype", None) in ("int", "bool"):
+        return True
+    lines = _Lines(ctx, KnownMasks(), others).leading_to(node)
+    if lines is None:
+        return False
+    for one in [n for part in (node, *(line.value for line in lines)) for n in syntax.walk(part)]:
+        if (
+            isinstance(one, (cst.Float, cst.Divide))
+            or k.scalar_type(ctx.facts.kind(one)) == "float"
+        ):
+            return False
+        if isinstance(one, cst.Call) and ctx.facts.callee(one) in _OF_FRACTIONS:
+            return False
+    return True
+
+
+_OF_FRACTIONS = frozenset(
+    [*(f"torch.{name}" for name in "eye ones zeros full".split())]
+    + [f"Tensor.{name}" for name in "float to type".split()]
+)
+"""Functions whose result may be of no whole numbers where their arguments are."""
 
 
 _Selection = tuple[cst.BaseExpression, cst.BaseExpression, bool]
@@ -146,7 +205,6 @@ def _settle(
     node: cst.CSTNode,
     selection: _Selection,
     masks: Sequence[cst.BaseExpression],
-    failure: tuple[str, str, str],
     found: KnownMasks,
 ) -> None:
     x, mask, all_axes = selection
@@ -156,16 +214,9 @@ def _settle(
         kind.dtype == "bool" or (by_method and kind.dtype is None)  # which takes only booleans
     ):
         return
-    if isinstance(node, cst.Subscript):
-        lines = _Lines(ctx, found, masks).leading_to(mask)
-        if lines is not None:
-            known = Known(failure)
-            found.masks[mask] = known
-            for line in lines:
-                found.lines.setdefault(line, []).append(known)
-            del ctx.blocked[node]
-            return
-    sizes = _sizes(ctx, node)
+    if isinstance(node, cst.Subscript) and _lead_to(ctx, node, mask, masks, found):
+        return
+    sizes = given_sizes(ctx, node)
     of_x = ctx.kind(x)
     if sizes is None or not all_axes or not isinstance(of_x, k.Tensor):
         return
@@ -198,55 +249,6 @@ def _selection(ctx: Context, node: cst.CSTNode) -> _Selection | None:
         ):
             return values[0], values[1], True
     return None
-
-
-def _sizes(ctx: Context, node: cst.CSTNode) -> list[cst.BaseExpression] | None:
-    """The sizes in ``….view(n, n - 1)`` around a selection, where all of them are given."""
-    around = ctx.source.index.around(node)
-    if len(around) < 2 or not isinstance(attribute := around[-1], cst.Attribute):
-        return None
-    call = around[-2]
-    if attribute.attr.value not in ("view", "reshape") or not isinstance(call, cst.Call):
-        return None
-    if call.func is not attribute or any(a.star or a.keyword is not None for a in call.args):
-        return None
-    values = [arg.value for arg in call.args]
-    if len(values) == 1 and isinstance(values[0], (cst.Tuple, cst.List)):
-        values = [element.value for element in values[0].elements]
-    function = next((n for n in reversed(around) if isinstance(n, cst.FunctionDef)), None)
-    if function is None or not values:
-        return None
-    return values if all(_from_shapes(ctx, one, function) for one in values) else None
-
-
-def _from_shapes(ctx: Context, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
-    """Whether a size is computed of sizes of tensors and of numbers that are written down: it is no -1."""
-    if isinstance(node, cst.BinaryOperation):
-        exact = isinstance(node.operator, (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide))
-        sides = (node.left, node.right)
-        return exact and all(_from_shapes(ctx, one, function) for one in sides)
-    if isinstance(node, cst.Subscript):
-        return isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape"
-    if isinstance(node, cst.Call):
-        return ctx.facts.callee(node) in ("Tensor.size", "builtins.len")
-    if isinstance(node, cst.Attribute):
-        return node.attr.value == "shape"
-    if not isinstance(node, cst.Name):
-        return isinstance(node, cst.Integer)
-    tree = ctx.facts.tree
-    if any(p.name.value == node.value for p in tree.within(function, cst.Param)):
-        return False
-    values = [
-        line.value
-        for line in tree.within(function, cst.Assign)
-        if any(node.value in syntax.names(t.target) for t in line.targets)
-    ]
-    written = tree.within(function, cst.AugAssign, cst.For, cst.NamedExpr, cst.AnnAssign)
-    if any(node.value in syntax.names(one.target) for one in written):
-        return False
-    return bool(values) and all(
-        node.value not in syntax.names(one) and _from_shapes(ctx, one, function) for one in values
-    )
 
 
 def _is_exact(kind: k.Kind) -> bool:
@@ -312,6 +314,16 @@ class _Lines:
                     self._known(line.value)
             case cst.Call():
                 self._call(node)
+            case cst.BinaryOperation(right=right) if isinstance(node.operator, cst.Divide):
+                self._known(node.left)  # a half of a whole number is one in float32, too
+                if not isinstance(right, cst.Integer) or right.value not in ("2", "4", "8", "16"):
+                    raise _No
+            case cst.BinaryOperation() if isinstance(node.operator, cst.Power):
+                for side in (node.left, node.right):
+                    of = ctx.kind(side)
+                    if "int" not in (k.scalar_type(of), getattr(of, "dtype", None)):
+                        raise _No
+                    self._known(side)
             case cst.BinaryOperation() if isinstance(node.operator, _OPERATORS):
                 self._known(node.left)
                 self._known(node.right)

@@ -10,6 +10,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.arrays import is_of_numpy
+from migrator.infer.bounds import ORDERS, bounded
 from migrator.infer.facts import Facts, FunctionInfo
 from migrator.infer.symbols import takes_nothing, tensor_attribute, tensor_method, tensor_only
 from migrator.tree import Tree
@@ -120,49 +121,6 @@ def _compared(test: cst.BaseExpression) -> cst.BaseExpression:
     )
     plain = isinstance(only.operator, (cst.Equal, cst.NotEqual, cst.Is, cst.IsNot))
     return test.left if literal and plain else test
-
-
-def bounded(node: cst.Assert | cst.If) -> list[cst.BaseExpression]:
-    """What a program insists on having between two numbers: ``p`` of ``assert 0 <= p <= 1``."""
-    test = node.test
-    if isinstance(node, cst.If):
-        raises = isinstance(node.body, cst.IndentedBlock) and any(
-            isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], cst.Raise)
-            for line in node.body.body
-        )
-        if not raises:
-            return []
-        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or):
-            sides = [test.left, test.right]
-            left = [
-                one.left for one in sides if isinstance(one, cst.Comparison) and _to_number(one)
-            ]
-            same = len(left) == 2 and left[0].deep_equals(left[1])
-            return left[:1] if same else []
-        if not isinstance(test, cst.UnaryOperation) or not isinstance(test.operator, cst.Not):
-            return []
-        test = test.expression
-    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 2:
-        return []
-    ordered = all(isinstance(one.operator, _ORDERS) for one in test.comparisons)
-    middle, last = (one.comparator for one in test.comparisons)
-    return [middle] if ordered and _is_number(test.left) and _is_number(last) else []
-
-
-_ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
-
-
-def _to_number(node: cst.Comparison) -> bool:
-    only = node.comparisons[0]
-    return (
-        len(node.comparisons) == 1
-        and isinstance(only.operator, _ORDERS)
-        and _is_number(only.comparator)
-    )
-
-
-def _is_number(node: cst.BaseExpression) -> bool:
-    return isinstance(node, (cst.Integer, cst.Float))
 
 
 def gather(tree: Tree, function: cst.FunctionDef) -> dict[str, set[str]]:
@@ -391,7 +349,7 @@ def _counted(
         return
     only = test.comparisons[0]
     sides = [test.left, only.comparator]
-    if isinstance(only.operator, (cst.Equal, cst.NotEqual, *_ORDERS)):
+    if isinstance(only.operator, (cst.Equal, cst.NotEqual, *ORDERS)):
         for one, other in (sides, sides[::-1]):
             if isinstance(other, cst.Name) and other.value in numbers:
                 if _is_count(one, counters):

@@ -37,6 +37,13 @@ CONVERTED = {
     "several names after what Python tells": "y = x - 1\n    if x.ndim == 2 and not x.max() > 5:\n        x = x + 1\n        y = y * 2\n    return x, y",
     "what is read as a number": "if x.sum().item() > 0.5:\n        x = x + 1\n    return x",
     "a number of Python's": "n = x.shape[0] + 1\n    return x * 2 if x[:1, :1].item() < n else x",
+    "a number for both ways": (
+        "if x.max() > 2:\n        top = 255\n    else:\n        top = 1\n    low = -1 if x.min() < -0.5 else 0\n"
+        "    n = top - low\n    c = (0.01 * n) ** 2\n    return (x * 2 + c) / (x * x + 3 * c) - n"
+    ),
+    "numbers of both ways": (
+        "if x.max() > 2:\n        a = 2.5\n        x = x + 1\n    else:\n        a = 0.5\n    y = x * -a\n    y += a\n    return y, x < a"
+    ),
     "where the other way has no value": "if x.min() > 0:\n        x = torch.log(x)\n    return x",
 }
 SOURCE = "def f(x: torch.Tensor):\n    {}\n"
@@ -45,7 +52,7 @@ SOURCE = "def f(x: torch.Tensor):\n    {}\n"
 @pytest.mark.parametrize("body", CONVERTED.values(), ids=list(CONVERTED))
 def test_values_and_gradients(body: str) -> None:
     theirs, ours, text = loaded(SOURCE.format(body))
-    assert "lax.cond(" in text
+    assert "lax.cond(" in text or "jnp.where(" in text
     run = jax.jit(ours["f"])
     for scale in (1.0, -1.0, 0.0, 4.0):
         for shift in (0.0, 2.0):
@@ -91,6 +98,14 @@ def test_values_and_gradients(body: str) -> None:
         "if x.sum() > 0:\n        return x\n    y = F.dropout(x)\n    return y",
         "if x.sum() > 0:\n        return x.sum()\n    y = x + 1\n    return 0",
         "if x.ndim == 3:\n        y = x\n    if x.sum() > 0:\n        return x\n    y = y + 1\n    return x",
+        "n = 3 if x.sum() > 0 else 2\n    return x[:n]",
+        "n = 3 if x.sum() > 0 else 2\n    return x * n, n",
+        "n = 3 if x.sum() > 0 else 2.0\n    return x * n",
+        "n = 3 if x.sum() > 0 else 2\n    m = n * 2\n    return x.repeat(m, 1)[:3]",
+        "n = 3 if x.sum() > 0 else 2\n    return x * n ** -x.shape[0]",
+        "n = 3 if x.sum() > 0 else 2\n    return x * (n // 2)",
+        "n = 3 if x.sum() > 0 else 2\n    return x * (2 if n > 2 else 1)",
+        "if x.sum() > 0:\n        n = 3\n    else:\n        n = x.shape[0]\n    return x * [1, 2, 3, 4][n]",
         "g = lambda: y\n    if x.sum() > 0:\n        return x\n    y = x + 1\n    return g()",
         "if x.sum() > 0:\n        return x\n    return x.t()",
         "if x.sum() > 0:\n        return x\n    return None",

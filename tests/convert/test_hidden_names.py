@@ -102,3 +102,9 @@ class M(nn.Module):
         rows = NAME.shape[0]
         return self.fc(NAME.view(rows, -1)).view_as(NAME)
 """
+
+
+def test_an_import_beside_others_is_the_same() -> None:
+    """``import logging, math`` gives the ``math`` that the helpers ask for."""
+    source = "import logging, math\n\n\ndef f(x: torch.Tensor):\n    return F.avg_pool2d(x, math.isqrt(9))\n"
+    assert rules_of(source) == []

@@ -37,6 +37,14 @@ LINES = {
     "places by other names": (
         "m = torch.arange(n) > 1; return x[torch.nonzero(m).squeeze(1)] * x[torch.argwhere(m)[:, 0]]"
     ),
+    "numbers of sizes": (
+        "s = torch.tensor(x.shape) - torch.tensor([2, 3]); h = (s / 2).int(); p = -torch.stack((h, h)).t().flatten();"
+        "return F.pad(x, p.tolist())"
+    ),
+    "numbers by their own name": (
+        "a = 2 ** torch.arange(n - 1); a = a.tolist(); return sum(x.roll(i, 0) * i for i in a)"
+    ),
+    "one number": "h = torch.tensor(x.shape)[1] // 3; return x[:, h.item() :] * len(x)",
     "as many of all rows": "m = torch.eye(n).bool(); return x[None].masked_select(~m).view(n * (n - 1))",
 }
 

@@ -299,6 +299,8 @@ class M(nn.Module):
         ("assert 0 <= p <= 1", True),
         ("if p < 0.0 or p > 1.0:\n        raise ValueError(p)", True),
         ("if not 0 <= p < 1:\n        raise ValueError(p)", True),
+        ("assert p >= 0 and 1 >= p, 'p lies in [0, 1]'", True),
+        ("assert p >= 0 or p <= 1", False),
         ("assert p is not None", False),
         ("assert 0 <= p", False),
         ("if not 0 <= p < 1:\n        p = p * 2", False),

@@ -7,7 +7,6 @@ to see, and where it does nothing but give names new values, or return one.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,31 +17,13 @@ from migrator import syntax
 from migrator.convert.bound_before import bound_before, read_outside, writes_own
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import make_tuple
-from migrator.convert.passes.skipping import HOOKS, pure_call
+from migrator.convert.only_arithmetic import meets_numbers, only_arithmetic
 from migrator.convert.rewriter import Rewriter, converts
-from migrator.convert.same_shapes import LAYERS_AS_LARGE, NUMBER, Shapes, meet
+from migrator.convert.same_shapes import NUMBER, Shapes, meet
+from migrator.convert.tensor_tests import asked, is_pure, is_test, parts, read_number
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.line_breaks import on_one_line
-from rules import definitions
-
-_DRAWS = frozenset(
-    "dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout rrelu gumbel_softmax multinomial "
-    "bernoulli poisson normal rand randn randint rand_like randn_like randint_like randperm "
-    "scaled_dot_product_attention multi_head_attention_forward".split()
-)
-_OPAQUE = (
-    cst.Lambda,
-    cst.NamedExpr,
-    cst.ListComp,
-    cst.SetComp,
-    cst.DictComp,
-    cst.GeneratorExp,
-    cst.Await,
-    cst.Yield,
-    cst.StarredElement,
-    cst.StarredDictElement,
-)
 
 
 @dataclass
@@ -124,18 +105,21 @@ def _planned(ctx: Context, node: cst.If | cst.IfExp, around: Sequence[Any]) -> B
         return None
     if any(n is not node.test and not tree.holds(node.test, n) for n in inner):
         return None
-    settled, test = _parts(ctx, node)
-    known = _read(ctx, test)
+    settled, test = parts(ctx, node)
+    known = read_number(ctx, test)
     read = known[0] if known is not None else None
     if any(ctx.blocked[n][0] != "DYN002" and n is not read for n in inner):
         return None
-    if not _is_test(ctx, test, alone=True):
+    if not is_test(ctx, test, alone=True):
         return None
     if any(isinstance(one, cst.Lambda | cst.ListComp | cst.GeneratorExp) for one in around):
         return None
     if isinstance(node, cst.IfExp):
         shapes = Shapes(ctx)
         alike = _alike(ctx, shapes, node.body, shapes, node.orelse)
+        if not alike and _is_written(node.body) and _is_written(node.orelse):
+            types = {k.scalar_type(ctx.facts.kind(one)) for one in (node.body, node.orelse)}
+            alike = len(types) == 1 and meets_numbers(ctx, info, node)
         return Branch(then=node.body, other=node.orelse, test=test) if alike else None
     parent = around[-2] if len(around) > 1 else None
     if isinstance(parent, cst.If) or not isinstance(node.body, cst.IndentedBlock):
@@ -149,58 +133,6 @@ def _planned(ctx: Context, node: cst.If | cst.IfExp, around: Sequence[Any]) -> B
     return found
 
 
-def _parts(
-    ctx: Context, node: cst.If | cst.IfExp
-) -> tuple[cst.BaseExpression | None, cst.BaseExpression]:
-    """What is asked of Python first, and of a tensor then, of ``if self.training and torch.rand(1) < p:``."""
-    test = node.test
-    plain = isinstance(node, cst.If) and node.orelse is None
-    if plain and isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        if k.scalar_type(ctx.facts.kind(test.left)) == "bool":
-            return test.left, test.right
-    return None, test
-
-
-def _read(
-    ctx: Context, test: cst.BaseExpression
-) -> tuple[cst.Call, cst.BaseExpression, str, cst.BaseExpression] | None:
-    """``x.item()``, the tensor, the operator and the number of ``x.item() > 3``, which is the same of the tensor.
-
-    Python compares in double precision: a number that float32 has not is another there. Only of what is drawn does
-    that make no difference.
-    """
-    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
-        return None
-    call, (told,) = test.left, test.comparisons
-    if not isinstance(call, cst.Call) or ctx.facts.callee(call) != "Tensor.item" or call.args:
-        return None
-    tensor, number = call.func.value, told.comparator  # type: ignore[attr-defined]
-    if not isinstance(told.operator, _ORDERING):
-        return None
-    known = ctx.facts.kind(number)
-    exact = k.scalar_type(known) == "int"
-    if isinstance(number, cst.Integer | cst.Float):
-        exact = _is_short(syntax.literal(number))
-    chance = _draws(ctx, tensor) and not isinstance(known, k.Tensor) and _is_pure(ctx, number)
-    return (call, tensor, told.operator._get_token(), number) if exact or chance else None
-
-
-_ORDERING = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual, cst.Equal)
-
-
-def _is_short(value: float) -> bool:
-    """Whether float32 has a number."""
-    if abs(value) > 2**64:
-        return False
-    return struct.unpack("f", struct.pack("f", value))[0] == value
-
-
-def _draws(ctx: Context, node: cst.CSTNode) -> bool:
-    """Whether an expression is a draw from a continuous range: ``torch.rand(1)``."""
-    drawn = isinstance(node, cst.Call) and ctx.facts.callee(node) in ("torch.rand", "torch.randn")
-    return drawn and _is_pure(ctx, node, draws=True)
-
-
 def _switches_gradients(ctx: Context, info: FunctionInfo) -> bool:
     """Whether a function says that something has no gradient, which is then said where a value is assigned."""
     words = {n.value for n in ctx.facts.tree.within(info.node, cst.Name)}
@@ -208,80 +140,6 @@ def _switches_gradients(ctx: Context, info: FunctionInfo) -> bool:
 
 
 _SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
-
-
-def _is_test(ctx: Context, test: cst.BaseExpression, alone: bool = False) -> bool:
-    """Whether a test is a tensor, or made of some by ``and``, ``or`` and ``not``, that changes nothing.
-
-    What is drawn for it is drawn whatever another part says: it must stand ``alone``. A name for ``first and mask.any()`` is none: it may hold what comes first, whatever that is."""
-    if isinstance(test, cst.BooleanOperation):
-        return _is_test(ctx, test.left) and _is_test(ctx, test.right)
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return _is_test(ctx, test.expression, alone)
-    if isinstance(test, cst.Comparison) and len(test.comparisons) > 1:
-        return False  # `a < x < b` is `a < x and x < b`: Python asks for the truth of the first
-    if alone and (read := _read(ctx, test)) is not None:
-        return _is_pure(ctx, read[1], draws=True)
-    kind = ctx.facts.kind(test)
-    if isinstance(test, cst.Name) and _is_one_of_several(ctx, test):
-        return False
-    return (
-        isinstance(kind, k.Tensor) and kind.dtype in (None, "bool") and _is_pure(ctx, test, alone)
-    )
-
-
-def _is_one_of_several(ctx: Context, name: cst.Name) -> bool:
-    """Whether a name may hold one part of an ``and``, an ``or`` or a choice."""
-    tree = ctx.facts.tree
-    function = next(n for n in reversed(tree.around(name)) if isinstance(n, cst.FunctionDef))
-    for assign in tree.within(function, cst.Assign, cst.AnnAssign, cst.NamedExpr):
-        choice = isinstance(assign.value, cst.BooleanOperation | cst.IfExp)
-        if choice and name.value in syntax.names(assign):
-            return True
-    return False
-
-
-def _is_pure(
-    ctx: Context, node: cst.CSTNode, draws: bool = False, seen: frozenset[str] = frozenset()
-) -> bool:
-    """Whether an expression does nothing but compute, and draws nothing unless it may."""
-    for one in syntax.walk(node):
-        if isinstance(one, _OPAQUE):
-            return False
-        if isinstance(one, cst.Call):
-            name = ctx.facts.callee(one) or ""
-            last = name.rpartition(".")[2].removesuffix("()")
-            if draws and name in _DRAWN:
-                continue
-            drawn = last in _DRAWS or any(rule.draws for rule in definitions.ops(name))
-            kind = ctx.kind(one.func)
-            if isinstance(kind, k.Module) and not _draws_nothing(ctx, kind, seen):
-                return False
-            if drawn or not pure_call(ctx, one, set()):
-                return False
-    return True
-
-
-_DRAWN = frozenset(f"torch.{name}" for name in "rand randn randint bernoulli rand_like".split())
-"""What may be drawn for a test: it changes nothing but the generator."""
-
-
-_AFFINE = frozenset({"torch.nn.Linear", "torch.nn.Conv1d", "torch.nn.Conv2d", "torch.nn.Conv3d"})
-
-
-def _draws_nothing(ctx: Context, kind: k.Module, seen: frozenset[str]) -> bool:
-    """Whether a module has no dropout, which would draw where nobody asks for it, nor anything that is not known."""
-    sequential = kind.cls == "torch.nn.Sequential"
-    parts = [one for _, one in kind.args] if sequential else kind.among
-    if parts or sequential:
-        known = (isinstance(one, k.Module) and _draws_nothing(ctx, one, seen) for one in parts)
-        return bool(parts) and all(known)
-    info = ctx.facts.classes.get(kind.cls)
-    forward = info.method("forward") if info is not None else None
-    if forward is None or kind.cls in seen:
-        affine = kind.cls in _AFFINE and ctx.words.isdisjoint(HOOKS - {"weight_norm"})
-        return affine or kind.cls in LAYERS_AS_LARGE
-    return _is_pure(ctx, forward.node.body, seen=seen | {kind.cls})
 
 
 def _returning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> Branch | None:
@@ -329,7 +187,7 @@ def _returning_first(
         return None
     if any(tree.has(n) and any(tree.holds(line, n) for line in rest) for n in ctx.blocked):
         return None
-    if not all(_is_pure(ctx, value) for _, value in assigned):
+    if not all(is_pure(ctx, value) for _, value in assigned):
         return None
     first, second = Shapes(ctx, before.kinds), Shapes(ctx, before.kinds).after(assigned)
     if not _alike(ctx, first, then.value, second, last.value):
@@ -355,7 +213,7 @@ def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> B
     other = _assignments(_said(ctx, node.orelse.body.body)) if node.orelse is not None else []
     if not then or other is None:
         return None
-    if not all(_is_pure(ctx, value) for _, value in [*then, *other]):
+    if not all(is_pure(ctx, value) for _, value in [*then, *other]):
         return None
     bound = list(dict.fromkeys(name for name, _ in [*then, *other]))
     read = read_outside(ctx, node, info)
@@ -373,8 +231,12 @@ def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> B
     first, second = (Shapes(ctx, before.kinds).after(one) for one in (then, other))
     for name in names:
         shape = first.named(name)
-        if shape is None or shape == NUMBER or shape != second.named(name):
+        if shape is None or shape != second.named(name):
             return None
+        if shape == NUMBER:
+            if not _are_numbers(ctx, info, name, then, other):
+                return None
+            continue
         if not first.types_meet(name, second, before.kinds):
             return None
     branch = Branch(names=names, given=given)
@@ -383,6 +245,28 @@ def _assigning(ctx: Context, node: cst.If, info: FunctionInfo, parent: Any) -> B
         branch.then = _small_of(ctx, node.body)
         branch.other = _small_of(ctx, node.orelse.body) if other else cst.Name(names[0])  # type: ignore[union-attr]
     return branch
+
+
+def _are_numbers(
+    ctx: Context,
+    info: FunctionInfo,
+    name: str,
+    *branches: list[tuple[str, cst.BaseExpression | cst.AugAssign]],
+) -> bool:
+    """Whether both branches give a name numbers of one type that are written down, and nothing but arithmetic reads it."""
+    types = set()
+    for one in branches:
+        given = [value for to, value in one if to == name]
+        if len(given) != 1 or not _is_written(given[0]):
+            return False
+        types.add(k.scalar_type(ctx.facts.kind(given[0])))
+    return len(types) == 1 and types < {"int", "float"} and only_arithmetic(ctx, info, name)
+
+
+def _is_written(node: cst.CSTNode | None) -> bool:
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        node = node.expression
+    return isinstance(node, cst.Float) or (isinstance(node, cst.Integer) and len(node.value) < 9)
 
 
 def _said(ctx: Context, lines: Sequence[Any]) -> list[Any]:
@@ -439,7 +323,7 @@ def _alike(
             and _alike(ctx, first, a.value, second, b.value)
             for a, b in zip(one.elements, other.elements, strict=True)
         )
-    if not (_is_pure(ctx, one) and _is_pure(ctx, other)):
+    if not (is_pure(ctx, one) and is_pure(ctx, other)):
         return False
     shape = first.of(one)
     if shape is None or shape == NUMBER or shape != second.of(other):
@@ -483,7 +367,14 @@ def branched(rw: Rewriter, node: cst.If) -> Any:
 def _cond(rw: Rewriter, test: cst.BaseExpression, found: Branch) -> cst.Call:
     """``lax.cond(test, lambda: then, lambda: other)``."""
     rw.ctx.helpers.use("lax")
-    given: list[cst.BaseExpression] = [_asked(rw, test)]
+    given: list[cst.BaseExpression] = [asked(rw, test)]
+    numbers = [
+        one.value if isinstance(one, cst.Assign) else one for one in (found.then, found.other)
+    ]
+    if all(map(_is_written, numbers)):
+        rw.ctx.helpers.use("jnp")
+        choice = cst.Call(syntax.parse("jnp.where"))
+        return syntax.with_args(choice, [cst.Arg(one) for one in (*given, *numbers)])  # type: ignore[arg-type]
     with rw.ctx.no_hoisting():
         for arm in (found.then, found.other):
             made = rw.visit(arm) if arm is not None else None
@@ -498,46 +389,13 @@ def _cond(rw: Rewriter, test: cst.BaseExpression, found: Branch) -> cst.Call:
     return syntax.with_args(call, [cst.Arg(one) for one in given])
 
 
-def _asked(rw: Rewriter, test: cst.BaseExpression) -> cst.BaseExpression:
-    """The test as an array of no axes; torch asks the truth of any tensor of one element."""
-    if isinstance(test, cst.BooleanOperation):
-        name = "logical_and" if isinstance(test.operator, cst.And) else "logical_or"
-        sides = [_asked(rw, test.left), _asked(rw, test.right)]
-    elif isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        name, sides = "logical_not", [_asked(rw, test.expression)]
-    elif (read := _read(rw.ctx, test)) is not None:
-        _, tensor, operator, number = read
-        rw.ctx.helpers.use("jnp")
-        mapping = {"__tensor__": rw.visit(tensor), "__number__": rw.visit(number)}
-        kind = rw.ctx.facts.kind(tensor)
-        small = isinstance(number, cst.Integer) and len(number.value) < 3  # any type has it
-        whole_number = isinstance(kind, k.Tensor) and kind.dtype in ("int", "bool")
-        # a half would be compared with what is left of the number in half precision
-        wide = "" if small or whole_number else ".astype(jnp.float32)"
-        whole = syntax.parse(f"jnp.reshape(__tensor__, ()){wide} {operator} __number__")
-        return syntax.substitute(whole, mapping)
-    else:
-        kind = rw.ctx.facts.kind(test)
-        made = syntax.unparenthesized(rw.visit(test))
-        if isinstance(kind, k.Tensor) and kind.rank == 0 and kind.dtype == "bool":
-            return made
-        rw.ctx.helpers.use("jnp")
-        whole = syntax.parse("jnp.reshape(__test__, ())")
-        if not isinstance(kind, k.Tensor) or kind.dtype != "bool":
-            whole = syntax.parse("jnp.reshape(__test__, ()) != 0")
-        return syntax.substitute(whole, {"__test__": made})
-    rw.ctx.helpers.use("jnp")
-    call = cst.Call(syntax.parse(f"jnp.{name}"))
-    return syntax.with_args(call, [cst.Arg(one) for one in sides])
-
-
 def _returns(rw: Rewriter, found: Branch) -> list[cst.BaseStatement]:
     """What comes after an ``if`` that returns, as a function of the names that it gives other values."""
     ctx = rw.ctx
     ctx.helpers.use("lax")
     assert isinstance(found.then, cst.Return)
     assert found.then.value is not None
-    asked, params = _asked(rw, found.test), ", ".join(found.given)
+    test, params = asked(rw, found.test), ", ".join(found.given)
     with ctx.no_hoisting():
         value = on_one_line(rw.visit(found.then.value))
     name = ctx.unused("otherwise")
@@ -548,7 +406,7 @@ def _returns(rw: Rewriter, found: Branch) -> list[cst.BaseStatement]:
     made = syntax.changed(made, body=cst.IndentedBlock(inner))
     first = syntax.parse(f"lambda {params}: None" if params else "lambda: None")
     assert isinstance(first, cst.Lambda)
-    given = [asked, syntax.changed(first, body=value), cst.Name(name), *map(cst.Name, found.given)]
+    given = [test, syntax.changed(first, body=value), cst.Name(name), *map(cst.Name, found.given)]
     call = syntax.with_args(cst.Call(syntax.parse("lax.cond")), [cst.Arg(one) for one in given])
     return [made, cst.SimpleStatementLine([cst.Return(call)])]
 
@@ -565,7 +423,7 @@ def _functions(rw: Rewriter, node: cst.If, found: Branch) -> list[cst.BaseStatem
     """Both branches as functions of the names they are handed."""
     ctx = rw.ctx
     ctx.helpers.use("lax")
-    asked = _asked(rw, found.test)
+    test = asked(rw, found.test)
     params = ", ".join(found.given)
     results = ", ".join(found.names)
     lines: list[cst.BaseStatement] = []
@@ -587,7 +445,7 @@ def _functions(rw: Rewriter, node: cst.If, found: Branch) -> list[cst.BaseStatem
     targets = [cst.Name(name) for name in found.names]
     target = targets[0] if len(targets) == 1 else make_tuple(targets, parens=False)
     call = cst.Call(syntax.parse("lax.cond"))
-    given = [asked, *map(syntax.parse, arms), *map(cst.Name, found.given)]
+    given = [test, *map(syntax.parse, arms), *map(cst.Name, found.given)]
     call = syntax.with_args(call, [cst.Arg(one) for one in given])
     assign = cst.Assign([cst.AssignTarget(target)], call)
     return [*lines, cst.SimpleStatementLine([assign])]

@@ -88,6 +88,20 @@ def places(rw: Rewriter, node: cst.Call) -> Any:
     return syntax.substitute(syntax.parse(template), {"__mask__": mask})
 
 
+@converts(cst.Call, when=lambda ctx: bool(known_masks(ctx).taken))
+def taken(rw: Rewriter, node: cst.Call) -> Any:
+    """``(2 ** torch.arange(n)).tolist()`` → ``(2 ** np.arange(n)).tolist()``."""
+    numbers = known_masks(rw.ctx).taken.get(node)
+    if numbers is None:
+        return None
+    made = known_index(rw, numbers)
+    assert made is not None, "settled before"
+    assert isinstance(node.func, cst.Attribute)
+    return syntax.changed(
+        node, func=syntax.changed(node.func, value=syntax.fitted(node.func, "value", made))
+    )
+
+
 def _times(a: cst.BaseExpression, b: cst.BaseExpression) -> cst.BaseExpression:
     return syntax.substitute(syntax.parse("__a__ * __b__"), {"__a__": a, "__b__": b})
 
