@@ -19,6 +19,7 @@ from migrator.convert.passes.pointers import pointers
 from migrator.convert.passes.returned_numbers import returned_numbers
 from migrator.convert.passes.selected_places import places
 from migrator.convert.passes.selected_values import held
+from migrator.convert.passes.stopping import stops
 from migrator.convert.rows import Selection, selections
 from migrator.findings import Finding
 from migrator.infer import Facts
@@ -89,6 +90,7 @@ def _as_planned(source: Source, facts: Facts, flagged: Sequence[Placed]) -> list
     still = set(ctx.blocked)
     drops(ctx)
     dropped = still - ctx.blocked.keys()
+    stops(ctx)
     branches(ctx)
     settled = before - ctx.blocked.keys()
     told = []

@@ -193,6 +193,7 @@ def _unblock_selected(ctx: Context) -> None:
     from migrator.convert.passes.selected_rows import selected
     from migrator.convert.passes.selected_values import held
     from migrator.convert.passes.skipping import skips
+    from migrator.convert.passes.stopping import stops
 
     selected(ctx)
     skips(ctx)
@@ -203,6 +204,7 @@ def _unblock_selected(ctx: Context) -> None:
     pointers(ctx)
     bounded(ctx)
     known_masks(ctx)
+    stops(ctx)
     branches(ctx)
 
 

@@ -47,7 +47,7 @@ def bound_before(ctx: Context, node: cst.CSTNode, info: FunctionInfo) -> Before:
     return found
 
 
-def read_outside(ctx: Context, node: cst.If, info: FunctionInfo) -> set[str]:
+def read_outside(ctx: Context, node: cst.CSTNode, info: FunctionInfo) -> set[str]:
     """The names that a function reads elsewhere than in a statement."""
     tree = ctx.facts.tree
     inside = {id(n) for n in tree.within(node, cst.Name)}

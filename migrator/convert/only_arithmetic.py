@@ -25,6 +25,7 @@ def only_arithmetic(
             continue
         parent = tree.around(node)[-1]
         bound = isinstance(parent, cst.AssignTarget) and parent.target is node
+        bound |= isinstance(parent, cst.AugAssign) and _counts(ctx, parent, node)
         word = isinstance(parent, (cst.Attribute, cst.Arg)) and node in (
             getattr(parent, "attr", None),
             getattr(parent, "keyword", None),
@@ -32,6 +33,13 @@ def only_arithmetic(
         if not bound and not word and not meets_numbers(ctx, info, node, seen):
             return False
     return True
+
+
+def _counts(ctx: Context, node: cst.AugAssign, name: cst.Name) -> bool:
+    """``n += 1``"""
+    added = isinstance(node.operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign))
+    number = k.scalar_type(ctx.facts.kind(node.value)) in ("int", "float", "number")
+    return node.target is name and added and number
 
 
 def meets_numbers(

@@ -10,7 +10,7 @@ from migrator import syntax
 from migrator.convert.context import Context
 from migrator.infer import kinds as k
 
-_ELEMENTWISE = frozenset(
+ELEMENTWISE = frozenset(
     "abs neg exp exp2 log log2 log1p log10 sqrt rsqrt relu relu6 sigmoid tanh sin cos tan erf floor ceil round trunc sign "
     "clamp clip clamp_min clamp_max square pow reciprocal softmax log_softmax gelu silu elu leaky_relu softplus mish "
     "masked_fill where add sub subtract mul multiply div divide true_divide maximum minimum fmod remainder nan_to_num "
@@ -108,7 +108,7 @@ class Shapes:
             layer = kind.cls in LAYERS_AS_LARGE and len(node.args) == 1
             return self.of(node.args[0].value) if layer else None
         last = name.rpartition(".")[2]
-        if last not in _ELEMENTWISE or not name.startswith(("torch.", "Tensor.")):
+        if last not in ELEMENTWISE or not name.startswith(("torch.", "Tensor.")):
             return None
         given = [a.value for a in node.args]
         if name.startswith("Tensor.") and isinstance(node.func, cst.Attribute):

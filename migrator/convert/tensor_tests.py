@@ -13,6 +13,7 @@ from migrator.convert.rewriter import Rewriter
 from migrator.convert.same_shapes import LAYERS_AS_LARGE
 from migrator.infer import kinds as k
 from rules import definitions
+from rules.definitions import module_file
 
 _DRAWS = frozenset(
     "dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout rrelu gumbel_softmax multinomial "
@@ -50,8 +51,8 @@ def read_number(
 ) -> tuple[cst.Call, cst.BaseExpression, str, cst.BaseExpression] | None:
     """``x.item()``, the tensor, the operator and the number of ``x.item() > 3``, which is the same of the tensor.
 
-    Python compares in double precision: a number that float32 has not is another there. Only of what is drawn does
-    that make no difference.
+    Python compares in double precision: a number that float32 has not is another there, and stands for the next that
+    it has (``_next``). What is drawn is compared as it is.
     """
     if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
         return None
@@ -61,12 +62,23 @@ def read_number(
     tensor, number = call.func.value, told.comparator  # type: ignore[attr-defined]
     if not isinstance(told.operator, _ORDERING):
         return None
-    known = ctx.facts.kind(number)
-    exact = k.scalar_type(known) == "int"
+    if isinstance(told.operator, cst.Equal):
+        exact = _is_exact(ctx, number)
+    else:
+        exact = k.scalar_type(ctx.facts.kind(number)) in ("int", "float", "number")
+    chance = _draws(ctx, tensor) and not isinstance(ctx.facts.kind(number), k.Tensor)
+    found = (call, tensor, told.operator._get_token(), number)
+    return found if (exact or chance) and is_pure(ctx, number) else None
+
+
+def _is_exact(ctx: Context, number: cst.BaseExpression) -> bool:
+    """Whether float32 has a number, as far as is known: whoever writes integers means no more than it has."""
     if isinstance(number, cst.Integer | cst.Float):
-        exact = _is_short(syntax.literal(number))
-    chance = _draws(ctx, tensor) and not isinstance(known, k.Tensor) and is_pure(ctx, number)
-    return (call, tensor, told.operator._get_token(), number) if exact or chance else None
+        return _is_short(syntax.literal(number))
+    return k.scalar_type(ctx.facts.kind(number)) == "int"
+
+
+_NEXT = {"<": "not_below", ">=": "not_below", ">": "not_above", "<=": "not_above"}
 
 
 _ORDERING = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual, cst.Equal)
@@ -167,7 +179,11 @@ def asked(rw: Rewriter, test: cst.BaseExpression) -> cst.BaseExpression:
     elif (read := read_number(rw.ctx, test)) is not None:
         _, tensor, operator, number = read
         rw.ctx.helpers.use("jnp")
-        mapping = {"__tensor__": rw.visit(tensor), "__number__": rw.visit(number)}
+        compared = rw.visit(number)
+        if not _is_exact(rw.ctx, number) and not _draws(rw.ctx, tensor):
+            helper = rw.ctx.helpers.need(module_file("rules.compat.numbers"), _NEXT[operator])
+            compared = syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(compared)])
+        mapping = {"__tensor__": rw.visit(tensor), "__number__": compared}
         kind = rw.ctx.facts.kind(tensor)
         small = isinstance(number, cst.Integer) and len(number.value) < 3  # any type has it
         whole_number = isinstance(kind, k.Tensor) and kind.dtype in ("int", "bool")

@@ -31,3 +31,18 @@ def float_number(x):
         return float(x)
     x = lax.stop_gradient(x)
     return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.float32)
+
+
+def not_below(number: float) -> np.float32:
+    """The smallest float32 that is not below a number of double precision.
+
+    What a float32 x says of ``x < number`` and ``x >= number`` in double precision, it says of that.
+    """
+    rounded = np.float32(number)
+    return rounded if float(rounded) >= number else np.nextafter(rounded, np.float32(np.inf))
+
+
+def not_above(number: float) -> np.float32:
+    """The largest float32 that is not above a number of double precision: for ``x > number`` and ``x <= number``."""
+    rounded = np.float32(number)
+    return rounded if float(rounded) <= number else np.nextafter(rounded, np.float32(-np.inf))

@@ -30,7 +30,6 @@ _TRUTH = frozenset(
 """Functions of tensors that return a Python bool."""
 _AUTOGRAD = ("requires_grad", "is_leaf")
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
-_CHECKS = (cst.Raise, cst.Assert, cst.Pass)
 
 
 # --- truth ---------------------------------------------------------------------------------------------
@@ -53,7 +52,8 @@ _CHECKS = (cst.Raise, cst.Assert, cst.Pass)
     "the same shapes and types, as `x = x * 2` does under an `if`, `convert` makes `lax.cond`, and `analyze` has a note. One "
     "that goes by a buffer and changes nothing but the module's state, `if self.steps == 0: self.mean.copy_(m)`, becomes "
     "`nnx.cond` over the module. A layer that a loop leaves out by a draw in training (LayerDrop) is computed in any case "
-    "where it changes nothing but what it returns, and its result is taken or not.",
+    "where it changes nothing but what it returns, and its result is taken or not. A loop over a range that a tensor ends, "
+    "`if change < tol: break`, becomes a call of its round, where that computes tensors of the same shapes.",
     example="def chosen(x: torch.Tensor, y: torch.Tensor):\n    if x.sum() > 0:\n        x = y\n    return x",
     instead="def chosen(x: torch.Tensor, y: torch.Tensor):\n    return torch.where(x.sum() > 0, y, x)",
 )
@@ -80,7 +80,7 @@ def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
             if rest is None or not _reads_value(rest, ctx):
                 return None
         return Advice(
-            _if(node, test, ctx), node=node.test, effort=0.1 if _only_checks(node) else 0.5
+            _if(node, test, ctx), node=node.test, effort=0.5
         )
     if isinstance(node, cst.While):
         return Advice(_while(node, test), node=node.test, effort=1.0)
@@ -156,27 +156,7 @@ def _jump(body: cst.BaseSuite) -> str:
     )
 
 
-def _only_checks(node: cst.If) -> bool:
-    """Whether a branch does nothing but complain."""
-    small = [
-        s for line in node.body.body if isinstance(line, cst.SimpleStatementLine) for s in line.body
-    ]
-    return len(small) >= len(node.body.body) > 0 and all(
-        isinstance(s, _CHECKS)
-        or (isinstance(s, cst.Expr) and isinstance(s.value, cst.Call) and _complains(s.value))
-        for s in small
-    )
-
-
-def _complains(call: cst.Call) -> bool:
-    name = call.func.value if isinstance(call.func, cst.Name) else ""
-    attribute = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-    return name == "print" or attribute in ("warn", "warning", "info", "debug", "error")
-
-
 def _if(node: cst.If, test: str, ctx: FlagContext) -> str:
-    if _only_checks(node) and node.orelse is None:
-        return f"drop this check, or check at run time: `checkify.check(~({test}), …)`"
     jump = _jump(node.body)
     if jump:
         return f"run every round and keep what it computes with `jnp.where({test}, old, new)`" + (

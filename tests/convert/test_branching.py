@@ -130,15 +130,28 @@ def test_a_half_is_compared_with_the_number_as_it_is() -> None:
         np.testing.assert_array_equal(jax.jit(ours["f"])(jnp.asarray(x.numpy())), theirs["f"](x))
 
 
-@pytest.mark.parametrize(
-    "test",
-    [
-        "x.sum().item() > 0.1",
-        "x.sum().item() > x.mean().item()",
-        "x.sum().item() >= 16777217",
-    ],
-)
-def test_a_number_that_float32_has_not_is_another_in_double_precision(test: str) -> None:
+@pytest.mark.parametrize("order", ["<", "<=", ">", ">="])
+@pytest.mark.parametrize("number", [0.1, 0.7, 1e-5, -0.1, 3e38, 16777217.0])
+def test_a_number_that_float32_has_not_is_compared_in_double_precision(
+    order: str, number: float
+) -> None:
+    lines = f"if x.max().item() {order} n * 1.0:\n        x = x + 1\n    return x"
+    theirs, ours, _ = loaded(
+        SOURCE.format(lines).replace("x: torch.Tensor", "x: torch.Tensor, n: float")
+    )
+    run = jax.jit(ours["f"], static_argnums=1)
+    near = np.float32(number)
+    for value in (
+        near,
+        np.nextafter(near, np.float32(np.inf)),
+        np.nextafter(near, np.float32(-np.inf)),
+    ):
+        x = np.full((2,), value)
+        np.testing.assert_array_equal(run(x, number), theirs["f"](torch.tensor(x), number))
+
+
+@pytest.mark.parametrize("test", ["x.sum().item() > x.mean().item()", "x.sum().item() == 0.1"])
+def test_what_double_precision_would_tell_apart_is_a_finding(test: str) -> None:
     assert "DYN004" in rules_of(SOURCE.format(f"if {test}:\n        x = x + 1\n    return x"))
 
 

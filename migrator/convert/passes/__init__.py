@@ -73,6 +73,7 @@ ORDER = (
     "kept_for_gradient",
     "skipping",
     "dropped_layers",
+    "stopping",
     "branching",
     "casting",
     "numpy_numbers",
