@@ -36,7 +36,15 @@ def is_returned_data(ctx: Context, info: ClassInfo) -> bool:
             kept += [*function.params.values(), *function.sites.values()]
     if any(_mentions(kind, info.name) for kind in kept):
         return False
+    tree, linked = ctx.source.index, ctx.facts.linked
+    if linked is not None and info.node.name.value in linked.given_out(ctx.facts.module):
+        return True
     returned = [f.returns for f in ctx.facts.functions.values() if f.owner is not info]
+    returned += [  # of several kinds, which together are of none
+        ctx.facts.kind(one.value)
+        for one in tree.of_type(cst.Return)
+        if one.value is not None and not tree.holds(info.node, one)
+    ]
     return any(kind is not None and _mentions(kind, info.name) for kind in returned)
 
 

@@ -55,6 +55,9 @@ class Linked(Protocol):
     def listed(self, module: str) -> frozenset[str]:
         """The attributes that a file makes a Sequential and another goes over as a list, ``net.body``."""
 
+    def given_out(self, module: str) -> frozenset[str]:
+        """The names of a file's classes whose objects functions of other files return, and no other file keeps."""
+
     def gives(self, module: str, name: str) -> bool:
         """Whether another file may get a name from a file that merely imports it."""
 

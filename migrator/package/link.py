@@ -160,6 +160,10 @@ class Link:
         """The attributes that a file makes a Sequential and another goes over as a list, ``net.body``."""
         return self.table.listed(module)
 
+    def given_out(self, module: str) -> frozenset[str]:
+        """The names of a file's classes whose objects functions of other files return, and no other file keeps."""
+        return self.table.given_out(module)
+
     def gives(self, module: str, name: str) -> bool:
         """Whether another file may get a name from a file that merely imports it; from a package anybody may."""
         return module in self.table.packages or bool({name, "*"} & self.table.asked(module))

@@ -12,6 +12,7 @@ from typing import Any
 
 from migrator.infer.emptied import emptied, replaced
 from migrator.infer.facts import asks_for_modules, hands_makers, keeps_makers
+from migrator.infer.given_out import returned, stored
 from migrator.infer.handing import handed
 from migrator.infer.listed import items, listed, made
 from migrator.python_tree import walk
@@ -56,6 +57,8 @@ class Scan:
       sequentials: those that it may make a Sequential.
       listed: names of attributes that the file may go over.
       items: those of other objects than ``self`` that it goes over as lists.
+      returned: last names of what the file calls for what its functions return (``migrator.infer.given_out``).
+      stored: those of what it keeps in attributes and items.
       literals: names of the top that are a number or a text written out and nothing else, and its type.
     """
 
@@ -78,6 +81,8 @@ class Scan:
     sequentials: list[str] = field(default_factory=list)
     listed: list[str] = field(default_factory=list)
     items: list[str] = field(default_factory=list)
+    returned: list[str] = field(default_factory=list)
+    stored: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -128,6 +133,8 @@ def scan(text: str) -> Scan:
     found.sequentials = sorted(made(nodes, "")) if "Sequential" in text else []
     found.listed = sorted(listed(nodes))
     found.items = sorted(items(nodes))
+    found.returned = sorted(returned(nodes))
+    found.stored = sorted(stored(nodes))
     found.traverses = asks_for_modules(text)
     found.hands_makers = hands_makers(text)
     found.keeps_makers = keeps_makers(text)

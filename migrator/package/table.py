@@ -335,6 +335,13 @@ class Table:
         others = [scan.items for name, scan in self.scans.items() if own and name != module]
         return frozenset(word for items in others for word in items if word in own)
 
+    def given_out(self, module: str) -> frozenset[str]:
+        """The names of a file's definitions whose objects functions of other files return, and no file keeps."""
+        own = self.scans[module].bindings.keys() if module in self.scans else set[str]()
+        others = [scan for name, scan in self.scans.items() if own and name != module]
+        given = {word for scan in others for word in scan.returned if word in own}
+        return frozenset(given.difference(*(scan.stored for scan in others)))
+
     def asked(self, module: str) -> frozenset[str]:
         """The names that other files may get from a file; ``*`` where one takes all."""
         stars = {"*"} if any(one == module for _, one in self._stars) else set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +12,7 @@ import torch
 from flax import nnx
 
 from migrator import convert_source
+from migrator.project import convert_path
 from tests.convert.tools import loaded, pair
 
 SOURCE = """
@@ -94,3 +97,55 @@ def test_what_stays_as_it_is(old: str, new: str) -> None:
         "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n" + source
     ).code
     assert "register_dataclass\n@dataclass\n" not in code
+
+
+def test_one_of_several_things_that_are_returned() -> None:
+    """``return (logits,)`` or an object, as an argument says."""
+    source = SOURCE.replace(
+        "        return out\n", "        return out if labels is None else (out.logits, out.loss)\n"
+    )
+    assert "register_dataclass\n@dataclass\n" in loaded(source)[2]
+    source = SOURCE.replace(
+        "        return out\n",
+        "        if labels is not None:\n            return (out.logits, out.loss)\n        return out\n",
+    )
+    theirs, ours, code = loaded(source)
+    assert "register_dataclass\n@dataclass\n" in code
+    model, port = pair(theirs, ours, "M()")
+    x = np.ones((2, 4), np.float32)
+    got = nnx.jit(lambda m, x: m(x))(port, jnp.asarray(x))
+    np.testing.assert_allclose(
+        got.logits, model(torch.tensor(x)).logits.detach().numpy(), rtol=1e-5, atol=1e-6
+    )
+
+
+FILES = {
+    "__init__.py": "",
+    "out.py": (
+        "from dataclasses import dataclass\nfrom typing import Optional\n\nimport torch\n\n\n@dataclass\n"
+        "class Output:\n    logits: torch.Tensor\n    loss: Optional[torch.Tensor] = None\n"
+    ),
+    "net.py": (
+        "import torch.nn as nn\n\nfrom .out import Output\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n"
+        "        out = Output(x * 2)\n        RETURN\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ("return out", True),
+        ("return (x, out)", True),
+        ("return out if x.ndim > 1 else x", True),
+        ("return out.logits", False),
+        ("self.last = Output(x)\n        return out", False),
+    ],
+)
+def test_what_another_file_returns(line: str, known: bool, tmp_path: Path) -> None:
+    root = tmp_path / "pack"
+    root.mkdir()
+    for name, text in FILES.items():
+        (root / name).write_text(text.replace("RETURN", line))
+    convert_path([root], tmp_path / "port")
+    assert ("register_dataclass" in (tmp_path / "port" / "out.py").read_text()) is known
