@@ -7,6 +7,7 @@ import re
 import libcst as cst
 
 from migrator import syntax
+from migrator.assignments import cases
 from migrator.convert.context import Context
 from migrator.infer import kinds as k
 from migrator.infer.facts import ClassInfo
@@ -41,9 +42,10 @@ def is_returned_data(ctx: Context, info: ClassInfo) -> bool:
         return True
     returned = [f.returns for f in ctx.facts.functions.values() if f.owner is not info]
     returned += [  # of several kinds, which together are of none
-        ctx.facts.kind(one.value)
+        ctx.facts.kind(part)
         for one in tree.of_type(cst.Return)
         if one.value is not None and not tree.holds(info.node, one)
+        for part in cases(one.value)
     ]
     return any(kind is not None and _mentions(kind, info.name) for kind in returned)
 
