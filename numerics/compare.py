@@ -51,7 +51,8 @@ class Difference:
     ``error`` and ``torch_error`` are relative to the largest value of the tensor, ``ratio`` is error over
     allowance (above 1: not equal). ``problem`` tells of a difference that is no matter of digits (a missing
     tensor, a shape, a dtype, NaN where torch has none), ``structural`` that rounding cannot explain it.
-    ``where`` is the index of the largest error, ``values`` how many numbers were compared.
+    ``where`` is the index of the largest error, ``values`` how many numbers were compared. ``zero`` says that both sides
+    are nothing but zeros.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Difference:
     ill_conditioned: bool = False
     structural: bool = False
     values: int = 0
+    zero: bool = False
 
     @property
     def ok(self) -> bool:
@@ -128,7 +130,7 @@ def compare(
         for group in magnitudes(np.maximum(np.abs(reference), np.abs(own[0])))
     ]
     worst = max(found, key=lambda difference: (not difference.ill_conditioned, difference.ratio))
-    return replace(worst, values=values)
+    return replace(worst, values=values, zero=not (reference.any() or port.any()))
 
 
 def _digits(dtype: str, reference: np.ndarray, own: Sequence[np.ndarray]) -> float:

@@ -31,6 +31,7 @@ class Check:
     ratio: float = 0.0
     worst: str = ""
     conditioned: int = 0
+    zeros: int = 0
     ill_conditioned: Counter[str] = field(default_factory=Counter)
     note: str = ""
     ok: bool = True
@@ -45,6 +46,7 @@ class Check:
                 self.ill_conditioned[difference.name] += 1
                 continue
             self.conditioned += 1
+            self.zeros += difference.zero
             if difference.ratio >= self.ratio:
                 self.ratio, self.worst = difference.ratio, difference.name
                 self.error, self.torch_error = difference.error, difference.torch_error
@@ -60,8 +62,11 @@ class Check:
 
     @property
     def meaningless(self) -> bool:
-        """Whether every tensor of every example was noise in torch itself."""
-        return self.examples > 0 and self.tensors > 0 and self.conditioned == 0
+        """Whether every tensor of every example was noise in torch itself, or nothing but zeros beside those that were."""
+        if not self.examples or not self.tensors:
+            return False
+        said = self.conditioned - (self.zeros if self.ill_conditioned else 0)
+        return said == 0
 
 
 @dataclass(frozen=True)

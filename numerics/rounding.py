@@ -49,6 +49,7 @@ _EXACT = frozenset(
         "eye",
         "fill",
         "fill_",
+        "fill_diagonal_",
         "flip",
         "floor",
         "fmax",
@@ -251,6 +252,8 @@ class RoundingNoise(TorchDispatchMode):
         result = func(*args, **kwargs)
         if name in _NORMALISATIONS:
             self._move_mean(name, args, result)
+        if name == "_log_softmax":
+            return self._moved(result, _of_logarithms(result, args[0], args[1]))
         if any(word in name for word in _FUSED):
             unit = tree_map(_with_spread, result)
             if name in _DIFFERENCES:
@@ -416,6 +419,15 @@ def _with_spread(value: Any) -> Any:
         return value
     wide = value.float()
     return 4 * wide.abs() + wide.square().mean().sqrt()
+
+
+def _of_logarithms(result: torch.Tensor, x: torch.Tensor, dim: int) -> torch.Tensor:
+    """The unit of ``x - (max + log(sum(exp(x - max))))`` row by row: a row's own, whatever a mask has put beside it."""
+    if not result.ndim:
+        return torch.zeros_like(result)
+    total = (x.float() - result.float()).nan_to_num(0.0, 0.0, 0.0)
+    place = result.argmax(dim, keepdim=True)
+    return 4 * result.float().abs() + total.gather(dim, place).abs() + 1
 
 
 def _subtracted(name: str, grad: torch.Tensor, output: torch.Tensor, dim: int) -> torch.Tensor:

@@ -298,3 +298,51 @@ def test_a_mode_that_the_caller_leaves_out_is_not_missed() -> None:
     report = verify_pair(pair, FEW)
     assert report.verdict == "equal", str(report)
     assert not any(check.name == "eval outputs" for check in report.checks)
+
+
+def test_examples_of_zeros_beside_noise_do_not_call_a_case_equal() -> None:
+    """A loss that is zero at the smallest size agrees with any multiple of it."""
+    run: Any = _Verification(None, replace(FEW, train=False), "case", "")  # type: ignore[arg-type]
+    nothing = Difference("x", values=1, zero=True)
+    run._count(Outcome(Example(), {"eval outputs": [nothing]}))
+    assert run._verdict(None) == "equal"  # a module that gives zeros
+    run._count(
+        Outcome(Example(), {"eval outputs": [Difference("x", ill_conditioned=True, values=1)]})
+    )
+    assert run._verdict(None) == "ill-conditioned"
+    run._count(Outcome(Example(), {"eval outputs": [Difference("x", values=1)]}))
+    assert run._verdict(None) == "equal"
+
+
+class Contrast(torch.nn.Module):
+    """SimCLR's loss: each view beside all others but itself."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        places = torch.arange(len(x))
+        scores = (x @ x.T).masked_fill(torch.eye(len(x)) > 0, -9e15)
+        return torch.nn.functional.cross_entropy(scores, (places + 1) % len(x))
+
+
+class FlaxContrast(nnx.Module):
+    """``Contrast``, times a factor."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        places = jnp.arange(len(x))
+        scores = jnp.where(jnp.eye(len(x), dtype=bool), -9e15, x @ x.T)
+        logs = jax.nn.log_softmax(scores)
+        return -logs[places, (places + 1) % len(x)].mean() * self.factor
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(1.0, "equal"), (0.0, "different"), (1.00002, "different")]
+)
+def test_a_mask_of_huge_numbers_hides_no_difference(factor: float, verdict: str) -> None:
+    spec = InputSpec((Array(("B", 6)),))
+    settings = Settings(12, train=False)
+    modules = Contrast(), FlaxContrast(factor)
+    report = verify(*modules, spec, load=EMPTY.load, dump=EMPTY.dump, settings=settings)
+    assert report.verdict == verdict, str(report)
+    assert not any("noise" in note for note in report.notes)
