@@ -158,7 +158,9 @@ def helper_plan(every: Sequence[Member], table: Table) -> HelperPlan:
         plan.places[dotted] = folder / f"{name}.py"
         for member in group:
             plan.users[member.module] = dotted
-            plan.source[member.module] = _import(member, _called(member, home, table), name)
+            beside = member.name.parent == folder
+            called = _called(member, home, table)
+            plan.source[member.module] = _import(member, called, name, beside)
     return plan
 
 
@@ -175,11 +177,11 @@ def _called(member: Member, home: str, table: Table) -> str:
     return home
 
 
-def _import(member: Member, home: str, name: str) -> str:
+def _import(member: Member, home: str, name: str, beside: bool) -> str:
     if member.top == home and home:
         depth = member.module.count(".") - home.count(".")
         return "." * (depth + member.package) + name
-    if not member.top and home and member.module.rpartition(".")[0] == home:
+    if not member.top and home and beside:
         return name  # a script finds the files beside it
     return f"{home}.{name}" if home else name
 

@@ -115,3 +115,31 @@ def test_a_folder_that_is_named_beside_a_file_which_imports_by_it(
         [sys.executable, "-c", command], cwd=tmp_path / "out", capture_output=True, text=True
     )
     assert done.stdout.strip() == "(1, 4)", done.stderr
+
+
+def test_a_package_in_a_folder_of_its_own_name(tmp_path: Path) -> None:
+    """``net/evaluate.py`` beside the package ``net/net``: the helpers are in the package, not beside the script."""
+    net = "from torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    net += "        self.fc = nn.Linear(4, 3)\n\n    def forward(self, x):\n        return self.fc(x)\n"
+    script = "import torch\nimport torch.nn.functional as F\nfrom net import Net\n\n\n"
+    script += (
+        "def run(model, x, y):\n    return F.cross_entropy(model(x), y, label_smoothing=0.1)\n"
+    )
+    for name, text in {
+        "net/net/__init__.py": "from .model import Net\n",
+        "net/net/model.py": net,
+        "net/evaluate.py": script,
+    }.items():
+        path = tmp_path / "here" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert not blocking(convert_path([tmp_path / "here"], tmp_path / "out"))
+    command = "import jax.numpy as jnp, evaluate\nfrom flax import nnx\n"
+    command += "print(evaluate.run(evaluate.Net(rngs=nnx.Rngs(0)), jnp.ones((2, 4)), jnp.array([0, 1])).shape)"
+    done = subprocess.run(
+        [sys.executable, "-c", command],
+        cwd=tmp_path / "out" / "net",
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "()", done.stderr

@@ -340,7 +340,7 @@ class FlaxContrast(nnx.Module):
     ("factor", "verdict"), [(1.0, "equal"), (0.0, "different"), (1.00002, "different")]
 )
 def test_a_mask_of_huge_numbers_hides_no_difference(factor: float, verdict: str) -> None:
-    spec = InputSpec((Array(("B", 6)),))
+    spec = InputSpec((Array(("B", 6)),), {"B": (2, 3, 4, 5)})
     settings = Settings(12, train=False)
     modules = Contrast(), FlaxContrast(factor)
     report = verify(*modules, spec, load=EMPTY.load, dump=EMPTY.dump, settings=settings)
