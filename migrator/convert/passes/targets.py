@@ -7,6 +7,7 @@ import libcst as cst
 from migrator import syntax, views
 from migrator.convert.context import Context, Failure
 from migrator.convert.kept_results import kept_for_gradient
+from migrator.convert.own_arrays import is_own_array
 from migrator.convert.own_state import property_of
 from migrator.convert.passes.repeated_places import is_copy
 from migrator.convert.refilled import may_have_gradient
@@ -228,7 +229,7 @@ def assign(
         if data and _is_own_parameter(ctx, target):
             read = dereferenced(rw.rebuild(target))
             return [_assign(read, past_gradient(rw, target, read, value, data))]
-        if isinstance(ctx.kind(target), k.Tensor) and ctx.class_of(ctx.kind(target.value)):
+        if isinstance(ctx.kind(target), k.Tensor) and _is_of_object(ctx, target):
             read = rw.rebuild(target)
             return [_assign(read, past_gradient(rw, target, read, value, data))]
     if isinstance(target, cst.Subscript) and is_copy(ctx, target):
@@ -250,12 +251,27 @@ def assign(
         from migrator.convert.passes.item_writes import set_items
 
         return set_items(rw, target, value)
+    if isinstance(target, cst.Attribute) and ctx.is_self(target.value) and _is_plain(ctx):
+        what = f"`{syntax.code(target)}` is written in place, and may be held elsewhere, whole or in part"
+        advice = f"make it a new tensor, and give out copies: `{syntax.code(target)}[i].clone()`"
+        raise Failure(target, "MUT001", what, advice)
     from migrator.convert.passes.view_writes import base_value
 
     shown = base_value(rw, target, value)
     if shown is not None:
         return assign(rw, *shown, data=data)
     raise _through_view(target)
+
+
+def _is_plain(ctx: Context) -> bool:
+    return ctx.owner is not None and ctx.owner.torch_base is None
+
+
+def _is_of_object(ctx: Context, target: cst.Attribute) -> bool:
+    """Whether an attribute is one of a module of the file, or a tensor that an object of a plain class makes."""
+    if ctx.class_of(ctx.kind(target.value)):
+        return True
+    return is_own_array(ctx, target)
 
 
 def _is_own_parameter(ctx: Context, target: cst.Attribute) -> bool:
