@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from migrator.analyze.agreement import agreed
 from migrator.analyze.names import unknown_names
 from migrator.analyze.rows import as_converted
 from migrator.analyze.suppress import Suppressions
 from migrator.analyze.walk import FlagWalk, Found, load_flags
 from migrator.findings import Finding, ordered
-from migrator.infer import Facts, infer
+from migrator.infer import Facts
 from migrator.saying import may_concern_torch
 from migrator.source import Source
 
@@ -64,7 +65,10 @@ def analyze_source(text: str, path: str | None = None) -> list[Finding]:
     source = Source(text, path)
     if not may_concern_torch(text):
         return []
-    return findings_of(source, infer(source))
+    from migrator.convert import converted
+
+    result, ctx = converted(source)
+    return agreed(source, findings_of(source, ctx.facts), result.findings)
 
 
 def findings_of(source: Source, facts: Facts) -> list[Finding]:

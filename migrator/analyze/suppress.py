@@ -34,3 +34,7 @@ class Suppressions:
                 if codes is None or finding.rule in codes:
                     return True
         return False
+
+    def within(self, first: int, last: int) -> bool:
+        """Whether a comment silences something from one line to another."""
+        return any(first <= line <= last for line in self._lines)

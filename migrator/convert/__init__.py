@@ -117,10 +117,16 @@ def _convert(text: str, path: str | None) -> ConvertResult:
     source = Source(text, path)
     if not may_concern_torch(text):
         return ConvertResult(text)
-    ctx = Context(source, infer(source))
-    result = _rewritten(source, ctx)
+    result, ctx = converted(source)
     ctx.release()
     return result
+
+
+def converted(source: Source) -> tuple[ConvertResult, Context]:
+    """A file by itself, with what became known of it."""
+    load()
+    ctx = Context(source, infer(source))
+    return _rewritten(source, ctx), ctx
 
 
 def _rewritten(source: Source, ctx: Context) -> ConvertResult:

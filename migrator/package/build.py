@@ -226,17 +226,19 @@ def _converted(sources: Sequence[Any], link: Link, setting: Setting, store: Stor
 
 def _analyzed(sources: Sequence[Any], link: Link, setting: Setting, store: Store) -> list[Outcome]:
     from migrator.analyze import findings_of
-    from migrator.convert.context import Context
-    from migrator.infer import infer_together
+    from migrator.analyze.agreement import agreed
+    from migrator.convert import convert_together
 
     found = []
-    for source, facts in zip(sources, infer_together(sources, link), strict=True):
-        findings = findings_of(source, facts)
+    made = convert_together(sources, link, setting.helpers)
+    for source, (result, ctx) in zip(sources, made, strict=True):
+        findings = agreed(source, findings_of(source, ctx.facts), result.findings)
         digest = ""
         if source.module in setting.reached:
-            summary = summarize(Context(source, facts), source.module)
-            digest = store.write_summary(source.module, summary)
+            digest = store.write_summary(source.module, summarize(ctx, source.module))
         found.append(Outcome(source.module, "", findings, not findings, [], digest))
+    for _, ctx in made:
+        ctx.release()
     return found
 
 
