@@ -28,6 +28,7 @@ class Tree:
         """The trees of the files that are worked on together with this one, and live as long."""
         self._asked: dict[tuple[int, tuple[type, ...]], list[Any]] = {}
         """Nodes of some types in a node of this tree, for those beside it, which ask for them again and again."""
+        self._made: dict[int, tuple[cst.CSTNode, cst.CSTNode]] = {}
         self._by_type: dict[type, list[int]] = {}
         """The places of the nodes of each type, in the order of the source."""
         nodes, parents = self.nodes, self.parents
@@ -212,8 +213,14 @@ class Tree:
         """The node right above another one of the tree, which is not the root."""
         return self.nodes[self.parents[self._index[id(node)]]]
 
+    def put(self, made: cst.CSTNode, place: cst.CSTNode) -> None:
+        """Have a node that was made since stand where one of the tree does, for those that ask what is around it."""
+        self._made[id(made)] = made, place
+
     def around(self, node: cst.CSTNode) -> list[Any]:
         """The nodes around a node of the tree or of one beside it, the root first."""
+        if id(node) in self._made:
+            return self.around(self._made[id(node)][1])
         home = self if id(node) in self._index else self._home(node) or self
         return home.ancestors(home._index[id(node)])
 

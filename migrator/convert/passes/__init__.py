@@ -47,6 +47,7 @@ ORDER = (
     "class_questions",
     "freezing",
     "state_reads",
+    "loop_targets",
     "tied_arguments",
     "registered_children",
     "own_state_dict",

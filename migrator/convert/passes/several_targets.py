@@ -47,8 +47,9 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     if len(node.targets) == 1 and not isinstance(node.targets[0].target, _SEQUENCES):
         return None
     places = [one.target for one in node.targets]
-    if not any(_is_written(rw, place) for place in places):
+    if not any(is_written(rw, place) for place in places):
         return None
+    _check_bound(rw, node)
     if in_turn(node) and _keeps_arguments(rw, node):
         return _visited(rw, node, _pairs(node) or ())
     if len(places) > 1:
@@ -67,6 +68,20 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     target = _named(rw, places[0], later)
     made = rw.visit(syntax.changed(node, targets=[cst.AssignTarget(target)]))
     return [*(made if isinstance(made, list) else [made]), *_visited(rw, node, later)]
+
+
+def _check_bound(rw: Rewriter, node: cst.Assign) -> None:
+    """What is written stands for the same before and after: ``y.data, y = a, b`` writes to what y was.
+
+    What a ``*rest`` leaves of a list is told by no kind: there a Variable would be taken for anything."""
+    every = [place for one in node.targets for place in each(one.target)]
+    bound = {one.value for one in every if isinstance(one, cst.Name)}
+    written = [one for one in every if is_written(rw, one)]
+    starred = any(
+        isinstance(one, cst.StarredElement) for to in node.targets for one in syntax.walk(to.target)
+    )
+    if starred or any(not bound.isdisjoint(_roots(one)) for one in written):
+        raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
 
 
 def _keeps_arguments(rw: Rewriter, node: cst.Assign) -> bool:
@@ -108,6 +123,7 @@ def _visited(rw: Rewriter, node: cst.Assign, statements: Iterable[cst.Assign]) -
     """What the parts of an assignment become; what keeps one of them from it is said of the whole."""
     found: list[Any] = []
     for one in statements:
+        rw.ctx.facts.tree.put(one, node)
         try:
             made = rw.visit(one)
         except Failure as failure:
@@ -136,7 +152,7 @@ def _check_separate(node: cst.Assign) -> None:
 
     Nor is a place told by a name that is bound after the part is written: ``x[i], i = f()``.
     """
-    places = list(_each(node.targets[0].target))
+    places = list(each(node.targets[0].target))
     read, bound = set(syntax.names(node.value)), set[str]()
     for place in reversed(places):
         if isinstance(place, cst.Name):
@@ -153,17 +169,17 @@ def _check_memory(rw: Rewriter, node: cst.Assign) -> None:
     facts, statement = aliases(ctx, innermost(ctx)), ctx.statements[-1].node
     state = facts.before.get(statement)
     memory = facts.memory(node.value, state) if state is not None else frozenset()
-    for place in _each(node.targets[0].target):
+    for place in each(node.targets[0].target):
         for root in _roots(place) if isinstance(place, cst.Subscript) else ():
             if state is not None and shared(memory, state.get(root, frozenset())):
                 raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
 
 
-def _each(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+def each(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """The targets of an unpacking, one by one."""
     if isinstance(target, _SEQUENCES):
         for element in target.elements:
-            yield from _each(element.value)
+            yield from each(element.value)
     else:
         yield target
 
@@ -233,6 +249,15 @@ def _chained(rw: Rewriter, node: cst.Assign) -> list[Any]:
     """``self.a = self.b = v`` → ``a = v`` and one assignment each, from the left as Python does."""
     first: list[cst.Assign] = []
     value = node.value
+    place = node.targets[0].target
+    if targets.makes_parameter(rw.ctx, value) and isinstance(place, cst.Attribute):
+        again = place.with_changes(
+            value=place.value.with_changes()
+        )  # the others are the same Variable
+        kinds = rw.ctx.facts.kinds
+        kinds[again], kinds[again.value] = kinds[value], rw.ctx.kind(place.value)
+        rest = (cst.Assign([target], again) for target in node.targets[1:])
+        return _visited(rw, node, (cst.Assign(node.targets[:1], value), *rest))
     if not isinstance(value, (cst.Name, cst.Integer, cst.Float)):
         value = cst.Name(rw.ctx.unused("value"))
         rw.ctx.facts.kinds[value] = rw.ctx.facts.kind(node.value)
@@ -240,15 +265,29 @@ def _chained(rw: Rewriter, node: cst.Assign) -> list[Any]:
     return _visited(rw, node, (*first, *(cst.Assign([target], value) for target in node.targets)))
 
 
-def _is_written(rw: Rewriter, target: cst.BaseExpression) -> bool:
+def is_written(rw: Rewriter, target: cst.BaseExpression) -> bool:
     """Whether a target is a Variable in the output or a part of a tensor, or has one among its own."""
     if isinstance(target, _SEQUENCES):
-        return any(_is_written(rw, element.value) for element in target.elements)
+        return any(is_written(rw, element.value) for element in target.elements)
     if isinstance(target, cst.Subscript):
         return isinstance(rw.ctx.kind(target.value), k.Tensor)
     if not isinstance(target, cst.Attribute):
         return False
+    if target.attr.value in _OF_TENSORS or not rw.ctx.is_self(target.value):
+        return not _is_of_plain_object(rw, target)
     return targets.is_variable(rw.ctx, target) or _begins_elsewhere(rw, target)
+
+
+_OF_TENSORS = frozenset("data grad requires_grad".split())
+"""Attributes by which torch writes to a tensor, or says what it is."""
+
+
+def _is_of_plain_object(rw: Rewriter, target: cst.Attribute) -> bool:
+    """Whether an attribute is one of an object of a plain class, which takes what it is given."""
+    kind = rw.ctx.kind(target.value)
+    info = rw.ctx.facts.classes.get(kind.type) if isinstance(kind, k.Other) else None
+    own = rw.ctx.owner if rw.ctx.is_self(target.value) else info
+    return own is not None and own.torch_base is None and own.settled is None
 
 
 def _begins_elsewhere(rw: Rewriter, target: cst.Attribute) -> bool:
@@ -272,7 +311,7 @@ def _named(rw: Rewriter, target: Any, later: list[cst.Assign]) -> Any:
         for element in target.elements:
             elements.append(syntax.changed(element, value=_named(rw, element.value, later)))
         return syntax.changed(target, elements=elements)
-    if not _is_written(rw, target):
+    if not is_written(rw, target):
         return target
     kind = rw.ctx.kind(target)
     hint = target.attr.value if isinstance(target, cst.Attribute) else "part"
