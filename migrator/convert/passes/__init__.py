@@ -48,6 +48,8 @@ ORDER = (
     "freezing",
     "state_reads",
     "loop_targets",
+    "shared_later",
+    "unseen_writes",
     "tied_arguments",
     "registered_children",
     "own_state_dict",

@@ -52,6 +52,9 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     _check_bound(rw, node)
     if in_turn(node) and _keeps_arguments(rw, node):
         return _visited(rw, node, _pairs(node) or ())
+    if _swaps_parameters(rw, node):
+        what = "parameters change their places, which are values by the time they are assigned"
+        raise Failure(node, "MUT002", what, "assign what they hold, `p.data`")
     if len(places) > 1:
         if not _holds_item(rw, places):
             return _chained(rw, node)
@@ -68,6 +71,17 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     target = _named(rw, places[0], later)
     made = rw.visit(syntax.changed(node, targets=[cst.AssignTarget(target)]))
     return [*(made if isinstance(made, list) else [made]), *_visited(rw, node, later)]
+
+
+def _swaps_parameters(rw: Rewriter, node: cst.Assign) -> bool:
+    """Whether a parameter itself is given to an attribute, among others."""
+    values = [e.value for e in node.value.elements] if isinstance(node.value, _SEQUENCES) else []
+    held = [rw.ctx.kind(one) for one in values if isinstance(one, (cst.Name, cst.Attribute))]
+    return any(isinstance(one, k.Tensor) and one.role == "param" for one in held) and any(
+        isinstance(one, cst.Attribute) and one.attr.value not in _OF_TENSORS
+        for target in node.targets
+        for one in each(target.target)
+    )
 
 
 def _check_bound(rw: Rewriter, node: cst.Assign) -> None:
@@ -273,13 +287,19 @@ def is_written(rw: Rewriter, target: cst.BaseExpression) -> bool:
         return isinstance(rw.ctx.kind(target.value), k.Tensor)
     if not isinstance(target, cst.Attribute):
         return False
-    if target.attr.value in _OF_TENSORS or not rw.ctx.is_self(target.value):
+    if target.attr.value in _OF_TENSORS and not _is_of_plain_object(rw, target):
+        return True
+    of_another = not rw.ctx.is_self(target.value)
+    if of_another and isinstance(rw.ctx.kind(target.value), (k.Module, k.Tensor)):
+        return True
+    if of_another and target.attr.value in _WEIGHTS:
         return not _is_of_plain_object(rw, target)
     return targets.is_variable(rw.ctx, target) or _begins_elsewhere(rw, target)
 
 
 _OF_TENSORS = frozenset("data grad requires_grad".split())
 """Attributes by which torch writes to a tensor, or says what it is."""
+_WEIGHTS = frozenset("weight bias".split())
 
 
 def _is_of_plain_object(rw: Rewriter, target: cst.Attribute) -> bool:
