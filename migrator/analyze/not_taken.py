@@ -5,12 +5,12 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator.infer import Facts, FunctionInfo
-from migrator.infer.options import leaves_default, options_on
+from migrator.infer.options import kept_away, leaves_default, options_on
 from migrator.tree import Tree
 
 
 def is_not_taken(facts: Facts, tree: Tree, info: FunctionInfo, node: cst.CSTNode) -> bool:
-    """Whether a node of a function stands behind an option that every call leaves at its default.
+    """Whether a node of a function stands behind an option that every call leaves at its default, or that every call gives.
 
     Only of a function whose calls are all seen: it is called by its name alone, and by no other file.
     """
@@ -21,10 +21,14 @@ def is_not_taken(facts: Facts, tree: Tree, info: FunctionInfo, node: cst.CSTNode
     shared = facts.linked is not None and (
         info.owner is not None or facts.linked.shared(f"{facts.module}.{info.short}")
     )
-    options = [] if shared else options_on(tree, info, node)
-    return any(
-        all(leaves_default(info, one, call) for call in info.call_sites) for one in options
-    ) and _is_only_called(tree, info)
+    if shared:
+        return False
+    left = any(
+        all(leaves_default(info, one, call) for call in info.call_sites)
+        for one in options_on(tree, info, node)
+    )
+    given = left or kept_away(tree, info, node, info.call_sites, facts.kind)
+    return given and _is_only_called(tree, info)
 
 
 _PLAIN = frozenset(["staticmethod", "classmethod", "no_grad", "inference_mode", "script"])

@@ -6,12 +6,13 @@ A call that leaves the option at its default does not run them.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import libcst as cst
 
 from migrator import syntax
+from migrator.infer import kinds as k
 from migrator.infer.facts import FunctionInfo
 from migrator.tree import Tree
 
@@ -58,6 +59,81 @@ def options_on(tree: Tree, info: FunctionInfo, node: cst.CSTNode) -> list[str]:
     return found
 
 
+def kept_away(
+    tree: Tree,
+    info: FunctionInfo,
+    node: cst.CSTNode,
+    calls: Iterable[cst.CSTNode],
+    kind: Callable[[cst.CSTNode], k.Kind],
+) -> bool:
+    """Whether some option, as every call gives it, keeps a node from being run: ``n if n > 0 else x.max().item()``."""
+    if not tree.holds(info.node.body, node):
+        return False
+    branches, several = list(_branches(tree, info, node)), list(calls)
+    for name in _defaults(info):
+        values = [_handed(info, name, call, kind) for call in several]
+        if any(value is _OPEN for value in values):
+            continue
+        for test, taken, branch in branches:
+            told = [_value(test, name, value) for value in values]
+            known = all(one is not _OPEN and type(one) is not _Given for one in told)
+            if known and all(bool(one) is not taken for one in told):
+                if not _is_set(tree, info, name, branch, before=True):
+                    return True
+    return False
+
+
+class _Given:
+    """An argument of which nothing is known but that it is one."""
+
+    def __bool__(self) -> bool:
+        raise TypeError
+
+
+_LARGE = 2**20
+"""Stands for a size, which is no number that means something else."""
+
+
+def _handed(
+    info: FunctionInfo, option: str, call: cst.CSTNode, kind: Callable[[cst.CSTNode], k.Kind]
+) -> Any:
+    """What a call gives an option: a constant, a size, a tensor; what is left out or not known is open."""
+    given = _given(info, option, call)
+    if len(given) != 1:
+        return _OPEN
+    value = _value(given[0], "", None)
+    if value is not _OPEN:
+        return value
+    if _is_size(given[0]):
+        return _LARGE
+    return _Given() if isinstance(kind(given[0]), k.Tensor) else _OPEN
+
+
+def _is_size(node: cst.BaseExpression) -> bool:
+    """``x.size(1)``, ``x.shape[1]``, ``len(x)``"""
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("size")), args=[_]):
+            return True
+        case cst.Call(func=cst.Name("len"), args=[_]):
+            return True
+        case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
+            return True
+    return False
+
+
+def _given(info: FunctionInfo, option: str, call: cst.CSTNode) -> list[cst.BaseExpression]:
+    """What a call gives an option; nothing where stars may."""
+    if not isinstance(call, cst.Call) or any(one.star for one in call.args):
+        return []
+    params = info.node.params
+    names = [one.name.value for one in (*params.posonly_params, *params.params)][info.receivers :]
+    positional = [one.value for one in call.args if one.keyword is None]
+    given = [one.value for one in call.args if one.keyword and one.keyword.value == option]
+    if option in names:
+        given += positional[names.index(option) :][:1]
+    return given
+
+
 def options_handed(tree: Tree, info: FunctionInfo, node: cst.CSTNode) -> list[str]:
     """The parameter that a call is handed as ``inplace``, where it is False unless a call says otherwise.
 
@@ -82,14 +158,10 @@ def leaves_default(info: FunctionInfo, option: str, call: cst.CSTNode) -> bool:
     """Whether a call of a function leaves an option out, or gives it the value that it has by default."""
     if not isinstance(call, cst.Call) or any(one.star for one in call.args):
         return False
-    params = info.node.params
-    names = [one.name.value for one in (*params.posonly_params, *params.params)][info.receivers :]
-    positional = [one.value for one in call.args if one.keyword is None]
-    given = [one.value for one in call.args if one.keyword and one.keyword.value == option]
-    if option in names:
-        given += positional[names.index(option) :][:1]
     default = _defaults(info).get(option, _OPEN)
-    return default is not _OPEN and all(_is_same(one, default) for one in given)
+    return default is not _OPEN and all(
+        _is_same(one, default) for one in _given(info, option, call)
+    )
 
 
 def _is_same(node: cst.BaseExpression, default: Any) -> bool:
@@ -129,13 +201,13 @@ def _value(node: cst.CSTNode, name: str, default: Any) -> Any:
             return syntax.literal(node)
         case cst.UnaryOperation(cst.Not(), inner):
             known = _value(inner, name, default)
-            return _OPEN if known is _OPEN else not known
+            return _OPEN if known is _OPEN or type(known) is _Given else not known
         case cst.UnaryOperation(cst.Minus(), cst.Integer() | cst.Float() as inner):
             return -syntax.literal(inner)
         case cst.BooleanOperation(left, connective, right):
             deciding = isinstance(connective, cst.Or)
             known = [_value(one, name, default) for one in (left, right)]
-            told = [bool(one) for one in known if one is not _OPEN]
+            told = [bool(one) for one in known if one is not _OPEN and type(one) is not _Given]
             return deciding if deciding in told else (not deciding if len(told) == 2 else _OPEN)
         case cst.Tuple(elements) | cst.List(elements) | cst.Set(elements):
             values = [_value(one.value, name, default) for one in elements]
@@ -156,11 +228,19 @@ def _compared(comparing: cst.CSTNode, left: Any, right: Any) -> Any:
         return _OPEN
 
 
-def _is_set(tree: Tree, info: FunctionInfo, name: str, branch: cst.CSTNode) -> bool:
-    """Whether a function gives a parameter another value, outside of a branch that is not taken then."""
+def _is_set(
+    tree: Tree, info: FunctionInfo, name: str, branch: cst.CSTNode, before: bool = False
+) -> bool:
+    """Whether a function gives a parameter another value, outside of a branch that is not taken then.
+
+    ``before``: what the branch is part of the value of counts no more, ``n = n if n > 0 else m``, but in a loop."""
+    around = tree.around(branch)
+    looped = any(isinstance(one, (cst.For, cst.While)) for one in around)
     for one in tree.within(info.node.body, *_BINDING):
         bound = one.name if isinstance(one, cst.AsName) else one.target
         named = any(isinstance(part, cst.Name) and part.value == name for part in tree.below(bound))
         if named and not tree.holds(branch, one):
-            return True
+            parent = tree.around(one)[-1]
+            if not before or looped or parent not in around or not isinstance(parent, cst.Assign):
+                return True
     return False

@@ -126,3 +126,100 @@ def test_an_argument_of_the_forward_pass_is_for_its_caller_to_give() -> None:
         return m(x)
     """
     assert "DYN001" in {f.rule for f in convert(made).findings if f.blocks}
+
+
+GIVEN = """
+def pad_mask(lengths: torch.Tensor, max_len: int = 0, more=None):
+    LINE
+    return torch.arange(0, max_len)[None] >= lengths[:, None]
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.l(x)
+        lengths = torch.arange(x.shape[0]) + 1
+        return x.masked_fill(CALL, 0.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        (
+            "max_len = max_len if max_len > 0 else lengths.max().item()",
+            "pad_mask(lengths, x.size(1))",
+        ),
+        ("max_len = max_len if max_len > 0 else int(lengths.max())", "pad_mask(lengths, 4)"),
+        (
+            "max_len = int(lengths.max()) if max_len == 0 else max_len",
+            "pad_mask(lengths, len(x[0]))",
+        ),
+        (
+            "if not max_len:\n        max_len = lengths.max().item()",
+            "pad_mask(lengths, max_len=x.shape[1])",
+        ),
+        ("if more is None:\n        max_len = lengths.max().item()", "pad_mask(lengths, 4, x)"),
+    ],
+)
+def test_what_is_taken_for_an_argument_that_every_call_gives(line: str, call: str) -> None:
+    check(GIVEN.replace("LINE", line).replace("CALL", call))
+
+
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ("max_len = max_len if max_len > 0 else lengths.max().item()", "pad_mask(lengths)"),
+        ("max_len = max_len if max_len > 0 else lengths.max().item()", "pad_mask(lengths, 0)"),
+        (
+            "max_len = max_len if max_len > 0 else lengths.max().item()",
+            "pad_mask(lengths, max_len=-1)",
+        ),
+        ("max_len = max_len if max_len > 0 else lengths.max().item()", "pad_mask(lengths, *[4])"),
+        (
+            "max_len = max_len if max_len > 0 else lengths.max().item()",
+            "pad_mask(lengths, int(x[0, 0]))",
+        ),
+        (
+            "max_len = 0\n    max_len = max_len if max_len > 0 else lengths.max().item()",
+            "pad_mask(lengths, 4)",
+        ),
+        (
+            "if more:\n        max_len = 4\n    else:\n        max_len = lengths.max().item()",
+            "pad_mask(lengths, 4, x)",
+        ),
+        (
+            "for _ in range(2):\n        max_len = max_len - 4 if max_len > 0 else lengths.max().item()",
+            "pad_mask(lengths, 4)",
+        ),
+    ],
+)
+def test_what_some_call_may_leave_out_is_in_the_way(line: str, call: str) -> None:
+    found = set(rules_of(GIVEN.replace("LINE", line).replace("CALL", call)))
+    assert found & {"DYN002", "DYN003", "DYN004", "API002"}
+
+
+def test_the_way_of_an_array_of_numpy_is_none_of_a_tensor() -> None:
+    source = """
+    import numpy as np
+
+
+    def corners(x: torch.Tensor):
+        y = x.clone() if isinstance(x, torch.Tensor) else np.copy(x)
+        y[..., 0] = x[..., 0] - x[..., 2] / 2
+        return y
+
+
+    class M(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.l = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return corners(self.l(x))
+    """
+    check(source)
+    assert rules_of(source.replace("torch.Tensor) else", "float) else")) == ["TRC007"]

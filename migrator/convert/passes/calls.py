@@ -8,7 +8,8 @@ from typing import Any
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.context import Failure
+from migrator.analyze.not_taken import is_not_taken
+from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, Result, call_args, convert_call
 from migrator.convert.inline import NoConversion, expand
 from migrator.convert.layers_by_name import made_by_name
@@ -313,7 +314,7 @@ def annotated(rw: Rewriter, node: cst.Call) -> Any:
 def plain_value(rw: Rewriter, node: cst.Call) -> Any:
     """``x.item()`` where arrays are concrete; ``Variable(x)``, which is a detached x."""
     name = rw.ctx.facts.callee(node)
-    if name in ("Tensor.item", "Tensor.tolist") and rw.ctx.concrete:
+    if name in ("Tensor.item", "Tensor.tolist") and (rw.ctx.concrete or _no_call(rw.ctx, node)):
         assert isinstance(node.func, cst.Attribute)
         return syntax.changed(
             node,
@@ -340,6 +341,12 @@ def plain_value(rw: Rewriter, node: cst.Call) -> Any:
     if name == "torch.autograd.Variable" and node.args:
         return _variable(rw, node)
     return None
+
+
+def _no_call(ctx: Context, node: cst.Call) -> bool:
+    """Whether no call takes the branch that this is in: whoever does gets JAX's own error where nothing is known."""
+    frame, tree = ctx.frame, ctx.source.index
+    return frame is not None and tree.has(node) and is_not_taken(ctx.facts, tree, frame.info, node)
 
 
 _MAKERS = frozenset(
