@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.convert.tools import check, convert, rules_of
@@ -203,7 +205,7 @@ def test_what_some_call_may_leave_out_is_in_the_way(line: str, call: str) -> Non
 
 
 def test_the_way_of_an_array_of_numpy_is_none_of_a_tensor() -> None:
-    source = """
+    source = textwrap.dedent("""
     import numpy as np
 
 
@@ -220,6 +222,6 @@ def test_the_way_of_an_array_of_numpy_is_none_of_a_tensor() -> None:
 
         def forward(self, x):
             return corners(self.l(x))
-    """
+    """)
     check(source)
     assert rules_of(source.replace("torch.Tensor) else", "float) else")) == ["TRC007"]
