@@ -194,6 +194,7 @@ def _unblock_selected(ctx: Context) -> None:
     from migrator.convert.passes.branching import branches
     from migrator.convert.passes.dropped_layers import drops
     from migrator.convert.passes.masked_reductions import masked
+    from migrator.convert.passes.nonzero_fills import fills
     from migrator.convert.passes.pointers import pointers
     from migrator.convert.passes.selected_places import places
     from migrator.convert.passes.selected_rows import selected
@@ -209,6 +210,7 @@ def _unblock_selected(ctx: Context) -> None:
     places(ctx)
     pointers(ctx)
     bounded(ctx)
+    fills(ctx)
     known_masks(ctx)
     stops(ctx)
     branches(ctx)

@@ -69,6 +69,7 @@ ORDER = (
     "selected_rows",
     "pointers",
     "returned_numbers",
+    "nonzero_fills",
     "selected_places",
     "selected_values",
     "known_masks",
