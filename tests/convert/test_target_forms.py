@@ -261,6 +261,8 @@ def test_one_tensor_under_two_attributes(lines: str, complete: bool) -> None:
         "getattr(self, name).data = x.mean(0)",
         "getattr(self, name).data, q = x.mean(0), 1",
         "self.other.k = nn.Parameter(x.mean())",
+        "self.other.k += x.mean(0)",
+        "self.mean, *rest = [x.mean(0), 1]",
     ],
 )
 def test_writes_that_look_like_reads_are_a_finding(line: str) -> None:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import innermost
-from migrator.convert.context import Failure
+from migrator.convert.context import Context, Failure
 from migrator.convert.memory import aliases
 from migrator.convert.parts import shared
 from migrator.convert.passes import targets
@@ -32,7 +32,14 @@ def kept_rest(rw: Rewriter, node: cst.Assign) -> None:
     items = kind.items if isinstance(kind, k.Tuple) else [k.element(kind)]
     if items and all(k.scalar_type(one) is not None for one in items):
         return
-    for one in syntax.walk(node.targets[0].target):
+    places = list(syntax.walk(node.targets[0].target))
+    if any(isinstance(one, cst.StarredElement) for one in places):
+        for place in each(node.targets[0].target):
+            if isinstance(place, cst.Attribute) and ctx.is_self(place.value):
+                if _is_given_more(ctx, place.attr.value):
+                    what = f"`{syntax.code(place)}` is given a part of a list that has others"
+                    raise Failure(node, "MUT002", what, "assign it by itself, `self.x = xs[0]`")
+    for one in places:
         starred = one.value if isinstance(one, cst.StarredElement) else None
         if isinstance(starred, cst.Attribute) and ctx.is_self(starred.value):
             what = f"the list `{syntax.code(starred)}` may hold modules or tensors"
@@ -50,6 +57,7 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     if not any(is_written(rw, place) for place in places):
         return None
     _check_bound(rw, node)
+    _check_numbers(rw, node)
     if in_turn(node) and _keeps_arguments(rw, node):
         return _visited(rw, node, _pairs(node) or ())
     if _swaps_parameters(rw, node):
@@ -71,6 +79,36 @@ def written_in_turn(rw: Rewriter, node: cst.Assign) -> Any:
     target = _named(rw, places[0], later)
     made = rw.visit(syntax.changed(node, targets=[cst.AssignTarget(target)]))
     return [*(made if isinstance(made, list) else [made]), *_visited(rw, node, later)]
+
+
+def _check_numbers(rw: Rewriter, node: cst.Assign) -> None:
+    """An attribute that is a number elsewhere in the file is static to Flax, which takes no array for it."""
+    ctx = rw.ctx
+    pairs: list[tuple[cst.BaseExpression, cst.BaseExpression]] = [
+        (one.targets[0].target, one.value) for one in _pairs(node) or ()
+    ]
+    if not pairs or len(node.targets) > 1:
+        pairs = [(place, node.value) for one in node.targets for place in each(one.target)]
+    for place, value in pairs:
+        if isinstance(place, cst.Attribute) and begins_as_number(ctx, place):
+            if k.scalar_type(ctx.kind(value)) is None:
+                what = f"`{place.attr.value}` is a number elsewhere, and may be given an array here"
+                raise Failure(node, "MUT002", what, "assign it by itself, and begin with a tensor")
+
+
+def begins_as_number(ctx: Context, place: cst.Attribute) -> bool:
+    """Whether something in the file gives an attribute of that name a number."""
+    owner = ctx.kind(place.value)
+    mine = ctx.owner is not None and ctx.owner.torch_base is not None and ctx.is_self(place.value)
+    if not mine and not isinstance(owner, k.Module):
+        return False
+    return any(
+        isinstance(one.target, cst.Attribute)
+        and one.target.attr.value == place.attr.value
+        and k.is_number(ctx.facts.kind(line.value))
+        for line in ctx.source.index.of_type(cst.Assign)
+        for one in line.targets
+    )
 
 
 def _swaps_parameters(rw: Rewriter, node: cst.Assign) -> bool:
@@ -96,6 +134,24 @@ def _check_bound(rw: Rewriter, node: cst.Assign) -> None:
     )
     if starred or any(not bound.isdisjoint(_roots(one)) for one in written):
         raise Failure(node, "MUT002", "an unpacking writes into a tensor", "split it")
+
+
+def _is_given_more(ctx: Context, name: str) -> bool:
+    """Whether an attribute of that name is registered, or given something elsewhere in the file as well."""
+    index = ctx.source.index
+    given = sum(one.target.attr.value == name for one in _attributes(ctx))
+    words = (syntax.literal(one) for one in index.of_type(cst.SimpleString) if name in one.value)
+    return given > 1 or name in words
+
+
+def _attributes(ctx: Context) -> list[Any]:
+    every = (
+        place
+        for line in ctx.source.index.of_type(cst.Assign)
+        for one in line.targets
+        for place in each(one.target)
+    )
+    return [cst.AssignTarget(one) for one in every if isinstance(one, cst.Attribute)]
 
 
 def _keeps_arguments(rw: Rewriter, node: cst.Assign) -> bool:
@@ -263,15 +319,18 @@ def _chained(rw: Rewriter, node: cst.Assign) -> list[Any]:
     """``self.a = self.b = v`` → ``a = v`` and one assignment each, from the left as Python does."""
     first: list[cst.Assign] = []
     value = node.value
-    place = node.targets[0].target
-    if targets.makes_parameter(rw.ctx, value) and isinstance(place, cst.Attribute):
+    place = next(
+        (one.target for one in node.targets if isinstance(one.target, cst.Attribute)), None
+    )
+    if targets.makes_parameter(rw.ctx, value) and place is not None:
         again = place.with_changes(
             value=place.value.with_changes()
         )  # the others are the same Variable
         kinds = rw.ctx.facts.kinds
         kinds[again], kinds[again.value] = kinds[value], rw.ctx.kind(place.value)
-        rest = (cst.Assign([target], again) for target in node.targets[1:])
-        return _visited(rw, node, (cst.Assign(node.targets[:1], value), *rest))
+        first = [cst.Assign([cst.AssignTarget(place)], value)]
+        rest = [one for one in node.targets if one.target is not place]
+        return _visited(rw, node, (*first, *(cst.Assign([target], again) for target in rest)))
     if not isinstance(value, (cst.Name, cst.Integer, cst.Float)):
         value = cst.Name(rw.ctx.unused("value"))
         rw.ctx.facts.kinds[value] = rw.ctx.facts.kind(node.value)

@@ -91,8 +91,11 @@ def _given(target: cst.BaseExpression, value: cst.BaseExpression) -> Iterator[_G
 def _is_tensor(ctx: Context, target: cst.Attribute, value: cst.BaseExpression) -> bool:
     """Whether a tensor may be given that is no parameter or buffer itself: those stay one under each name."""
     kind = ctx.kind(value)
-    if k.scalar_type(kind) is not None or isinstance(kind, k.Module) or kind == k.NONE:
-        return False
+    kind = kind.inner if isinstance(kind, k.Optional) else kind
+    if k.perhaps_tensor(kind) is None:
+        own = ctx.kind(target)
+        registered = isinstance(own, k.Tensor) and own.role in ("param", "buffer")
+        return isinstance(kind, k.Unknown) and (registered or target.attr.value == "data")
     if isinstance(kind, k.Tensor) and holds_parameter(kind):
         return False
     itself = isinstance(value, cst.Attribute) and value.attr.value != "data"

@@ -8,6 +8,8 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context, Failure
+from migrator.convert.passes import targets
+from migrator.convert.passes.several_targets import begins_as_number
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.infer import kinds as k
 
@@ -107,3 +109,19 @@ def another_parameter(rw: Rewriter, node: cst.Assign) -> None:
         if isinstance(kind, k.Tensor) and kind.role == "param":
             what = f"another parameter takes the place of `{syntax.code(one.target)}`"
             raise Failure(node, "API003", what, "assign what it holds, `.data`")
+
+
+@converts(cst.AugAssign)
+def added_to_a_number(rw: Rewriter, node: cst.AugAssign) -> None:
+    """``self.scale += x.mean()`` of what begins as a number, which is static to Flax."""
+    if not isinstance(node.target, cst.Attribute) or targets.is_variable(rw.ctx, node.target):
+        return
+    if k.perhaps_tensor(rw.ctx.kind(node.value)) is None and not _makes_parameter(
+        rw.ctx, node.value
+    ):
+        return
+    told = rw.ctx.is_self(node.target.value) and isinstance(rw.ctx.kind(node.target), k.Tensor)
+    if told or not begins_as_number(rw.ctx, node.target):
+        return
+    what = f"`{syntax.code(node.target)}` begins as a number, and an array is added to it"
+    raise Failure(node, "MUT002", what, "begin with a tensor")
