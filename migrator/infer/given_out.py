@@ -12,12 +12,7 @@ def returned(nodes: Sequence[ast.AST]) -> frozenset[str]:
     Args:
       nodes: all nodes of the file.
     """
-    made: dict[str, set[str]] = {}
-    for node in nodes:
-        if type(node) is ast.Assign:
-            for target in node.targets:
-                if type(target) is ast.Name:
-                    made.setdefault(target.id, set()).update(_called(node.value))
+    made = _made(nodes)
     given = [node.value for node in nodes if type(node) is ast.Return and node.value is not None]
     found = {word for value in given for word in _called(value)}
     names = {name for value in given for name in _names(value)}
@@ -30,6 +25,7 @@ def stored(nodes: Sequence[ast.AST]) -> frozenset[str]:
     Args:
       nodes: all nodes of the file.
     """
+    made = _made(nodes)
     found: set[str] = set()
     for node in nodes:
         targets: list[ast.expr] = []
@@ -41,7 +37,18 @@ def stored(nodes: Sequence[ast.AST]) -> frozenset[str]:
             for part in ast.walk(node):
                 found |= {part.id} if type(part) is ast.Name else set()
                 found |= {part.attr} if type(part) is ast.Attribute else set()
-    return frozenset(found)
+    return frozenset(found.union(*(made[name] for name in found & made.keys())))
+
+
+def _made(nodes: Sequence[ast.AST]) -> dict[str, set[str]]:
+    """Names and the last names of what is called for what they are given."""
+    made: dict[str, set[str]] = {}
+    for node in nodes:
+        if type(node) is ast.Assign:
+            for target in node.targets:
+                if type(target) is ast.Name:
+                    made.setdefault(target.id, set()).update(_called(node.value))
+    return made
 
 
 def _parts(value: ast.expr) -> Iterator[ast.expr]:

@@ -71,7 +71,7 @@ def kept_away(
         return False
     branches, several = list(_branches(tree, info, node)), list(calls)
     for name in _defaults(info):
-        values = [_handed(info, name, call, kind) for call in several]
+        values = [value for call in several for value in _handed(info, name, call, kind)]
         if any(value is _OPEN for value in values):
             continue
         for test, taken, branch in branches:
@@ -90,23 +90,23 @@ class _Given:
         raise TypeError
 
 
-_LARGE = 2**20
-"""Stands for a size, which is no number that means something else."""
+_SIZES = (1, 2**20)
+"""What a size may be: what holds of the least and of a large one is taken to hold of all."""
 
 
 def _handed(
     info: FunctionInfo, option: str, call: cst.CSTNode, kind: Callable[[cst.CSTNode], k.Kind]
-) -> Any:
-    """What a call gives an option: a constant, a size, a tensor; what is left out or not known is open."""
+) -> tuple[Any, ...]:
+    """What a call may give an option: a constant, any size, a tensor; what is left out or not known is open."""
     given = _given(info, option, call)
     if len(given) != 1:
-        return _OPEN
+        return (_OPEN,)
     value = _value(given[0], "", None)
     if value is not _OPEN:
-        return value
+        return (value,)
     if _is_size(given[0]):
-        return _LARGE
-    return _Given() if isinstance(kind(given[0]), k.Tensor) else _OPEN
+        return _SIZES
+    return (_Given() if isinstance(kind(given[0]), k.Tensor) else _OPEN,)
 
 
 def _is_size(node: cst.BaseExpression) -> bool:

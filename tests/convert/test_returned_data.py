@@ -140,6 +140,8 @@ FILES = {
         ("return out if x.ndim > 1 else x", True),
         ("return out.logits", False),
         ("self.last = Output(x)\n        return out", False),
+        ("self.last = out\n        return out", False),
+        ("self.kept['a'] = out\n        return out", False),
     ],
 )
 def test_what_another_file_returns(line: str, known: bool, tmp_path: Path) -> None:
