@@ -40,7 +40,8 @@ class UserCode:
     """The modules of one user program, kept apart from ours and from those of other programs.
 
     While ``active`` the user's directories come first on ``sys.path``, and names such as ``rules``, ``numerics``
-    or ``tests`` mean the user's files where there are any. Outside, none of it is to be seen.
+    or ``tests`` mean the user's files where there are any. Outside, none of it is to be seen. A program that reads its
+    arguments as it is imported finds none, not those that we were started with.
 
     Args:
       root: directory of the project, where absolute imports start.
@@ -55,6 +56,7 @@ class UserCode:
         self._paths = [str(path.resolve()) for path in (directory, root) if path is not None]
         self._modules: dict[str, ModuleType] = {}
         self._depth = 0
+        self._script = ""
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -63,7 +65,8 @@ class UserCode:
             yield
             return
         self._depth += 1
-        path, hidden = sys.path[:], self._hide()
+        path, hidden, arguments = sys.path[:], self._hide(), sys.argv
+        sys.argv = [self._script]
         sys.path[:0] = self._paths
         sys.path_hooks.insert(0, self._finder)
         before = set(sys.modules)
@@ -75,6 +78,7 @@ class UserCode:
         finally:
             self._depth -= 1
             sys.path[:] = path
+            sys.argv = arguments
             sys.path_hooks.remove(self._finder)
             self._forget_finders()
             for name in [n for n in sys.modules if n not in before and self._is_own(n)]:
@@ -133,6 +137,7 @@ class UserCode:
         for name in reversed(imports_itself(package)):
             parts.insert(0, name)
             package = package.parent
+        self._script = self._script or str(path)
         with self.active():
             if len(parts) > 1:
                 if str(package) not in self._paths:  # where the package is found, as src/ may be
