@@ -430,6 +430,8 @@ class Expressions:
             if node.orelse not in self.facts.dead:
                 self.facts.dead.append(node.orelse)
             return self.eval(node.body)
+        if node.orelse in self.facts.dead:  # before another call was seen
+            self.facts.dead.remove(node.orelse)
         saved = dict(self.env)
         told = self.narrow(node.test, True), self.narrow(node.test, False)
         self.env.update(told[0])

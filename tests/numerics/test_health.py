@@ -186,7 +186,7 @@ def test_sizes(text: str, value: float) -> None:
     assert size(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "lots", "4 apples", "-1s"])
+@pytest.mark.parametrize("text", ["", "lots", "4 apples", "-1s", "4"])
 def test_quantities_that_are_none(text: str) -> None:
     with pytest.raises(UserError, match="--memory"):
         size(text)
