@@ -425,13 +425,6 @@ class Expressions:
         known = truth(self.facts, node.test)
         if known is not None:
             return self.eval(node.body if known else node.orelse)
-        if self._is_of_tensor(node.test):
-            self.eval(node.orelse)
-            if node.orelse not in self.facts.dead:
-                self.facts.dead.append(node.orelse)
-            return self.eval(node.body)
-        if node.orelse in self.facts.dead:  # before another call was seen
-            self.facts.dead.remove(node.orelse)
         saved = dict(self.env)
         told = self.narrow(node.test, True), self.narrow(node.test, False)
         self.env.update(told[0])
@@ -442,17 +435,6 @@ class Expressions:
         if self._later and self._leave_out(told[1]):
             return body
         return orelse if self._later and self._leave_out(told[0]) else k.either(body, orelse)
-
-    def _is_of_tensor(self, test: cst.BaseExpression) -> bool:
-        """``isinstance(x, torch.Tensor)`` and ``torch.is_tensor(x)`` of what is one."""
-        if not isinstance(test, cst.Call) or not test.args or any(a.star for a in test.args):
-            return False
-        given = [one.value for one in test.args]
-        name = self.facts.callee(test)
-        asked = len(given) == 2 and self.facts.qualified_name(given[1]) == "torch.Tensor"
-        if not (name == "builtins.isinstance" and asked) and name != "torch.is_tensor":
-            return False
-        return isinstance(given[0], cst.Name) and isinstance(self.facts.kind(given[0]), k.Tensor)
 
     def _leave_out(self, told: Env) -> bool:
         """Whether the first round of a loop never gets where a test says this: a name is None there until it has run."""

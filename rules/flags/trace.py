@@ -298,9 +298,34 @@ def host_array(node: Any, ctx: FlagContext) -> Advice | str | None:
         return Advice(text, blocks=ctx.in_model or not ops(name))
     if name.startswith("numpy.") and name.count(".") == 1:
         if any(gives_tensors(a.value, ctx) for a in node.args if not a.star):
+            if _told_apart(node, ctx):
+                return None
             short = name.removeprefix("numpy.")
             return f"write `jnp.{short}(…)`, or jax.pure_callback for what exists only in numpy"
     return None
+
+
+def _told_apart(node: cst.Call, ctx: FlagContext) -> bool:
+    """``x.clone() if isinstance(x, torch.Tensor) else np.copy(x)``: what numpy gets there is no tensor."""
+    given = {a.value.value for a in node.args if isinstance(a.value, cst.Name)}
+    inner: cst.CSTNode = node
+    for parent in reversed(ctx.parents):
+        if isinstance(parent, (cst.IfExp, cst.If)) and inner is parent.orelse:
+            test = parent.test
+            if (
+                isinstance(test, cst.Call)
+                and test.args
+                and isinstance(test.args[0].value, cst.Name)
+            ):
+                name = ctx.callee(test)
+                kinds = [ctx.qualified_name(a.value) for a in test.args[1:]]
+                asked = name == "builtins.isinstance" and kinds == ["torch.Tensor"]
+                if (asked or name == "torch.is_tensor") and test.args[0].value.value in given:
+                    return True
+        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+            return False
+        inner = parent
+    return False
 
 
 def _of_host(node: cst.Subscript, ctx: FlagContext) -> str | None:

@@ -79,9 +79,7 @@ def branch(node: Any, ctx: FlagContext) -> Advice | str | None:
             rest = node.test.left if last_test(node) is not node.test else None  # type: ignore[attr-defined]
             if rest is None or not _reads_value(rest, ctx):
                 return None
-        return Advice(
-            _if(node, test, ctx), node=node.test, effort=0.5
-        )
+        return Advice(_if(node, test, ctx), node=node.test, effort=0.5)
     if isinstance(node, cst.While):
         return Advice(_while(node, test), node=node.test, effort=1.0)
     if isinstance(node, cst.IfExp):
