@@ -22,7 +22,6 @@ from migrator.config import load_config
 from migrator.errors import UserError
 from migrator.report import json as json_report
 from migrator.report import verification, verify_github, verify_junit
-from migrator.usercode import UserCode
 from migrator.verifying import load_case, verify, verify_cases
 from numerics.initial import compare_initial, drawn
 from numerics.inputs import Example
@@ -597,16 +596,3 @@ def test_a_case_that_ends_its_process_is_told_and_the_others_are_verified(projec
     tree = ElementTree.parse(project / "junit.xml").getroot()
     assert tree.get("errors") == "2"
     assert "SIGSEGV" in str(tree.find("testsuite[@name='Dies']/testcase/error").attrib)  # type: ignore[union-attr]
-
-
-def test_a_program_that_reads_its_arguments_finds_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """``parser.parse_args()`` at the top of a file takes what the command was started with for its own."""
-    path = tmp_path / "program.py"
-    lines = "import argparse, sys\n\nparser = argparse.ArgumentParser()\nparser.add_argument('--width', default=8)\n"
-    path.write_text(f"{lines}WIDTH, NAME = parser.parse_args().width, sys.argv[0]\n")
-    monkeypatch.setattr(sys, "argv", ["migrate", "verify", "program.py"])
-    module = UserCode(tmp_path).load(path)
-    assert (8, str(path.resolve())) == (module.WIDTH, module.NAME)
-    assert sys.argv == ["migrate", "verify", "program.py"]
