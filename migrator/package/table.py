@@ -335,12 +335,27 @@ class Table:
         others = [scan.items for name, scan in self.scans.items() if own and name != module]
         return frozenset(word for items in others for word in items if word in own)
 
+    @cached_property
+    def _returned(self) -> Counter[str]:
+        """How many files return what they call by a name."""
+        return Counter(word for scan in self.scans.values() for word in scan.returned)
+
+    @cached_property
+    def _stored(self) -> Counter[str]:
+        """How many files keep what they call by a name."""
+        return Counter(word for scan in self.scans.values() for word in scan.stored)
+
     def given_out(self, module: str) -> frozenset[str]:
-        """The names of a file's definitions whose objects functions of other files return, and no file keeps."""
-        own = self.scans[module].bindings.keys() if module in self.scans else set[str]()
-        others = [scan for name, scan in self.scans.items() if own and name != module]
-        given = {word for scan in others for word in scan.returned if word in own}
-        return frozenset(given.difference(*(scan.stored for scan in others)))
+        """The names of a file's definitions whose objects functions of other files return, and no other file keeps."""
+        own = self.scans.get(module)
+        if own is None:
+            return frozenset()
+        returned, stored = set(own.returned), set(own.stored)
+        return frozenset(
+            word
+            for word in own.bindings
+            if self._returned[word] > (word in returned) and self._stored[word] == (word in stored)
+        )
 
     def asked(self, module: str) -> frozenset[str]:
         """The names that other files may get from a file; ``*`` where one takes all."""
