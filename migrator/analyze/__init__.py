@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -68,12 +69,13 @@ def analyze_source(text: str, path: str | None = None) -> list[Finding]:
     from migrator.convert import converted
 
     result, ctx = converted(source)
-    return agreed(source, findings_of(source, ctx.facts), result.findings)
+    return agreed(source, findings_of(source, ctx.facts, ctx.flagged), result.findings)
 
 
-def findings_of(source: Source, facts: Facts) -> list[Finding]:
-    """What stands in the way in a file whose kinds are known."""
-    flagged = run_flags(source, facts)
+def findings_of(
+    source: Source, facts: Facts, flagged: Sequence[tuple[cst.CSTNode, Finding]]
+) -> list[Finding]:
+    """What stands in the way in a file whose kinds are known, beside what the flag rules say."""
     taken = {node for node, finding in flagged if finding.blocks}
     suppressions = Suppressions(source)
     names = (_finding(source, found) for found in unknown_names(source, facts, taken))

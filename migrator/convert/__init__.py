@@ -178,7 +178,8 @@ def _block_flagged(ctx: Context) -> None:
     """Let the flag rules say which statements cannot be converted as they stand."""
     from migrator.analyze import run_flags
 
-    for node, finding in run_flags(ctx.source, ctx.facts, ctx.plan):
+    ctx.flagged = run_flags(ctx.source, ctx.facts, ctx.plan)
+    for node, finding in ctx.flagged:
         if finding.blocks:
             ctx.blocked[node] = (finding.rule, finding.message, finding.advice)
             continue

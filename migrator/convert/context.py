@@ -135,6 +135,8 @@ class Context:
         """Dtypes that a dict or a set is asked by, or holds."""
         self.branches: dict[cst.CSTNode, Any] | None = None
         """Branches on a tensor's value that become ``lax.cond``."""
+        self.flagged: list[tuple[cst.CSTNode, Finding]] = []
+        """What the flag rules say, before anything was found to be convertible after all."""
         self.nonzero_fills: Any = None
         """Rows that are looked up for nothing but to be filled."""
         self.stops: dict[cst.CSTNode, Any] | None = None

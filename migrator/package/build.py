@@ -232,7 +232,7 @@ def _analyzed(sources: Sequence[Any], link: Link, setting: Setting, store: Store
     found = []
     made = convert_together(sources, link, setting.helpers)
     for source, (result, ctx) in zip(sources, made, strict=True):
-        findings = agreed(source, findings_of(source, ctx.facts), result.findings)
+        findings = agreed(source, findings_of(source, ctx.facts, ctx.flagged), result.findings)
         digest = ""
         if source.module in setting.reached:
             digest = store.write_summary(source.module, summarize(ctx, source.module))
