@@ -116,12 +116,11 @@ def added_to_a_number(rw: Rewriter, node: cst.AugAssign) -> None:
     """``self.scale += x.mean()`` of what begins as a number, which is static to Flax."""
     if not isinstance(node.target, cst.Attribute) or targets.is_variable(rw.ctx, node.target):
         return
-    if k.perhaps_tensor(rw.ctx.kind(node.value)) is None and not _makes_parameter(
-        rw.ctx, node.value
-    ):
+    made = _makes_parameter(rw.ctx, node.value)
+    if k.perhaps_tensor(rw.ctx.kind(node.value)) is None and not made:
         return
     told = rw.ctx.is_self(node.target.value) and isinstance(rw.ctx.kind(node.target), k.Tensor)
-    if told or not begins_as_number(rw.ctx, node.target):
+    if (told and not made) or not begins_as_number(rw.ctx, node.target):
         return
     what = f"`{syntax.code(node.target)}` begins as a number, and an array is added to it"
     raise Failure(node, "MUT002", what, "begin with a tensor")
