@@ -37,9 +37,21 @@ def only_arithmetic(
 
 def _counts(ctx: Context, node: cst.AugAssign, name: cst.Name) -> bool:
     """``n += 1``"""
-    added = isinstance(node.operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign))
+    added = isinstance(node.operator, (cst.AddAssign, cst.SubtractAssign))
     number = k.scalar_type(ctx.facts.kind(node.value)) in ("int", "float", "number")
     return node.target is name and added and number
+
+
+def _is_real(ctx: Context, node: cst.CSTNode) -> bool:
+    """Whether a number is no integer, as far as one of its parts is none: ``(0.01 * n) ** 2``."""
+    if isinstance(node, cst.UnaryOperation):
+        return _is_real(ctx, node.expression)
+    if isinstance(node, cst.BinaryOperation):
+        if isinstance(node.operator, cst.Power):
+            return _is_real(ctx, node.left)
+        parts = (node.left, node.right)
+        return isinstance(node.operator, cst.Divide) or any(_is_real(ctx, one) for one in parts)
+    return k.scalar_type(ctx.facts.kind(node)) == "float"
 
 
 def meets_numbers(
@@ -61,6 +73,9 @@ def meets_numbers(
                     return True
                 elif k.scalar_type(ctx.facts.kind(other)) not in ("int", "float", "number"):
                     return False
+                if isinstance(operator, (cst.Power, cst.Multiply)):
+                    if not _is_real(ctx, outer):
+                        return False  # Python's integers do not overflow
             case cst.ComparisonTarget():
                 pass
             case cst.Comparison(comparisons=[only]):

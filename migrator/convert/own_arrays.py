@@ -75,7 +75,7 @@ def _is_made_here(ctx: Context, info: ClassInfo, name: str) -> bool:
 
 def _is_handed_out(ctx: Context, name: str) -> bool:
     """Whether anything in the file may hold an attribute of that name, or a part of it, under another name."""
-    if {"getattr", "vars", "__dict__", "attrgetter", "copy"} & ctx.words:
+    if {"getattr", "vars", "__dict__", "attrgetter", "copy", "setattr"} & ctx.words:
         return True
     return any(
         node.attr.value == name and not _is_used_up(ctx, node)

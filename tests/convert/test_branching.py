@@ -100,6 +100,8 @@ def test_values_and_gradients(body: str) -> None:
         "if x.ndim == 3:\n        y = x\n    if x.sum() > 0:\n        return x\n    y = y + 1\n    return x",
         "n = 3 if x.sum() > 0 else 2\n    return x[:n]",
         "n = 3 if x.sum() > 0 else 2\n    return x * n, n",
+        "n = 65536 if x.sum() > 0 else 256\n    c = n ** 2\n    return x / c",
+        "n = 65536 if x.sum() > 0 else 256\n    c = n * 65536\n    return x / c",
         "n = 3 if x.sum() > 0 else 2.0\n    return x * n",
         "n = 3 if x.sum() > 0 else 2\n    m = n * 2\n    return x.repeat(m, 1)[:3]",
         "n = 3 if x.sum() > 0 else 2\n    return x * n ** -x.shape[0]",
