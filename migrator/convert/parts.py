@@ -75,6 +75,11 @@ def is_new(memory: frozenset[str]) -> bool:
     return bool(memory) and all(one.startswith(("new:", OVERLAP, NOT_KNOWN)) for one in memory)
 
 
+def is_made(memory: frozenset[str]) -> bool:
+    """Whether memory is of a tensor, or of a container of such, that a function has made itself."""
+    return bool(memory) and all(is_new(frozenset({o})) or o in boxes(memory) | {TWICE} for o in memory)
+
+
 def together(several: Sequence[frozenset[str]]) -> frozenset[str]:
     """The memory of what a container holds."""
     found: frozenset[str] = frozenset()

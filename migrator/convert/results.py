@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from migrator.convert.context import Context
-from migrator.convert.parts import is_new, whole
+from migrator.convert.parts import is_made, whole
 from migrator.convert.starred import spread_arguments
 from migrator.infer import FunctionInfo
 
@@ -61,9 +61,10 @@ def results(
         for label in one:
             name = whole(label).removeprefix("param:")
             if not label.startswith("param:"):
-                if not is_new(frozenset({label})):
+                if not is_made(frozenset({label})):
                     return ()
-                element |= {f"{label}:{number}"} if label.startswith("new:") else {label}
+                made = label.startswith(("new:", "box:"))
+                element |= {f"{label}:{number}"} if made else {label}
             elif name in stars or (info.has_receiver and name not in info.params):
                 return ()
             else:

@@ -96,3 +96,50 @@ def test_a_function_of_another_file(tmp_path: Path, call: str, blocks: bool) -> 
     }
     found = [one for one in blocking(convert_package(tmp_path, files)) if one.startswith("net.py")]
     assert ["MUT001" in one for one in found] == [True] * blocks
+
+
+RESULTS = """
+def shared(n):
+    v = torch.ones(n)
+    return [v], v
+
+
+def apart(n, start=None):
+    rows = [torch.arange(n) if start is None else start]
+    return [(rows[0] > i).float() for i in range(2)], rows[0]
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.arange(4))
+        {init}
+
+    def forward(self, x):
+        {forward}
+        return x
+"""
+
+
+def test_a_list_that_a_function_makes_beside_what_it_is_handed() -> None:
+    """MADE's masks are made of the degrees that a layer is handed, but share no memory with them."""
+    init = 'masks, self.order = apart(4, self.kept); self.register_buffer("mask", masks[1])'
+    code = check(RESULTS.format(init=init, forward="self.mask += 1; x = x * self.mask + self.kept"))
+    assert "apart(4, self.kept" in code
+    forward = "masks, row = apart(4, x[0]); masks[0] += 1; x = x + masks[0] + row"
+    check(RESULTS.format(init="", forward=forward))
+
+
+@pytest.mark.parametrize(
+    ("init", "forward"),
+    [
+        (
+            'a, v = shared(4); self.register_buffer("a", a[0]); self.register_buffer("v", v)',
+            "self.a += 1; x = x + self.v",
+        ),
+        ("", "a, v = shared(4); a[0] += 1; x = x + v"),
+        ("", "a, v = apart(4, x[0]); a.append(v); a[2] += 1"),
+    ],
+)
+def test_a_list_that_a_function_makes_of_what_it_gives_beside(init: str, forward: str) -> None:
+    assert "MUT001" in rules_of(RESULTS.format(init=init, forward=forward))
