@@ -77,7 +77,9 @@ def is_new(memory: frozenset[str]) -> bool:
 
 def is_made(memory: frozenset[str]) -> bool:
     """Whether memory is of a tensor, or of a container of such, that a function has made itself."""
-    return bool(memory) and all(is_new(frozenset({o})) or o in boxes(memory) | {TWICE} for o in memory)
+    return bool(memory) and all(
+        is_new(frozenset({o})) or o in boxes(memory) | {TWICE} for o in memory
+    )
 
 
 def together(several: Sequence[frozenset[str]]) -> frozenset[str]:

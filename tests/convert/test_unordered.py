@@ -48,6 +48,16 @@ class M(nn.Module):
             [],
         ),
         ("ps = list(self.parameters())\n        x = x * ps[0].sum()", ["API007"]),
+        (
+            "for p, q in zip(self.net.parameters(), self.twin.parameters()):"
+            " old, new = p.data, q.data; p.data = old * 0.5 + new * 0.5",
+            [],
+        ),
+        ("last = 0\n        for p in self.parameters(): x, last = x + last, p.sum()", ["API007"]),
+        (
+            "last = 0\n        for p in self.parameters(): x, last = x + p.sum(), x.sum()",
+            ["API007"],
+        ),
     ],
 )
 def test_the_order_of_parameters_does_not_decide_what_a_model_computes(

@@ -180,6 +180,14 @@ def _for_itself(small: cst.CSTNode, targets: set[str]) -> bool:
         return _root(small.target) in targets or _adds(small.target, small.operator, small.value)
     if isinstance(small, cst.Assign) and len(small.targets) == 1:
         target, value = small.targets[0].target, small.value
+        if isinstance(target, cst.Tuple) and all(
+            isinstance(e.value, cst.Name) for e in target.elements
+        ):
+            names, read = set(syntax.names(target)), set(syntax.names(value))
+            if names & read or not read & targets:
+                return False
+            targets |= names  # of this round alone: `old, new = p.data, q.data`
+            return True
         if not isinstance(target, cst.Name):
             return _root(target) in targets
         read = syntax.names(value)
