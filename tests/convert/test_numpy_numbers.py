@@ -72,7 +72,7 @@ class M(nn.Module):
 @pytest.mark.parametrize(
     "lines",
     [
-        "return x / np.sqrt(d)",
+        "return x / np.pi",
         "n = int(np.sqrt(d)); return x.half() * n",
         "h = x.half(); return h.masked_fill(h > 0, torch.finfo(h.dtype).min)",
         "w = np.arange(d) * 2.0; return x.half() * torch.from_numpy(w)",
@@ -82,6 +82,26 @@ def test_what_is_left_as_it_is(lines: str) -> None:
     body = "".join(f"    {line.strip()}\n" for line in lines.split(";"))
     code = convert(f"import numpy as np\n\n\ndef f(x: torch.Tensor, d=4):\n{body}").code
     assert "float(" not in code
+
+
+def test_numbers_of_files_that_name_no_narrow_type() -> None:
+    """The whole model may run in half precision, which torch keeps."""
+    theirs, ours, _ = loaded("""
+import numpy as np
+
+
+class M(nn.Module):
+    def __init__(self, d=4):
+        super().__init__()
+        self.temp = np.sqrt(d)
+        self.weight = nn.Parameter(torch.ones(3) * np.sqrt(d))
+
+    def forward(self, x):
+        return x / self.temp + np.log(2)
+""")
+    x = torch.ones(3, dtype=torch.bfloat16)
+    assert theirs["M"]()(x).dtype == torch.bfloat16
+    assert ours["M"](rngs=nnx.Rngs(0))(jnp.ones(3, jnp.bfloat16)).dtype == jnp.bfloat16
 
 
 def test_what_may_be_an_array_of_numpy_stays_one() -> None:

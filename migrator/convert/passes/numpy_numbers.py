@@ -1,7 +1,7 @@
 """Numbers of numpy beside tensors: ``x * np.sqrt(d)``, ``x + torch.finfo(torch.float32).eps``.
 
-They are Python numbers to torch, which leaves a tensor of half precision in it; to JAX they are float32 of their own. All
-floats of a file that names no narrow type are of one.
+They are Python numbers to torch, which leaves a tensor of half precision in it; to JAX they are float32 of their own. What
+may be such a number or an array is asked in files that name a narrow type alone.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _BESIDE = frozenset(
     cst.Name,
     cst.BinaryOperation,
     when=lambda ctx: (
-        names_half(ctx)
-        and (ctx.facts.linked is not None or not ctx.words.isdisjoint({"numpy", "finfo"}))
+        (names_half(ctx) and ctx.facts.linked is not None)
+        or not ctx.words.isdisjoint({"numpy", "finfo"})
     ),
 )
 def beside_a_tensor(rw: Rewriter, node: cst.BaseExpression) -> Any:
@@ -47,8 +47,12 @@ def beside_a_tensor(rw: Rewriter, node: cst.BaseExpression) -> Any:
     ctx, key = rw.ctx, ("numpy_numbers", node)
     if key in ctx.asking or not ctx.facts.tree.has(node) or not _is_beside(ctx, node):
         return None
+    if ctx.in_init and not names_half(ctx):
+        return None  # where all floats are of one type
     function = "float"
     if not _is_number(ctx, node, sure=True):
+        if not names_half(ctx):
+            return None
         if not _is_number(ctx, node) and (
             ctx.facts.kind(node) != k.NUMPY or not isinstance(node, (cst.Attribute, cst.Name))
         ):
