@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from flax import nnx
 
 from tests.convert.tools import both, convert
 
@@ -123,3 +124,49 @@ class M(nn.Module):
         assert str(ours.dtype) == str(theirs.dtype).removeprefix("torch.")
         expected = theirs.detach().float().numpy()
         np.testing.assert_allclose(np.asarray(ours, np.float32), expected, rtol=0.02)
+
+
+WIDE = """
+class M(nn.Module):
+    def __init__(self, d=4):
+        super().__init__()
+        self.fc = nn.Linear(d, d)
+        self.d = d
+
+    def forward(self, x):
+        y = self.fc(x)
+        n = (y > 0).sum().float()
+        root = torch.tensor(self.d, dtype=torch.float32)
+        a = y @ y.transpose(-2, -1) / torch.sqrt(torch.tensor(y.size(-1), dtype=torch.float32))
+        b = torch.einsum("ij,kj->ik", y, y) * torch.tensor(self.d).float().sqrt()
+        return y / (n + 1), a, b, y * root, torch.tensor(3, dtype=torch.float) * a, y.mean() / root
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_numbers_that_are_float32_by_what_a_file_says(dtype: str) -> None:
+    """The model itself runs in half precision here: no word of it stands in the file."""
+    module, port, code = both(WIDE)
+    module = module.to(getattr(torch, dtype))
+    x = torch.linspace(-1, 1, 12).reshape(3, 4).to(getattr(torch, dtype))
+    for _, variable in nnx.iter_graph(port):
+        if isinstance(variable, nnx.Param):
+            variable.set_value(variable[...].astype(dtype))
+    given = jnp.asarray(x.float().numpy()).astype(dtype)
+    for ours, theirs in zip(port(given), module(x), strict=True):
+        assert str(ours.dtype) == str(theirs.dtype).removeprefix("torch.")
+        expected = theirs.detach().float().numpy()
+        np.testing.assert_allclose(np.asarray(ours, np.float32), expected, rtol=0.03, atol=0.03)
+    assert "/ math.sqrt(y.shape[-1])" in code
+    assert "* math.sqrt(self.d)" in code
+    assert "float(3) * a" in code
+
+
+def test_what_may_have_no_dimensions_itself_is_looked_at() -> None:
+    """Of two numbers the wider dtype is the result's in torch, too."""
+    source = """
+class M(nn.Module):
+    def forward(self, x, y):
+        return torch.matmul(x, y) / torch.sqrt(torch.tensor(2, dtype=torch.float32))
+"""
+    assert "in_torch_dtype(jnp.divide" in convert(source).code
