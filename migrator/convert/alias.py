@@ -22,7 +22,17 @@ from migrator.convert.made_of_globals import check_made_of_global
 from migrator.convert.memory import Aliases, aliases
 from migrator.convert.named_weights import check_named_weight
 from migrator.convert.never_asked import is_never_asked
-from migrator.convert.parts import NOT_KNOWN, OVERLAP, TWICE, is_part, names_same, shared, whole
+from migrator.convert.parts import (
+    NOT_KNOWN,
+    OVERLAP,
+    TWICE,
+    is_container,
+    is_of_item,
+    is_part,
+    names_same,
+    shared,
+    whole,
+)
 from migrator.convert.starred import may_hold_tensors, spread_arguments
 from migrator.convert.written_back import is_written_back
 from migrator.infer import FunctionInfo
@@ -61,9 +71,7 @@ def check_mutation(
     check_own(ctx, facts.info, facts.before.values(), node, name.value)
     memory = state.get(name.value, frozenset())
     later = facts.read_after(statement) | _read_beside(facts, statement, node)
-    element = isinstance(target, cst.Subscript) and isinstance(
-        ctx.kind(target.value), (k.Sequence, k.Tuple, k.Mapping, k.Optional, k.Unknown)
-    )
+    element = is_of_item(ctx, target)
     variable = is_variable(ctx.kind(name))
     for other, theirs in state.items():
         if other == name.value or other not in later or not shared(memory, theirs):
@@ -72,7 +80,7 @@ def check_mutation(
             continue
         if variable and _names_variable(ctx, facts, other):
             continue  # the two may be one Variable, and both are read where they are used
-        if element and theirs == memory:
+        if element and theirs == memory and is_container(ctx, facts.info, other):
             continue  # the same list under another name: it gets the new element too
         if not reshapes and sees_no_values(ctx, facts, statement, other):
             continue
@@ -414,7 +422,8 @@ def _check_call(
     if write.info.outer is not None:  # a function within a function reads what is around it
         later |= set(syntax.names(write.info.node.body)) - set(write.info.params)
     for name, theirs in state.items():
-        if name in later and shared(theirs, memory) and not (write.element and theirs == memory):
+        same = write.element and theirs == memory and is_container(ctx, facts.info, name)
+        if name in later and shared(theirs, memory) and not same:
             raise seen
     given = f"attr:{syntax.code(item.value)}" if returned else ""
     for one in sorted(memory):

@@ -22,14 +22,17 @@ from migrator.convert.parts import (
     boxes,
     holds,
     holds_layers,
+    in_another,
     is_plain,
     is_tensor,
     lists,
+    paths,
     piece,
     pieces,
     runs,
     separable,
     shared,
+    takes_slice,
     together,
 )
 from migrator.convert.passing import makes_new, passes
@@ -350,7 +353,7 @@ class Aliases:
         while isinstance(holder, cst.Subscript):
             holder = holder.value
         if isinstance(holder, cst.Attribute):
-            for path in self._paths(holder, self.memory(holder.value, state)):
+            for path in paths(holder, self.memory(holder.value, state)):
                 self._hold(path, memory, state)
             holder = holder.value
             if not isinstance(holder, cst.Name) or not boxes(state.get(holder.value, frozenset())):
@@ -394,8 +397,10 @@ class Aliases:
                 return held if made else self._given_state(read, node)
             return self._attribute(node.value, node, state)
         if isinstance(node, cst.Subscript):
-            view = is_view_index(self.ctx, node)
-            return as_kind(kind, self.memory(node.value, state)) if view else self._new()
+            if not is_view_index(self.ctx, node):
+                return self._new()
+            held = as_kind(kind, self.memory(node.value, state))
+            return in_another(kind, held, self._new("box")) if takes_slice(node) else held
         if isinstance(node, cst.Call):
             return self._call(node, state)
         return self._composed(node, state)
@@ -453,15 +458,7 @@ class Aliases:
         of_module = isinstance(self.ctx.kind(owner), k.Module)
         mine = {f"{kind}:{syntax.code(owner)}" for kind in ("param", "attr")}
         given = {one for one in held - mine if not of_module or one.startswith("new:")}
-        return frozenset(f"attr:{path}" for path in self._paths(node, held)) | given
-
-    def _paths(self, node: cst.CSTNode, held: frozenset[str]) -> list[str]:
-        """``o.x``, and ``self.o.x`` where o stands for ``self.o``; not that of a chain: ``node = node.next``."""
-        if not isinstance(node, cst.Attribute):
-            return [syntax.code(node)]
-        of = (m.removeprefix("attr:").split(".") for m in held if m.startswith("attr:"))
-        short = sorted(".".join(one) for one in of if len(one) < 3 and node.attr.value not in one)
-        return [syntax.code(node), *(f"{one}.{node.attr.value}" for one in short)]
+        return frozenset(f"attr:{path}" for path in paths(node, held)) | given
 
     def _new(self, what: str = "new") -> frozenset[str]:
         self._fresh += 1
@@ -520,7 +517,7 @@ class Aliases:
             return self.memory(node.func.value, state) if method else arguments  # type: ignore[attr-defined]
         if name.startswith(PLAIN):
             return frozenset()
-        if name in CONTAINERS:
+        if name in CONTAINERS or name == "copy.copy":
             arguments |= self._new("box")
         receiver: frozenset[str] = frozenset()
         if isinstance(node.func, cst.Attribute):
@@ -533,6 +530,8 @@ class Aliases:
             )
             if not any(isinstance(one, k.Module) for one in owners):
                 receiver = self.memory(node.func.value, state)
+            if node.func.attr.value == "copy":  # which tensors do not have
+                receiver |= self._new("box")
         return held | arguments | receiver
 
     def _of_one(self, kind: k.Kind, node: cst.Call, state: State) -> frozenset[str]:

@@ -14,6 +14,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context
 from migrator.convert.ranges import apart
+from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 from migrator.infer.construction import CONTAINERS, PARAMETERS
 
@@ -97,6 +98,46 @@ OBJECT = "box:object"
 def lists(memory: frozenset[str]) -> bool:
     """Whether memory may be that of a list or tuple, which ``+`` and ``*`` put together."""
     return any(not one.startswith(OBJECT) for one in boxes(memory))
+
+
+def paths(node: cst.CSTNode, held: frozenset[str]) -> list[str]:
+    """``o.x``, and ``self.o.x`` where o stands for ``self.o``; not that of a chain: ``node = node.next``."""
+    if not isinstance(node, cst.Attribute):
+        return [syntax.code(node)]
+    of = (m.removeprefix("attr:").split(".") for m in held if m.startswith("attr:"))
+    short = sorted(".".join(one) for one in of if len(one) < 3 and node.attr.value not in one)
+    return [syntax.code(node), *(f"{one}.{node.attr.value}" for one in short)]
+
+
+def in_another(kind: k.Kind, held: frozenset[str], box: frozenset[str]) -> frozenset[str]:
+    """The memory of a list or dict that holds what another one does: ``a[1:]``, ``d.copy()``."""
+    container = boxes(held) or isinstance(kind, (k.Sequence, k.Tuple, k.Mapping))
+    return held - boxes(held) | box if container else held
+
+
+def is_of_item(ctx: Context, target: cst.CSTNode) -> bool:
+    """Whether what is written is an item of what may be a list or dict, or a part of one: ``hs[0][:, 1]``."""
+    holders = (k.Sequence, k.Tuple, k.Mapping, k.Optional, k.Unknown)
+    while isinstance(target, (cst.Subscript, cst.Attribute)):
+        if isinstance(target, cst.Subscript) and isinstance(ctx.kind(target.value), holders):
+            return True
+        target = target.value
+    return False
+
+
+def is_container(ctx: Context, info: FunctionInfo, name: str) -> bool:
+    """Whether a name of a function stands for a list or dict wherever it is written, and for no tensor out of one."""
+    nodes = ctx.facts.tree.within(info.node, cst.Name)
+    kinds = [ctx.kind(node) for node in nodes if node.value == name]
+    kinds = [one.inner if isinstance(one, k.Optional) else one for one in kinds]
+    return any(isinstance(one, (k.Sequence, k.Tuple, k.Mapping)) for one in kinds) and not any(
+        isinstance(one, k.Tensor) for one in kinds
+    )
+
+
+def takes_slice(node: cst.Subscript) -> bool:
+    """``a[1:]``, which of a list is another list."""
+    return any(isinstance(one.slice, cst.Slice) for one in node.slice)
 
 
 def boxes(memory: frozenset[str]) -> frozenset[str]:

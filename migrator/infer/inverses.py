@@ -56,7 +56,7 @@ def is_child(facts: Facts, function: FunctionInfo | None, node: cst.BaseExpressi
 def _own_loop(facts: Facts, node: cst.Name) -> cst.CompFor | None:
     """The loop of a comprehension that gives a name its value within it."""
     above: cst.CSTNode | None = node
-    while above is not None and not isinstance(above, cst.FunctionDef):
+    while above is not None and not isinstance(above, (cst.FunctionDef, cst.Module)):
         loop = getattr(above, "for_in", None)
         while isinstance(loop, cst.CompFor):
             if node.value in bound(loop.target):

@@ -23,6 +23,7 @@ from migrator.convert.named_weights import check_named_weight
 from migrator.convert.own_gradient import adds, check_own_gradient, with_constant
 from migrator.convert.passes import targets, unknown_items, unknown_weights
 from migrator.convert.passes.bounded_writes import fills, within_bounds
+from migrator.convert.passes.changed_items import changed_item
 from migrator.convert.passes.state_alias import named_state, with_state
 from migrator.convert.passes.unknown_layers import is_of_argument
 from migrator.convert.passes.view_writes import (
@@ -336,12 +337,11 @@ def _used_result(
     if whole and views.is_assigned_to(ctx.statements[-1].node if ctx.statements else None, target):
         check_mutation(ctx, node, target, reshapes=True)
         return value()
-    raise Failure(
-        node,
-        "MUT002",
-        "a tensor is changed in the middle of an expression",
-        "give the change a statement of its own",
-    )
+    item = changed_item(rw, node, target, value)
+    if item is not None:
+        return item
+    what = "a tensor is changed in the middle of an expression"
+    raise Failure(node, "MUT002", what, "give the change a statement of its own")
 
 
 def _is_last_use(ctx: Context, statement: cst.CSTNode, call: cst.CSTNode, target: cst.Name) -> bool:

@@ -251,20 +251,21 @@ def assign(
         from migrator.convert.passes.item_writes import set_items
 
         return set_items(rw, target, value)
-    if isinstance(target, cst.Attribute) and ctx.is_self(target.value) and _is_plain(ctx):
+    plain = ctx.owner is not None and ctx.owner.torch_base is None
+    if isinstance(target, cst.Attribute) and ctx.is_self(target.value) and plain:
         what = f"`{syntax.code(target)}` is written in place, and may be held elsewhere, whole or in part"
         advice = f"make it a new tensor, and give out copies: `{syntax.code(target)}[i].clone()`"
         raise Failure(target, "MUT001", what, advice)
+    from migrator.convert.passes.changed_items import item_of_own
     from migrator.convert.passes.view_writes import base_value
 
+    item = item_of_own(rw, target)
+    if item is not None:
+        return [_assign(item, past_gradient(rw, target, item, value, data))]
     shown = base_value(rw, target, value)
     if shown is not None:
         return assign(rw, *shown, data=data)
     raise _through_view(target)
-
-
-def _is_plain(ctx: Context) -> bool:
-    return ctx.owner is not None and ctx.owner.torch_base is None
 
 
 def _is_of_object(ctx: Context, target: cst.Attribute) -> bool:

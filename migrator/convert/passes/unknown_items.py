@@ -41,7 +41,8 @@ def may_be_either(rw: Rewriter, target: cst.BaseExpression, value: cst.BaseExpre
     if not isinstance(target, cst.Subscript) or not ctx.statements:
         return False
     if info is None:
-        return _is_copied(rw, target) or _is_given(rw, target) or _is_an_array_s(rw, target, value)
+        known = _is_copied(rw, target) or _is_given(rw, target) or _is_an_array_s(rw, target, value)
+        return known or _is_an_item_s(rw, target, value)
     index = target.slice[0].slice
     itself = info.owner is not None and name == info.node.params.params[0].name.value
     if itself or not isinstance(ctx.kind(target.value), k.Unknown) or innermost(ctx) is not info:
@@ -125,6 +126,24 @@ def _is_an_array_s(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpressio
     if isinstance(index, cst.Index) and k.scalar_type(ctx.kind(index.value)) == "str":
         return False
     return any(_computes(ctx, one) for one in _values(ctx, root.value))
+
+
+def _is_an_item_s(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression) -> bool:
+    """``d[0][1] = v`` of a list or dict of the function that holds tensors beside something else."""
+    ctx, item, index = rw.ctx, target.value, target.slice[0].slice
+    if not isinstance(item, cst.Subscript) or not isinstance(ctx.kind(item), k.Unknown):
+        return False
+    holder, root = ctx.kind(item.value), item.value
+    listed = isinstance(holder, k.Sequence) and holder.type == "list"
+    if not listed and not isinstance(holder, k.Mapping):
+        return False
+    if isinstance(ctx.kind(value), (k.Sequence, k.Tuple, k.Mapping)):
+        return False
+    if isinstance(index, cst.Index) and k.scalar_type(ctx.kind(index.value)) == "str":
+        return False
+    state = aliases(ctx, innermost(ctx)).before.get(ctx.statements[-1].node, {})
+    memory = state.get(root.value, frozenset()) if isinstance(root, cst.Name) else frozenset()
+    return any(one.startswith("new:") for one in memory)
 
 
 def _holds_numpy(ctx: Context, name: str) -> bool:

@@ -183,8 +183,8 @@ def _for_itself(small: cst.CSTNode, targets: set[str]) -> bool:
         if isinstance(target, cst.Tuple) and all(
             isinstance(e.value, cst.Name) for e in target.elements
         ):
-            names, read = set(syntax.names(target)), set(syntax.names(value))
-            if names & read or not read & targets:
+            names = set(syntax.names(target))
+            if names & set(syntax.names(value)) or not targets & set(syntax.names(value)):
                 return False
             targets |= names  # of this round alone: `old, new = p.data, q.data`
             return True
