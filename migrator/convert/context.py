@@ -97,6 +97,7 @@ class Context:
         self.rngs_by_definitions = False
         """Whether a default or a class body, which run where they stand, takes the file's own generator."""
         self.no_grad = 0
+        self.called_off: dict[FunctionInfo, bool | None] = {}
         self.gradient_if: list[cst.BaseExpression] = []
         self.edits_lists: bool | None = None
         self.gone_over: dict[FunctionInfo, frozenset[str]] = {}

@@ -9,9 +9,11 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.alias import check_mutation
+from migrator.convert.called_untracked import gradients_off
 from migrator.convert.context import Context, Failure
 from migrator.convert.rewriter import Rewriter
 from migrator.convert.untracked import is_another_name
+from migrator.convert.untracked import stopped as constant
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -38,7 +40,7 @@ _SAME_LAYERS = frozenset(
 
 def check_own_gradient(ctx: Context, call: cst.Call, target: cst.BaseExpression) -> None:
     """Raise a Failure where ``z = y.mul_(2)`` under ``no_grad`` gives a y from outside, which keeps the gradient that it had."""
-    if isinstance(target, cst.Name) and _is_from_outside(ctx, call, target):
+    if isinstance(target, cst.Name) and is_from_outside(ctx, call, target):
         what = f"`{target.value}`, changed under no_grad, keeps the gradient that it had"
         raise Failure(call, "MUT002", what, "give the change a statement of its own")
 
@@ -55,7 +57,7 @@ def check_same(ctx: Context, value: cst.BaseExpression) -> None:
     if frame is None or not isinstance(value, cst.Call) or not tree.has(value):
         return
     names_given = (one for one in _given_back(ctx, value) if isinstance(one, cst.Name))
-    given = next((one for one in names_given if _is_from_outside(ctx, value, one)), None)
+    given = next((one for one in names_given if is_from_outside(ctx, value, one)), None)
     if given is None:
         return
     line = next(one for one in reversed(tree.around(value)) if not isinstance(one, _PARTS))
@@ -109,12 +111,12 @@ def _arms(values: Iterable[cst.BaseExpression | None]) -> Iterator[cst.BaseExpre
             yield one
 
 
-def _is_from_outside(ctx: Context, call: cst.Call, name: cst.Name) -> bool:
+def is_from_outside(ctx: Context, call: cst.CSTNode, name: cst.Name) -> bool:
     """Whether a name in a call under ``no_grad`` stands for what is computed outside, perhaps with a gradient."""
     from migrator.convert.passes.freezing import forward_reaches
 
     frame, tree = ctx.frame, ctx.source.index
-    if frame is None or not (ctx.no_grad or frame.no_grad) or ctx.in_init or not tree.has(call):
+    if frame is None or not gradients_off(ctx) or ctx.in_init or not tree.has(call):
         return False
     kind = ctx.kind(name)
     if not is_another_name(ctx, name) or getattr(kind, "dtype", None) in ("int", "bool"):
@@ -145,6 +147,10 @@ def with_constant(rw: Rewriter, node: cst.AugAssign) -> Any:
     from migrator.convert.passes.functions import stopped
 
     check_mutation(rw.ctx, node, node.target)
-    value = stopped(rw, rw.visit(node.value), node.value)
+    value = rw.visit(node.value)
+    if isinstance(node.value, cst.Attribute) and isinstance(rw.ctx.kind(node.value), k.Tensor):
+        value = constant(rw, value)  # of a parameter, which keeps its gradient elsewhere
+    else:
+        value = stopped(rw, value, node.value)
     target = rw.rebuild(node.target) if isinstance(node.target, cst.Attribute) else node.target
     return syntax.changed(node, target=target, value=value)

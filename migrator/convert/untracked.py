@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.called_untracked import gradients_off
 from migrator.convert.refilled import may_have_gradient
 from migrator.infer import kinds as k
 from migrator.source import dotted
@@ -28,7 +29,7 @@ def without_gradient(rw: Rewriter, node: Any, original: cst.CSTNode) -> Any:
         return [without_gradient(rw, one, original) for one in node]
     ctx = rw.ctx
     frame = ctx.frame
-    if frame is None or ctx.in_init or not (ctx.no_grad or frame.no_grad):
+    if frame is None or ctx.in_init or not gradients_off(ctx):
         return node
     kept = _kept(rw, original)
     if kept is not None and isinstance(node, (cst.Assign, cst.AnnAssign, cst.AugAssign)):
@@ -121,6 +122,13 @@ def is_another_name(ctx: Context, node: cst.CSTNode) -> bool:
                     named |= set(syntax.names(to.target))
             continue
         bound = [t.target for t in one.targets] if isinstance(one, cst.Assign) else [one]
+        held = isinstance(one, cst.Assign) and isinstance(one.value, cst.Attribute)
+        if held and is_another_name(ctx, one.value):
+            named |= {t.value for t in bound if isinstance(t, cst.Name)}  # w = self.weight
+            continue
+        if isinstance(one, cst.AugAssign) and isinstance(ctx.kind(one.target), k.Tensor):
+            continue  # which is the tensor that it was
+        bound = [t for t in bound if not isinstance(t, (cst.Subscript, cst.Attribute))]
         if any(node.value in syntax.names(part) for part in map(_bound, bound)):
             return False
     return node.value in named

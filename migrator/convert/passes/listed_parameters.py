@@ -58,7 +58,7 @@ def augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     if not isinstance(target.value, cst.Name):
         return None
     check_entry(rw.ctx, target)
-    from migrator.convert.passes.mutation import augmented_past
+    from migrator.convert.passes.past_gradients import augmented_past
 
     read = targets.dereferenced(rw.rebuild(target))
     return augmented_past(rw, node, target, read, target is not node.target)

@@ -20,10 +20,19 @@ from migrator.convert.expand import CallArg, call_args, convert_call
 from migrator.convert.handed_on import may_run
 from migrator.convert.made_of_globals import check_made_of_global
 from migrator.convert.named_weights import check_named_weight
-from migrator.convert.own_gradient import adds, check_own_gradient, with_constant
+from migrator.convert.own_gradient import (
+    adds,
+    check_own_gradient,
+    with_constant,
+)
 from migrator.convert.passes import targets, unknown_items, unknown_weights
 from migrator.convert.passes.bounded_writes import fills, within_bounds
 from migrator.convert.passes.changed_items import changed_item
+from migrator.convert.passes.past_gradients import (
+    augmented_past,
+    augmented_variable,
+    keeps_its_own,
+)
 from migrator.convert.passes.state_alias import named_state, with_state
 from migrator.convert.passes.unknown_layers import is_of_argument
 from migrator.convert.passes.view_writes import (
@@ -503,41 +512,6 @@ def _may_hold_tensor(rw: Rewriter, target: cst.Subscript) -> bool:
     return k.scalar_type(kind) is None
 
 
-def _augmented_variable(
-    rw: Rewriter,
-    node: cst.AugAssign,
-    target: cst.BaseExpression,
-    data: bool = False,
-) -> cst.AugAssign | cst.Assign:
-    """``self.weight *= mask`` of a parameter or buffer, which may be held transposed."""
-    reference, transposed = targets.variable_reference(rw, target)
-    by_number = k.scalar_type(rw.ctx.kind(node.value)) is not None
-    read = targets.dereferenced(reference)
-    return augmented_past(rw, node, target, read, data, transposed and not by_number)
-
-
-def augmented_past(
-    rw: Rewriter,
-    node: cst.AugAssign,
-    target: cst.BaseExpression,
-    read: cst.BaseExpression,
-    data: bool,
-    transposed: bool = False,
-) -> cst.AugAssign | cst.Assign:
-    """``x.data *= mask``: what is written past the gradient is an assignment, as it is in another layout."""
-    value = rw.visit(node.value)
-    operator = syntax.code(node.operator).strip().removesuffix("=")
-    template = syntax.parse(
-        f"(__x__.T {operator} __y__).T" if transposed else f"__x__ {operator} __y__"
-    )
-    whole = syntax.substitute(template, {"__x__": read, "__y__": value})
-    made = targets.past_gradient(rw, target, read, whole, data)
-    if made is whole and not transposed:
-        return syntax.changed(node, target=read, value=value)
-    assert isinstance(read, (cst.Name, cst.Attribute, cst.Subscript))
-    return cst.Assign([cst.AssignTarget(read)], made)
-
-
 def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
     ctx = rw.ctx
     target = node.target
@@ -560,9 +534,12 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         made = targets.dereferenced(rw.rebuild(target))
         return syntax.changed(node, target=made, value=rw.visit(node.value))
     if isinstance(ctx.kind(target), k.Tensor):
-        if ctx.no_grad and not ctx.in_init and not targets.is_variable(ctx, target):
+        if keeps_its_own(ctx, node) and not targets.is_variable(ctx, target):
             if adds(rw, node):
                 return with_constant(rw, node)
+            if not ctx.no_grad:
+                check_mutation(ctx, node, target)
+                return augmented_past(rw, node, target, target, data=False)
             raise Failure(
                 node, "MUT002", "an in-place update under no_grad keeps x's own gradient", ""
             )
@@ -574,10 +551,10 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         if targets.is_variable(ctx, target) and isinstance(target, (cst.Attribute, cst.Name)):
             if isinstance(target, cst.Name):
                 check_written(ctx, target)
-            return _augmented_variable(rw, node, target)
+            return augmented_variable(rw, node, target)
         if isinstance(target, cst.Attribute) and target.attr.value == "data":
             if targets.is_variable(ctx, target.value):
-                return _augmented_variable(rw, node, target.value, data=True)
+                return augmented_variable(rw, node, target.value, data=True)
             return augmented_past(rw, node, target.value, rw.visit(target.value), data=True)
         if isinstance(node.operator, (cst.MatrixMultiplyAssign,)):
             raise Failure(node, "MUT002", "in-place matmul has no counterpart", "write x = x @ y")

@@ -10,6 +10,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.assignments import is_target
 from migrator.convert.as_value import plain_function
+from migrator.convert.called_untracked import gradients_off
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, convert_call
 from migrator.convert.passes.annotations import _CLASSES, dtype_of
@@ -387,7 +388,7 @@ def gathered(rw: Rewriter, node: cst.Expr) -> Any:
     outlives |= frame is not None and bool(
         set(syntax.names(call.func.value)) & set(frame.info.params)
     )
-    if not rw.ctx.no_grad and not (frame is not None and frame.no_grad and outlives):
+    if not rw.ctx.no_grad and not (outlives and gradients_off(rw.ctx)):
         return None
     if call.func.attr.value not in _GATHERING or any(one.star for one in call.args):
         return None

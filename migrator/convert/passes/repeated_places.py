@@ -7,6 +7,7 @@ import re
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.called_untracked import gradients_off
 from migrator.convert.context import Context, Failure
 from migrator.convert.passes.listed_parameters import given
 from migrator.convert.untracked import has_gradient
@@ -15,8 +16,12 @@ from migrator.infer import kinds as k
 
 def check_repeated(ctx: Context, target: cst.Subscript, value: cst.BaseExpression | None) -> None:
     """Raise a Failure where a tensor is written to places that are written out, and one of them twice."""
-    off = ctx.no_grad or (ctx.frame is not None and ctx.frame.no_grad)
-    if off or ctx.in_init or value is None or k.scalar_type(ctx.kind(value)) is not None:
+    if (
+        gradients_off(ctx)
+        or ctx.in_init
+        or value is None
+        or k.scalar_type(ctx.kind(value)) is not None
+    ):
         return
     for element in target.slice:
         index = element.slice.value if isinstance(element.slice, cst.Index) else None
@@ -40,7 +45,7 @@ def may_repeat(ctx: Context, target: cst.Subscript) -> bool:
 
 def _counts(ctx: Context, whole: k.Kind) -> bool:
     """Whether the gradient of what is written to a tensor counts."""
-    off = ctx.no_grad or ctx.in_init or ctx.frame is None or ctx.frame.no_grad
+    off = ctx.in_init or ctx.frame is None or gradients_off(ctx)
     if off or not isinstance(whole, k.Tensor) or whole.dtype in ("int", "bool"):
         return False
     return whole.role != "buffer"

@@ -6,18 +6,15 @@ import libcst as cst
 
 from migrator import syntax, views
 from migrator.convert.context import Context, Failure
-from migrator.convert.kept_results import kept_for_gradient
 from migrator.convert.own_arrays import is_own_array
 from migrator.convert.own_state import property_of
+from migrator.convert.passes.past_gradients import past_gradient
 from migrator.convert.passes.repeated_places import is_copy
-from migrator.convert.refilled import may_have_gradient
 from migrator.convert.rewriter import Rewriter
-from migrator.convert.untracked import has_gradient, stopped
-from migrator.infer import ClassInfo, FunctionInfo
+from migrator.infer import ClassInfo
 from migrator.infer import kinds as k
 from migrator.infer.recurrent import is_recurrent
 from migrator.infer.symbols import LAYERS
-from migrator.infer.tables import INITIALISING
 from rules import definitions
 from rules.definitions import module_file
 
@@ -422,66 +419,6 @@ def is_weight_by_name(ctx: Context, node: cst.CSTNode) -> bool:
     if not isinstance(node, cst.Call) or ctx.facts.callee(node) != "builtins.getattr":
         return False
     return is_variable(ctx, node) and is_recurrent(ctx.kind(node.args[0].value))
-
-
-def past_gradient(
-    rw: Rewriter,
-    target: cst.BaseExpression,
-    read: cst.BaseExpression,
-    value: cst.BaseExpression,
-    data: bool | None,
-) -> cst.BaseExpression:
-    """The new value of a tensor, whose gradient does not see it where torch writes to ``data`` or under no_grad.
-
-    While a model is built, and in methods that no forward pass calls, nothing is differentiated.
-    """
-    from migrator.convert.passes.freezing import forward_reaches
-
-    ctx, kind = rw.ctx, rw.ctx.kind(target)
-    frame = ctx.frame
-    if data is None or not (data or ctx.no_grad) or not isinstance(kind, k.Tensor):
-        return value
-    if kind.role == "buffer" and (data or not may_have_gradient(ctx, target)):
-        if frame is None or ctx.in_init or not data or not has_gradient(ctx, value):
-            return value  # what is written under no_grad is looked after as a statement
-        return stopped(rw, value)
-    if kind.dtype in ("int", "bool"):
-        return value
-    if ctx.gradient_if and not data:
-        raise Failure(
-            target,
-            "MUT002",
-            "an in-place update under set_grad_enabled keeps x's own gradient or not",
-            "give the new value a name of its own",
-        )
-    if frame is None or ctx.in_init:
-        return value
-    if frame.info.owner is not None and not forward_reaches(ctx, frame.info):
-        if not _may_be_differentiated(ctx, frame.info, set()):
-            return value
-    if data and isinstance(target, cst.Name) and kept_for_gradient(ctx, target, frame.info.node):
-        what = f"`{target.value}` is written by .data, and torch may have kept it for a gradient"
-        raise Failure(target, "MUT002", what, "give the new value a name of its own")
-    name = ctx.helpers.need(module_file("rules.compat.data"), "with_data")
-    return syntax.with_args(cst.Call(cst.Name(name)), [cst.Arg(read), cst.Arg(value)])
-
-
-def _may_be_differentiated(ctx: Context, function: FunctionInfo, asked: set[FunctionInfo]) -> bool:
-    """Whether a function that no forward pass of the file calls may have a part in what is differentiated.
-
-    It gives something, as ``log_prob`` and ``training_step`` do, one that does calls it, or a module of another file may.
-    """
-    asked.add(function)
-    if function.short in {"__init__", *INITIALISING} or ctx.plan.builds_time(function):
-        return False
-    gives = (one.value for one in ctx.facts.tree.within(function.node, cst.Return))
-    if any(value is not None and syntax.code(value) != "None" for value in gives):
-        return True
-    linked, owner = ctx.facts.linked, function.owner
-    if linked is not None and owner is not None and linked.shared(owner.name):
-        return True
-    callers = (one for one in function.callers if one not in asked)
-    return any(_may_be_differentiated(ctx, one, asked) for one in callers)
 
 
 def _may_be_computed(ctx: Context, target: cst.Attribute) -> bool:
