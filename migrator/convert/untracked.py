@@ -110,8 +110,7 @@ def is_another_name(ctx: Context, node: cst.CSTNode) -> bool:
         return False
     if isinstance(node, cst.Attribute):
         kind = ctx.kind(node)
-        own = (dotted(node) or "").startswith("self.") or ctx.is_self(node.value)
-        return own and isinstance(kind, k.Tensor) and kind.role == "param"
+        return isinstance(kind, k.Tensor) and kind.role == "param"
     if not isinstance(node, cst.Name):
         return False
     plain, named = not frame.no_grad, set(syntax.parameters(frame.info.node))
