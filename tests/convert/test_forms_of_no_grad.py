@@ -86,7 +86,7 @@ BODIES = (
     *("S.buf.copy_(x.mean(0))", "S.buf = x.mean(0)", "S.buf += S.w", "S.buf.mul_(0.5).add_(S.w)"),
     *("S.buf[0] = S.w[0]", "S.buf = S.buf * 0.9 + S.w * 0.1", "y.mul_(2)", "y += S.w", "y[0] = 1"),
     *("y[:, 0] = S.w[0]", "y = y * 2", "y = y + S.w", "y = S.w", "y = y.clamp(0)", "y.clamp_(0)"),
-    *("w = S.w\nw.mul_(0.9)", "w = S.w.data\nw.mul_(0.9)", "S.last = y * 2", "y = S.fc(y)"),
+    *("w = S.w\nw.mul_(0.9)", "w = S.w.data\nw.mul_(0.9)", "y = S.fc(y)"),
     *(
         "y = torch.where(y > 0, y, S.w)",
         "y.copy_(S.fd(x))",

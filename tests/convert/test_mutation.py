@@ -383,3 +383,9 @@ def test_what_is_read_where_nothing_was_written() -> None:
 )
 def test_what_is_read_beside_what_is_written(value: str) -> None:
     assert "MUT003" in rules_of(CHOSEN.format(value=value))
+
+
+@pytest.mark.parametrize("line", ["torch.fill_(x, 3.0)", "torch.zero_(x)"])
+def test_functions_that_fill_a_tensor_write_to_it(line: str) -> None:
+    """Their value alone would be dropped."""
+    assert function(line, "return x").startswith("x = ")

@@ -78,8 +78,10 @@ def in_place_function(rw: Rewriter, node: cst.CSTNode) -> str | None:
     if inplace_argument(name, node) is not None:
         return name
     plain = name.removesuffix("_")
-    if plain == name or name.startswith("torch.nn.init.") or definitions.ops(name):
+    if plain == name or name.startswith("torch.nn.init."):
         return None
+    if definitions.ops(name):  # of a definition of its own: torch.fill_(x, 1)
+        return name if name in ("torch.fill_", "torch.zero_") else None
     return plain if definitions.ops(plain) else None
 
 
