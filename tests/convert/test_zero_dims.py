@@ -8,7 +8,7 @@ import pytest
 import torch
 from flax import nnx
 
-from tests.convert.tools import both, convert
+from tests.convert.tools import both, check, convert
 
 SCALED = """
 class M(nn.Module):
@@ -160,6 +160,20 @@ def test_numbers_that_are_float32_by_what_a_file_says(dtype: str) -> None:
     assert "/ math.sqrt(y.shape[-1])" in code
     assert "* math.sqrt(self.d)" in code
     assert "float(3) * a" in code
+
+
+def test_a_number_that_a_whole_type_cuts_off() -> None:
+    """``torch.tensor(2.7, dtype=torch.int64)`` is 2."""
+    check("""
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = self.fc(x)
+        return x @ x.transpose(-2, -1) / torch.sqrt(torch.tensor(2.7, dtype=torch.int64).float())
+""")
 
 
 def test_what_may_have_no_dimensions_itself_is_looked_at() -> None:

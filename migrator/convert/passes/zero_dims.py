@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrator import syntax
 from migrator.convert.context import Context
+from migrator.convert.passes.listed_parameters import given
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.surroundings import names_one
 from migrator.infer import kinds as k
@@ -107,9 +108,8 @@ def _plain_number(ctx: Context, node: cst.BaseExpression) -> cst.BaseExpression 
     while isinstance(inner, cst.Call):
         callee, args = ctx.facts.callee(inner) or "", list(inner.args)
         if callee == "torch.tensor":
-            said = {one.keyword.value for one in args[1:] if one.keyword is not None}
             known = args and k.scalar_type(ctx.kind(args[0].value)) in ("int", "float")
-            if not known or len(said) != len(args) - 1 or not said <= {"dtype", "device"}:
+            if not known or not all(_leaves_value(one) for one in args[1:]):
                 return None
             function = (
                 cst.Attribute(cst.Name("math"), cst.Name("sqrt")) if root else cst.Name("float")
@@ -125,6 +125,13 @@ def _plain_number(ctx: Context, node: cst.BaseExpression) -> cst.BaseExpression 
     return None
 
 
+def _leaves_value(arg: cst.Arg) -> bool:
+    """``dtype=torch.float32`` and ``device=…``: a whole number's type would cut a number off."""
+    name = arg.keyword.value if arg.keyword is not None else ""
+    wide = isinstance(arg.value, cst.Attribute) and arg.value.attr.value in _WIDE
+    return name == "device" or (name == "dtype" and wide)
+
+
 def _has_dimensions(ctx: Context, node: cst.BaseExpression) -> bool:
     """Whether a tensor has a dimension at least: ``q @ k.transpose(-2, -1)``, a batched product."""
     kind = ctx.kind(node)
@@ -135,9 +142,8 @@ def _has_dimensions(ctx: Context, node: cst.BaseExpression) -> bool:
         has = _is_turned if matrix else _has_dimensions
         return any(has(ctx, side) for side in (node.left, node.right))
     if isinstance(node, cst.Name):
-        given = _written(ctx, node)
-        own = all(node.value not in syntax.names(one) for one in given)
-        return bool(given) and own and all(_has_dimensions(ctx, one) for one in given)
+        value = _only_value(ctx, node)
+        return value is not None and _has_dimensions(ctx, value)
     if not isinstance(node, cst.Call):
         return False
     name = (ctx.facts.callee(node) or "").rpartition(".")[2]
@@ -147,7 +153,7 @@ def _has_dimensions(ctx: Context, node: cst.BaseExpression) -> bool:
     if name == "einsum" and node.args:
         told = ctx.facts.kind(node.args[0].value)
         text = str(told.value) if isinstance(told, k.Const) else ""
-        return bool(text.partition("->")[2].strip())
+        return bool(text.partition("->")[2].strip(" ."))
     return name in ("bmm", "baddbmm")
 
 
@@ -158,6 +164,19 @@ def _is_turned(ctx: Context, node: cst.BaseExpression) -> bool:
     axes = {syntax.code(one.value) for one in node.args}
     name = (ctx.facts.callee(node) or "").rpartition(".")[2]
     return name in ("transpose", "swapaxes") and axes in ({"-1", "-2"}, {"1", "2"}, {"2", "3"})
+
+
+def _only_value(ctx: Context, name: cst.Name) -> cst.BaseExpression | None:
+    """What a name of the function is given, where nothing else binds it and it is not made of itself."""
+    value = given(ctx, name)
+    if value is None or len(_written(ctx, name)) != 1 or name.value in syntax.names(value):
+        return None
+    assert ctx.frame is not None
+    body = ctx.frame.info.node.body
+    for other in ctx.facts.tree.within(body, cst.For, cst.CompFor, cst.NamedExpr, cst.AsName):
+        if name.value in syntax.names(getattr(other, "target", other)):
+            return None
+    return value
 
 
 def _written(ctx: Context, name: cst.Name) -> list[cst.BaseExpression]:
