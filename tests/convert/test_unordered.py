@@ -53,6 +53,22 @@ class M(nn.Module):
             " old, new = p.data, q.data; p.data = old * 0.5 + new * 0.5",
             [],
         ),
+        (
+            "last = 0\n        for p in self.parameters():"
+            " d = last - p.sum(); last = p.sum(); x = x + d * d",
+            ["API007"],
+        ),
+        (
+            "last = 0\n        for p in self.parameters():"
+            " prev, cur = last, p.sum(); x = x + prev * cur; last = cur",
+            ["API007"],
+        ),
+        (
+            "d = 0\n        for p in self.parameters():\n            if p.ndim > 1: d = p.sum()\n"
+            "            x = x + d",
+            ["API007"],
+        ),
+        ("for p in self.parameters(): d = p.sum(); x = x + d * d", []),
         ("last = 0\n        for p in self.parameters(): x, last = x + last, p.sum()", ["API007"]),
         (
             "last = 0\n        for p in self.parameters(): x, last = x + p.sum(), x.sum()",

@@ -25,7 +25,10 @@ def in_any_order(ctx: Context, call: cst.Call) -> bool:
         if isinstance(node, cst.For):
             own = node.iter is call or any(one is node.iter for one in around[:i])
             mine = set(syntax.names(node.target))
-            return own and _sums_are_not_read(node.body) and _each_for_itself(node.body, mine)
+            apart = _sums_are_not_read(node.body) and not _carries(
+                node.body, _bound(node.body), set()
+            )
+            return own and apart and _each_for_itself(node.body, mine)
         if isinstance(node, cst.Call) and _only_trains(ctx, node, around[:i], call):
             return True
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
@@ -152,6 +155,55 @@ def _sums_are_not_read(body: cst.BaseSuite) -> bool:
             added[target.value] = added.get(target.value, 0) + 1
     read = [n.value for n in syntax.walk(body) if isinstance(n, cst.Name)]
     return all(read.count(name) == times for name, times in added.items())
+
+
+def _bound(body: cst.BaseSuite) -> set[str]:
+    """The names that a loop gives a new value each round: what is added to is not among them."""
+    return {
+        name
+        for one in syntax.walk(body)
+        if isinstance(one, cst.Assign)
+        for to in one.targets
+        for name in _named(to.target)
+        if name not in syntax.names(one.value)
+    }
+
+
+def _named(target: cst.BaseExpression) -> set[str]:
+    """The names that an assignment binds, none of ``p.data`` or ``p[0]``."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return {name for one in target.elements for name in _named(one.value)}
+    return {target.value} if isinstance(target, cst.Name) else set()
+
+
+def _carries(body: cst.BaseSuite, bound: set[str], fresh: set[str]) -> bool:
+    """Whether a round reads what an earlier one has left: a name before it is given its value of this round.
+
+    Args:
+      bound: the names that the rounds give values.
+      fresh: those that have their value of this round; what the statements give is added.
+    """
+    for statement in body.body:
+        if isinstance(statement, cst.If):
+            if set(syntax.names(statement.test)) & (bound - fresh):
+                return True
+            then, other = set(fresh), set(fresh)
+            rest = statement.orelse
+            if _carries(statement.body, bound, then):
+                return True
+            if rest is not None and (isinstance(rest, cst.If) or _carries(rest.body, bound, other)):
+                return True  # `elif` is not looked into
+            fresh |= then & other
+            continue
+        for small in getattr(statement, "body", [statement]):
+            targets = [to.target for to in small.targets] if isinstance(small, cst.Assign) else []
+            given = {name for one in targets for name in _named(one)}
+            value = small.value if isinstance(small, cst.Assign) else small
+            held = {n for one in targets if not _named(one) for n in syntax.names(one)}
+            if (set(syntax.names(value)) | held) & (bound - fresh):
+                return True
+            fresh |= given
+    return False
 
 
 def _each_for_itself(body: cst.BaseSuite, targets: set[str]) -> bool:
