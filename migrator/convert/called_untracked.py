@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 
 
 def gradients_off(ctx: Context) -> bool:
-    """Whether no gradient is recorded here: a block says so, a decorator, or all that call the function."""
+    """Whether no gradient is recorded here: a block says so, a decorator, or all that call the function.
+
+    Who else may call it, from another file or as a value, is not seen.
+    """
+    from migrator.convert.handed_on import reaches_others
+
     frame = ctx.frame
-    return bool(ctx.no_grad) or (
-        frame is not None and (frame.no_grad or called_off(ctx, frame.info))
-    )
+    if ctx.no_grad or frame is None or frame.no_grad:
+        return bool(ctx.no_grad) or frame is not None
+    return called_off(ctx, frame.info) and not reaches_others(ctx, frame.info)
 
 
 def called_off(ctx: Context, info: FunctionInfo) -> bool:
@@ -30,9 +35,12 @@ def called_off(ctx: Context, info: FunctionInfo) -> bool:
 def check_called(ctx: Context, node: cst.CSTNode) -> None:
     """Raise a Failure for a write whose gradient goes by who calls the function: some do so without gradients."""
     from migrator.convert.context import Failure
+    from migrator.convert.handed_on import may_run
 
     frame = ctx.frame
     if frame is None or ctx.no_grad or frame.no_grad or _off(ctx, frame.info) is not None:
+        return
+    if not may_run(ctx, frame.info):
         return
     what = f"{frame.info.short}() is called with gradients and without, and writes to a parameter"
     raise Failure(node, "MUT002", what, "write to its .data, or decorate it with @torch.no_grad()")

@@ -113,7 +113,7 @@ def _arms(values: Iterable[cst.BaseExpression | None]) -> Iterator[cst.BaseExpre
 
 def is_from_outside(ctx: Context, call: cst.CSTNode, name: cst.Name) -> bool:
     """Whether a name in a call under ``no_grad`` stands for what is computed outside, perhaps with a gradient."""
-    from migrator.convert.passes.freezing import forward_reaches
+    from migrator.convert.handed_on import may_run
 
     frame, tree = ctx.frame, ctx.source.index
     if frame is None or not gradients_off(ctx) or ctx.in_init or not tree.has(call):
@@ -122,7 +122,7 @@ def is_from_outside(ctx: Context, call: cst.CSTNode, name: cst.Name) -> bool:
     if not is_another_name(ctx, name) or getattr(kind, "dtype", None) in ("int", "bool"):
         return False
     handed = name.value in syntax.parameters(frame.info.node)
-    if (handed or frame.info.owner is not None) and not forward_reaches(ctx, frame.info):
+    if (handed or frame.info.owner is not None) and not may_run(ctx, frame.info):
         return False
     for around in tree.around(call):
         if not isinstance(around, cst.With) or not tree.holds(frame.info.node, around):

@@ -105,6 +105,8 @@ def is_another_name(ctx: Context, node: cst.CSTNode) -> bool:
     What the lines under it compute is stopped where it is given a name, in a function that is all under it where it
     is returned.
     """
+    from migrator.convert.handed_on import may_run
+
     frame = ctx.frame
     if frame is None:
         return False
@@ -126,7 +128,8 @@ def is_another_name(ctx: Context, node: cst.CSTNode) -> bool:
             named |= {t.value for t in bound if isinstance(t, cst.Name)}  # w = self.weight
             continue
         if isinstance(one, cst.AugAssign) and isinstance(ctx.kind(one.target), k.Tensor):
-            continue  # which is the tensor that it was
+            if may_run(ctx, frame.info):
+                continue  # it is the tensor that it was, with the gradient that it had
         bound = [t for t in bound if not isinstance(t, (cst.Subscript, cst.Attribute))]
         if any(node.value in syntax.names(part) for part in map(_bound, bound)):
             return False

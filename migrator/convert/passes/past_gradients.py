@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrator import syntax
-from migrator.convert.called_untracked import check_called, gradients_off
+from migrator.convert.called_untracked import called_off, check_called, gradients_off
 from migrator.convert.context import Context, Failure
 from migrator.convert.handed_on import may_run
 from migrator.convert.kept_results import kept_for_gradient
@@ -73,7 +73,7 @@ def _keeps_gradient(ctx: Context, target: cst.BaseExpression, kind: k.Tensor) ->
         return False
     if kind.role == "param":
         check_called(ctx, target)
-        return gradients_off(ctx)
+        return gradients_off(ctx) or called_off(ctx, ctx.frame.info)
     if isinstance(target, cst.Name) and not kind.role:
         return gradients_off(ctx) and is_from_outside(ctx, target, target)
     return gradients_off(ctx)
