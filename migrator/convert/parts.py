@@ -115,6 +115,11 @@ def in_another(kind: k.Kind, held: frozenset[str], box: frozenset[str]) -> froze
     return held - boxes(held) | box if container else held
 
 
+def takes_items(kind: k.Kind) -> bool:
+    """Whether a value is a list or dict, whose items may be given anew; no tuple."""
+    return isinstance(kind, k.Mapping) or (isinstance(kind, k.Sequence) and kind.type == "list")
+
+
 def is_of_item(ctx: Context, target: cst.CSTNode) -> bool:
     """Whether what is written is an item of what may be a list or dict, or a part of one: ``hs[0][:, 1]``."""
     holders = (k.Sequence, k.Tuple, k.Mapping, k.Optional, k.Unknown)

@@ -9,6 +9,7 @@ import libcst as cst
 
 from migrator import syntax, views
 from migrator.convert.alias import check_mutation, reads_in, root_name
+from migrator.convert.parts import takes_items
 from migrator.convert.passes import targets
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import kinds as k
@@ -22,15 +23,11 @@ def item_of_own(rw: Rewriter, target: cst.BaseExpression) -> cst.BaseExpression 
     ctx = rw.ctx
     if not isinstance(target, cst.Subscript) or not isinstance(ctx.kind(target), k.Tensor):
         return None
-    if not _is_container(ctx.kind(target.value)) or root_name(target) is None:
+    if not takes_items(ctx.kind(target.value)) or root_name(target) is None:
         return None
     if any(isinstance(one.slice, cst.Slice) for one in target.slice) or _makes(target):
         return None
     return rw.visit(target)
-
-
-def _is_container(kind: k.Kind) -> bool:
-    return isinstance(kind, k.Mapping) or (isinstance(kind, k.Sequence) and kind.type == "list")
 
 
 def _makes(target: cst.CSTNode) -> bool:
@@ -50,7 +47,7 @@ def changed_item(
     if not isinstance(target, cst.Subscript) or not ctx.statements:
         return None
     statement, root = ctx.statements[-1], root_name(target)
-    if not _is_container(ctx.kind(target.value)) or root is None or _makes(target):
+    if not takes_items(ctx.kind(target.value)) or root is None or _makes(target):
         return None
     if views.is_assigned_to(statement.node, target):
         check_mutation(ctx, node, target, reshapes=True)

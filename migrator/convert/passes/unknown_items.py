@@ -12,6 +12,7 @@ from migrator.convert.context import Context, Failure
 from migrator.convert.expand import make_tuple
 from migrator.convert.later_reads import may_be_tensors
 from migrator.convert.memory import aliases
+from migrator.convert.parts import takes_items
 from migrator.convert.rewriter import Rewriter
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
@@ -133,9 +134,8 @@ def _is_an_item_s(rw: Rewriter, target: cst.Subscript, value: cst.BaseExpression
     ctx, item, index = rw.ctx, target.value, target.slice[0].slice
     if not isinstance(item, cst.Subscript) or not isinstance(ctx.kind(item), k.Unknown):
         return False
-    holder, root = ctx.kind(item.value), item.value
-    listed = isinstance(holder, k.Sequence) and holder.type == "list"
-    if not listed and not isinstance(holder, k.Mapping):
+    root = item.value
+    if not takes_items(ctx.kind(root)):
         return False
     if isinstance(ctx.kind(value), (k.Sequence, k.Tuple, k.Mapping)):
         return False
