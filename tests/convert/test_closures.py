@@ -168,3 +168,21 @@ def test_a_default_that_is_written(call: str) -> None:
 @pytest.mark.parametrize("default", ["0", "None", "1.5"])
 def test_a_default_that_is_no_tensor(default: str) -> None:
     check(DEFAULT.replace("CALL", "x, x * 2").replace("DEFAULT", default))
+
+
+@pytest.mark.parametrize("made", ["f = lambda x: self.v(x)", "def f(x): return self.v(x)"])
+def test_a_lambda_of_a_class_that_another_one_calls(made: str) -> None:
+    """Who looks for the loop that gives its argument a value comes to the head of the file, and stops there."""
+    check(f"""
+class M(nn.Module):
+    v = staticmethod(lambda t: t.clamp(min=0.2))
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        {made}
+        x = self.fc(x)
+        return f(x) + f(x * 2)
+""")

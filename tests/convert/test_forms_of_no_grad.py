@@ -10,7 +10,9 @@ import datetime
 import itertools
 import os
 import random
+import re
 import textwrap
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,7 +22,9 @@ from flax import nnx
 
 import migrator
 from migrator.convert import convert_source
-from tests.convert.tools import rules_of
+from tests.convert.tools import REFUSED_BY_TORCH, ported, rules_of
+from tests.migrator.test_packages import blocking
+from tests.migrator.test_packages import convert as convert_package
 
 SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
 FORMS = {
@@ -129,7 +133,7 @@ X = np.linspace(-1, 1.5, 12, dtype=np.float32).reshape(4, 3)
 def program(form: str, body: str) -> str:
     """The module that writes something in a way to switch gradients off."""
     top, methods, call, own = FORMS[form]
-    lines = body.replace("S.", f"{own}.").split("\n")
+    lines = re.sub(r"\bS\b", own, body).split("\n")
     source = SOURCE
     for word, text, indent in (("TOP", top, 0), ("METHODS", methods, 4), ("CALL", call, 8)):
         made = []
@@ -143,23 +147,23 @@ def program(form: str, body: str) -> str:
 
 def compare(source: str) -> str:
     """ "equal", "refused", or "" for what torch itself refuses; anything else is an error."""
-    theirs, ours = {}, {}
+    theirs: dict = {}
     torch.manual_seed(0)
+    exec(source, theirs)
+    module = theirs["M"]()
+    start = {name: value.detach().clone() for name, value in module.state_dict().items()}
     try:
-        exec(source, theirs)
-        module = theirs["M"]()
-        start = {name: value.detach().clone() for name, value in module.state_dict().items()}
         x = torch.tensor(X, requires_grad=True)
         out = module(x)
         weights = torch.arange(1.0, 1 + out.numel()).view(out.shape)
         (out * weights).sum().backward()
         again = module(torch.tensor(X)).detach().numpy()
-    except Exception:
+    except REFUSED_BY_TORCH:
         return ""
-    result = convert_source(source)
-    if any(one.blocks for one in result.findings):
+    made = ported(source)
+    if made is None:
         return "refused"
-    exec(result.code, ours)
+    ours, code = made
     port = ours["M"](rngs=nnx.Rngs(0))
     migrator.load_state_dict(port, start)
 
@@ -170,7 +174,7 @@ def compare(source: str) -> str:
     (_, got), (slopes, slope) = nnx.value_and_grad(loss, argnums=(0, 1), has_aux=True)(
         port, jnp.asarray(X)
     )
-    close = {"rtol": 1e-4, "atol": 1e-4, "err_msg": result.code}
+    close = {"rtol": 1e-4, "atol": 1e-4, "err_msg": code}
     np.testing.assert_allclose(got, out.detach(), **close)
     np.testing.assert_allclose(slope, x.grad, **close)
     np.testing.assert_allclose(port(jnp.asarray(X)), again, **close)
@@ -226,3 +230,19 @@ def test_functions_that_nothing_differentiates_are_plain() -> None:
     """
     code = convert_source("import torch.nn as nn\n" + textwrap.dedent(source)).code
     assert "with_data" not in code
+
+
+def test_a_function_that_another_file_may_call_with_gradients(tmp_path: Path) -> None:
+    """What is seen of its calls is not all: `y` is scaled with its gradient there."""
+    scale = "def scale(y: torch.Tensor):\n    y = y * 1\n    y.mul_(2)\n    return y\n"
+    body = "    def forward(self, x):\n        with torch.no_grad():\n            z = scale(x)\n        return x + z\n"
+    head = "import torch\nfrom torch import nn\n\n\n"
+    files = {
+        "first.py": f"{head}{scale}\n\nclass A(nn.Module):\n{body}",
+        "second.py": f"{head}from .first import scale\n\n\nclass B(nn.Module):\n"
+        "    def forward(self, x):\n        return scale(x)\n",
+    }
+    result = convert_package(tmp_path, files)
+    assert blocking(result) == []
+    first = next(one.code for one in result.files if one.file.path.name == "first.py")
+    assert "with_data" not in first

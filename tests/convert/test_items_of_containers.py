@@ -21,8 +21,7 @@ import pytest
 import torch
 from flax import nnx
 
-from migrator.convert import convert_source
-from tests.convert.tools import HEADER, rules_of
+from tests.convert.tools import HEADER, REFUSED_BY_TORCH, ported, rules_of
 
 SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
 FUNCTIONS = {
@@ -125,27 +124,28 @@ def leaves(value: Any) -> list[np.ndarray]:
 
 def compare(source: str) -> str:
     """ "equal", "refused", or "" for what torch itself refuses; anything else is an error."""
-    x, theirs, ours = np.linspace(-1, 1.5, 12, dtype=np.float32).reshape(3, 4), {}, {}
+    x, theirs = np.linspace(-1, 1.5, 12, dtype=np.float32).reshape(3, 4), {}
+    exec(source, theirs)
+    module = theirs["M"]()
     try:
-        exec(source, theirs)
-        expected = leaves(theirs["M"]()(torch.tensor(x)))
-    except Exception:
+        expected = leaves(module(torch.tensor(x)))
+    except REFUSED_BY_TORCH:
         return ""
-    result = convert_source(source)
-    if any(one.blocks for one in result.findings):
+    made = ported(source)
+    if made is None:
         return "refused"
-    exec(result.code, ours)
+    ours, code = made
     got = leaves(ours["M"](rngs=nnx.Rngs(0))(jnp.asarray(x)))
-    assert len(got) == len(expected), result.code
+    assert len(got) == len(expected), code
     for mine, one in zip(got, expected, strict=True):
-        np.testing.assert_allclose(mine, one, rtol=1e-5, atol=1e-6, err_msg=result.code)
+        np.testing.assert_allclose(mine, one, rtol=1e-5, atol=1e-6, err_msg=code)
     return "equal"
 
 
 @pytest.mark.parametrize("i", range(6))
 def test_items_that_are_changed_in_place(i: int) -> None:
-    for one in random.Random(f"{SEED}.{i}").sample(EVERY, 25):
-        compare(program(*one))
+    found = [compare(program(*one)) for one in random.Random(f"{SEED}.{i}").sample(EVERY, 25)]
+    assert found.count("") < 15  # of a program that torch does not run nothing is learned
 
 
 @pytest.mark.sweep

@@ -118,6 +118,20 @@ def check(source: str, *args: object) -> str:
     return code
 
 
+REFUSED_BY_TORCH = (RuntimeError, TypeError, AttributeError, ValueError, IndexError, KeyError)
+"""What a program raises that torch or Python does not take: a write to a leaf, an item given to a tuple."""
+
+
+def ported(source: str) -> tuple[dict[str, Any], str] | None:
+    """What the conversion of a whole source defines, and its code; None where it is refused."""
+    result = convert_source(source)
+    if any(one.blocks for one in result.findings):
+        return None
+    ours: dict[str, Any] = {}
+    exec(result.code, ours)
+    return ours, result.code
+
+
 def under(head: str, lines: str) -> str:
     """A function of that first line, with statements that stand between semicolons."""
     return head + "".join(f"    {line.strip()}\n" for line in lines.split(";"))
