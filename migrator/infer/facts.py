@@ -55,6 +55,9 @@ class Linked(Protocol):
     def listed(self, module: str) -> frozenset[str]:
         """The attributes that a file makes a Sequential and another goes over as a list, ``net.body``."""
 
+    def registered_elsewhere(self, module: str) -> frozenset[str]:
+        """What other files register as parameters or buffers and a file may give values, ``name`` or ``Class.name``."""
+
     def given_out(self, module: str) -> frozenset[str]:
         """The names of a file's classes whose objects functions of other files return, and no other file keeps."""
 

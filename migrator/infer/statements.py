@@ -264,13 +264,8 @@ class Statements(Narrowing):
                 self._set(info, target.attr.value, kind, receiver)
                 self.join_attribute(info, target.attr.value, kind)
                 joined = info.attributes.get(target.attr.value)
-                if (
-                    path
-                    and isinstance(kind, k.Tensor)
-                    and isinstance(joined, k.Tensor)
-                    and joined.role
-                ):
-                    self._know(path, k.Tensor(kind.rank, kind.dtype, joined.role))
+                if path and isinstance(kind, k.Tensor) and getattr(joined, "role", ""):
+                    self._know(path, k.Tensor(kind.rank, kind.dtype, joined.role))  # type: ignore[union-attr]
             elif isinstance(receiver, k.Other) and receiver.type in self.facts.classes:
                 info = self.facts.classes[receiver.type]
                 self._set(info, target.attr.value, kind, receiver)
@@ -358,6 +353,13 @@ class Statements(Narrowing):
         if isinstance(kind, k.Tensor) and not kind.role and isinstance(known, k.Tensor):
             return k.Tensor(kind.rank, kind.dtype, known.role)
         built = self.function is not None and self.function.short != "__init__"
+        if (
+            built
+            and isinstance(kind, k.Tensor)
+            and kind.role == "buffer"
+            and not getattr(known, "role", "")
+        ):
+            return k.without_role(kind)  # under another name a tensor is no buffer
         if built and isinstance(kind, k.Unknown) and isinstance(known, k.Tensor):
             # torch lets only a tensor, or None, take the place of a registered one
             return k.Tensor(role="buffer") if known.role == "buffer" else kind

@@ -160,6 +160,10 @@ class Link:
         """The attributes that a file makes a Sequential and another goes over as a list, ``net.body``."""
         return self.table.listed(module)
 
+    def registered_elsewhere(self, module: str) -> frozenset[str]:
+        """What other files register as parameters or buffers and a file may give values, ``name`` or ``Class.name``."""
+        return self.table.registered_elsewhere(module)
+
     def given_out(self, module: str) -> frozenset[str]:
         """The names of a file's classes whose objects functions of other files return, and no other file keeps."""
         return self.table.given_out(module)

@@ -265,6 +265,7 @@ class _Schedule:
                     table.emptied_digest,
                     [[table.lists_dicts(m), sorted(table.listed(m))] for m in group],
                     [sorted(table.given_out(m)) for m in group],
+                    [sorted(table.registered_elsewhere(m)) for m in group],
                     [sorted(table.in_place(m)) for m in group],
                     [sorted(table.asked(m) & {"*", *table.scans[m].bindings}) for m in group],
                     [repr(self.setting.observed.get(m)) for m in group],

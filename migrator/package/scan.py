@@ -15,6 +15,7 @@ from migrator.infer.facts import asks_for_modules, hands_makers, keeps_makers
 from migrator.infer.given_out import returned, stored
 from migrator.infer.handing import handed
 from migrator.infer.listed import items, listed, made
+from migrator.infer.registered import assigned, bases, registered
 from migrator.python_tree import walk
 from rules.torch_names import table
 
@@ -59,6 +60,9 @@ class Scan:
       items: those of other objects than ``self`` that it goes over as lists.
       returned: last names of what the file calls for what its functions return (``migrator.infer.given_out``).
       stored: those of what it keeps in attributes and items.
+      registered: pairs of a class and what it registers as a parameter or buffer (``migrator.infer.registered``).
+      bases: pairs of a class and the last name of a base.
+      assigned: names of attributes that the file gives values.
       literals: names of the top that are a number or a text written out and nothing else, and its type.
     """
 
@@ -83,6 +87,9 @@ class Scan:
     items: list[str] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
     stored: list[str] = field(default_factory=list)
+    registered: list[list[str]] = field(default_factory=list)
+    bases: list[list[str]] = field(default_factory=list)
+    assigned: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -135,6 +142,9 @@ def scan(text: str) -> Scan:
     found.items = sorted(items(nodes))
     found.returned = sorted(returned(nodes))
     found.stored = sorted(stored(nodes))
+    found.registered = registered(nodes, text)
+    found.bases = bases(nodes)
+    found.assigned = assigned(nodes)
     found.traverses = asks_for_modules(text)
     found.hands_makers = hands_makers(text)
     found.keeps_makers = keeps_makers(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from migrator.infer.handing import parameters
+from migrator.infer.registered import ANY, kin
 from migrator.package.scan import Import, Scan
 
 
@@ -356,6 +358,35 @@ class Table:
             for word in own.bindings
             if self._returned[word] > (word in returned) and self._stored[word] == (word in stored)
         )
+
+    @cached_property
+    def _kin(self) -> Mapping[str, frozenset[str]]:
+        """For each class those whose attributes its methods may meet in ``self``, by their last names."""
+        above: dict[str, set[str]] = {}
+        for scan in self.scans.values():
+            for name, base in scan.bases:
+                above.setdefault(name, set()).add(base)
+        return kin({name: frozenset(several) for name, several in above.items()})
+
+    def registered_elsewhere(self, module: str) -> frozenset[str]:
+        """What other files register as parameters or buffers and a file may give values.
+
+        ``name`` for any object, ``Class.name`` for what a class of the file may meet in ``self``.
+        """
+        own = self.scans.get(module)
+        if own is None or not own.assigned:
+            return frozenset()
+        written, every = set(own.assigned), ANY in own.assigned
+        found: set[str] = set()
+        for other, scan in self.scans.items():
+            for cls, name in scan.registered if other != module else ():
+                names = fnmatch.filter(written, name) if ANY in name else {name} & written
+                if every:
+                    names = [*names, name]
+                known = [one for one, _ in own.bases] if cls != ANY else list(own.bindings)
+                related = [one for one in known if cls == ANY or cls in self._kin.get(one, ())]
+                found.update(names, (f"{one}.{n}" for one in related for n in names))
+        return frozenset(found)
 
     def asked(self, module: str) -> frozenset[str]:
         """The names that other files may get from a file; ``*`` where one takes all."""

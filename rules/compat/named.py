@@ -180,10 +180,18 @@ def held(value):
     return value[...] if isinstance(value, nnx.Variable) else value
 
 
-def put(module, name, value):
-    """Give an attribute a value: its array of a parameter or buffer, anything else as it is."""
+def put(module, name, value, in_place=False):
+    """``setattr`` as torch does it: a tensor takes the place of a buffer's and is one, too.
+
+    What holds on to the old one keeps it, unless it is written ``in_place``, in its own dtype.
+    """
     held = getattr(module, name, None)
-    if isinstance(held, nnx.Variable) and isinstance(value, jnp.ndarray):
+    tensor = isinstance(value, (jnp.ndarray, nnx.Variable))
+    if in_place and tensor and isinstance(held, (jnp.ndarray, nnx.Variable)):
+        value = value.astype(held.dtype)
+    if in_place and isinstance(held, nnx.Variable):
         held[...] = value
+    elif isinstance(held, nnx.Variable) and isinstance(value, jnp.ndarray):
+        setattr(module, name, type(held)(value, **held.get_metadata()))
     else:
         setattr(module, name, value)

@@ -46,6 +46,7 @@ ORDER = (
     "class_names",
     "class_questions",
     "freezing",
+    "put_elsewhere",
     "state_reads",
     "loop_targets",
     "shared_later",

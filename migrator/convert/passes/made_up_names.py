@@ -30,7 +30,7 @@ def put_by_name(rw: Rewriter, node: cst.Call) -> Any:
     if not _runs_later(ctx) or not ctx.is_self(node.args[0].value):
         return None
     if isinstance(name, cst.SimpleString) or not (
-        _registered(ctx.owner, ctx) or _may_name_one(ctx.owner, texts.pattern(name))
+        made_up(ctx.owner, ctx) or _may_name_one(ctx.owner, texts.pattern(name))
     ):
         return None
     helper = ctx.helpers.need(module_file("rules.compat.named"), "put")
@@ -78,7 +78,7 @@ def _check_found(ctx: Context, node: cst.CSTNode, target: cst.BaseExpression) ->
     state = aliases(ctx, innermost(ctx)).before.get(ctx.statements[-1].node, {})
     memory = sorted(state.get(held.value, ()))
     found = [one for one in memory if one.startswith("attr:getattr(self,")]
-    if found and (_registered(ctx.owner, ctx) or _may_name_one(ctx.owner, ".*")):
+    if found and (made_up(ctx.owner, ctx) or _may_name_one(ctx.owner, ".*")):
         what = f"`{held.value}` may be a tensor: writing it in place also changes `{found[0][5:]}`"
         raise Failure(node, "MUT001", what, "assign the new value to the attribute")
 
@@ -90,9 +90,7 @@ def _check(ctx: Context, node: cst.CSTNode, target: cst.BaseExpression) -> None:
     if isinstance(kind, k.Module) or is_variable(kind) or not _runs_later(ctx):
         return
     name = target.attr.value
-    if any(re.fullmatch(one, name) for one in _registered(ctx.owner, ctx)) and not _named(
-        ctx, name
-    ):
+    if any(re.fullmatch(one, name) for one in made_up(ctx.owner, ctx)) and not _named(ctx, name):
         raise Failure(
             node,
             "MUT001",
@@ -132,7 +130,7 @@ def _may_name_one(owner: ClassInfo | None, pattern: str) -> bool:
     )
 
 
-def _registered(owner: ClassInfo | None, ctx: Context) -> list[str]:
+def made_up(owner: ClassInfo | None, ctx: Context) -> list[str]:
     """What the names are like, as regular expressions, under which a class registers tensors that no line names."""
     if owner is None:
         return []

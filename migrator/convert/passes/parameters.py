@@ -556,6 +556,8 @@ def _shares(rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression) -> b
     """``self.a.weight = self.b.weight``: one parameter under two names."""
     named = isinstance(value, cst.Attribute) and targets.is_variable(rw.ctx, value)
     held = named and isinstance(rw.ctx.kind(target.value), k.Module)
+    if not rw.ctx.in_init and getattr(rw.ctx.kind(value), "role", "") == "buffer":
+        return False  # torch registers no buffer by an assignment
     return held and not takes_numbers(rw.ctx, target, value)
 
 

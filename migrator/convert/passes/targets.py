@@ -223,6 +223,11 @@ def assign(
                 value = cst.Attribute(_atom(value), cst.Name("T"))
             value = past_gradient(rw, target, dereferenced(reference), value, data)
             return [_assign(dereferenced(reference), value)]
+        from migrator.convert.passes.put_elsewhere import in_place
+
+        put = in_place(rw, target, value) if not data else None
+        if put is not None:
+            return [put]
         if data and _is_own_parameter(ctx, target):
             read = dereferenced(rw.rebuild(target))
             return [_assign(read, past_gradient(rw, target, read, value, data))]
