@@ -24,7 +24,7 @@ from numerics.parameters import copied
 from numerics.randomness import Draw, Recorder, Replayer, replaying
 from numerics.rounding import AsFloat32, Float64, RoundingNoise
 from numerics.sharding import Placement
-from numerics.states import put
+from numerics.states import ended, names_left, put
 from numerics.tree import dtype_name, flatten, leaf_names, tensors
 
 Load = Callable[[nnx.Module, Mapping[str, Any]], Any]
@@ -569,7 +569,8 @@ class FlaxRunner:
         before = nnx.state(self.module, nnx.Not(nnx.RngState))
         before = jax.tree.map(lambda x: x, before)
         put(self.module, _shared(after, before))
-        found = {name: to_numpy(value) for name, value in self._dump(self.module).items()}
+        kept = names_left(self.module, ended(after, before), self._dump)
+        found = {n: to_numpy(v) for n, v in self._dump(self.module).items() if n in kept}
         rest = self._unstored()
         put(self.module, before)
         return found, rest

@@ -1,7 +1,8 @@
-"""Writing a whole state into a module."""
+"""Writing a whole state into a module, and what is left of one behind a call."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flax import nnx
@@ -58,3 +59,38 @@ def _with_leaves(value: Any, leaves: dict[tuple[Any, ...], Any], path: tuple[Any
         _with_leaves(part, leaves, (*path, key)) for key, part in zip(fields, value, strict=True)
     ]
     return value._make(parts) if hasattr(value, "_make") else tuple(parts)
+
+
+def ended(after: Any, before: Any) -> list[tuple[Any, ...]]:
+    """Paths of the variables of a state that a call has put something else in the place of, or removed."""
+    there = {path for path, value in nnx.to_flat_state(after) if isinstance(value, nnx.Variable)}
+    held = [path for path, value in nnx.to_flat_state(before) if isinstance(value, nnx.Variable)]
+    return [path for path in held if path not in there]
+
+
+def names_left(
+    module: nnx.Module,
+    paths: Sequence[tuple[Any, ...]],
+    dump: Callable[[nnx.Module], Mapping[str, Any]],
+) -> set[str]:
+    """The names that a module's state_dict has without some of its variables.
+
+    torch's state_dict keeps a buffer that a call gives a new tensor; an array in the place of a Variable is no state.
+
+    Args:
+      module: the module, which is left as it was.
+      paths: where the variables are.
+      dump: gives a module's state_dict.
+    """
+    if not paths:
+        return set(dump(module))
+    copy = nnx.clone(module)
+    for path in paths:
+        owner: Any = copy
+        for key in path[:-1]:
+            owner = _part(owner, key)
+        if isinstance(owner, nnx.Module):
+            setattr(owner, path[-1], None)
+        else:
+            owner[path[-1]] = None
+    return set(dump(copy))
