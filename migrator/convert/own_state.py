@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from migrator import syntax
+from migrator.convert.starred import spread_arguments
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -29,6 +30,8 @@ def returned_state(
         kinds = info.owner.attributes if info.owner is not None else {}
         names = [n for n, kind in kinds.items() if _may_be_tensor(kind)]
         found = {f"{_ATTRIBUTE}{owner}.{name}" for name in names} if owner else set()
+        if not _own_name(info):
+            found |= _of_arguments(ctx, node)
         return frozenset(found or {f"{_ATTRIBUTE}{syntax.code(node)}"})
     own = _own_name(info)
     found = set()
@@ -36,11 +39,40 @@ def returned_state(
         if not one.startswith(_ATTRIBUTE):
             continue
         name = one.removeprefix(_ATTRIBUTE)
+        head, _, rest = name.partition(".")
+        if rest and head != own and head in _parameters(info):
+            found |= {f"{_ATTRIBUTE}{path}.{rest}" for path in _given(ctx, info, node, head)}
+            continue
         if own and owner and name.startswith(f"{own}."):
             found.add(f"{_ATTRIBUTE}{owner}{name.removeprefix(own)}")
         else:
             found.add(f"{_ATTRIBUTE}{syntax.code(node)}")
     return frozenset(found)
+
+
+def _parameters(info: FunctionInfo) -> set[str]:
+    params = info.node.params
+    every = (*params.posonly_params, *params.params, *params.kwonly_params)
+    return {one.name.value for one in every}
+
+
+def _given(ctx: Context, info: FunctionInfo, node: cst.BaseExpression, param: str) -> list[str]:
+    """What a call hands over for a parameter, as the caller writes it: ``self.part`` of ``total(self.part)``."""
+    if not isinstance(node, cst.Call):
+        return [syntax.code(node)]
+    given = [item.value for name, item in spread_arguments(ctx, node, info) if name == param]
+    return [syntax.code(one) for one in given]
+
+
+def _of_arguments(ctx: Context, node: cst.BaseExpression) -> set[str]:
+    """The tensors that the modules have which a call hands over."""
+    found = set()
+    for item in node.args if isinstance(node, cst.Call) else ():
+        info = ctx.owner if ctx.is_self(item.value) else ctx.class_of(ctx.kind(item.value))
+        kinds = info.attributes if info is not None else {}
+        names = [name for name, kind in kinds.items() if _may_be_tensor(kind)]
+        found |= {f"{_ATTRIBUTE}{syntax.code(item.value)}.{name}" for name in names}
+    return found
 
 
 def stored_arguments(facts: Aliases) -> frozenset[tuple[str, str]]:
@@ -100,7 +132,7 @@ def _receiver(ctx: Context, node: cst.BaseExpression) -> str:
     if isinstance(node, cst.Attribute):
         return syntax.code(node.value)
     func = node.func if isinstance(node, cst.Call) else None
-    if isinstance(func, (cst.Name, cst.Attribute)) and isinstance(ctx.kind(func), k.Module):
+    if func is not None and isinstance(ctx.kind(func), k.Module):
         return syntax.code(func)
     return syntax.code(func.value) if isinstance(func, cst.Attribute) else ""
 

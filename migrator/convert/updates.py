@@ -13,6 +13,7 @@ from migrator.convert.passes.freezing import forward_pass
 from migrator.convert.writers import has_writes, target_of, writing
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
+from migrator.infer.symbols import tensor_attribute
 
 STATISTICS = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 _KEEPS_STATISTICS = ("BatchNorm", "SyncBatchNorm", "InstanceNorm")
@@ -69,6 +70,9 @@ def _tensors(ctx: Context) -> frozenset[str]:
             if isinstance(inner, (k.Tensor, k.Unknown, k.NumberOrTensor)):
                 found.add(name)
         found |= info.state or frozenset()
+    if ctx.facts.linked is not None:
+        elsewhere = ctx.facts.linked.registered_elsewhere(ctx.facts.module)
+        found |= {one.rpartition(".")[2] for one in elsewhere}
     ctx.tensor_names = frozenset(found)
     return ctx.tensor_names
 
@@ -113,7 +117,14 @@ def updated_by(ctx: Context, call: cst.Call) -> frozenset[str]:
         return _anything(ctx)
     if isinstance(kind, (k.Function, k.Class)) and kind.name:
         return frozenset()  # of torch, numpy, Python
-    return _anything(ctx)
+    return frozenset() if _is_tensors(ctx, call.func) else _anything(ctx)
+
+
+def _is_tensors(ctx: Context, func: cst.BaseExpression) -> bool:
+    """``x.mean`` of what is not known, where no class that is known has a method of that name."""
+    if not isinstance(func, cst.Attribute) or not tensor_attribute(func.attr.value):
+        return False
+    return not any(func.attr.value in one.methods for one in ctx.facts.classes.values())
 
 
 def _statistics(call: cst.Call, first: int) -> frozenset[str]:

@@ -85,11 +85,13 @@ def bases(nodes: Sequence[ast.AST]) -> list[list[str]]:
 
 
 def assigned(nodes: Sequence[ast.AST]) -> list[str]:
-    """The names of attributes that a file gives values; ANY where it does so by names that only a run tells."""
+    """The names of attributes that a file gives values, or returns; ANY for names that only a run tells."""
     found = set()
     for node in nodes:
         if type(node) is ast.Attribute and type(node.ctx) is ast.Store:
             found.add(node.attr)
+        elif type(node) is ast.Return and type(node.value) is ast.Attribute:
+            found.add(node.value.attr)
         elif type(node) is ast.Call and _word(node.func) in _SETS:
             found.update(_texts(node.args) or [ANY])
     return sorted(found)

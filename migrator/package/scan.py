@@ -62,7 +62,7 @@ class Scan:
       stored: those of what it keeps in attributes and items.
       registered: pairs of a class and what it registers as a parameter or buffer (``migrator.infer.registered``).
       bases: pairs of a class and the last name of a base.
-      assigned: names of attributes that the file gives values.
+      assigned: names of attributes that the file gives values or returns.
       literals: names of the top that are a number or a text written out and nothing else, and its type.
     """
 

@@ -242,7 +242,7 @@ def agree(model: type, port: type, program: str) -> bool:
     made = port(rngs=nnx.Rngs(0)) if takes else port()
     for one, expected in zip((X, X * 2), want, strict=True):
         got = made(jnp.asarray(one.numpy()))
-        np.testing.assert_allclose(got, expected, rtol=1e-5, err_msg=program)
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5, err_msg=program)
     return True
 
 

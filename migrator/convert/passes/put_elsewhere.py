@@ -93,6 +93,26 @@ def _set_by_name(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     return syntax.changed(node, func=cst.Name(helper), args=[rw.visit(a) for a in node.args])
 
 
+@converts(cst.Return)
+def given_out(rw: Rewriter, node: cst.Return) -> cst.Return | None:
+    """``return m.mean`` gives the tensor, which stays what it is where the buffer gets another one."""
+    value = node.value
+    if not isinstance(value, cst.Attribute) or targets.is_variable(rw.ctx, value):
+        return None
+    if rw.ctx.frame is None or rw.ctx.in_init:
+        return None
+    if targets.registered_by_name(rw.ctx, value):
+        return syntax.changed(node, value=targets.dereferenced(rw.rebuild(value)))
+    if not isinstance(rw.ctx.kind(value), k.Unknown) or not _may_hold(
+        rw.ctx, value.value, value.attr.value
+    ):
+        return None
+    helper = rw.ctx.helpers.need(module_file("rules.compat.named"), "held")
+    return syntax.changed(
+        node, value=syntax.with_args(cst.Call(cst.Name(helper)), [cst.Arg(rw.visit(value))])
+    )
+
+
 def _put(
     rw: Rewriter, target: cst.Attribute, value: cst.BaseExpression, *options: cst.Arg
 ) -> cst.Expr:

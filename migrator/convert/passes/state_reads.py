@@ -72,12 +72,17 @@ def _given_by_calls(ctx: Context, info: FunctionInfo) -> set[str]:
     found: set[str] = set()
     for call in ctx.facts.tree.within(info.node.body, cst.Call):
         called = _called(ctx, call)
-        if called is None or called.owner is None:
-            continue
-        kept = called.owner.attributes.keys() & written_names(ctx)
-        if not kept <= found and returns_state(ctx, called):
-            found |= kept
+        if called is not None and returns_state(ctx, called):
+            found |= _state_of(ctx, called) & written_names(ctx)
     return found
+
+
+def _state_of(ctx: Context, info: FunctionInfo) -> frozenset[str]:
+    """The names of the attributes that a function may return; where that is not known, of all that it could be."""
+    facts = aliases(ctx, info) if info.settled is None else None
+    if facts is not None:
+        return _names(facts.given.all)
+    return frozenset(info.owner.attributes) if info.owner is not None else written_names(ctx)
 
 
 def _called(ctx: Context, call: cst.Call) -> FunctionInfo | None:
@@ -96,21 +101,55 @@ def _names(memory: frozenset[str]) -> frozenset[str]:
 
 def _direct(
     ctx: Context, statement: cst.CSTNode, call: cst.Call, updated: frozenset[str]
-) -> Iterator[cst.Attribute]:
+) -> Iterator[cst.CSTNode]:
     """``self.bn.running_mean + self.bn(x)``: state that a statement reads before a call, and uses once it has run."""
     for part in evaluated(statement):
         for node in ctx.facts.tree.below(part):  # in the order of the source
             if node is call.func:
                 break  # what comes now is read after the call, or handed to it
-            if isinstance(node, cst.Attribute) and node.attr.value in updated:
+            if _gives(ctx, node, updated) and not ctx.facts.tree.holds(node, call):
                 if not _is_used_up(ctx, node, call):
+                    yield node
+        for node in _each_round(ctx, call):
+            if _gives(ctx, node, updated):
+                yield node
+
+
+def _gives(ctx: Context, node: cst.CSTNode, updated: frozenset[str]) -> bool:
+    """Whether an expression may be state of some names: ``self.mean``, or the call of a method that returns it."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value in updated
+    if not isinstance(node, cst.Call):
+        return False
+    called = _called(ctx, node)
+    if called is None or not returns_state(ctx, called):
+        return False
+    return not updated.isdisjoint(_state_of(ctx, called))
+
+
+def _each_round(ctx: Context, call: cst.Call) -> Iterator[cst.CSTNode]:
+    """What the rounds of a comprehension put into a list as it is, beside or by a call: ``[self.count(x) for x in xs]``.
+
+    And what a function without a name gives, ``map(lambda x: self.count(x), xs)``, which may be called time and again.
+    """
+    tree = ctx.facts.tree
+    for outer in tree.around(call):
+        if isinstance(
+            outer, (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp, cst.Lambda)
+        ):
+            value = next(v for n in _VALUES if (v := getattr(outer, n, None)) is not None)
+            for node in tree.below(value):
+                if not _is_used_up(ctx, node, outer):
                     yield node
 
 
-def _is_used_up(ctx: Context, node: cst.CSTNode, call: cst.Call) -> bool:
+_VALUES = ("elt", "value", "body")
+
+
+def _is_used_up(ctx: Context, node: cst.CSTNode, call: cst.CSTNode) -> bool:
     """Whether something new is made of a tensor before a call: ``self.bn.running_mean.clone() + self.bn(x)``."""
     for parent in reversed(ctx.facts.tree.around(node)):
-        if ctx.facts.tree.holds(parent, call):
+        if parent is call or ctx.facts.tree.holds(parent, call):
             return False
         if isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
             return True
