@@ -16,7 +16,7 @@ from migrator import syntax, views
 from migrator.convert.context import Context, Failure
 from migrator.convert.first_round import begins_anew
 from migrator.convert.free_names import check_default, check_own
-from migrator.convert.handed_on import is_handed_on, may_run
+from migrator.convert.handed_on import is_handed_on
 from migrator.convert.later_reads import holds_tensor, may_be_tensors, sees_no_values
 from migrator.convert.made_of_globals import check_made_of_global
 from migrator.convert.memory import Aliases, aliases
@@ -33,6 +33,7 @@ from migrator.convert.parts import (
     shared,
     whole,
 )
+from migrator.convert.possible_calls import as_called, may_be_called, possible_calls
 from migrator.convert.starred import may_hold_tensors, spread_arguments
 from migrator.convert.written_back import is_written_back
 from migrator.infer import FunctionInfo
@@ -176,7 +177,7 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
                 f"write `{target.value} = {target.value} …` if `{other.value}` is to stay as it is",
             )
     info = innermost(ctx)  # where no forward pass may run it, often a width: `n *= ratio`
-    reached = may_run(ctx, info)
+    reached = may_be_called(ctx, info)
     for one in sorted(memory):
         by_name = one.startswith("attr:getattr(self,") and not ctx.in_init  # perhaps a buffer
         if not reached and not by_name:
@@ -345,12 +346,12 @@ def _check_callers(ctx: Context, write: Write) -> None:
     if param in returned and write.root not in ("", param):
         raise _seen(node, param, cst.Name(param), f"who calls {info.short}()")
     options = [*options_on(ctx.facts.tree, info, node), *options_handed(ctx.facts.tree, info, node)]
-    for call, caller in info.call_sites.items():
+    for call, caller in {**info.call_sites, **possible_calls(ctx, info)}.items():
         if not isinstance(call, cst.Call):
             continue
         if any(leaves_default(info, one, call) for one in options):
             continue  # it is not written there
-        for name, item in spread_arguments(ctx, _run_by(ctx, call), info):
+        for name, item in spread_arguments(ctx, as_called(ctx, _run_by(ctx, call)), info):
             if name != param or not isinstance(ctx.kind(item.value), _HOLDERS):
                 continue
             if item.star and not may_hold_tensors(ctx.kind(item.value)):
