@@ -165,10 +165,10 @@ def made_of_sizes(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     dtype = _DTYPES.get(ctx.facts.callee(node) or "")
     if ctx.frame is None or not ctx.in_init or dtype is None:
         return None
-    sized = "" if any(one.star for one in node.args) else _sized(ctx, node)
-    every = _made(ctx, ctx.frame.info) if sized else []
-    around = ctx.facts.tree.around(node)
-    if len(every) < 2 or not any(o.call in around for o in every if o.sized == sized):
+    if any(one.star for one in node.args) or not (sized := _sized(ctx, node)):
+        return None
+    every, around = _made(ctx, ctx.frame.info), ctx.facts.tree.around(node)
+    if not any(o.call in around for o in every if o.sized == sized):
         return None
     if sum(o.sized == sized for o in every) < 2:
         return None
