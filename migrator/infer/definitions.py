@@ -10,6 +10,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.infer import kinds as k
 from migrator.infer.annotations import from_hint
+from migrator.infer.asked_of_type import asked_of_type
 from migrator.infer.evidence import (
     ASKED,
     asks_training,
@@ -145,7 +146,8 @@ class Definitions(Statements):
                 info.torch_base = _nearest(info.torch_base, base.name)
         self.env[node.name.value] = k.Class(name)
         if info.torch_base is not None and info.state is None:
-            info.state = written_attributes(self.facts.tree, node)
+            info.asked = asked_of_type(self.facts.tree, node)
+            info.state = written_attributes(self.facts.tree, node) - info.asked
         self._class_body(info, node)
 
     def _is_in_body(self) -> bool:

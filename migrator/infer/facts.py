@@ -333,6 +333,8 @@ class ClassInfo:
     parents: list[ClassInfo] = field(default_factory=list)
     state: frozenset[str] | None = None
     """Plain tensor attributes that methods of the forward pass write: buffers without a key."""
+    asked: frozenset[str] = frozenset()
+    """Attributes that begin as a plain value, become a tensor, and are asked which they are."""
     asks_training: bool = False
     """Whether a method of its own reads ``self.training``."""
     declared: set[str] = field(default_factory=set)

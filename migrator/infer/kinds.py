@@ -475,6 +475,12 @@ def unpacked(kind: Kind, i: int, count: int, star: int | None) -> Kind:
     return places[i] if star is None and len(places) == count else element(kind)
 
 
+def is_registered(kind: Kind | None) -> bool:
+    """Whether it is a parameter or buffer, or that or None."""
+    inner = kind.inner if isinstance(kind, Optional) else kind
+    return isinstance(inner, Tensor) and bool(inner.role)
+
+
 def without_role(kind: Kind) -> Kind:
     """A tensor that is a value, no longer a registered attribute."""
     if isinstance(kind, Optional):

@@ -195,6 +195,7 @@ class ForeignClass(ClassInfo):
         self.asks_training = data["asks_training"]
         self.lightning = data["lightning"]
         self.state = None if data["state"] is None else frozenset(data["state"])
+        self.asked = frozenset(data["asked"])
         self.settled = SettledClass(
             data["stores"],
             data["constructor"],
@@ -251,6 +252,7 @@ def _class(ctx: Context, info: ClassInfo) -> Data:
         "methods": {n: _function(ctx, method) for n, method in info.methods.items()},
         "torch_base": info.torch_base,
         "state": None if info.state is None else sorted(info.state),
+        "asked": sorted(info.asked),
         "asks_training": info.asks_training,
         "lightning": info.lightning,
         "host_arrays": sorted(n for n in info.attributes if keeps_for_numpy(ctx, info, n)),

@@ -8,6 +8,7 @@ from importlib import import_module
 ORDER = (
     "patched_classes",
     "rebinding",
+    "plain_at_first",
     "imports",
     "package_names",
     "foreign_parts",

@@ -415,6 +415,9 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
                 targets=[syntax.changed(node.targets[0], target=_plain_target(rw, target))],
                 value=made,
             )
+        if inner_known.role == "buffer" and k.scalar_type(kind) is not None and kind != k.NONE:
+            ctx.helpers.use("jnp")
+            value = cst.Call(syntax.parse("jnp.asarray"), [cst.Arg(_in_parens(value))])
         if inner_known.role == "buffer" and not targets.keeps_form(ctx, target, node.value):
             return _replaced(rw, target, value)
         new = None if inner_known.role == "buffer" else False  # it has a gradient of its own

@@ -186,7 +186,7 @@ def _may_hold_one(ctx: Context, holder: cst.BaseExpression, pattern: str) -> boo
         return True
     for one in classes:
         if one.torch_base is not None:
-            found += [name for name, held in one.attributes.items() if _is_registered(held)]
+            found += [name for name, held in one.attributes.items() if k.is_registered(held)]
     return any(ANY in name or re.fullmatch(pattern, name) for name in found)
 
 
@@ -204,7 +204,7 @@ def _may_hold(ctx: Context, holder: cst.BaseExpression, name: str) -> bool:
         return of_torch or name in elsewhere
     if ctx.is_self(holder) and ctx.frame is not None and ctx.frame.info.short == "__init__":
         return False  # torch registers no name that an attribute has
-    if _is_registered(info.attribute(name)):
+    if k.is_registered(info.attribute(name)):
         return False
     of_torch = name in RUNNING and (info.torch_base or "").startswith("torch.nn.")
     if of_torch and info.torch_base != "torch.nn.Module":
@@ -212,7 +212,7 @@ def _may_hold(ctx: Context, holder: cst.BaseExpression, name: str) -> bool:
     if not ctx.is_self(holder) and any(re.fullmatch(one, name) for one in made_up(info, ctx)):
         return True
     return f"{info.short}.{name}" in elsewhere or any(
-        _is_registered(one.attributes.get(name)) for one in _kin(ctx, info)
+        k.is_registered(one.attributes.get(name)) for one in _kin(ctx, info)
     )
 
 
@@ -220,8 +220,3 @@ def _kin(ctx: Context, info: ClassInfo) -> list[ClassInfo]:
     """The classes whose attributes the methods of a class may meet in ``self``: its heirs, and what these derive from."""
     heirs = [one for one in ctx.facts.classes.values() if info in one.lineage()]
     return [base for heir in heirs for base in heir.lineage() if base is not info]
-
-
-def _is_registered(kind: k.Kind | None) -> bool:
-    inner = kind.inner if isinstance(kind, k.Optional) else kind
-    return isinstance(inner, k.Tensor) and bool(inner.role)
