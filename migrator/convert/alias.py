@@ -176,8 +176,7 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
                 f"`{target.value}` may be a tensor: writing it in place also changes `{other.value}`, which is read later",
                 f"write `{target.value} = {target.value} …` if `{other.value}` is to stay as it is",
             )
-    info = innermost(ctx)  # where no forward pass may run it, often a width: `n *= ratio`
-    reached = may_be_called(ctx, info)
+    reached = may_be_called(ctx, facts.info)  # else it is often a width: `n *= ratio`
     for one in sorted(memory):
         by_name = one.startswith("attr:getattr(self,") and not ctx.in_init  # perhaps a buffer
         if not reached and not by_name:
@@ -188,7 +187,8 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
             raise Failure(node, "MUT001", what, "assign the new value to the attribute")
         if one.startswith("param:"):
             part = is_part(one)
-            check_calls(ctx, Write(node, whole(one).removeprefix("param:"), info, False, part))
+            name = whole(one).removeprefix("param:")
+            check_calls(ctx, Write(node, name, facts.info, False, part))
 
 
 def is_variable(kind: k.Kind) -> bool:
@@ -250,6 +250,10 @@ def _check_attribute(ctx: Context, node: cst.CSTNode, attribute: str) -> None:
                     f"writing `{attribute}` in place also changes `{other}`, which is read later",
                     f"copy first (`{other} = {attribute}.clone()`)",
                 )
+        held = {m for theirs in state.values() if f"attr:{attribute}" in theirs for m in theirs}
+        for one in sorted(m for m in held if m.startswith("param:")):
+            param = whole(one).removeprefix("param:")
+            check_calls(ctx, Write(node, param, info, False, is_part(one), root=attribute))
         seen.add(info)
         for call, caller in info.call_sites.items():
             if caller is None or caller in seen or not _of_self(call, caller):

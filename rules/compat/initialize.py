@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import jax
 from flax import nnx
 
-from rules.compat.data import with_data
+from rules.compat.data import with_data, with_new_data
 from rules.compat.named import modules
 
 _STORED = (
@@ -155,6 +156,8 @@ def _of_function(layer):
 def initialize(module, name, init, dtype=False):
     """Give a layer's ``weight`` or ``bias`` the value ``init(array)``; the array has torch's layout.
 
+    Within a function that is differentiated the parameter keeps its own gradient, as in torch.
+
     ``dtype``: the value's own dtype comes with it, and its shape.
     """
     stored = next((n for kind, n in _STORED if isinstance(module, kind)), "weight")
@@ -167,7 +170,11 @@ def initialize(module, name, init, dtype=False):
             )
         return  # a value computed from other parameters keeps nothing that is written to it
     transposed = isinstance(module, nnx.Linear) and name == "weight"
-    value = init(found[...].T).T if transposed else init(found[...])
+    old = found[...].T if transposed else found[...]
+    value = init(old)
+    if isinstance(old, jax.core.Tracer):
+        value = (with_new_data if dtype else with_data)(old, value)
+    value = value.T if transposed else value
     if dtype:
         found.set_value(value)
     else:

@@ -14,6 +14,7 @@ from migrator.convert.alias import (
     check_temporary,
     check_unknown,
     ends,
+    innermost,
 )
 from migrator.convert.context import Context, Failure
 from migrator.convert.expand import CallArg, call_args, convert_call
@@ -44,6 +45,7 @@ from migrator.convert.passes.view_writes import (
     used_view,
 )
 from migrator.convert.passes.walked import check_written
+from migrator.convert.possible_calls import may_be_called
 from migrator.convert.rewriter import Rewriter, Starting, converts
 from migrator.convert.sharing import inplace_argument
 from migrator.convert.surroundings import names_one, told
@@ -529,8 +531,11 @@ def _augmented(rw: Rewriter, node: cst.AugAssign) -> Any:
         return unknown_items.added_to(rw, node, target)
     if isinstance(target, cst.Subscript) and _may_hold_tensor(rw, target):
         check_mutation(ctx, node, target)  # feats[i] += x writes to the tensor that feats holds
-    if isinstance(target, cst.Name) and isinstance(ctx.kind(target), (k.Unknown, k.Optional)):
-        check_unknown(ctx, node, target)
+    if isinstance(ctx.kind(target), (k.Unknown, k.Optional)):
+        if isinstance(target, cst.Name):
+            check_unknown(ctx, node, target)
+        elif may_be_called(ctx, innermost(ctx)) and not ctx.in_init:
+            check_mutation(ctx, node, target)
     if targets.registered_by_name(ctx, target):
         check_mutation(ctx, node, target)
         made = targets.dereferenced(rw.rebuild(target))

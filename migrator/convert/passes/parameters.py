@@ -339,7 +339,8 @@ def attribute_assignment(rw: Rewriter, node: cst.Assign) -> Any:
             check_mutation(ctx, node, target, reshapes=True)
         return targets.replace(rw, target, rw.visit(node.value), node.value)
     of_layer = targets.found_at_run_time(ctx, target.value) if target.attr.value == "data" else None
-    if of_layer is not None and k.is_any_module(ctx.kind(of_layer.value)):
+    layer = ctx.kind(of_layer.value) if of_layer is not None else k.NONE
+    if of_layer is not None and (k.is_any_module(layer) or isinstance(layer, k.Unknown)):
         whole = targets.casts(node.value) or not targets.keeps_form(ctx, of_layer, node.value)
         return targets.initialized(rw, of_layer, rw.visit(node.value), whole)
     kind = ctx.facts.kind(node.value)

@@ -63,7 +63,12 @@ def _is_asked(ctx: Context, target: cst.BaseExpression) -> bool:
         return False
     name = target.attr.value
     kind = owner.attribute(name)
-    if isinstance(kind, k.Module) or k.scalar_type(kind) is not None or k.is_registered(kind):
+    if (
+        kind is None
+        or isinstance(kind, k.Module)
+        or k.scalar_type(kind) is not None
+        or k.is_registered(kind)
+    ):
         return False
     return any(name in one.asked for one in owner.lineage())
 

@@ -13,6 +13,7 @@ import libcst as cst
 from migrator import syntax
 from migrator.convert.context import Context, Failure
 from migrator.convert.memory import Aliases, aliases
+from migrator.convert.own_state import kept_by_call
 from migrator.convert.returned import returns_state
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.sharing import VIEWS
@@ -63,7 +64,8 @@ def _state_read(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     """The names of attributes that a function reads and that something in the project may write to in place."""
     if info not in ctx.state_read:
         read = {n.attr.value for n in ctx.facts.tree.within(info.node.body, cst.Attribute)}
-        ctx.state_read[info] = may_be_written(ctx, read | _given_by_calls(ctx, info))
+        read |= _given_by_calls(ctx, info) | _kept_by_calls(ctx, info)
+        ctx.state_read[info] = may_be_written(ctx, read)
     return ctx.state_read[info]
 
 
@@ -74,6 +76,16 @@ def _given_by_calls(ctx: Context, info: FunctionInfo) -> set[str]:
         called = _called(ctx, call)
         if called is not None and returns_state(ctx, called):
             found |= _state_of(ctx, called) & written_names(ctx)
+    return found
+
+
+def _kept_by_calls(ctx: Context, info: FunctionInfo) -> set[str]:
+    """The names of attributes that hold what calls are handed: ``self.queue.put(x)``."""
+    found: set[str] = set()
+    for call in ctx.facts.tree.within(info.node.body, cst.Call):
+        called = _called(ctx, call)
+        if called is not None:
+            found |= {to.rpartition(".")[2] for _, to in kept_by_call(ctx, called, call)}
     return found
 
 
