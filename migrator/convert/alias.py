@@ -156,8 +156,7 @@ def check_unknown(ctx: Context, node: cst.CSTNode, target: cst.Name) -> None:
     check_named_weight(ctx, node, target, sure=False)
     facts, statement = aliases(ctx, innermost(ctx)), ctx.statements[-1].node
     state = facts.before.get(statement, {})
-    memory = state.get(target.value, frozenset())
-    later = facts.read_after(statement)
+    memory, later = state.get(target.value, frozenset()), facts.read_after(statement)
     if facts.info.outer is not None and target.value in may_be_tensors(ctx, facts.info):
         check_own(ctx, facts.info, facts.before.values(), node, target.value)
     others = {n for n, theirs in state.items() if n in later and shared(memory, theirs)}
