@@ -103,6 +103,7 @@ class Context:
         self.gone_over: dict[FunctionInfo, frozenset[str]] = {}
         self.handed_sequentials: Any = None  # of migrator.convert.gone_over
         self.made_up_names: dict[ClassInfo, list[str]] = {}
+        self.kin: dict[ClassInfo, list[ClassInfo]] = {}
         self.possible_calls: dict[FunctionInfo, dict[cst.CSTNode, FunctionInfo | None]] | None = (
             None
         )

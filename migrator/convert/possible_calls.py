@@ -26,7 +26,10 @@ def possible_calls(ctx: Context, info: FunctionInfo) -> Mapping[cst.CSTNode, Fun
         return {}
     if ctx.possible_calls is None:
         ctx.possible_calls = {}
+        names = {name for one in ctx.facts.classes.values() for name in one.methods}
         for call in ctx.source.index.of_type(cst.Call):
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value not in names:
+                continue
             for method in _methods(ctx, call):
                 if call not in method.call_sites:
                     ctx.possible_calls.setdefault(method, {})[call] = _caller(ctx, call)
@@ -59,10 +62,9 @@ def _methods(ctx: Context, call: cst.Call) -> Iterator[FunctionInfo]:
     """The methods that a call may run, but for that which it surely runs."""
     for found in _sources(ctx, call, call.func):
         if isinstance(found, cst.Attribute):
-            name = re.escape(found.attr.value)
-            yield from _named(ctx, found.value, name, ctx.kind(found))
+            yield from _named(ctx, found.value, found.attr.value, ctx.kind(found))
         elif len(found.args) > 1:
-            pattern = texts.pattern(found.args[1].value)
+            pattern = re.compile(texts.pattern(found.args[1].value))
             yield from _named(ctx, found.args[0].value, pattern, k.UNKNOWN)
 
 
@@ -88,15 +90,17 @@ def _sources(
 
 
 def _named(
-    ctx: Context, holder: cst.BaseExpression, pattern: str, kind: k.Kind
+    ctx: Context, holder: cst.BaseExpression, name: str | re.Pattern[str], kind: k.Kind
 ) -> Iterator[FunctionInfo]:
     own = isinstance(kind, k.Function) and kind.name in ctx.facts.names
     if not (isinstance(kind, k.Unknown) or own):
         return
     for info in _classes(ctx, holder, own):
-        for name, method in info.methods.items():
-            if method.settled is None and re.fullmatch(pattern, name):
-                yield method
+        if isinstance(name, str):
+            found = [info.methods[name]] if name in info.methods else []
+        else:
+            found = [method for word, method in info.methods.items() if name.fullmatch(word)]
+        yield from (method for method in found if method.settled is None)
 
 
 def _classes(ctx: Context, holder: cst.BaseExpression, own: bool) -> list[ClassInfo]:

@@ -49,6 +49,7 @@ class Table:
         self._resolved: dict[tuple[str, str], Symbol | None] = {}
         self._dependencies: dict[str, frozenset[str]] = {}
         self._needs: dict[str, frozenset[str]] = {}
+        self._elsewhere: dict[str, frozenset[str]] = {}
 
     @cached_property
     def _folders(self) -> frozenset[str]:
@@ -373,9 +374,14 @@ class Table:
 
         ``name`` for any object, ``Class.name`` for what a class of the file may meet in ``self``.
         """
+        if module not in self._elsewhere:
+            self._elsewhere[module] = frozenset(self._registered_elsewhere(module))
+        return self._elsewhere[module]
+
+    def _registered_elsewhere(self, module: str) -> set[str]:
         own = self.scans.get(module)
         if own is None or not own.assigned:
-            return frozenset()
+            return set()
         written, every = set(own.assigned), ANY in own.assigned
         found: set[str] = set()
         for other, scan in self.scans.items():
@@ -386,7 +392,7 @@ class Table:
                 known = [one for one, _ in own.bases] if cls != ANY else list(own.bindings)
                 related = [one for one in known if cls == ANY or cls in self._kin.get(one, ())]
                 found.update(names, (f"{one}.{n}" for one in related for n in names))
-        return frozenset(found)
+        return found
 
     def asked(self, module: str) -> frozenset[str]:
         """The names that other files may get from a file; ``*`` where one takes all."""

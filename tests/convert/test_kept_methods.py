@@ -226,6 +226,12 @@ def test_kept_methods_are_no_layers_where_all_parts_are_gone_through() -> None:
 
 FUNCTIONS = """
 import functools
+import types
+import weakref
+
+
+def scaled(self, x):
+    return self.norm(x) * 2
 
 
 class Path:
@@ -296,6 +302,10 @@ def test_gradients_and_new_weights_reach_a_kept_function(line: str, call: str) -
         "self.path = Path(lambda x: self.norm(x))",
         "self.fn = lambda x: m.fc(x)\n        self.parts = nn.ModuleDict({'fc': nn.Linear(4, 4)})",
         "m = nn.Linear(4, 4)\n        self.fn = lambda x: m(x)",
+        "self.fn = types.MethodType(scaled, self)",
+        "self.fn = scaled.__get__(self)",
+        "self.fn = scaled.__get__(self, type(self))",
+        "self.part = weakref.ref(self.norm)",
     ],
 )
 def test_parts_that_a_kept_function_holds_are_findings(line: str) -> None:

@@ -191,6 +191,16 @@ def _is_bare(ctx: Context, info: FunctionInfo) -> bool:
     return bool({"staticmethod", "classmethod"} & set(info.decorators)) or is_stateless(ctx, info)
 
 
+def _binds(ctx: Context, func: cst.BaseExpression) -> bool:
+    """``types.MethodType``, ``scale.__get__``, ``weakref.ref``: what holds on to the object that it is handed."""
+    if isinstance(func, cst.Attribute) and func.attr.value == "__get__":
+        return True
+    return ctx.facts.qualified_name(func) in _BINDING
+
+
+_BINDING = frozenset({"types.MethodType", "weakref.ref", "weakref.proxy", "weakref.WeakMethod"})
+
+
 def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
     """Whether a value holds a method of a module, or a function that reads the module around it."""
     if _method(ctx, node) is not None:
@@ -216,6 +226,8 @@ def _holds(ctx: Context, node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.Call):
         if ctx.facts.callee(node) == "functools.partial":
             return any(_holds(ctx, a.value) or trains(ctx.kind(a.value)) for a in node.args)
+        if _binds(ctx, node.func):
+            return any(isinstance(ctx.kind(a.value), k.Module) for a in node.args)
         if isinstance(node.func, cst.Name) and node.func.value == "getattr":
             return _asks_for_method(ctx, node)
         if ctx.facts.callee(node) in ("builtins.tuple", "builtins.list", "builtins.dict"):

@@ -23,8 +23,6 @@ from migrator.infer import kinds as k
 from migrator.infer.registered import ANY, RUNNING
 from rules.definitions import module_file
 
-_THREE = 3
-
 
 @converts(cst.Assign, targets=(cst.Attribute, cst.Tuple, cst.List))
 def assigned(rw: Rewriter, node: cst.Assign) -> Any:
@@ -70,15 +68,14 @@ def set_by_name(rw: Rewriter, node: cst.Call) -> Any:
     if isinstance(func, cst.Attribute) and func.attr.value == "__setattr__":
         if ctx.is_self(func.value) or isinstance(ctx.kind(func.value), (k.Module, k.Unknown)):
             plain = cst.Call(cst.Name("setattr"), [cst.Arg(func.value), *node.args])
-            made = _set_by_name(rw, plain)
-            return made
+            return _set_by_name(rw, plain)
         return None
     return _set_by_name(rw, node) if ctx.facts.callee(node) == "builtins.setattr" else None
 
 
 def _set_by_name(rw: Rewriter, node: cst.Call) -> cst.Call | None:
     ctx = rw.ctx
-    if len(node.args) != _THREE:
+    if len(node.args) != 3:
         return None
     holder, name, value = (one.value for one in node.args)
     if any(one.star or one.keyword for one in node.args) or not _is_tensor(ctx, value):
@@ -101,11 +98,11 @@ def given_out(rw: Rewriter, node: cst.Return) -> cst.Return | None:
         return None
     if rw.ctx.frame is None or rw.ctx.in_init:
         return None
-    if targets.registered_by_name(rw.ctx, value):
+    every = _always_registered(rw.ctx, value)
+    if every:
         return syntax.changed(node, value=targets.dereferenced(rw.rebuild(value)))
-    if not isinstance(rw.ctx.kind(value), k.Unknown) or not _may_hold(
-        rw.ctx, value.value, value.attr.value
-    ):
+    unknown = isinstance(rw.ctx.kind(value), k.Unknown)
+    if every is False and not (unknown and _may_hold(rw.ctx, value.value, value.attr.value)):
         return None
     helper = rw.ctx.helpers.need(module_file("rules.compat.named"), "held")
     return syntax.changed(
@@ -153,9 +150,18 @@ def in_place(
 
 
 def _may_be_registered(ctx: Context, target: cst.Attribute) -> bool:
-    if targets.is_variable(ctx, target) or targets.registered_by_name(ctx, target):
+    if targets.is_variable(ctx, target):
         return False
-    return _may_hold(ctx, target.value, target.attr.value)
+    every = _always_registered(ctx, target)
+    return _may_hold(ctx, target.value, target.attr.value) if every is False else every is None
+
+
+def _always_registered(ctx: Context, node: cst.Attribute) -> bool | None:
+    """Whether all classes of the file that have such an attribute register it; None where some do."""
+    try:
+        return targets.registered_by_name(ctx, node)
+    except Failure:
+        return None
 
 
 def _of_layer(ctx: Context, target: cst.Attribute) -> bool:
@@ -218,5 +224,11 @@ def _may_hold(ctx: Context, holder: cst.BaseExpression, name: str) -> bool:
 
 def _kin(ctx: Context, info: ClassInfo) -> list[ClassInfo]:
     """The classes whose attributes the methods of a class may meet in ``self``: its heirs, and what these derive from."""
-    heirs = [one for one in ctx.facts.classes.values() if info in one.lineage()]
-    return [base for heir in heirs for base in heir.lineage() if base is not info]
+    if not ctx.kin:
+        found: dict[ClassInfo, set[ClassInfo]] = {}
+        for one in ctx.facts.classes.values():
+            lineage = one.lineage()
+            for base in lineage:
+                found.setdefault(base, set()).update(lineage)
+        ctx.kin.update((one, list(others - {one})) for one, others in found.items())
+    return ctx.kin.get(info, [])
