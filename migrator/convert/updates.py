@@ -39,6 +39,14 @@ def written_names(ctx: Context) -> frozenset[str]:
     return ctx.written_names
 
 
+def writes_state(ctx: Context) -> bool:
+    """Whether a function of the project may write to a tensor of a module in place."""
+    functions = ctx.facts.names.values()
+    foreign = any(one.settled.updates for one in functions if one.settled is not None)
+    own = any(_directly(ctx, info) for info in ctx.facts.functions.values())
+    return foreign or own or any(True for _ in _normalising(ctx))
+
+
 def _normalising(ctx: Context) -> Iterator[tuple[cst.Call, int]]:
     """The calls of functions that normalise, and where their statistics stand among the arguments."""
     if not ctx.words.isdisjoint(_NORMALISING):

@@ -384,14 +384,25 @@ class Table:
             return set()
         written, every = set(own.assigned), ANY in own.assigned
         found: set[str] = set()
-        for other, scan in self.scans.items():
-            for cls, name in scan.registered if other != module else ():
-                names = fnmatch.filter(written, name) if ANY in name else {name} & written
-                if every:
-                    names = [*names, name]
+        for name, places in self._registering.items():
+            names = fnmatch.filter(written, name) if ANY in name else [name] * (name in written)
+            if every:
+                names = [*names, name]
+            for other, cls in places if names else ():
+                if other == module:
+                    continue
                 known = [one for one, _ in own.bases] if cls != ANY else list(own.bindings)
                 related = [one for one in known if cls == ANY or cls in self._kin.get(one, ())]
                 found.update(names, (f"{one}.{n}" for one in related for n in names))
+        return found
+
+    @cached_property
+    def _registering(self) -> Mapping[str, list[tuple[str, str]]]:
+        """The names of parameters and buffers, and for each the files and classes that register one."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for module, scan in self.scans.items():
+            for cls, name in scan.registered:
+                found.setdefault(name, []).append((module, cls))
         return found
 
     def asked(self, module: str) -> frozenset[str]:

@@ -17,7 +17,7 @@ from migrator.convert.own_state import kept_by_call
 from migrator.convert.returned import returns_state
 from migrator.convert.rewriter import Rewriter, converts
 from migrator.convert.sharing import VIEWS
-from migrator.convert.updates import may_be_written, updated_by, written_names
+from migrator.convert.updates import may_be_written, updated_by, writes_state, written_names
 from migrator.infer import FunctionInfo
 from migrator.infer import kinds as k
 
@@ -64,7 +64,8 @@ def _state_read(ctx: Context, info: FunctionInfo) -> frozenset[str]:
     """The names of attributes that a function reads and that something in the project may write to in place."""
     if info not in ctx.state_read:
         read = {n.attr.value for n in ctx.facts.tree.within(info.node.body, cst.Attribute)}
-        read |= _given_by_calls(ctx, info) | _kept_by_calls(ctx, info)
+        if writes_state(ctx):
+            read |= _given_by_calls(ctx, info) | _kept_by_calls(ctx, info)
         ctx.state_read[info] = may_be_written(ctx, read)
     return ctx.state_read[info]
 
