@@ -29,8 +29,8 @@ def asked_of_type(tree: Tree, node: cst.ClassDef) -> frozenset[str]:
             continue
         for line in tree.within(method.body, cst.Assign):
             names = {_own(one.target) for one in line.targets}
-            if method.name.value == "__init__" and is_plain(line.value):
-                plain |= names
+            if method.name.value == "__init__":
+                plain |= names if is_plain(line.value) else set()
                 empty |= names if _is_empty(line.value) else set()
             elif not is_plain(line.value):
                 given |= names

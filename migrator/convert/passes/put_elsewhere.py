@@ -30,7 +30,10 @@ def assigned(rw: Rewriter, node: cst.Assign) -> Any:
     written = [one.target for one in node.targets]
     if len(written) == 1 and isinstance(written[0], cst.Attribute):
         target = written[0]
-        if not _is_tensor(rw.ctx, node.value) or not _may_be_registered(rw.ctx, target):
+        if not _is_tensor(rw.ctx, node.value):
+            return None
+        certain = _always_registered(rw.ctx, target) and not _is_any(rw.ctx, target.value)
+        if not certain and not _may_be_registered(rw.ctx, target):
             return None
         if _of_layer(rw.ctx, target):
             place = syntax.changed(target, value=rw.visit(target.value))
@@ -154,6 +157,10 @@ def _may_be_registered(ctx: Context, target: cst.Attribute) -> bool:
         return False
     every = _always_registered(ctx, target)
     return _may_hold(ctx, target.value, target.attr.value) if every is False else every is None
+
+
+def _is_any(ctx: Context, holder: cst.BaseExpression) -> bool:
+    return bool(k.is_any_module(ctx.kind(holder)))
 
 
 def _always_registered(ctx: Context, node: cst.Attribute) -> bool | None:
