@@ -113,9 +113,8 @@ def test_what_begins_as_a_plain_value(begin: str) -> None:
     exec(result.code, ours)
     for number, (first, last) in enumerate(places):
         if not any(first < line <= last for line in told):
-            for jit in (False, True):
-                name = f"M{number}"
-                _agree(theirs[name], ours[name], f"{begin}; {chosen[number]}", jit)
+            name, jit = f"M{number}", number % 3 > 0  # where a number is traced it is one no more
+            _agree(theirs[name], ours[name], f"{begin}; {chosen[number]}", jit)
 
 
 def test_a_spiking_neuron_is_converted() -> None:
