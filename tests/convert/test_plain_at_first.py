@@ -11,7 +11,7 @@ import torch
 from flax import nnx
 
 import migrator
-from tests.convert.tools import HEADER, REFUSED_BY_TORCH, check, convert
+from tests.convert.tools import HEADER, REFUSED_BY_TORCH, check, sides
 
 X = torch.linspace(-1, 1, 12).reshape(3, 4)
 MODEL = """class M{number}(nn.Module):
@@ -105,12 +105,7 @@ def test_what_begins_as_a_plain_value(begin: str) -> None:
         first = text.count("\n")
         text += MODEL.format(number=number, begin=begin, lines=lines)
         places.append((first, text.count("\n")))
-    result = convert(text.removeprefix(HEADER))
-    told = [f.line for f in result.findings if f.blocks]
-    theirs: dict[str, Any] = {}
-    ours: dict[str, Any] = {}
-    exec(text, theirs)
-    exec(result.code, ours)
+    told, theirs, ours = sides(text)
     for number, (first, last) in enumerate(places):
         if not any(first < line <= last for line in told):
             name, jit = f"M{number}", number % 3 > 0  # where a number is traced it is one no more

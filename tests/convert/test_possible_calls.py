@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime
 import os
 import random
-from typing import Any
 
 import pytest
 
 from tests.convert.test_kept_state import agree
-from tests.convert.tools import HEADER, convert
+from tests.convert.tools import HEADER, sides
 
 SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
 WRITES = [
@@ -129,12 +128,7 @@ def _compare(programs: list[tuple[str, str, str]]) -> int:
         first = text.count("\n")
         text += form.format(number=number, use=_lines(use), write=_lines(write), own=own)
         places.append((first, text.count("\n")))
-    result = convert(text.removeprefix(HEADER))
-    told = [f.line for f in result.findings if f.blocks]
-    theirs: dict[str, Any] = {}
-    ours: dict[str, Any] = {}
-    exec(text, theirs)
-    exec(result.code, ours)
+    told, theirs, ours = sides(text)
     found = 0
     for number, (first, last) in enumerate(places):
         if not any(first < line <= last for line in told):

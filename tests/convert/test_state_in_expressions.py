@@ -9,7 +9,7 @@ import random
 import pytest
 
 from tests.convert.test_kept_state import agree
-from tests.convert.tools import HEADER, convert
+from tests.convert.tools import HEADER, sides
 
 SEED = int(os.environ.get("PROGRAMS_SEED", datetime.date.today().toordinal()))
 STATE = """class Part(nn.Module):
@@ -126,12 +126,7 @@ def _compare(programs: list[tuple[str, str]]) -> int:
         first = text.count("\n")
         text += MAIN.format(number=number, base=base, begin=begin, lines=form.replace("O", holder))
         places.append((first, text.count("\n")))
-    result = convert(text.removeprefix(HEADER))
-    told = [f.line for f in result.findings if f.blocks]
-    theirs: dict = {}
-    ours: dict = {}
-    exec(text, theirs)
-    exec(result.code, ours)
+    told, theirs, ours = sides(text)
     found = 0
     for number, (first, last) in enumerate(places):
         if not any(first < line <= last for line in told):

@@ -132,6 +132,16 @@ def ported(source: str) -> tuple[dict[str, Any], str] | None:
     return ours, result.code
 
 
+def sides(source: str) -> tuple[list[int], dict[str, Any], dict[str, Any]]:
+    """The lines of a source under HEADER that block its conversion, and what it and its conversion define."""
+    result = convert_source(source)
+    theirs: dict[str, Any] = {}
+    ours: dict[str, Any] = {}
+    exec(source, theirs)
+    exec(result.code, ours)
+    return [one.line for one in result.findings if one.blocks], theirs, ours
+
+
 def under(head: str, lines: str) -> str:
     """A function of that first line, with statements that stand between semicolons."""
     return head + "".join(f"    {line.strip()}\n" for line in lines.split(";"))

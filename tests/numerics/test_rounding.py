@@ -43,10 +43,11 @@ def noisy(function: Callable[[torch.Tensor], torch.Tensor], seed: int = 0) -> to
 def test_inexact_operations_move_by_an_ulp_or_a_few(
     function: Callable[[torch.Tensor], torch.Tensor],
 ) -> None:
-    plain, moved = function(X), noisy(function)
-    step = (plain - moved).abs().max() / plain.abs().max()
+    plain = function(X)
+    moved = [noisy(function, seed) for seed in range(4)]  # a single number may stay by chance
+    step = max((plain - one).abs().max() for one in moved) / plain.abs().max()
     assert 0 < step < 32 * EPS
-    assert not torch.equal(moved, noisy(function, seed=1))
+    assert not all(torch.equal(moved[0], one) for one in moved[1:])
 
 
 @pytest.mark.parametrize(
